@@ -1,0 +1,22 @@
+/** What happened, as the events of the service name it. Names are never renamed, only added. */
+export type EventType =
+  | 'transfer.completed'
+  | 'card.created'
+  | 'program.created'
+  | 'funding.deposited'
+  | 'funding.withdrawn'
+  | 'switch.changed'
+  | 'key.created'
+  | 'key.revoked';
+
+/**
+ * A fact that was written in the same transaction as what it tells of. `subjectId` is the id on the wire of what
+ * changed; `payload` is its record as it was then.
+ */
+export type DomainEvent = {
+  readonly type: EventType;
+  /** Inner UUID of the program, or null for what concerns all programs. */
+  readonly programId: string | null;
+  readonly subjectId: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+};

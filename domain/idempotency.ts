@@ -1,0 +1,36 @@
+import type { ErrorCode } from './errors.ts';
+import { Refusal } from './refusal.ts';
+
+/** The first answer to a key, kept to be given again: a success or one of the refusals that are kept. */
+export type StoredAnswer = {
+  /** SHA-256 of the request, in hex. */
+  readonly fingerprint: string;
+  readonly status: number;
+  /** Inner UUID of what the request made; null for a refusal. */
+  readonly subjectId: string | null;
+  /** The body of a success, exactly as it was sent; null for a refusal, and for a success after 30 days. */
+  readonly body: string | null;
+  readonly code: ErrorCode | null;
+  readonly message: string | null;
+  readonly field: string | null;
+};
+
+/**
+ * What a key that was used before means for this request: the first answer again when it is the same request, a
+ * refusal (`idempotency_key_exists`) when it is another.
+ */
+export function replay(stored: StoredAnswer, fingerprint: string): StoredAnswer | Refusal {
+  if (stored.fingerprint === fingerprint) return stored;
+  const message =
+    'This Idempotency-Key was used before with a different request. ' +
+    'Use a new key for a new request, or send the first request again exactly as it was.';
+  return new Refusal('idempotency_key_exists', message);
+}
+
+/**
+ * Whether a refusal is remembered under its key. Only the 409s: they say how the books stood. What the caller can
+ * correct (400, 401, 403, 404, 422), a thrown switch (424) and a fault of ours (5xx) may come out differently next time.
+ */
+export function isKept(status: number): boolean {
+  return status === 409;
+}

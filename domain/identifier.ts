@@ -1,0 +1,17 @@
+const HEX = /^[0-9a-f]{32}$/;
+
+/** What an identifier names; the prefix it wears on the wire. */
+export type IdentifierPrefix = 'tr' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key';
+
+/** An identifier as the caller sees it: the prefix and the 32 hex digits of its UUID, such as `tr_0192…`. */
+export function toWireId(prefix: IdentifierPrefix, uuid: string): string {
+  return `${prefix}_${uuid.replaceAll('-', '')}`;
+}
+
+/** The UUID inside an identifier on the wire, or undefined when `id` is not one with this prefix. */
+export function fromWireId(prefix: IdentifierPrefix, id: string): string | undefined {
+  if (!id.startsWith(`${prefix}_`)) return undefined;
+  const hex = id.slice(prefix.length + 1);
+  if (!HEX.test(hex)) return undefined;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

@@ -1,0 +1,110 @@
+import { MAXIMUM_BALANCE } from './money.ts';
+
+/** What an account is for. `world` stands for everything outside the service and is the only kind without a floor. */
+export type AccountKind = 'funding' | 'card' | 'clearing' | 'suspense' | 'fee' | 'receivable' | 'exchange' | 'world';
+
+/** An account; amounts in minor units of its currency. `available` is balance - held, never below `floor`. */
+export type Account = {
+  readonly programId: string;
+  readonly accountId: string;
+  readonly kind: AccountKind;
+  readonly currency: string;
+  readonly balance: bigint;
+  readonly held: bigint;
+  /** Lowest available balance, or null where there is none (the world outside). */
+  readonly floor: bigint | null;
+  /** How many postings have touched the account; each gives it the next number. */
+  readonly sequence: bigint;
+};
+
+/** Why money moved between two accounts. */
+export type PostingPurpose = 'load' | 'unload' | 'card_to_card' | 'deposit' | 'withdrawal';
+
+/** One amount moved from a source to a destination: it balances by construction. */
+export type Posting = {
+  readonly index: number;
+  readonly purpose: PostingPurpose;
+  readonly sourceAccountId: string;
+  readonly destinationAccountId: string;
+  readonly amount: bigint;
+  readonly currency: string;
+  readonly sourceBalance: bigint;
+  readonly destinationBalance: bigint;
+  readonly sourceSequence: bigint;
+  readonly destinationSequence: bigint;
+};
+
+/** What a posting does to its two accounts. */
+export type Posted = { readonly posting: Posting; readonly source: Account; readonly destination: Account };
+
+/** Where a posting goes and what for; `index` counts within its transfer. */
+export type Movement = {
+  readonly index: number;
+  readonly purpose: PostingPurpose;
+  readonly source: Account;
+  readonly destination: Account;
+  readonly amount: bigint;
+};
+
+/** A broken invariant of the ledger: never an answer to a caller, always a bug of ours. */
+export class LedgerViolation extends Error {
+  override readonly name = 'LedgerViolation';
+}
+
+/** What of an account can be spent, in minor units: balance - held. */
+export function available(account: Account): bigint {
+  return account.balance - account.held;
+}
+
+/** Whether taking `amount` leaves the account at or above its floor, and no balance past 2^53 - 1. */
+export function canTake(account: Account, amount: bigint): boolean {
+  return (
+    account.balance - amount >= -MAXIMUM_BALANCE &&
+    (account.floor === null || available(account) - amount >= account.floor)
+  );
+}
+
+/** Whether giving `amount` keeps the balance within 2^53 - 1. */
+export function canGive(account: Account, amount: bigint): boolean {
+  return account.balance + amount <= MAXIMUM_BALANCE;
+}
+
+/**
+ * Moves an amount between two accounts and says what both are afterwards.
+ * The caller has decided that it may: a floor, a bound or a currency broken here throws {@link LedgerViolation}.
+ */
+export function post(movement: Movement): Posted {
+  const { source, destination, amount } = movement;
+  insist(amount > 0n, 'a posting moves more than nothing');
+  insist(source.accountId !== destination.accountId, 'a posting has two different accounts');
+  insist(source.programId === destination.programId, 'a posting stays within one program');
+  insist(source.currency === destination.currency, 'a posting stays within one currency');
+  insist(canTake(source, amount), 'a posting leaves its source at or above the floor');
+  insist(canGive(destination, amount), 'a posting keeps its destination within bounds');
+  const sourceAfter = { ...source, balance: source.balance - amount, sequence: source.sequence + 1n };
+  const destinationAfter = {
+    ...destination,
+    balance: destination.balance + amount,
+    sequence: destination.sequence + 1n,
+  };
+  return {
+    source: sourceAfter,
+    destination: destinationAfter,
+    posting: {
+      index: movement.index,
+      purpose: movement.purpose,
+      sourceAccountId: source.accountId,
+      destinationAccountId: destination.accountId,
+      amount,
+      currency: source.currency,
+      sourceBalance: sourceAfter.balance,
+      destinationBalance: destinationAfter.balance,
+      sourceSequence: sourceAfter.sequence,
+      destinationSequence: destinationAfter.sequence,
+    },
+  };
+}
+
+function insist(holds: boolean, invariant: string): void {
+  if (!holds) throw new LedgerViolation(`broken invariant: ${invariant}`);
+}

@@ -1,0 +1,34 @@
+/**
+ * Everything the service can be asked to do. The name of an operation is its one word everywhere: its file, its
+ * OpenAPI operation, its SDK method, its codes `<operation>_schema` and `unknown_<operation>` (specification,
+ * section 7.2, for create_transfer; the rest follow it).
+ *
+ * `failure` completes "…, please contact support"; `movesMoney` says that its refusals carry `Money-Moved`.
+ */
+export const OPERATIONS = {
+  create_transfer: { failure: 'The transfer could not be created', movesMoney: true },
+  get_transfer: { failure: 'The transfer could not be read', movesMoney: false },
+  list_transfers: { failure: 'The transfers could not be listed', movesMoney: false },
+  create_card: { failure: 'The card could not be created', movesMoney: false },
+  get_card: { failure: 'The card could not be read', movesMoney: false },
+  list_cards: { failure: 'The cards could not be listed', movesMoney: false },
+  create_program: { failure: 'The program could not be created', movesMoney: false },
+  get_program: { failure: 'The program could not be read', movesMoney: false },
+  list_programs: { failure: 'The programs could not be listed', movesMoney: false },
+  create_deposit: { failure: 'The deposit could not be made', movesMoney: true },
+  create_withdrawal: { failure: 'The withdrawal could not be made', movesMoney: true },
+  get_switch: { failure: 'The switch could not be read', movesMoney: false },
+  change_switch: { failure: 'The switch could not be changed', movesMoney: false },
+  get_trial_balance: { failure: 'The trial balance could not be drawn up', movesMoney: false },
+  create_key: { failure: 'The key could not be created', movesMoney: false },
+  list_keys: { failure: 'The keys could not be listed', movesMoney: false },
+  revoke_key: { failure: 'The key could not be revoked', movesMoney: false },
+  stop_database: { failure: 'The database could not be stopped', movesMoney: false },
+  start_database: { failure: 'The database could not be started', movesMoney: false },
+} as const satisfies Record<string, { failure: string; movesMoney: boolean }>;
+
+/** The name of an operation. */
+export type OperationId = keyof typeof OPERATIONS;
+
+/** The operations in the order of the table above. */
+export const OPERATION_IDS = Object.keys(OPERATIONS) as readonly OperationId[];

@@ -1,0 +1,25 @@
+import type { ErrorCode } from './errors.ts';
+
+/** What a refusal can say beyond its code and message. */
+export type RefusalDetails = {
+  /** JSON pointer to the member of the request at fault, for the `Error-Field` header. */
+  readonly field?: string;
+  /** Values the checks saw, for the error log and explain_transfer; never shown in a message by itself. */
+  readonly saw?: Readonly<Record<string, string | number | boolean | null>>;
+};
+
+/**
+ * The answer no. A refusal is decided, not suffered: the request changed nothing, the code is in the catalogue, and
+ * the message (free text, specification section 2.1) names the specific cause and what would be right.
+ */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: ErrorCode;
+  readonly details: RefusalDetails;
+
+  constructor(code: ErrorCode, message: string, details: RefusalDetails = {}) {
+    super(message);
+    this.code = code;
+    this.details = details;
+  }
+}

@@ -1,0 +1,40 @@
+import type { TransferType } from './transfer.ts';
+
+/**
+ * One setting of the switch. Scope: the whole service (`programId` null), a program, or one transfer type of a
+ * program. Times are milliseconds since 1970 by the database's clock.
+ */
+export type SwitchSetting = {
+  readonly programId: string | null;
+  readonly transferType: TransferType | null;
+  readonly disabled: boolean;
+  readonly reason: string | null;
+  readonly actor: string;
+  readonly since: number;
+  /** When a disabled scope opens again by itself; null when it waits for an operator. */
+  readonly until: number | null;
+};
+
+/** The setting that keeps a transfer of this program and type from being made at `now`, widest scope first. */
+export function disabledBy(
+  settings: readonly SwitchSetting[],
+  programId: string,
+  transferType: TransferType,
+  now: number,
+): SwitchSetting | undefined {
+  return settings
+    .filter((setting) => setting.disabled && (setting.until === null || setting.until > now))
+    .filter((setting) => setting.programId === null || setting.programId === programId)
+    .filter((setting) => setting.transferType === null || setting.transferType === transferType)
+    .sort((left, right) => width(left) - width(right))[0];
+}
+
+/** The scope of a setting in words, for messages. */
+export function scopeOf(setting: Pick<SwitchSetting, 'programId' | 'transferType'>): string {
+  if (setting.programId === null) return 'service';
+  return setting.transferType === null ? 'program' : 'transfer_type';
+}
+
+function width(setting: SwitchSetting): number {
+  return ['service', 'program', 'transfer_type'].indexOf(scopeOf(setting));
+}
