@@ -6,6 +6,10 @@ export type RefusalDetails = {
   readonly field?: string;
   /** Values the checks saw, for the error log and explain_transfer; never shown in a message by itself. */
   readonly saw?: Readonly<Record<string, string | number | boolean | null>>;
+  /** Set when this is the first answer to an idempotency key, given again. */
+  readonly replayed?: boolean;
+  /** When the reason ends by itself, in milliseconds since 1970, for the `Retry-After` header. */
+  readonly until?: number;
 };
 
 /**

@@ -1,0 +1,86 @@
+import type { JsonValue } from '../../contract/json.ts';
+import type { OperationId } from '../../contract/operations.ts';
+import type { MoneyMoved } from '../../domain/errors.ts';
+
+/** Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. */
+export type Caller =
+  | { readonly kind: 'sandbox' }
+  | { readonly kind: 'program_key'; readonly keyId: string; readonly programId: string }
+  | { readonly kind: 'operator_key'; readonly keyId: string };
+
+/** A request after http has authenticated, parsed and read it: everything in it is trusted. */
+export type Call = {
+  readonly operation: OperationId;
+  /** Inner UUID of the request; `Request-Id` on the wire. */
+  readonly requestId: string;
+  readonly caller: Caller;
+  /** Inner UUID of the card program; empty for operations that act in none. */
+  readonly programId: string;
+  /** Path parameters, by name, as sent. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Members of the body or the query, read against the operation's schema. */
+  readonly members: Readonly<Record<string, unknown>>;
+  /** The body as sent, for the fingerprint of an idempotency key. */
+  readonly sent: JsonValue;
+  readonly idempotencyKey: string | null;
+  /** When the caller must have an answer, by `performance.now()`, in milliseconds. */
+  readonly deadline: number;
+};
+
+/** A success. `body` is JSON text, so that a replay is the first answer to the letter. */
+export type Reply = {
+  readonly status: 200 | 201;
+  readonly body: string;
+  /** Path of what was made, for `Location`. */
+  readonly location?: string;
+  /** Set when this is the first answer to an idempotency key, given again. */
+  readonly replayed?: boolean;
+};
+
+/** One operation. Throws a Refusal (domain) for no, {@link OperationFailure} for a fault; anything else is a bug. */
+export type Handler = (call: Call) => Promise<Reply>;
+
+/**
+ * A fault that is not the caller's and whose effect on money is known, or known to be unknown.
+ * `busy` becomes `service_unavailable` (nothing was begun), everything else `unknown_<operation>`.
+ */
+export class OperationFailure extends Error {
+  override readonly name = 'OperationFailure';
+  readonly busy: boolean;
+  readonly moneyMoved: MoneyMoved;
+  /** Id on the wire of the transfer that may exist, when it is not known whether it does. */
+  readonly transferId: string | undefined;
+
+  constructor(
+    message: string,
+    facts: {
+      readonly busy?: boolean;
+      readonly moneyMoved: MoneyMoved;
+      readonly transferId?: string;
+      readonly cause?: unknown;
+    },
+  ) {
+    super(message, { cause: facts.cause });
+    this.busy = facts.busy ?? false;
+    this.moneyMoved = facts.moneyMoved;
+    this.transferId = facts.transferId;
+  }
+}
+
+/** What http asks of the rest of the house. `main.ts` builds it. */
+export type Gateway = {
+  readonly mode: 'sandbox' | 'live';
+  /** Whether requests without a key are taken (a sandbox that listens on loopback only). */
+  readonly keyless: boolean;
+  /** How customers reach support, quoted in messages; such as an e-mail address. */
+  readonly supportContact: string;
+  readonly handlers: Readonly<Record<OperationId, Handler>>;
+  /** The caller that a Bearer key stands for; throws a Refusal `auth_err` when it stands for none. */
+  readonly authenticate: (key: string, deadline: number) => Promise<Caller>;
+  /** Inner UUID of the program that a call without a bound key is about; throws a Refusal `program_dne`. */
+  readonly findProgram: (programId: string, deadline: number) => Promise<string>;
+  /** Inner UUID of the sandbox's demo program. */
+  readonly demoProgramId: string;
+  /** Whether the database answers; false never throws. */
+  readonly ready: () => Promise<boolean>;
+};
