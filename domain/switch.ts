@@ -29,8 +29,11 @@ export function disabledBy(
     .sort((left, right) => width(left) - width(right))[0];
 }
 
-/** The scope of a setting in words, for messages. */
-export function scopeOf(setting: Pick<SwitchSetting, 'programId' | 'transferType'>): string {
+/** How wide a setting of the switch reaches. */
+export type SwitchScope = 'service' | 'program' | 'transfer_type';
+
+/** The scope of a setting in a word. */
+export function scopeOf(setting: Pick<SwitchSetting, 'programId' | 'transferType'>): SwitchScope {
   if (setting.programId === null) return 'service';
   return setting.transferType === null ? 'program' : 'transfer_type';
 }

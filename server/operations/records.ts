@@ -1,0 +1,129 @@
+import type {
+  CardRecord,
+  FundingMovementRecord,
+  KeyRecord,
+  ProgramRecord,
+  SwitchRecord,
+  TransferRecord,
+} from '../../contract/schemas.ts';
+import { cardStatusOn } from '../../domain/card.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { available } from '../../domain/ledger.ts';
+import { toWire } from '../../domain/money.ts';
+import { type SwitchSetting, scopeOf } from '../../domain/switch.ts';
+import type { Transfer } from '../../domain/transfer-record.ts';
+import type { CardDetails } from '../store/card.ts';
+import type { FundingMovement } from '../store/funding.ts';
+import type { ApiKey } from '../store/key.ts';
+import type { Program } from '../store/program.ts';
+
+/** A transfer as the contract shows it. */
+export function toTransferRecord(transfer: Transfer): TransferRecord {
+  return {
+    transfer_id: toWireId('tr', transfer.transferId),
+    program_id: toWireId('prog', transfer.programId),
+    card_id: transfer.cardName,
+    destination_card_id: transfer.destinationCardName,
+    type: transfer.type,
+    amount: toWire(transfer.amount),
+    captured_amount: toWire(transfer.capturedAmount),
+    reversed_amount: toWire(transfer.reversedAmount),
+    currency: transfer.currency,
+    status: transfer.status,
+    outcome: transfer.outcome,
+    capture: transfer.capture,
+    expires_at: toMoment(transfer.expiresAt),
+    scheduled_for: toMoment(transfer.scheduledFor),
+    description: transfer.description,
+    reference: transfer.reference,
+    metadata: { ...transfer.metadata },
+    error: transfer.error,
+    created_at: new Date(transfer.createdAt).toISOString(),
+    updated_at: new Date(transfer.updatedAt).toISOString(),
+    completed_at: toMoment(transfer.completedAt),
+  };
+}
+
+/** A card as the contract shows it, in the state that it has today. */
+export function toCardRecord(details: CardDetails): CardRecord {
+  const { card, account } = details;
+  return {
+    card_id: card.name,
+    program_id: toWireId('prog', card.programId),
+    status: cardStatusOn(card, details.today),
+    currency: card.currency,
+    balance: toWire(account.balance),
+    held: toWire(account.held),
+    available: toWire(available(account)),
+    holder_reference: details.holderReference,
+    last_four: details.lastFour,
+    expires_on: card.expiresOn,
+    created_at: details.createdAt.toISOString(),
+    updated_at: details.updatedAt.toISOString(),
+  };
+}
+
+/** A card program as the contract shows it. */
+export function toProgramRecord(program: Program): ProgramRecord {
+  return {
+    program_id: toWireId('prog', program.programId),
+    name: program.name,
+    currency: program.currency,
+    time_zone: program.timeZone,
+    funding: program.funding.map(({ currency, balance, held }) => ({
+      currency,
+      balance: toWire(balance),
+      available: toWire(balance - held),
+    })),
+    created_at: program.createdAt.toISOString(),
+  };
+}
+
+/** A deposit or withdrawal as the contract shows it; `balance` is what the funding account has after it. */
+export function toFundingMovementRecord(
+  movement: FundingMovement,
+  balance: bigint,
+  now: number,
+): FundingMovementRecord {
+  return {
+    movement_id: toWireId(movement.kind === 'deposit' ? 'dep' : 'wd', movement.movementId),
+    program_id: toWireId('prog', movement.programId),
+    kind: movement.kind,
+    amount: toWire(movement.amount),
+    currency: movement.currency,
+    balance: toWire(balance),
+    description: movement.description,
+    created_at: new Date(now).toISOString(),
+  };
+}
+
+/** A setting of the switch as the contract shows it; one whose end has passed is not disabled any more. */
+export function toSwitchRecord(setting: SwitchSetting, now: number): SwitchRecord {
+  return {
+    scope: scopeOf(setting),
+    program_id: setting.programId === null ? null : toWireId('prog', setting.programId),
+    type: setting.transferType,
+    disabled: setting.disabled && (setting.until === null || setting.until > now),
+    reason: setting.reason,
+    actor: setting.actor,
+    since: new Date(setting.since).toISOString(),
+    until: toMoment(setting.until),
+  };
+}
+
+/** A key as the contract shows it, without its secret. */
+export function toKeyRecord(key: ApiKey): KeyRecord {
+  return {
+    key_id: toWireId('key', key.keyId),
+    name: key.name,
+    program_id: key.programId === null ? null : toWireId('prog', key.programId),
+    shown_as: `ts_${key.publicPart}_…`,
+    created_at: key.createdAt.toISOString(),
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+  };
+}
+
+function toMoment(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
+}

@@ -1,0 +1,9 @@
+import type { Database } from '../store/database.ts';
+import type { TransferLane } from './transfer-group.ts';
+
+/** What operations work with. `main.ts` builds it once. */
+export type Service = {
+  readonly database: Database;
+  /** Where transfers are committed in groups. */
+  readonly transfers: TransferLane;
+};

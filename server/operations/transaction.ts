@@ -1,0 +1,52 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { type Database, LIMITS, type Row, type Statement, type Work } from '../store/database.ts';
+import { CommitUnknown, StoreFailure } from '../store/failure.ts';
+import { OperationFailure } from './call.ts';
+
+/** Reads rows for an operation; a store that fails becomes an {@link OperationFailure} that moved nothing. */
+export async function readRows(database: Database, statement: Statement): Promise<readonly Row[]> {
+  try {
+    return await database.read(statement);
+  } catch (error) {
+    throw toOperationFailure(error);
+  }
+}
+
+/**
+ * Runs a transaction for an operation. Done again from its reads, with a new batch id, while others are in the way and
+ * the deadline (`performance.now()`, milliseconds) leaves time. A lost commit is settled before the answer.
+ */
+export async function transact<Result, Name extends string>(
+  database: Database,
+  deadline: number,
+  work: Omit<Work<Result, Name>, 'batchId'> | ((batchId: string) => Omit<Work<Result, Name>, 'batchId'>),
+): Promise<Result> {
+  for (;;) {
+    const batchId = randomUUIDv7();
+    try {
+      const made = typeof work === 'function' ? work(batchId) : work;
+      return await database.transactSettled({ ...made, batchId }, deadline);
+    } catch (error) {
+      const again = error instanceof StoreFailure && (error.conflict || error.lockTimeout);
+      if (!again || performance.now() + LIMITS.lock > deadline) throw toOperationFailure(error);
+    }
+  }
+}
+
+/** What a failure of the store means for the caller. Anything that is none is passed on as it is. */
+export function toOperationFailure(error: unknown, transferId?: string): unknown {
+  if (error instanceof CommitUnknown) {
+    return new OperationFailure('the outcome of the commit is not known', {
+      moneyMoved: 'unknown',
+      cause: error,
+      ...(transferId === undefined ? {} : { transferId }),
+    });
+  }
+  if (!(error instanceof StoreFailure)) return error;
+  const busy = error.lockTimeout || error.conflict;
+  return new OperationFailure(busy ? 'others hold what is needed' : 'the database failed', {
+    busy,
+    moneyMoved: 'no',
+    cause: error,
+  });
+}

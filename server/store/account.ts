@@ -1,0 +1,109 @@
+import type { Account, AccountKind } from '../../domain/ledger.ts';
+import type { Row, Statement } from './database.ts';
+
+const COLUMNS = 'program_id, account_id, kind, currency, balance, held, floor, sequence';
+
+/** An account from a row with {@link COLUMNS}. */
+export function toAccount(row: Row): Account {
+  return {
+    programId: row.program_id as string,
+    accountId: row.account_id as string,
+    kind: row.kind as AccountKind,
+    currency: row.currency as string,
+    balance: row.balance as bigint,
+    held: row.held as bigint,
+    floor: row.floor as bigint | null,
+    sequence: row.sequence as bigint,
+  };
+}
+
+/** A card as a request names it, and whether its program's funding takes part in what is decided. */
+export type NamedCard = { readonly programId: string; readonly name: string; readonly withFunding: boolean };
+
+/**
+ * Locks the accounts of the cards, and of their funding where it takes part, in the order of their ids, and reads them.
+ * The rows that come back are the locked ones, so they are never stale. The index is probed once a card: a plan that
+ * reads all cards of a program would cost more with every card.
+ */
+export function lockAccountsOfCards(cards: readonly NamedCard[]): Statement {
+  return {
+    name: 'lock_accounts_of_cards',
+    text: `select account.* from (
+        select distinct found.program_id, taking_part.account_id
+        from unnest($1::uuid[], $2::text[], $3::boolean[]) as named(program_id, name, with_funding)
+        cross join lateral (
+          select card.program_id, card.account_id, card.funding_account_id from card
+          where card.program_id = named.program_id and card.name = named.name limit 1
+        ) as found
+        cross join lateral unnest(
+          case when named.with_funding then array[found.account_id, found.funding_account_id]
+               else array[found.account_id] end
+        ) as taking_part(account_id)
+        order by taking_part.account_id, found.program_id
+      ) as ordered
+      cross join lateral (
+        select ${COLUMNS} from account
+        where account.program_id = ordered.program_id and account.account_id = ordered.account_id
+        for no key update
+      ) as account`,
+    values: [
+      cards.map((card) => card.programId),
+      cards.map((card) => card.name),
+      cards.map((card) => card.withFunding),
+    ],
+  };
+}
+
+/** Locks and reads the funding and world accounts of a program in one currency (two rows, or none before the first). */
+export function lockFundingAccounts(programId: string, currency: string): Statement {
+  return {
+    name: 'lock_funding_accounts',
+    text: `select ${COLUMNS} from account
+      where program_id = $1 and kind in ('funding', 'world') and owner_id = $1 and currency = $2
+      order by account_id for no key update`,
+    values: [programId, currency],
+  };
+}
+
+/** Makes the funding and world accounts of a program in one currency where they are missing. */
+export function createFundingAccounts(
+  programId: string,
+  currency: string,
+  accountIds: { readonly funding: string; readonly world: string },
+): Statement {
+  return {
+    name: 'create_funding_accounts',
+    text: `insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
+      values ($1, $3, 'funding', $1, $2, 0, clock_timestamp()), ($1, $4, 'world', $1, $2, null, clock_timestamp())
+      on conflict do nothing`,
+    values: [programId, currency, accountIds.funding, accountIds.world],
+  };
+}
+
+/** Makes the account of a new card. */
+export function createCardAccount(programId: string, accountId: string, cardId: string, currency: string): Statement {
+  return {
+    name: 'create_card_account',
+    text: `insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
+      values ($1, $2, 'card', $3, $4, 0, clock_timestamp())`,
+    values: [programId, accountId, cardId, currency],
+  };
+}
+
+/** Writes what locked accounts have become. */
+export function updateAccounts(accounts: readonly Account[]): Statement {
+  return {
+    name: 'update_accounts',
+    text: `update account set balance = changed.balance, held = changed.held, sequence = changed.sequence
+      from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[])
+        as changed(program_id, account_id, balance, held, sequence)
+      where account.program_id = changed.program_id and account.account_id = changed.account_id`,
+    values: [
+      accounts.map((account) => account.programId),
+      accounts.map((account) => account.accountId),
+      accounts.map((account) => account.balance),
+      accounts.map((account) => account.held),
+      accounts.map((account) => account.sequence),
+    ],
+  };
+}

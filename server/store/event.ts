@@ -1,0 +1,28 @@
+import type { DomainEvent } from '../../domain/event.ts';
+import type { Statement } from './database.ts';
+
+/** An event with the id it gets, an inner UUID. */
+export type IdentifiedEvent = DomainEvent & { readonly eventId: string };
+
+/**
+ * Writes events in the transaction of what they tell of, in the order given. Their place among the events of other
+ * transactions is given after the commit: ids and sequences leave gaps that fill late.
+ */
+export function insertEvents(batchId: string, events: readonly IdentifiedEvent[], now: number): Statement {
+  return {
+    name: 'insert_events',
+    text: `insert into event (batch_id, index, program_id, event_id, type, subject_id, payload, created_at)
+      select $1, unnested.index - 1, program_id, event_id, type, subject_id, payload, $7
+      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::jsonb[])
+        with ordinality as unnested(program_id, event_id, type, subject_id, payload, index)`,
+    values: [
+      batchId,
+      events.map((event) => event.programId),
+      events.map((event) => event.eventId),
+      events.map((event) => event.type),
+      events.map((event) => event.subjectId),
+      events.map((event) => JSON.stringify(event.payload)),
+      new Date(now),
+    ],
+  };
+}

@@ -1,0 +1,65 @@
+import pg from 'pg';
+
+/** What a failed statement tells us: PostgreSQL's code, and whether the connection is of any more use. */
+type FailureFacts = { readonly sqlState: string | undefined; readonly connectionLost: boolean };
+
+/** Reads an error of `pg`: one with an SQLSTATE came from the server, any other means that the connection has gone. */
+export function describeFailure(error: unknown): FailureFacts {
+  if (!(error instanceof pg.DatabaseError)) return { sqlState: undefined, connectionLost: true };
+  return { sqlState: error.code, connectionLost: isFatal(error) };
+}
+
+/** Whether the server said that it closes the connection with this error. */
+export function isFatal(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC');
+}
+
+/** A transaction or a read that certainly changed nothing. `cause` is what `pg` said. */
+export class StoreFailure extends Error {
+  override readonly name = 'StoreFailure';
+  readonly sqlState: string | undefined;
+  readonly connectionLost: boolean;
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    const facts = describeFailure(cause);
+    this.sqlState = facts.sqlState;
+    this.connectionLost = facts.connectionLost;
+  }
+
+  /** Nobody answered on an open connection: the server hangs, or the network swallows everything. */
+  get timedOut(): boolean {
+    return this.cause instanceof Error && this.cause.message === 'Query read timeout';
+  }
+
+  /** A lock was not to be had in time. */
+  get lockTimeout(): boolean {
+    return this.sqlState === '55P03';
+  }
+
+  /** The same work, done again from its reads, may well succeed: a deadlock, or somebody else was first. */
+  get conflict(): boolean {
+    return this.sqlState === '40001' || this.sqlState === '40P01' || this.sqlState === '23505';
+  }
+
+  /** One row of a batch can be the reason: constraint violations (23), data exceptions (22), a lock not to be had. */
+  get rowAtFault(): boolean {
+    return this.lockTimeout || this.sqlState?.startsWith('22') === true || this.sqlState?.startsWith('23') === true;
+  }
+}
+
+/**
+ * The answer to COMMIT was lost: the transaction may have happened, or may yet. `result` is what it decided, to be
+ * used if it turns out to have committed. Not `settleable` when the server has committed but cannot promise to keep it.
+ */
+export class CommitUnknown extends Error {
+  override readonly name = 'CommitUnknown';
+  readonly result: unknown;
+  readonly settleable: boolean;
+
+  constructor(cause: unknown, result: unknown, settleable: boolean) {
+    super('the outcome of a commit is not known', { cause });
+    this.result = result;
+    this.settleable = settleable;
+  }
+}

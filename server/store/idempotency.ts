@@ -1,0 +1,81 @@
+import type { ErrorCode } from '../../domain/errors.ts';
+import type { StoredAnswer } from '../../domain/idempotency.ts';
+import type { Row, Statement } from './database.ts';
+
+/** A key within its program and operation. */
+export type KeyInScope = { readonly programId: string; readonly operation: string; readonly key: string };
+
+/** One text for one key in its scope, to find the answer of a request among those of a batch. */
+export function keyText(scope: KeyInScope): string {
+  return `${scope.programId}\n${scope.operation}\n${scope.key}`;
+}
+
+/** Reads the first answers to keys. Must come after the keys were locked, in a statement of its own. */
+export function readAnswers(keys: readonly KeyInScope[]): Statement {
+  return {
+    name: 'read_answers',
+    text: `select found.* from unnest($1::uuid[], $2::text[], $3::text[]) as asked(program_id, operation, key)
+      cross join lateral (
+        select program_id, operation, key, encode(fingerprint, 'hex') as fingerprint, status, subject_id, body, code,
+          message, field
+        from idempotency
+        where idempotency.program_id = asked.program_id and idempotency.operation = asked.operation
+          and idempotency.key = asked.key
+        limit 1
+      ) as found`,
+    values: [keys.map((key) => key.programId), keys.map((key) => key.operation), keys.map((key) => key.key)],
+  };
+}
+
+/** The answers that {@link readAnswers} found, by {@link keyText}. */
+export function toAnswers(rows: readonly Row[]): Map<string, StoredAnswer> {
+  return new Map(
+    rows.map((row) => {
+      const scope = {
+        programId: row.program_id as string,
+        operation: row.operation as string,
+        key: row.key as string,
+      };
+      const answer = {
+        fingerprint: row.fingerprint as string,
+        status: row.status as number,
+        subjectId: row.subject_id as string | null,
+        body: row.body as string | null,
+        code: row.code as ErrorCode | null,
+        message: row.message as string | null,
+        field: row.field as string | null,
+      };
+      return [keyText(scope), answer];
+    }),
+  );
+}
+
+/** Keeps the first answers to keys; a key that is there already fails the transaction (23505). */
+export function insertAnswers(
+  answers: readonly (KeyInScope & { readonly answer: StoredAnswer })[],
+  now: number,
+): Statement {
+  const column = <Value>(read: (answer: StoredAnswer) => Value): Value[] => answers.map(({ answer }) => read(answer));
+  return {
+    name: 'insert_answers',
+    text: `insert into idempotency (program_id, operation, key, fingerprint, status, subject_id, body, code, message,
+        field, created_at)
+      select program_id, operation, key, decode(fingerprint, 'hex'), status, subject_id, body, code, message, field, $11
+      from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::uuid[], $7::text[], $8::text[],
+        $9::text[], $10::text[])
+        as unnested(program_id, operation, key, fingerprint, status, subject_id, body, code, message, field)`,
+    values: [
+      answers.map((row) => row.programId),
+      answers.map((row) => row.operation),
+      answers.map((row) => row.key),
+      column((answer) => answer.fingerprint),
+      column((answer) => answer.status),
+      column((answer) => answer.subjectId),
+      column((answer) => answer.body),
+      column((answer) => answer.code),
+      column((answer) => answer.message),
+      column((answer) => answer.field),
+      new Date(now),
+    ],
+  };
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import type pg from 'pg';
+import { StartupProblem } from '../startup-problem.ts';
+import type { Database } from './database.ts';
+
+const DIRECTORY = new URL('./migrations/', import.meta.url);
+
+/** Any fixed number: whoever holds it is the one that migrates. */
+const MIGRATION_LOCK = 7_201_001;
+
+type Migration = { readonly name: string; readonly text: string; readonly checksum: string };
+
+/** Names of the migrations that the database does not have yet, in order. */
+export async function pendingMigrations(database: Database): Promise<readonly string[]> {
+  return database.administer(async (client) => {
+    const known = await client.query<{ present: boolean }>(
+      "select to_regclass('schema_migration') is not null as present",
+    );
+    const applied = known.rows[0]?.present === true ? await readApplied(client) : new Map<string, string>();
+    return compare(await readMigrations(), applied).map((migration) => migration.name);
+  });
+}
+
+/**
+ * Applies what is missing, each migration in a transaction of its own, one process at a time. Forward only.
+ * Throws {@link StartupProblem} when the database is newer than this program or an applied migration was edited.
+ */
+export async function migrate(database: Database): Promise<readonly string[]> {
+  return database.administer(async (client) => {
+    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await client.query(`create table if not exists schema_migration (
+      name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp())`);
+    const pending = compare(await readMigrations(), await readApplied(client));
+    for (const migration of pending) {
+      await client.query('begin');
+      await client.query(migration.text);
+      await client.query('insert into schema_migration (name, checksum) values ($1, $2)', [
+        migration.name,
+        migration.checksum,
+      ]);
+      await client.query('commit');
+    }
+    return pending.map((migration) => migration.name);
+  });
+}
+
+async function readMigrations(): Promise<readonly Migration[]> {
+  const names = (await readdir(DIRECTORY)).filter((name) => name.endsWith('.sql')).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(new URL(name, DIRECTORY), 'utf8');
+      return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
+    }),
+  );
+}
+
+async function readApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await client.query<{ name: string; checksum: string }>(
+    'select name, checksum from schema_migration',
+  );
+  return new Map(rows.map((row) => [row.name, row.checksum]));
+}
+
+function compare(migrations: readonly Migration[], applied: ReadonlyMap<string, string>): readonly Migration[] {
+  const unknown = [...applied.keys()].find((name) => !migrations.some((migration) => migration.name === name));
+  if (unknown !== undefined) {
+    throw new StartupProblem(
+      `The database has the migration ${unknown}, which this version of the service does not know. ` +
+        'Start the version that made it, or a newer one.',
+    );
+  }
+  const edited = migrations.find(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum);
+  if (edited !== undefined) {
+    throw new StartupProblem(
+      `The migration ${edited.name} was changed after it was applied to this database. ` +
+        'Restore the file; a change of the schema is a new migration.',
+    );
+  }
+  return migrations.filter((migration) => !applied.has(migration.name));
+}

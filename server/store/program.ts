@@ -1,0 +1,70 @@
+import type { Row, Statement } from './database.ts';
+
+/** A card program. */
+export type Program = {
+  readonly programId: string;
+  readonly name: string;
+  readonly currency: string;
+  readonly timeZone: string;
+  readonly createdAt: Date;
+  /** Its funding accounts, one a currency; minor units. */
+  readonly funding: readonly { readonly currency: string; readonly balance: bigint; readonly held: bigint }[];
+};
+
+const COLUMNS = `program.program_id, program.name, program.currency, program.time_zone, program.created_at, (
+    select coalesce(json_agg(json_build_object(
+        'currency', account.currency, 'balance', account.balance::text, 'held', account.held::text
+      ) order by account.currency), '[]')
+    from account
+    where account.program_id = program.program_id and account.kind = 'funding' and account.owner_id = program.program_id
+  ) as funding`;
+
+/** Reads one program. */
+export function readProgram(programId: string): Statement {
+  return {
+    name: 'read_program',
+    text: `select ${COLUMNS} from program where program.program_id = $1`,
+    values: [programId],
+  };
+}
+
+/** Reads a page of programs, newest first, that come after the program `after`. */
+export function listPrograms(after: string | null, count: number): Statement {
+  return {
+    name: 'list_programs',
+    text: `select ${COLUMNS} from program where $1::uuid is null or program.program_id < $1
+      order by program.program_id desc limit $2`,
+    values: [after, count],
+  };
+}
+
+/** A program from a row of {@link readProgram} or {@link listPrograms}. */
+export function toProgram(row: Row): Program {
+  const funding = row.funding as { currency: string; balance: string; held: string }[];
+  return {
+    programId: row.program_id as string,
+    name: row.name as string,
+    currency: row.currency as string,
+    timeZone: row.time_zone as string,
+    createdAt: row.created_at as Date,
+    funding: funding.map(({ currency, balance, held }) => ({ currency, balance: BigInt(balance), held: BigInt(held) })),
+  };
+}
+
+/** Makes a program. */
+export function insertProgram(program: Omit<Program, 'funding' | 'createdAt'>, now: Date): Statement {
+  return {
+    name: 'insert_program',
+    text: 'insert into program (program_id, name, currency, time_zone, created_at) values ($1, $2, $3, $4, $5)',
+    values: [program.programId, program.name, program.currency, program.timeZone, now],
+  };
+}
+
+/** Whether PostgreSQL knows a time zone of this name, and the clock: columns `known` and `now`. */
+export function knowsTimeZone(name: string): Statement {
+  return {
+    name: 'knows_time_zone',
+    text: 'select exists (select from pg_timezone_names where name = $1) as known, clock_timestamp() as now',
+    values: [name],
+  };
+}

@@ -1,0 +1,124 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from '../../server/store/embedded.ts';
+
+export type Owner = {
+  process: ChildProcess;
+  won: boolean;
+  message?: string;
+  serverProcessId?: number;
+  connection?: EmbeddedPostgres['connection'];
+};
+
+/** Whether PostgreSQL runs as another user than these tests. */
+export const isRoot = process.getuid?.() === 0;
+
+const made: string[] = [];
+const owners: ChildProcess[] = [];
+const servers: EmbeddedPostgres[] = [];
+
+/** A directory that the server's user can pass, unless the mode says otherwise; removed by `cleanUp`. */
+export async function makeDirectory(mode = 0o711): Promise<string> {
+  const path = await mkdtemp('/tmp/transfer-service-test-');
+  made.push(path);
+  await chmod(path, mode);
+  return path;
+}
+
+let template: Promise<string> | undefined;
+
+/** A data directory with an empty ledger: a copy of one that is made once, which takes a tenth of the time. */
+export async function makeLedger(): Promise<string> {
+  template ??= makeTemplate();
+  const path = await makeDirectory();
+  await promisify(execFile)('cp', ['-a', `${await template}/.`, path]);
+  return path;
+}
+
+async function makeTemplate(): Promise<string> {
+  const path = await mkdtemp('/tmp/transfer-service-template-');
+  await chmod(path, 0o711);
+  await (await startEmbeddedPostgres({ dataDirectory: path })).stop();
+  return path;
+}
+
+/** For `afterAll` of every test file that uses `makeLedger`. */
+export async function removeTemplate(): Promise<void> {
+  if (template) await rm(await template, { recursive: true, force: true });
+}
+
+export async function start(
+  dataDirectory: string,
+  options: Partial<EmbeddedPostgresOptions> = {},
+): Promise<EmbeddedPostgres> {
+  const postgres = await startEmbeddedPostgres({ dataDirectory, ...options });
+  servers.push(postgres);
+  return postgres;
+}
+
+/** Runs owner.ts until it has reported whether it became the owner. */
+export async function runOwner(
+  what: 'lock' | 'start',
+  dataDirectory: string,
+  systemDirectory = '',
+  checkout = join(import.meta.dirname, '..', '..'),
+): Promise<Owner> {
+  const script = join(checkout, 'test', 'embedded', 'owner.ts');
+  const child = spawn(process.execPath, [script, what, dataDirectory, systemDirectory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  owners.push(child);
+  for await (const line of createInterface({ input: child.stdout })) return { process: child, ...JSON.parse(line) };
+  throw new Error('The owner ended without a report');
+}
+
+export async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await gone;
+}
+
+/** Stops what a test left running, then removes its directories. */
+export async function cleanUp(): Promise<void> {
+  for (const server of servers.splice(0)) await server.stop();
+  for (const owner of owners.splice(0)) await kill(owner);
+  for (const path of made.splice(0)) {
+    // Symbolic links stay as they are: -R does not follow them.
+    await promisify(execFile)('chmod', ['-R', 'u+rwX', path]).catch(() => undefined);
+    await rm(path, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Runs statements on a connection of their own; the rows of the last one come back. */
+export async function query(
+  postgres: Pick<EmbeddedPostgres, 'connection'>,
+  ...statements: string[]
+): Promise<Record<string, unknown>[]> {
+  const client = new Client(postgres.connection);
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    let rows: Record<string, unknown>[] = [];
+    for (const statement of statements) rows = (await client.query(statement)).rows;
+    return rows;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+export async function until(isTrue: () => boolean | Promise<boolean>, milliseconds = 10_000): Promise<void> {
+  const deadline = performance.now() + milliseconds;
+  while (!(await isTrue())) {
+    if (performance.now() > deadline) throw new Error(`Not within ${milliseconds} ms: ${isTrue}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -1,0 +1,77 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { StartupProblem } from '../../server/startup-problem.ts';
+import { lockDataDirectory, openDataDirectory } from '../../server/store/data-directory.ts';
+import { cleanUp, isRoot, kill, makeDirectory, runOwner } from './directories.ts';
+
+afterEach(cleanUp);
+
+test('a second owner is refused with the process id of the first and the directory as it was asked for', async () => {
+  const directory = await makeDirectory();
+  const first = await runOwner('lock', directory);
+  await expect(lockDataDirectory(directory, './data')).rejects.toThrow(
+    new StartupProblem(
+      `The data directory ./data is in use by process ${first.process.pid}. ` +
+        'Stop it first, or set DATA_DIR to another directory.',
+    ),
+  );
+});
+
+test('the lock of a killed owner does not block, and the new owner is the one that is named', async () => {
+  const directory = await makeDirectory();
+  const first = await runOwner('lock', directory);
+  await kill(first.process);
+  const lock = await lockDataDirectory(directory, directory);
+  expect(JSON.parse(await readFile(join(directory, 'lock-owner.json'), 'utf8'))).toMatchObject({
+    processId: process.pid,
+  });
+  const second = await runOwner('lock', directory);
+  expect(second.message).toContain(`in use by process ${process.pid}.`);
+  lock.release();
+});
+
+test('one process cannot own a directory twice, and a refused attempt does not loosen the lock', async () => {
+  const directory = await makeDirectory();
+  const lock = await lockDataDirectory(directory, directory);
+  await expect(lockDataDirectory(directory, directory)).rejects.toThrow(`process ${process.pid}`);
+  expect((await runOwner('lock', directory)).won).toBe(false);
+  lock.release();
+  lock.release();
+  expect((await runOwner('lock', directory)).won).toBe(true);
+});
+
+test('of several simultaneous starters exactly one becomes the owner, in every round', async () => {
+  for (let round = 1; round <= 5; round += 1) {
+    const directory = await makeDirectory();
+    const starters = await Promise.all([1, 2, 3, 4].map(() => runOwner('lock', directory)));
+    const [winner, ...others] = starters.filter(({ won }) => won);
+    expect(others).toEqual([]);
+    for (const { won, message } of starters) {
+      if (!won) expect(message).toContain(`in use by process ${winner?.process.pid}.`);
+    }
+    for (const starter of starters) await kill(starter.process);
+  }
+});
+
+test('a lock file that cannot be used gives a sentence that says so', async () => {
+  const directory = await makeDirectory();
+  await mkdir(join(directory, 'lock'));
+  await expect(lockDataDirectory(directory, directory)).rejects.toThrow(StartupProblem);
+  await expect(lockDataDirectory(directory, directory)).rejects.toThrow(/cannot be locked by the user/);
+});
+
+test('a data directory that is a file, or lies below one, is refused', async () => {
+  const file = join(await makeDirectory(), 'file');
+  await writeFile(file, '');
+  await expect(openDataDirectory(file, isRoot)).rejects.toThrow(StartupProblem);
+  await expect(openDataDirectory(file, isRoot)).rejects.toThrow(/is not a directory/);
+  await expect(openDataDirectory(join(file, 'below'), isRoot)).rejects.toThrow(/is not a directory/);
+});
+
+test('a data directory that cannot be written is refused', async () => {
+  // Permissions do not stop root; /proc stops everybody.
+  const directory = isRoot ? '/proc/data' : await makeDirectory(0o500);
+  await expect(openDataDirectory(directory, isRoot)).rejects.toThrow(StartupProblem);
+  await expect(openDataDirectory(directory, isRoot)).rejects.toThrow(/set DATA_DIR to another directory/i);
+});

@@ -1,0 +1,27 @@
+/**
+ * A service process for tests to kill: takes the lock of a data directory, or starts its PostgreSQL, says so in one
+ * line of JSON and then waits to be killed.
+ *
+ *     node owner.ts lock|start <data directory> <system directory>
+ */
+import { lockDataDirectory } from '../../server/store/data-directory.ts';
+import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
+
+const [, , what, dataDirectory = '', systemDirectory = ''] = process.argv;
+
+try {
+  if (what === 'lock') {
+    await lockDataDirectory(dataDirectory, dataDirectory);
+    report({ won: true });
+  } else {
+    const postgres = await startEmbeddedPostgres({ dataDirectory, systemDirectory });
+    report({ won: true, serverProcessId: postgres.processId(), connection: postgres.connection });
+  }
+  setInterval(() => undefined, 60_000);
+} catch (error) {
+  report({ won: false, message: error instanceof Error ? error.message : String(error) });
+}
+
+function report(outcome: Record<string, unknown>): void {
+  process.stdout.write(`${JSON.stringify(outcome)}\n`);
+}

