@@ -1,14 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Database, Work } from '../store/database.ts';
+import type { Database, Steps } from '../store/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/failure.ts';
 import { OperationFailure } from './call.ts';
 import { toOperationFailure } from './transaction.ts';
 
 /** How a group of items becomes one transaction; answers in the order of the items. */
-export type GroupWork<Item, Answer, Name extends string> = (
-  items: readonly Item[],
-  batchId: string,
-) => Omit<Work<readonly Answer[], Name>, 'batchId'>;
+export type GroupWork<Item, Answer, Name extends string> = (items: readonly Item[]) => Steps<readonly Answer[], Name>;
 
 /** Bounds of a lane. */
 export type LaneBounds = {
@@ -83,7 +80,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
     const batchId = randomUUIDv7();
     try {
       const items = group.map((pending) => pending.item);
-      const answers = await this.#database.transact({ ...this.#work(items, batchId), batchId });
+      const answers = await this.#database.transact({ ...this.#work(items), batchId });
       this.#answer(group, answers);
     } catch (error) {
       if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);

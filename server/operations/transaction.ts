@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { type Database, LIMITS, type Row, type Statement, type Work } from '../store/database.ts';
+import { type Database, LIMITS, type Row, type Statement, type Steps } from '../store/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/failure.ts';
 import { OperationFailure } from './call.ts';
 
@@ -19,13 +19,12 @@ export async function readRows(database: Database, statement: Statement): Promis
 export async function transact<Result, Name extends string>(
   database: Database,
   deadline: number,
-  work: Omit<Work<Result, Name>, 'batchId'> | ((batchId: string) => Omit<Work<Result, Name>, 'batchId'>),
+  load: Steps<Result, Name>['load'],
+  decide: Steps<Result, Name>['decide'],
 ): Promise<Result> {
   for (;;) {
-    const batchId = randomUUIDv7();
     try {
-      const made = typeof work === 'function' ? work(batchId) : work;
-      return await database.transactSettled({ ...made, batchId }, deadline);
+      return await database.transactSettled({ batchId: randomUUIDv7(), load, decide }, deadline);
     } catch (error) {
       const again = error instanceof StoreFailure && (error.conflict || error.lockTimeout);
       if (!again || performance.now() + LIMITS.lock > deadline) throw toOperationFailure(error);

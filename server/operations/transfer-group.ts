@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { DomainEvent } from '../../domain/event.ts';
 import { replay, type StoredAnswer } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
@@ -8,7 +7,7 @@ import { decideTransfer, type TransferPlan, type TransferTerms, type TransferVie
 import { completedTransfer, type Transfer, type TransferNotes } from '../../domain/transfer-record.ts';
 import { lockAccountsOfCards, type NamedCard, toAccount, updateAccounts } from '../store/account.ts';
 import { type CardToday, readCards, toCardToday } from '../store/card.ts';
-import type { Database, Loaded, Statement, Work } from '../store/database.ts';
+import type { Database, Loaded, Statement, Steps } from '../store/database.ts';
 import { insertEvents } from '../store/event.ts';
 import { insertAnswers, type KeyInScope, keyText, readAnswers, toAnswers } from '../store/idempotency.ts';
 import { type LockedName, lockNames, SHARE_SWITCH } from '../store/locks.ts';
@@ -57,13 +56,10 @@ export type LoadName = 'shareSwitch' | 'lockNames' | 'lockAccounts' | 'switch' |
 const OPERATION = 'create_transfer';
 
 /** One transaction for a group of requests: loads what all of them need, decides one after the other, writes once. */
-export function workOfTransfers(
-  requests: readonly TransferRequest[],
-  batchId: string,
-): Omit<Work<readonly TransferAnswer[], LoadName>, 'batchId'> {
+export function workOfTransfers(requests: readonly TransferRequest[]): Steps<readonly TransferAnswer[], LoadName> {
   return {
     load: loadFor(requests),
-    decide: (loaded) => {
+    decide: (loaded, batchId) => {
       const books = new Books(loaded);
       const answers = requests.map((request) => books.answer(request));
       return { result: answers, writes: books.writes(batchId) };
@@ -162,13 +158,12 @@ export class Books {
     const { now } = this.#switch;
     const writes: Statement[] = [];
     if (this.#transfers.length > 0) {
-      const events = this.#events.map((event) => ({ ...event, eventId: randomUUIDv7() }));
       const accounts = [...this.#changedAccounts].flatMap((accountId) => this.#accounts.get(accountId) ?? []);
       writes.push(
         insertTransfers(this.#transfers),
         insertPostings(this.#postings, now),
         updateAccounts(accounts),
-        insertEvents(batchId, events, now),
+        insertEvents(batchId, this.#events, now),
       );
     }
     if (this.#newAnswers.length > 0) writes.push(insertAnswers(this.#newAnswers, now));

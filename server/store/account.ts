@@ -54,6 +54,16 @@ export function lockAccountsOfCards(cards: readonly NamedCard[]): Statement {
   };
 }
 
+/** Reads the id of a program's funding account in one currency. */
+export function readFundingAccount(programId: string, currency: string): Statement {
+  return {
+    name: 'read_funding_account',
+    text: `select account_id from account
+      where program_id = $1 and kind = 'funding' and owner_id = $1 and currency = $2`,
+    values: [programId, currency],
+  };
+}
+
 /** Locks and reads the funding and world accounts of a program in one currency (two rows, or none before the first). */
 export function lockFundingAccounts(programId: string, currency: string): Statement {
   return {

@@ -88,16 +88,13 @@ export function toCardDetails(row: Row): CardDetails {
   };
 }
 
-/** What a new card is made of; ids are inner UUIDs. */
-export type NewCard = {
-  readonly card: Card;
-  readonly holderReference: string | null;
-  readonly lastFour: string | null;
-  readonly now: Date;
-};
-
 /** Registers a card whose accounts exist. */
-export function insertCard({ card, holderReference, lastFour, now }: NewCard): Statement {
+export function insertCard({
+  card,
+  holderReference,
+  lastFour,
+  createdAt,
+}: Omit<CardDetails, 'account' | 'today'>): Statement {
   return {
     name: 'insert_card',
     text: `insert into card (program_id, card_id, name, status, currency, account_id, funding_account_id,
@@ -114,7 +111,7 @@ export function insertCard({ card, holderReference, lastFour, now }: NewCard): S
       holderReference,
       lastFour,
       card.expiresOn,
-      now,
+      createdAt,
     ],
   };
 }

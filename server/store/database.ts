@@ -11,16 +11,20 @@ export type Row = Record<string, unknown>;
  * One transaction in two round trips: BEGIN with every statement of `load`, then every statement of the decision with
  * COMMIT. `decide` is pure and gets the rows of each load statement under its name.
  */
-export type Work<Result, Name extends string = string> = {
+export type Work<Result, Name extends string = string> = Steps<Result, Name> & {
   /** Fences the transaction: a commit whose answer is lost is settled by this id (see {@link Database.settle}). */
   readonly batchId: string;
+};
+
+/** What a transaction does, before it has an id. */
+export type Steps<Result, Name extends string = string> = {
   /** Sent in this order; null where there is nothing to ask, which loads no rows. */
-  readonly load: Readonly<Record<Name, Statement | null>>;
-  readonly decide: (loaded: Loaded<Name>) => Decision<Result>;
+  readonly load: { readonly [Key in Name]: Statement | null };
+  readonly decide: (loaded: Loaded<Name>, batchId: string) => Decision<Result>;
 };
 
 /** The rows that each load statement gave. */
-export type Loaded<Name extends string = string> = Readonly<Record<Name, readonly Row[]>>;
+export type Loaded<Name extends string = string> = { readonly [Key in Name]: readonly Row[] };
 
 /** What a decision comes to: the result, and the statements that write it; none means nothing changes. */
 export type Decision<Result> = { readonly result: Result; readonly writes: readonly Statement[] };
@@ -242,7 +246,7 @@ async function decideOrRollBack<Result, Name extends string>(
   loaded: Loaded<Name>,
 ): Promise<Decision<Result>> {
   try {
-    return work.decide(loaded);
+    return work.decide(loaded, work.batchId);
   } catch (error) {
     await rolledBack(client, error);
     throw error;

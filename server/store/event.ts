@@ -1,14 +1,12 @@
+import { randomUUIDv7 } from 'node:crypto';
 import type { DomainEvent } from '../../domain/event.ts';
 import type { Statement } from './database.ts';
-
-/** An event with the id it gets, an inner UUID. */
-export type IdentifiedEvent = DomainEvent & { readonly eventId: string };
 
 /**
  * Writes events in the transaction of what they tell of, in the order given. Their place among the events of other
  * transactions is given after the commit: ids and sequences leave gaps that fill late.
  */
-export function insertEvents(batchId: string, events: readonly IdentifiedEvent[], now: number): Statement {
+export function insertEvents(batchId: string, events: readonly DomainEvent[], now: number): Statement {
   return {
     name: 'insert_events',
     text: `insert into event (batch_id, index, program_id, event_id, type, subject_id, payload, created_at)
@@ -18,7 +16,7 @@ export function insertEvents(batchId: string, events: readonly IdentifiedEvent[]
     values: [
       batchId,
       events.map((event) => event.programId),
-      events.map((event) => event.eventId),
+      events.map(() => randomUUIDv7()),
       events.map((event) => event.type),
       events.map((event) => event.subjectId),
       events.map((event) => JSON.stringify(event.payload)),

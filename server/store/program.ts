@@ -7,11 +7,14 @@ export type Program = {
   readonly currency: string;
   readonly timeZone: string;
   readonly createdAt: Date;
+  /** The day in its time zone, YYYY-MM-DD. */
+  readonly today: string;
   /** Its funding accounts, one a currency; minor units. */
   readonly funding: readonly { readonly currency: string; readonly balance: bigint; readonly held: bigint }[];
 };
 
-const COLUMNS = `program.program_id, program.name, program.currency, program.time_zone, program.created_at, (
+const COLUMNS = `program.program_id, program.name, program.currency, program.time_zone, program.created_at,
+  (clock_timestamp() at time zone program.time_zone)::date::text as today, (
     select coalesce(json_agg(json_build_object(
         'currency', account.currency, 'balance', account.balance::text, 'held', account.held::text
       ) order by account.currency), '[]')
@@ -47,12 +50,13 @@ export function toProgram(row: Row): Program {
     currency: row.currency as string,
     timeZone: row.time_zone as string,
     createdAt: row.created_at as Date,
+    today: row.today as string,
     funding: funding.map(({ currency, balance, held }) => ({ currency, balance: BigInt(balance), held: BigInt(held) })),
   };
 }
 
 /** Makes a program. */
-export function insertProgram(program: Omit<Program, 'funding' | 'createdAt'>, now: Date): Statement {
+export function insertProgram(program: Omit<Program, 'funding' | 'createdAt' | 'today'>, now: Date): Statement {
   return {
     name: 'insert_program',
     text: 'insert into program (program_id, name, currency, time_zone, created_at) values ($1, $2, $3, $4, $5)',

@@ -1,0 +1,108 @@
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { StartupProblem } from './startup-problem.ts';
+
+/** How the service runs, read once from the environment. */
+export type Configuration = {
+  readonly mode: 'sandbox' | 'live';
+  /** Addresses to listen on. */
+  readonly hosts: readonly string[];
+  readonly port: number;
+  /** Whether only this machine can reach the service. */
+  readonly loopbackOnly: boolean;
+  /** Where PostgreSQL is, or null for the embedded one. */
+  readonly databaseUrl: string | null;
+  /** Absolute path of the directory of the embedded PostgreSQL. */
+  readonly dataDirectory: string;
+  readonly supportContact: string;
+  readonly logLevel: LogLevel;
+};
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** How much is logged. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Every setting: its name in the environment, its default, and what it is for. */
+export const SETTINGS = [
+  {
+    name: 'MODE',
+    fallback: 'sandbox',
+    purpose: 'sandbox: for trying and testing, no keys needed; live: for real money',
+  },
+  { name: 'HOST', fallback: '127.0.0.1 and ::1', purpose: 'address to listen on' },
+  { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 takes a free one' },
+  { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
+  { name: 'DATA_DIR', fallback: './data', purpose: 'where the embedded PostgreSQL keeps its data' },
+  { name: 'SUPPORT_CONTACT', fallback: 'support@example.com', purpose: 'how customers reach you, quoted in messages' },
+  { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
+] as const;
+
+/** Reads the configuration. Throws {@link StartupProblem} that names the setting at fault and what would be right. */
+export function readConfiguration(environment: NodeJS.ProcessEnv = process.env): Configuration {
+  const read = (name: (typeof SETTINGS)[number]['name']): string =>
+    environment[name]?.trim() || (SETTINGS.find((setting) => setting.name === name)?.fallback ?? '');
+  const mode = oneOf('MODE', read('MODE'), ['sandbox', 'live'] as const);
+  const hosts = environment['HOST']?.trim() ? [readHost(environment['HOST'].trim())] : ['127.0.0.1', '::1'];
+  const configuration: Configuration = {
+    mode,
+    hosts,
+    port: readPort(read('PORT')),
+    loopbackOnly: hosts.every(isLoopback),
+    databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
+    dataDirectory: resolve(read('DATA_DIR')),
+    supportContact: read('SUPPORT_CONTACT'),
+    logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
+  };
+  if (mode === 'live' && !environment['SUPPORT_CONTACT']?.trim()) {
+    throw new StartupProblem(
+      'SUPPORT_CONTACT is not set. Live mode quotes it in error messages: set it to where your customers reach you.',
+    );
+  }
+  return configuration;
+}
+
+/** The settings in force, one `NAME=value` a line, without the password of DATABASE_URL. */
+export function showConfiguration(configuration: Configuration): string {
+  return [
+    `MODE=${configuration.mode}`,
+    `HOST=${configuration.hosts.join(' ')}`,
+    `PORT=${configuration.port}`,
+    `DATABASE_URL=${configuration.databaseUrl === null ? '(embedded PostgreSQL)' : redact(configuration.databaseUrl)}`,
+    `DATA_DIR=${configuration.dataDirectory}`,
+    `SUPPORT_CONTACT=${configuration.supportContact}`,
+    `LOG_LEVEL=${configuration.logLevel}`,
+  ].join('\n');
+}
+
+function oneOf<Name extends string>(setting: string, value: string, allowed: readonly Name[]): Name {
+  const found = allowed.find((name) => name === value);
+  if (found !== undefined) return found;
+  throw new StartupProblem(`${setting} is '${value}', but it must be one of: ${allowed.join(', ')}.`);
+}
+
+function readPort(text: string): number {
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port <= 65535) return port;
+  throw new StartupProblem(`PORT is '${text}', but it must be a number from 0 to 65535.`);
+}
+
+function readHost(text: string): string {
+  const host = text.replace(/^\[(.*)\]$/, '$1');
+  if (isIP(host) !== 0 || /^[a-zA-Z0-9.-]+$/.test(host)) return host;
+  throw new StartupProblem(`HOST is '${text}', but it must be an address such as 127.0.0.1 or a host name.`);
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+function readDatabaseUrl(text: string): string | null {
+  if (text === '') return null;
+  if (/^postgres(ql)?:\/\//.test(text)) return text;
+  throw new StartupProblem('DATABASE_URL must begin with postgresql://, such as postgresql://user@host:5432/database.');
+}
+
+function redact(url: string): string {
+  return url.replace(/^(\w+:\/\/[^:@/]*):[^@]*@/, '$1:***@').replace(/(password=)[^&]*/, '$1***');
+}

@@ -1,0 +1,86 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { fromWireId } from '../../domain/identifier.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import type { SwitchSetting } from '../../domain/switch.ts';
+import type { TransferType } from '../../domain/transfer.ts';
+import { insertEvents } from '../store/event.ts';
+import { HOLD_SWITCH } from '../store/locks.ts';
+import { READ_SWITCH, toSwitchReading, writeSwitch } from '../store/switch.ts';
+import { actorOf } from './actor.ts';
+import type { Call, Reply } from './call.ts';
+import { loadProgram } from './program-funding.ts';
+import { toSwitchRecord } from './records.ts';
+import type { Service } from './service.ts';
+import { transact } from './transaction.ts';
+
+type Body = {
+  readonly disabled: boolean;
+  readonly reason?: string;
+  readonly program_id?: string;
+  readonly type?: TransferType;
+  readonly until?: string;
+};
+
+/**
+ * change_switch: disables or enables a scope. It waits until every transaction that moves money has ended and holds
+ * the next ones back, so once it has answered nothing in scope completes any more.
+ */
+export async function changeSwitch(service: Service, call: Call): Promise<Reply> {
+  const body = call.members as Body;
+  checkBody(body);
+  const { program_id: asked } = body;
+  const program = asked === undefined ? undefined : await loadProgram(service, fromWireId('prog', asked), asked);
+  const record = await transact(
+    service.database,
+    call.deadline,
+    { hold: HOLD_SWITCH, clock: READ_SWITCH },
+    (loaded, batchId) => {
+      const { now } = toSwitchReading(loaded.clock);
+      const setting: SwitchSetting = {
+        programId: program?.programId ?? null,
+        transferType: body.type ?? null,
+        disabled: body.disabled,
+        reason: body.reason ?? null,
+        actor: actorOf(call.caller),
+        since: now,
+        until: untilOf(body, now),
+      };
+      const changed = toSwitchRecord(setting, now);
+      const event = {
+        type: 'switch.changed' as const,
+        programId: setting.programId,
+        subjectId: changed.program_id ?? 'service',
+        payload: changed,
+      };
+      return {
+        result: changed,
+        writes: [writeSwitch(randomUUIDv7(), setting), insertEvents(batchId, [event], now)],
+      };
+    },
+  );
+  return { status: 200, body: JSON.stringify(record) };
+}
+
+function checkBody(body: Body): void {
+  const refuse = (message: string, field: string): never => {
+    throw new Refusal('change_switch_schema', message, { field });
+  };
+  if (body.disabled && body.reason === undefined) {
+    refuse("The required field 'reason' is missing: say why the service is disabled.", '/reason');
+  }
+  if (body.type !== undefined && body.program_id === undefined) {
+    refuse("The required field 'program_id' is missing: 'type' narrows a card program.", '/program_id');
+  }
+  if (!body.disabled && body.until !== undefined) {
+    refuse("'until' goes with disabled: true only; what is enabled stays enabled.", '/until');
+  }
+}
+
+function untilOf(body: Body, now: number): number | null {
+  if (body.until === undefined) return null;
+  const until = Date.parse(body.until);
+  if (until > now) return until;
+  throw new Refusal('change_switch_schema', `'until' is '${body.until}', which is not in the future.`, {
+    field: '/until',
+  });
+}
