@@ -43,7 +43,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   const read = (name: (typeof SETTINGS)[number]['name']): string =>
     environment[name]?.trim() || (SETTINGS.find((setting) => setting.name === name)?.fallback ?? '');
   const mode = oneOf('MODE', read('MODE'), ['sandbox', 'live'] as const);
-  const hosts = environment['HOST']?.trim() ? [readHost(environment['HOST'].trim())] : ['127.0.0.1', '::1'];
+  const hosts = environment.HOST?.trim() ? [readHost(environment.HOST.trim())] : ['127.0.0.1', '::1'];
   const configuration: Configuration = {
     mode,
     hosts,
@@ -54,7 +54,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     supportContact: read('SUPPORT_CONTACT'),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
   };
-  if (mode === 'live' && !environment['SUPPORT_CONTACT']?.trim()) {
+  if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
     throw new StartupProblem(
       'SUPPORT_CONTACT is not set. Live mode quotes it in error messages: set it to where your customers reach you.',
     );

@@ -1,5 +1,4 @@
-import type { TransferStatus, TransferType } from '../../domain/transfer.ts';
-import type { Transfer } from '../../domain/transfer-record.ts';
+import type { Transfer, TransferStatus, TransferType } from '../../domain/transfer.ts';
 import { listTransfers as listTransfersStatement, toTransfer } from '../store/transfer.ts';
 import type { Call, Reply } from './call.ts';
 import { answerPage } from './page.ts';

@@ -11,7 +11,7 @@ import { toWireId } from '../../domain/identifier.ts';
 import { available } from '../../domain/ledger.ts';
 import { toWire } from '../../domain/money.ts';
 import { type SwitchSetting, scopeOf } from '../../domain/switch.ts';
-import type { Transfer } from '../../domain/transfer-record.ts';
+import type { Transfer } from '../../domain/transfer.ts';
 import type { CardDetails } from '../store/card.ts';
 import type { FundingMovement } from '../store/funding.ts';
 import type { ApiKey } from '../store/key.ts';

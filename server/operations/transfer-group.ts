@@ -1,10 +1,10 @@
+import { decideTransfer, type TransferPlan, type TransferView } from '../../domain/create-transfer.ts';
 import type { DomainEvent } from '../../domain/event.ts';
 import { replay, type StoredAnswer } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Account, LedgerViolation } from '../../domain/ledger.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { decideTransfer, type TransferPlan, type TransferTerms, type TransferView } from '../../domain/transfer.ts';
-import { completedTransfer, type Transfer, type TransferNotes } from '../../domain/transfer-record.ts';
+import { completedTransfer, type Transfer, type TransferNotes, type TransferTerms } from '../../domain/transfer.ts';
 import { lockAccountsOfCards, type NamedCard, toAccount, updateAccounts } from '../store/account.ts';
 import { type CardToday, readCards, toCardToday } from '../store/card.ts';
 import type { Database, Loaded, Statement, Steps } from '../store/database.ts';

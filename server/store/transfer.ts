@@ -1,6 +1,5 @@
 import type { ErrorRecord } from '../../domain/errors.ts';
-import type { TransferOutcome, TransferStatus, TransferType } from '../../domain/transfer.ts';
-import type { Transfer } from '../../domain/transfer-record.ts';
+import type { Transfer, TransferOutcome, TransferStatus, TransferType } from '../../domain/transfer.ts';
 import type { Row, Statement } from './database.ts';
 
 const COLUMNS = `transfer.program_id, transfer.transfer_id, transfer.type, transfer.card_id, card.name as card_name,

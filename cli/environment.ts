@@ -1,0 +1,17 @@
+/** What the command line takes from the environment; an option on the command line wins over it. */
+export type Environment = {
+  readonly url: string;
+  readonly key: string | undefined;
+  readonly program: string | undefined;
+};
+
+/** Reads TRANSFER_SERVICE_URL, _KEY and _PROGRAM. An empty variable counts as unset. */
+export function readEnvironment(): Environment {
+  const read = (name: string): string | undefined => process.env[name] || undefined;
+  return {
+    // PORT is what moves the service itself, so that both sides move together.
+    url: read('TRANSFER_SERVICE_URL') ?? `http://127.0.0.1:${read('PORT') ?? '8080'}`,
+    key: read('TRANSFER_SERVICE_KEY'),
+    program: read('TRANSFER_SERVICE_PROGRAM'),
+  };
+}

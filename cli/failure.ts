@@ -1,0 +1,108 @@
+import {
+  ConnectionFailure,
+  InvalidArgument,
+  type MoneyMoved,
+  RequestError,
+  TransferServiceError,
+  UnexpectedAnswer,
+} from '../sdk/client.ts';
+import { alignedLines, type Pair, printable } from './output.ts';
+
+/** What the process ends with. */
+export const EXIT_CODES = {
+  done: 0,
+  requestError: 1,
+  usage: 2,
+  serviceFault: 3,
+  noConnection: 4,
+  /** sysexits' EX_SOFTWARE: a bug in the command itself. */
+  bug: 70,
+} as const;
+
+/** What to print of a failure, and what to end with. */
+export type FailureReport = { readonly text: string; readonly exitCode: number };
+
+/** Reports whatever a command failed of. `url` is where the person can reach the service's error pages. */
+export function reportFailure(error: unknown, url: string, json: boolean): FailureReport {
+  if (error instanceof InvalidArgument) return { text: `error: ${error.message}\n`, exitCode: EXIT_CODES.usage };
+  if (error instanceof TransferServiceError) {
+    const exitCode = error instanceof RequestError ? EXIT_CODES.requestError : EXIT_CODES.serviceFault;
+    return { text: json ? asJson(recordMembers(error)) : recordText(error, url), exitCode };
+  }
+  if (error instanceof ConnectionFailure) {
+    const text = `${printable(error.message)}\n${keyHint(error)}Is the service running? Start it with npm start.\n`;
+    return { text: json ? asJson(silenceMembers(error)) : text, exitCode: EXIT_CODES.noConnection };
+  }
+  if (error instanceof UnexpectedAnswer) {
+    const beginning = error.excerpt === '' ? '' : `It begins: ${printable(error.excerpt)}\n`;
+    const text = `${printable(error.message)}\n${beginning}${keyHint(error)}`;
+    return { text: json ? asJson(silenceMembers(error)) : text, exitCode: EXIT_CODES.serviceFault };
+  }
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { text: `This is a bug in the command line. ${text}\n`, exitCode: EXIT_CODES.bug };
+}
+
+function recordText(error: TransferServiceError, url: string): string {
+  const pairs: (Pair | undefined)[] = [
+    ['Message', error.Message],
+    ['Status', String(error.Status)],
+    ['Code', error.Code],
+    ['Type', error.Type],
+    pairIfKnown('Field', error.field),
+    pairIfKnown('Request id', error.requestId),
+    pairIfKnown('Transfer id', error.transferId),
+    ['Money moved', error.moneyMoved],
+    ['Retry', retryText(error)],
+  ];
+  const known = pairs.filter((pair) => pair !== undefined);
+  return `${alignedLines(known)}${keyHint(error)}see ${url}/errors/${printable(error.Code)}\n`;
+}
+
+function pairIfKnown(name: string, value: string | undefined): Pair | undefined {
+  return value === undefined ? undefined : [name, value];
+}
+
+function retryText({ shouldRetry, retryAfterSeconds }: TransferServiceError): string {
+  const after = retryAfterSeconds === undefined ? '' : `, after ${retryAfterSeconds} seconds`;
+  if (shouldRetry) return `yes${after}`;
+  return retryAfterSeconds === undefined ? 'no' : `not before ${retryAfterSeconds} seconds have passed`;
+}
+
+/** Only for a doubt or a second try does the key matter to a person. */
+function keyHint(error: {
+  readonly moneyMoved: MoneyMoved;
+  readonly idempotencyKey: string | undefined;
+  readonly shouldRetry?: boolean;
+}): string {
+  if (error.idempotencyKey === undefined || (error.moneyMoved === 'no' && error.shouldRetry !== true)) return '';
+  return `Send it again with --idempotency-key ${printable(error.idempotencyKey)}: it moves money at most once.\n`;
+}
+
+function recordMembers(error: TransferServiceError): object {
+  return {
+    Message: error.Message,
+    Status: error.Status,
+    Code: error.Code,
+    Type: error.Type,
+    request_id: error.requestId ?? null,
+    money_moved: error.moneyMoved,
+    should_retry: error.shouldRetry,
+    retry_after_seconds: error.retryAfterSeconds ?? null,
+    transfer_id: error.transferId ?? null,
+    field: error.field ?? null,
+    idempotency_key: error.idempotencyKey ?? null,
+  };
+}
+
+function silenceMembers(error: ConnectionFailure | UnexpectedAnswer): object {
+  return {
+    failure: error instanceof ConnectionFailure ? 'no_answer' : 'unexpected_answer',
+    message: error.message,
+    money_moved: error.moneyMoved,
+    idempotency_key: error.idempotencyKey ?? null,
+  };
+}
+
+function asJson(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

@@ -1,0 +1,114 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { TRANSFER_STATUSES, TRANSFER_TYPES, type TransferRecord } from '../sdk/client.ts';
+import { type Column, money } from './output.ts';
+import {
+  type AddCommands,
+  addPageOptions,
+  moneyPairs,
+  openSession,
+  type PageOptions,
+  type Surroundings,
+  showList,
+} from './session.ts';
+
+type TransferType = TransferRecord['type'];
+
+type CreateOptions = {
+  readonly card: string;
+  readonly amount: string;
+  readonly type?: TransferType;
+  readonly destinationCard?: string;
+  readonly currency?: string;
+  readonly description?: string;
+  readonly reference?: string;
+  readonly metadata?: Record<string, string>;
+  readonly idempotencyKey?: string;
+};
+
+type ListOptions = PageOptions & {
+  readonly card?: string;
+  readonly type?: TransferType;
+  readonly status?: TransferRecord['status'];
+  readonly reference?: string;
+  readonly idempotencyKey?: string;
+};
+
+const COLUMNS: readonly Column<TransferRecord>[] = [
+  { heading: 'transfer_id', show: (transfer) => transfer.transfer_id },
+  { heading: 'type', show: (transfer) => transfer.type },
+  { heading: 'card_id', show: (transfer) => transfer.card_id },
+  { heading: 'destination_card_id', show: (transfer) => transfer.destination_card_id },
+  { heading: 'amount', show: (transfer) => money(transfer.amount, transfer.currency), right: true },
+  { heading: 'status', show: (transfer) => transfer.status },
+  { heading: 'created_at', show: (transfer) => transfer.created_at },
+];
+
+/** Adds `transfers create | get | list`. */
+export const addTransfers: AddCommands = (program, surroundings) => {
+  const transfers = program.command('transfers').description('move money, and see what has moved');
+  addCreate(transfers, surroundings);
+  transfers
+    .command('get')
+    .description('show a transfer')
+    .argument('<transfer_id>', 'its id, tr_...')
+    .action(async (transferId: string, _options: object, command: Command) => {
+      const session = openSession(command, surroundings);
+      session.showRecord(await session.service.transfers.get(transferId));
+    });
+  addPageOptions(transfers.command('list').description('list transfers, newest first'))
+    .option('--card <card_id>', 'only those of this card')
+    .addOption(new Option('--type <type>', 'only those of this type').choices(TRANSFER_TYPES))
+    .addOption(new Option('--status <status>', 'only those in this state').choices(TRANSFER_STATUSES))
+    .option('--reference <text>', 'only the one with this reference')
+    .option('--idempotency-key <key>', 'only the one that this key made')
+    .action(async (options: ListOptions, command: Command) => {
+      const session = openSession(command, surroundings);
+      await showList(session, COLUMNS, options, (page) =>
+        session.service.transfers.list({
+          ...page,
+          card_id: options.card,
+          type: options.type,
+          status: options.status,
+          reference: options.reference,
+          idempotency_key: options.idempotencyKey,
+        }),
+      );
+    });
+};
+
+function addCreate(transfers: Command, surroundings: Surroundings): void {
+  transfers
+    .command('create')
+    .description('load a card, unload it, or move money from card to card')
+    .requiredOption('--card <card_id>', 'the card')
+    .requiredOption('--amount <amount>', 'in minor units: 1000 is 10.00 USD')
+    .addOption(new Option('--type <type>', 'load if left out').choices(TRANSFER_TYPES))
+    .option('--destination-card <card_id>', 'the card that receives; for card_to_card')
+    .option('--currency <code>', 'must be the one of the card')
+    .option('--description <text>', 'free text')
+    .option('--reference <text>', 'a name of your own, unique in the program')
+    .option('--metadata <name=value>', 'a pair of your own; can be repeated', readPair)
+    .option('--idempotency-key <key>', 'made up if left out')
+    .action(async (options: CreateOptions, command: Command) => {
+      const session = openSession(command, surroundings);
+      const body = {
+        // As typed: what is an amount and what is not, the service says, in the same words for everyone.
+        amount: options.amount,
+        card_id: options.card,
+        type: options.type,
+        destination_card_id: options.destinationCard,
+        currency: options.currency,
+        description: options.description,
+        reference: options.reference,
+        metadata: options.metadata,
+      };
+      const transfer = await session.service.transfers.create(body, { idempotencyKey: options.idempotencyKey });
+      session.showRecord(transfer, moneyPairs(transfer));
+    });
+}
+
+function readPair(text: string, before: Record<string, string> | undefined): Record<string, string> {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('It must be a name, "=" and a value.');
+  return Object.fromEntries([...Object.entries(before ?? {}), [text.slice(0, at), text.slice(at + 1)]]);
+}

@@ -1,0 +1,33 @@
+import { everyItem } from './paging.ts';
+import type { Answered, CreateKeyBody, KeyRecord, NewKeyRecord, Page, PageQuery } from './records.ts';
+import type { CallOptions } from './request.ts';
+import type { Send } from './send.ts';
+
+/** API keys; for operators. */
+export class Keys {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /** create_key: the only answer that ever holds the secret, as `key`. Codes: `program_dne`. */
+  create(body: CreateKeyBody, options?: CallOptions): Promise<Answered<NewKeyRecord>> {
+    return this.#send('create_key', { body, options });
+  }
+
+  /** list_keys: one page, newest first, without secrets. */
+  list(query: PageQuery = {}, options?: CallOptions): Promise<Answered<Page<KeyRecord>>> {
+    return this.#send('list_keys', { query, options });
+  }
+
+  /** list_keys, page after page, for `for await`. */
+  listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<KeyRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /** revoke_key: the key stops working for good. Codes: `key_dne`. */
+  revoke(keyId: string, options?: CallOptions): Promise<Answered<KeyRecord>> {
+    return this.#send('revoke_key', { parameters: { key_id: keyId }, options });
+  }
+}

@@ -1,0 +1,33 @@
+import { everyItem } from './paging.ts';
+import type { Answered, CreateProgramBody, Page, PageQuery, ProgramRecord } from './records.ts';
+import type { CallOptions } from './request.ts';
+import type { Send } from './send.ts';
+
+/** Card programs; for operators. */
+export class Programs {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /** create_program: a card program with an empty funding account. */
+  create(body: CreateProgramBody, options?: CallOptions): Promise<Answered<ProgramRecord>> {
+    return this.#send('create_program', { body, options });
+  }
+
+  /** get_program: a card program and its funding, in minor units. Codes: `program_dne`. */
+  get(programId: string, options?: CallOptions): Promise<Answered<ProgramRecord>> {
+    return this.#send('get_program', { parameters: { program_id: programId }, options });
+  }
+
+  /** list_programs: one page, newest first. */
+  list(query: PageQuery = {}, options?: CallOptions): Promise<Answered<Page<ProgramRecord>>> {
+    return this.#send('list_programs', { query, options });
+  }
+
+  /** list_programs, page after page, for `for await`. */
+  listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<ProgramRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+}

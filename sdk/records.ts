@@ -1,0 +1,84 @@
+import type { readMembers } from '../contract/read.ts';
+import type * as schemas from '../contract/schemas.ts';
+
+type AnySchema = Parameters<typeof readMembers>[0];
+
+/** What the service reads from a request with this schema: the contract's own types, not a copy of them. */
+type MembersOf<Schema extends AnySchema> = Extract<
+  ReturnType<typeof readMembers<Schema>>,
+  { readonly members: unknown }
+>['members'];
+
+/** Optional members may also be given as undefined, which sends nothing. */
+type Loose<Members> = {
+  readonly [Name in keyof Members]: Record<never, never> extends Pick<Members, Name>
+    ? Members[Name] | undefined
+    : Members[Name];
+};
+
+/**
+ * An amount in minor units of its currency (cents, for USD), 1 to 999,999,999,999. A number is sent as it is, a bigint
+ * as a JSON integer, a string of digits as a string. The service refuses anything else with `invalid_amount`; it never
+ * rounds, and neither does the client.
+ */
+export type Amount = number | bigint | string;
+
+type WithAmount<Members> = Loose<Omit<Members, 'amount'>> & { readonly amount: Amount };
+
+/** What create_transfer takes; `amount` and `card_id` are required (specification, section 2.2). */
+export type CreateTransferBody = WithAmount<MembersOf<typeof schemas.CreateTransferBody>>;
+/** What list_transfers takes: filters, `limit` (1 to 100) and `cursor`. */
+export type ListTransfersQuery = Loose<MembersOf<typeof schemas.ListTransfersQuery>>;
+/** What a list without filters takes: `limit` (1 to 100) and `cursor`. */
+export type PageQuery = Loose<MembersOf<typeof schemas.PageQuery>>;
+/** What create_card takes; everything in it is optional. */
+export type CreateCardBody = Loose<MembersOf<typeof schemas.CreateCardBody>>;
+/** What create_program takes. */
+export type CreateProgramBody = Loose<MembersOf<typeof schemas.CreateProgramBody>>;
+/** What create_deposit and create_withdrawal take. */
+export type FundingMovementBody = WithAmount<MembersOf<typeof schemas.FundingMovementBody>>;
+/** What change_switch takes: neither program_id nor type means the whole service. */
+export type ChangeSwitchBody = Loose<MembersOf<typeof schemas.ChangeSwitchBody>>;
+/** What create_key takes; without `program_id` it makes an operator's key. */
+export type CreateKeyBody = Loose<MembersOf<typeof schemas.CreateKeyBody>>;
+
+/** All settings of the switch. */
+export type SwitchState = MembersOf<typeof schemas.SwitchState>;
+/** A new API key; `key` is the secret, and no other answer ever holds it. */
+export type NewKeyRecord = MembersOf<typeof schemas.NewKeyRecord>;
+/** The state of the sandbox's database server. */
+export type DatabaseState = MembersOf<typeof schemas.DatabaseState>;
+
+export type {
+  CardRecord,
+  FundingMovementRecord,
+  KeyRecord,
+  ProgramRecord,
+  SwitchRecord,
+  TransferRecord,
+  TrialBalance,
+} from '../contract/schemas.ts';
+
+/** One page of a list, newest first; `next_cursor` is null on the last. */
+export type Page<Item> = { readonly data: readonly Item[]; readonly next_cursor: string | null };
+
+/** What the service said beside a record. */
+export type ResponseFacts = {
+  /** HTTP status, 200 or 201. */
+  readonly status: number;
+  /** What to quote to support; undefined only when a proxy took it away. */
+  readonly requestId: string | undefined;
+  /** Whether this is the first answer to the idempotency key, given again: this request moved nothing. */
+  readonly replayed: boolean;
+  /** The idempotency key that was sent, also when the client made it up. */
+  readonly idempotencyKey: string | undefined;
+  /** How many attempts were made. */
+  readonly attempts: number;
+  readonly headers: Headers;
+};
+
+/**
+ * A record as the service sent it, with `response` beside it: not enumerable, so that the record prints, compares and
+ * turns into JSON as it was sent. A copy made by spreading has no `response`.
+ */
+export type Answered<Body> = Body & { readonly response: ResponseFacts };

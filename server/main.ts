@@ -1,0 +1,143 @@
+import pino from 'pino';
+import { type Configuration, readConfiguration } from './config.ts';
+import { createHttpServer, type HttpServer } from './http/server.ts';
+import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
+import { openAuthentication } from './operations/authenticate.ts';
+import type { Gateway } from './operations/call.ts';
+import { openProgramSearch } from './operations/find-program.ts';
+import { handlersOf } from './operations/handlers.ts';
+import { hasOperatorKey, isReady } from './operations/readiness.ts';
+import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './operations/seed-sandbox.ts';
+import type { Service } from './operations/service.ts';
+import { openTransferLane } from './operations/transfer-group.ts';
+import { StartupProblem } from './startup-problem.ts';
+import { keepPartitions } from './worker/keep-partitions.ts';
+
+/** Time for seeding the sandbox, in milliseconds. */
+const SEED_TIME = 10_000;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+try {
+  await start(readConfiguration());
+} catch (error) {
+  if (!(error instanceof StartupProblem)) throw error;
+  process.stderr.write(`\nThe service does not start: ${error.message}\n`);
+  process.exitCode = 1;
+}
+
+async function start(configuration: Configuration): Promise<void> {
+  const log = pino(
+    { level: configuration.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    process.stderr,
+  );
+  say(`Transfer Service, ${configuration.mode} mode, process ${process.pid}`);
+  const opened = await openDatabase(configuration, {
+    onProgress: say,
+    onServerExit: (description) => log.error({ event: 'database_server_exit' }, description),
+  });
+  try {
+    await run(configuration, opened, log);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function run(configuration: Configuration, opened: OpenDatabase, log: pino.Logger): Promise<void> {
+  const { database, embedded } = opened;
+  await prepareSchema(database, configuration.mode);
+  const service: Service = { database, transfers: openTransferLane(database) };
+  const sandbox = configuration.mode === 'sandbox';
+  if (sandbox) await seedSandbox(service, performance.now() + SEED_TIME);
+  else await insistOnOperatorKey(service);
+  const gateway: Gateway = {
+    mode: configuration.mode,
+    keyless: sandbox && configuration.loopbackOnly,
+    supportContact: configuration.supportContact,
+    handlers: handlersOf(service, sandbox ? embedded : undefined),
+    authenticate: openAuthentication(database),
+    findProgram: openProgramSearch(service),
+    demoProgramId: DEMO_PROGRAM_ID,
+    ready: () => isReady(service),
+  };
+  const server = createHttpServer(gateway, {
+    onError: (report) => {
+      if (report.status >= 500)
+        log.error({ requestId: report.requestId, code: report.code, cause: report.cause }, report.message);
+    },
+  });
+  const port = await listen(server, configuration);
+  const partitions = keepPartitions(database, (error) => log.error({ cause: error }, 'partitions could not be made'));
+  stopOnSignal(async () => {
+    partitions.stop();
+    await server.close();
+    await opened.close();
+  });
+  showBanner(configuration, opened, port);
+}
+
+async function insistOnOperatorKey(service: Service): Promise<void> {
+  if (await hasOperatorKey(service)) return;
+  throw new StartupProblem(
+    'Live mode needs an operator key and there is none. ' +
+      'Create one with "npx transfer-service operator-key create --name <name>" and the same settings.',
+  );
+}
+
+async function listen(server: HttpServer, configuration: Configuration): Promise<number> {
+  const { hosts, port } = configuration;
+  try {
+    return await server.listen({ hosts, port });
+  } catch (error) {
+    const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+    if (code === 'EADDRINUSE') {
+      throw new StartupProblem(`Port ${port} is taken. Stop what listens there, or set PORT to another one.`);
+    }
+    if (code === 'EACCES') throw new StartupProblem(`Port ${port} may not be used by this user. Set PORT above 1023.`);
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+      throw new StartupProblem(`HOST is '${hosts.join(' ')}', which is not an address of this machine.`);
+    }
+    throw error;
+  }
+}
+
+/** Stops once, whatever number of signals comes; a terminal's Ctrl-C and npm's own may both arrive. */
+function stopOnSignal(stop: () => Promise<void>): void {
+  let stopping = false;
+  const onSignal = (): void => {
+    if (stopping) return;
+    stopping = true;
+    say('\nStopping: answering what is under way …');
+    stop().then(
+      () => {
+        say('Stopped.');
+        process.exit(0);
+      },
+      (error: unknown) => {
+        process.stderr.write(`Stopping failed: ${String(error)}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+}
+
+function showBanner(configuration: Configuration, opened: OpenDatabase, port: number): void {
+  const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
+  const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const lines = ['', `  Ready at ${base}`];
+  if (opened.embedded !== undefined) lines.push(`  Ledger in ${opened.embedded.dataDirectory}`);
+  if (configuration.mode === 'sandbox') {
+    lines.push(
+      '',
+      '  Cards of the demo program:',
+      ...SEEDED_CARDS.map(({ name, purpose }) => `    ${name.padEnd(16)} ${purpose}`),
+      '',
+      '  Load 10.00 USD onto a card:',
+      `    curl ${base}/api/v0.1/core/transfer -d '{"amount": 1000, "card_id": "card_active"}'`,
+    );
+  }
+  lines.push('', `  Every error explained: ${base}/errors`, '  Stop with Ctrl-C.', '');
+  say(lines.join('\n'));
+}

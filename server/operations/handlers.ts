@@ -1,0 +1,45 @@
+import type { OperationId } from '../../contract/operations.ts';
+import type { Handler } from './call.ts';
+import { changeSwitch } from './change-switch.ts';
+import { createCard } from './create-card.ts';
+import { createKey } from './create-key.ts';
+import { createProgram } from './create-program.ts';
+import { createTransfer } from './create-transfer.ts';
+import { getCard } from './get-card.ts';
+import { getProgram } from './get-program.ts';
+import { getSwitch } from './get-switch.ts';
+import { getTransfer } from './get-transfer.ts';
+import { getTrialBalance } from './get-trial-balance.ts';
+import { listCards } from './list-cards.ts';
+import { listKeys } from './list-keys.ts';
+import { listPrograms } from './list-programs.ts';
+import { listTransfers } from './list-transfers.ts';
+import { createDeposit, createWithdrawal } from './move-funding.ts';
+import { revokeKey } from './revoke-key.ts';
+import { type SandboxDatabase, startDatabase, stopDatabase } from './sandbox-database.ts';
+import type { Service } from './service.ts';
+
+/** The function behind each operation of the contract. */
+export function handlersOf(service: Service, sandbox: SandboxDatabase | undefined): Record<OperationId, Handler> {
+  return {
+    create_transfer: (call) => createTransfer(service, call),
+    get_transfer: (call) => getTransfer(service, call),
+    list_transfers: (call) => listTransfers(service, call),
+    create_card: (call) => createCard(service, call),
+    get_card: (call) => getCard(service, call),
+    list_cards: (call) => listCards(service, call),
+    create_program: (call) => createProgram(service, call),
+    get_program: (call) => getProgram(service, call),
+    list_programs: (call) => listPrograms(service, call),
+    create_deposit: (call) => createDeposit(service, call),
+    create_withdrawal: (call) => createWithdrawal(service, call),
+    get_switch: () => getSwitch(service),
+    change_switch: (call) => changeSwitch(service, call),
+    get_trial_balance: () => getTrialBalance(service),
+    create_key: (call) => createKey(service, call),
+    list_keys: (call) => listKeys(service, call),
+    revoke_key: (call) => revokeKey(service, call),
+    stop_database: (call) => stopDatabase(sandbox, call),
+    start_database: (call) => startDatabase(sandbox, call),
+  };
+}

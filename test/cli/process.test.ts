@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type Canned,
+  type CannedService,
+  deadUrl,
+  errorAnswer,
+  startCannedService,
+  TRANSFER,
+} from '../sdk/canned-service.ts';
+import type { Outcome } from './in-process.ts';
+
+const PROJECT = resolve(import.meta.dirname, '../..');
+const MAIN = resolve(PROJECT, 'cli/main.ts');
+const PINNED = resolve(PROJECT, 'node_modules/.bin/node');
+/** The tests themselves may run on a Node that does not know TypeScript. */
+const NODE = existsSync(PINNED) ? PINNED : process.execPath;
+const CREATE = ['transfers', 'create', '--card', 'card_active', '--amount', '1000', '--idempotency-key', 'k'];
+
+let service: CannedService;
+beforeAll(async () => {
+  service = await startCannedService();
+});
+afterAll(() => service.close());
+
+/** Runs the command as a person does, in a process of its own with nothing but these variables. */
+function runCommand(commandLine: readonly string[], environment: Record<string, string>): Promise<Outcome> {
+  return new Promise((done, fail) => {
+    const child = spawn(NODE, [MAIN, ...commandLine], {
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    let errors = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    child.on('error', fail);
+    child.on('close', (code) => done({ exitCode: code ?? -1, output, errors }));
+  });
+}
+
+function play(canned: Canned): Record<string, string> {
+  service.play(canned);
+  return { TRANSFER_SERVICE_URL: service.url, TRANSFER_SERVICE_KEY: 'secret', TRANSFER_SERVICE_PROGRAM: '' };
+}
+
+test('a transfer is created and shown; settings come from the environment', async () => {
+  const { exitCode, output, errors } = await runCommand(CREATE, play({ status: 201, body: TRANSFER }));
+  expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' });
+  expect(output).toBe(
+    `transfer_id:     ${TRANSFER.transfer_id}
+program_id:      prog_demo
+card_id:         card_active
+type:            load
+amount:          1000 (10.00 USD)
+captured_amount: 1000 (10.00 USD)
+reversed_amount: 0 (0.00 USD)
+currency:        USD
+status:          completed
+outcome:         final
+capture:         automatic
+metadata.order:  17
+created_at:      2030-01-31T12:00:00.000Z
+updated_at:      2030-01-31T12:00:00.000Z
+completed_at:    2030-01-31T12:00:00.000Z
+idempotency_key: k
+replayed:        no
+`,
+  );
+  expect(service.received[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'idempotency-key': 'k' });
+  expect(service.received[0]?.headers).not.toHaveProperty('program-id');
+});
+
+test('a Request Error is explained on standard error and ends with 1', async () => {
+  const record = { Message: 'The card has less.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
+  const headers = { 'money-moved': 'no', 'should-retry': 'false', 'error-field': '/amount' };
+  const { exitCode, output, errors } = await runCommand(CREATE, play(errorAnswer(record, headers)));
+  expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
+  expect(errors).toBe(
+    `Message:     The card has less.
+Status:      409
+Code:        insufficient_funds
+Type:        Request Error
+Field:       /amount
+Request id:  req_canned
+Money moved: no
+Retry:       no
+see ${service.url}/errors/insufficient_funds
+`,
+  );
+});
+
+test('a Process Error ends with 3 and says when to come back', async () => {
+  const record = { Status: 424, Code: 'service_disabled', Type: 'Process Error' };
+  const headers = { 'money-moved': 'no', 'should-retry': 'false', 'retry-after': '60' };
+  const { exitCode, errors } = await runCommand(CREATE, play(errorAnswer(record, headers)));
+  expect(exitCode).toBe(3);
+  expect(errors).toContain('Retry:       not before 60 seconds have passed\n');
+});
+
+test('an answer that is not from the service ends with 3', async () => {
+  const { exitCode, errors } = await runCommand(CREATE, play({ status: 502, body: '<h1>Bad Gateway</h1>' }));
+  expect(exitCode).toBe(3);
+  expect(errors).toContain('It begins: <h1>Bad Gateway</h1>\n');
+  expect(errors).toContain('--idempotency-key k');
+});
+
+test('no service ends with 4; PORT moves where it is looked for', async () => {
+  const url = await deadUrl();
+  const { exitCode, output, errors } = await runCommand(['cards', 'list'], { PORT: new URL(url).port });
+  expect({ exitCode, output }).toEqual({ exitCode: 4, output: '' });
+  expect(errors).toContain(`cannot be reached at ${url} `);
+  expect(errors).toContain('Is the service running? Start it with npm start.\n');
+});

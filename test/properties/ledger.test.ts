@@ -1,0 +1,238 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CARD_RULES, type Card, type CardStatus, cardRefusal } from '../../domain/card.ts';
+import { decideTransfer, TRANSFER_CHECKS, type TransferView } from '../../domain/create-transfer.ts';
+import { type Account, available, LedgerViolation, post } from '../../domain/ledger.ts';
+import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../../domain/money.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import type { SwitchSetting } from '../../domain/switch.ts';
+import { TRANSFER_TYPES, type TransferTerms } from '../../domain/transfer.ts';
+
+const PROGRAM = 'program';
+const STATUSES = (Object.keys(CARD_RULES) as CardStatus[]).filter((status) => status !== 'expired');
+
+function account(accountId: string, kind: Account['kind'], balance: bigint, currency = 'USD'): Account {
+  const floor = kind === 'world' ? null : 0n;
+  return { programId: PROGRAM, accountId, kind, currency, balance, held: 0n, floor, sequence: 0n };
+}
+
+function card(name: string, status: CardStatus = 'active', currency = 'USD'): Card {
+  return {
+    programId: PROGRAM,
+    cardId: name,
+    name,
+    status,
+    currency,
+    accountId: `account of ${name}`,
+    fundingAccountId: 'funding',
+    expiresOn: null,
+  };
+}
+
+/** A small program as one value, so that decisions can be applied one after the other. */
+class World {
+  readonly accounts: Map<string, Account>;
+  readonly cards: Map<string, Card>;
+  switches: SwitchSetting[] = [];
+
+  constructor(funding: bigint, balances: readonly bigint[]) {
+    const total = balances.reduce((sum, balance) => sum + balance, funding);
+    this.accounts = new Map([
+      ['world', account('world', 'world', -total)],
+      ['funding', account('funding', 'funding', funding)],
+      ...balances.map(
+        (balance, index) => [`account of ${index}`, account(`account of ${index}`, 'card', balance)] as const,
+      ),
+    ]);
+    this.cards = new Map(balances.map((_, index) => [`${index}`, card(`${index}`)]));
+  }
+
+  view(terms: TransferTerms): TransferView {
+    return {
+      programId: PROGRAM,
+      now: 1000,
+      today: '2026-01-01',
+      switches: this.switches,
+      card: this.cards.get(terms.cardName),
+      destinationCard: terms.destinationCardName === null ? undefined : this.cards.get(terms.destinationCardName),
+      account: (accountId) => {
+        const found = this.accounts.get(accountId);
+        if (found === undefined) throw new Error(`no account ${accountId}`);
+        return found;
+      },
+      referenceTakenBy: undefined,
+    };
+  }
+
+  sum(): bigint {
+    return [...this.accounts.values()].reduce((sum, { balance }) => sum + balance, 0n);
+  }
+}
+
+const termsArbitrary = (cards: number): fc.Arbitrary<TransferTerms> =>
+  fc
+    .record({
+      type: fc.constantFrom(...TRANSFER_TYPES),
+      amount: fc.oneof(fc.bigInt(1n, 1000n), fc.bigInt(1n, MAXIMUM_AMOUNT)),
+      from: fc.integer({ min: 0, max: cards }),
+      to: fc.integer({ min: 0, max: cards }),
+    })
+    .filter(({ type, from, to }) => type !== 'card_to_card' || from !== to)
+    .map(({ type, amount, from, to }) => ({
+      type,
+      amount,
+      cardName: `${from}`,
+      destinationCardName: type === 'card_to_card' ? `${to}` : null,
+      currency: null,
+      reference: null,
+    }));
+
+describe('no sequence of decisions', () => {
+  test('creates money, breaks a floor or a bound, or numbers two postings of an account alike', () => {
+    const balance = fc.oneof(fc.bigInt(0n, 2000n), fc.constant(MAXIMUM_BALANCE / 4n));
+    fc.assert(
+      fc.property(
+        balance,
+        fc.array(balance, { minLength: 2, maxLength: 3 }),
+        fc.array(fc.tuple(termsArbitrary(3), fc.constantFrom(...STATUSES)), { maxLength: 60 }),
+        (funding, balances, steps) => {
+          const world = new World(funding, balances);
+          const numbers = new Set<string>();
+          for (const [terms, status] of steps) {
+            const named = world.cards.get(terms.cardName);
+            if (named !== undefined) world.cards.set(named.name, { ...named, status });
+            const decision = decideTransfer(terms, world.view(terms));
+            if (decision instanceof Refusal) continue;
+            for (const changed of decision.accounts) world.accounts.set(changed.accountId, changed);
+            for (const posting of decision.postings) {
+              numbers.add(`${posting.sourceAccountId} ${posting.sourceSequence}`);
+              numbers.add(`${posting.destinationAccountId} ${posting.destinationSequence}`);
+            }
+            expect(world.sum()).toBe(0n);
+          }
+          const moved = [...world.accounts.values()].reduce((count, { sequence }) => count + sequence, 0n);
+          expect(BigInt(numbers.size)).toBe(moved);
+          for (const each of world.accounts.values()) {
+            if (each.floor !== null) expect(available(each) >= each.floor).toBe(true);
+            expect(each.balance <= MAXIMUM_BALANCE && each.balance >= -MAXIMUM_BALANCE).toBe(true);
+          }
+        },
+      ),
+    );
+  });
+
+  test('is answered otherwise than by the first check that fails', () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt(0n, 2000n),
+        termsArbitrary(3),
+        fc.constantFrom(...STATUSES),
+        fc.boolean(),
+        (funding, terms, status, disabled) => {
+          const world = new World(funding, [100n, 0n]);
+          const named = world.cards.get(terms.cardName);
+          if (named !== undefined) world.cards.set(named.name, { ...named, status });
+          if (disabled) world.switches = [setting()];
+          const view = world.view(terms);
+          const findings = TRANSFER_CHECKS.map((check) => check.examine(terms, view));
+          const first = findings.find((finding) => finding.outcome === 'failed');
+          const decision = decideTransfer(terms, view);
+          if (first?.outcome === 'failed') expect(decision).toEqual(first.refusal);
+          else expect(decision).not.toBeInstanceOf(Refusal);
+        },
+      ),
+    );
+  });
+});
+
+describe('a posting', () => {
+  const source = account('a', 'card', 100n);
+  const destination = account('b', 'funding', 0n);
+  const movement = { index: 0, purpose: 'unload' as const, source, destination, amount: 100n };
+
+  test('takes exactly what it gives', () => {
+    const posted = post(movement);
+    expect(posted.source.balance).toBe(0n);
+    expect(posted.destination.balance).toBe(100n);
+    expect(posted.posting).toMatchObject({ sourceBalance: 0n, destinationBalance: 100n, sourceSequence: 1n });
+  });
+
+  test.each([
+    ['nothing', { ...movement, amount: 0n }],
+    ['less than nothing', { ...movement, amount: -1n }],
+    ['more than there is', { ...movement, amount: 101n }],
+    ['what is held', { ...movement, source: { ...source, held: 1n } }],
+    ['within one account', { ...movement, destination: source }],
+    ['into another currency', { ...movement, destination: account('b', 'funding', 0n, 'EUR') }],
+    ['into another program', { ...movement, destination: { ...destination, programId: 'other' } }],
+    ['past the largest balance', { ...movement, destination: account('b', 'funding', MAXIMUM_BALANCE) }],
+  ])('that moves %s is a broken invariant, not an answer', (_what, broken) => {
+    expect(() => post(broken)).toThrow(LedgerViolation);
+  });
+});
+
+describe('the states of a card', () => {
+  test('let through what their table says, and refuse the rest with a code', () => {
+    for (const status of Object.keys(CARD_RULES) as CardStatus[]) {
+      const rule = CARD_RULES[status];
+      expect(cardRefusal(status, 'in') === null).toBe(rule.moneyIn);
+      expect(cardRefusal(status, 'out') === null).toBe(rule.moneyOut);
+    }
+  });
+
+  test('an active card expires on the day after its last', () => {
+    const world = new World(1000n, [0n, 0n]);
+    const terms = {
+      type: 'load',
+      amount: 1n,
+      cardName: '0',
+      destinationCardName: null,
+      currency: null,
+      reference: null,
+    } as const;
+    world.cards.set('0', { ...card('0'), expiresOn: '2026-01-01' });
+    expect(decideTransfer(terms, world.view(terms))).not.toBeInstanceOf(Refusal);
+    world.cards.set('0', { ...card('0'), expiresOn: '2025-12-31' });
+    expect(decideTransfer(terms, world.view(terms))).toMatchObject({ code: 'expired_card' });
+  });
+});
+
+describe('the switch', () => {
+  const terms = {
+    type: 'load',
+    amount: 1n,
+    cardName: '0',
+    destinationCardName: null,
+    currency: null,
+    reference: null,
+  } as const;
+
+  test.each([
+    ['the service', setting(), true],
+    ['the program', setting({ programId: PROGRAM }), true],
+    ['the type of the program', setting({ programId: PROGRAM, transferType: 'load' }), true],
+    ['another program', setting({ programId: 'other' }), false],
+    ['another type', setting({ programId: PROGRAM, transferType: 'unload' }), false],
+    ['a time that has passed', setting({ until: 1000 }), false],
+    ['a time to come', setting({ until: 1001 }), true],
+    ['nothing any more', setting({ disabled: false }), false],
+  ])('disables %s', (_what, switched, refused) => {
+    const world = new World(1000n, [0n]);
+    world.switches = [switched];
+    const decision = decideTransfer(terms, world.view(terms));
+    expect(decision instanceof Refusal && decision.code === 'service_disabled').toBe(refused);
+  });
+});
+
+function setting(changed: Partial<SwitchSetting> = {}): SwitchSetting {
+  return {
+    programId: null,
+    transferType: null,
+    disabled: true,
+    reason: 'test',
+    actor: 'test',
+    since: 0,
+    until: null,
+    ...changed,
+  };
+}

@@ -1,0 +1,133 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request as it arrived. */
+export type Received = {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+};
+
+/** What is played for one request: an answer, or one of the ways of giving none. */
+export type Canned =
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object | string }
+  | 'cut before the answer'
+  | 'cut within the answer'
+  | 'silence';
+
+export type CannedService = {
+  readonly url: string;
+  readonly received: Received[];
+  /** Answers to play, in order; the last one is played again and again. */
+  play: (...canned: Canned[]) => void;
+  /** Called when a request has arrived, before it is answered. */
+  onRequest: () => void;
+  close: () => Promise<void>;
+};
+
+/** A real HTTP server that plays canned answers and remembers what was asked. */
+export async function startCannedService(): Promise<CannedService> {
+  const received: Received[] = [];
+  let queue: Canned[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await readBody(request);
+    received.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body });
+    service.onRequest();
+    const canned = queue.length > 1 ? queue.shift() : queue[0];
+    answer(request, response, canned ?? { status: 200, body: { data: [], next_cursor: null } });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const service: CannedService = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    play: (...canned) => {
+      received.length = 0;
+      queue = canned;
+    },
+    onRequest: () => undefined,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return service;
+}
+
+function answer(request: IncomingMessage, response: ServerResponse, canned: Canned): void {
+  if (canned === 'silence') return;
+  if (canned === 'cut before the answer') {
+    request.socket.destroy();
+    return;
+  }
+  if (canned === 'cut within the answer') {
+    response.writeHead(201, { 'content-type': 'application/json', 'content-length': '1000' });
+    response.write('{"transfer_id":', () => request.socket.destroy());
+    return;
+  }
+  const isText = typeof canned.body === 'string';
+  response.writeHead(canned.status, {
+    'content-type': isText ? 'text/html' : 'application/json',
+    'request-id': 'req_canned',
+    ...canned.headers,
+  });
+  response.end(isText ? canned.body : JSON.stringify(canned.body ?? {}));
+}
+
+/** A URL at which nothing listens. */
+export async function deadUrl(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `http://127.0.0.1:${port}`;
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** A transfer as the service answers with it. */
+export const TRANSFER = {
+  transfer_id: 'tr_0199c1d2e3f4a5b6c7d8e9f0a1b2c3d4',
+  program_id: 'prog_demo',
+  card_id: 'card_active',
+  destination_card_id: null,
+  type: 'load',
+  amount: 1000,
+  captured_amount: 1000,
+  reversed_amount: 0,
+  currency: 'USD',
+  status: 'completed',
+  outcome: 'final',
+  capture: 'automatic',
+  expires_at: null,
+  scheduled_for: null,
+  description: null,
+  reference: null,
+  metadata: { order: '17' },
+  error: null,
+  created_at: '2030-01-31T12:00:00.000Z',
+  updated_at: '2030-01-31T12:00:00.000Z',
+  completed_at: '2030-01-31T12:00:00.000Z',
+};
+
+/** An answer with an error record (specification, section 2.1). */
+export function errorAnswer(
+  record: { Message?: string; Status: number; Code: string; Type: string },
+  headers: Record<string, string> = {},
+): Canned {
+  const { Message = 'Something specific.', Status, Code, Type } = record;
+  return { status: Status, headers, body: { Message, Status, Code, Type } };
+}
+
+/** The answer of a service whose database is away; money has not moved. */
+export function failingAnswer(headers: Record<string, string> = {}): Canned {
+  return errorAnswer(
+    { Status: 500, Code: 'unknown_create_transfer', Type: 'Server Error' },
+    { 'money-moved': 'no', 'should-retry': 'true', ...headers },
+  );
+}

@@ -1,0 +1,281 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import {
+  CATALOGUE,
+  ConnectionFailure,
+  type ErrorType,
+  ProcessError,
+  RequestError,
+  ServerError,
+  TransferService,
+  TransferServiceError,
+  UnexpectedAnswer,
+} from '../../sdk/client.ts';
+import {
+  type Canned,
+  type CannedService,
+  deadUrl,
+  errorAnswer,
+  failingAnswer,
+  startCannedService,
+  TRANSFER,
+} from './canned-service.ts';
+
+const BODY = { amount: 1000, card_id: 'card_active' };
+const CREATED: Canned = { status: 201, body: TRANSFER };
+
+let service: CannedService;
+beforeAll(async () => {
+  service = await startCannedService();
+});
+afterEach(() => {
+  service.onRequest = () => undefined;
+});
+afterAll(() => service.close());
+
+function client(options: object = {}): TransferService {
+  return new TransferService({ baseUrl: service.url, ...options });
+}
+
+async function failureOf<Failure>(
+  promise: Promise<unknown>,
+  kind: new (...given: never[]) => Failure,
+): Promise<Failure> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(kind);
+  return error as Failure;
+}
+
+describe('error records', () => {
+  test('everything that the service says is on the error', async () => {
+    service.play(
+      errorAnswer(
+        { Message: 'Not so much.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' },
+        {
+          'money-moved': 'no',
+          'should-retry': 'false',
+          'transfer-id': 'tr_1',
+          'error-field': '/amount',
+          'idempotent-replayed': 'true',
+        },
+      ),
+    );
+    const error = await failureOf(client().transfers.create(BODY, { idempotencyKey: 'k' }), RequestError);
+    expect(error).toMatchObject({
+      name: 'RequestError',
+      message: 'Not so much.',
+      Message: 'Not so much.',
+      Status: 409,
+      Code: 'insufficient_funds',
+      code: 'insufficient_funds',
+      Type: 'Request Error',
+      requestId: 'req_canned',
+      moneyMoved: 'no',
+      shouldRetry: false,
+      retryAfterSeconds: undefined,
+      transferId: 'tr_1',
+      field: '/amount',
+      replayed: true,
+      idempotencyKey: 'k',
+      attempts: 1,
+    });
+    expect(error.headers.get('error-field')).toBe('/amount');
+  });
+
+  test.each<[ErrorType, typeof TransferServiceError]>([
+    ['Request Error', RequestError],
+    ['Server Error', ServerError],
+    ['Process Error', ProcessError],
+  ])('%s has a class of its own', async (Type, kind) => {
+    service.play(errorAnswer({ Status: 418, Code: 'something_new', Type }));
+    const error = await failureOf(client().transfers.list(), kind);
+    expect(error).toBeInstanceOf(TransferServiceError);
+    expect(error.Code).toBe('something_new');
+  });
+
+  test.each(['Customs Error', 'constructor'])('the unknown type %s stays a plain error', async (Type) => {
+    service.play(errorAnswer({ Status: 400, Code: 'something_new', Type }));
+    const error = await failureOf(client().transfers.list(), TransferServiceError);
+    expect(error.constructor).toBe(TransferServiceError);
+    expect(error.Type).toBe(Type);
+  });
+
+  test('where the service does not speak of money, the catalogue and the operation do', async () => {
+    const moneyMovedBy = async (code: string, call: () => Promise<unknown>) => {
+      service.play(errorAnswer({ Status: 500, Code: code, Type: 'Server Error' }));
+      return (await failureOf(call(), TransferServiceError)).moneyMoved;
+    };
+    const create = () => client().transfers.create(BODY);
+    expect(CATALOGUE.headers_too_large.moneyMoved).toBe('no');
+    expect(await moneyMovedBy('headers_too_large', create)).toBe('no');
+    expect(await moneyMovedBy('unknown_create_transfer', create)).toBe('unknown');
+    expect(await moneyMovedBy('something_new', create)).toBe('unknown');
+    expect(await moneyMovedBy('something_new', () => client().transfers.list())).toBe('no');
+  });
+
+  test('a Retry-After may be a date', async () => {
+    const headers = { 'retry-after': new Date(Date.now() + 3_600_000).toUTCString() };
+    service.play(errorAnswer({ Status: 424, Code: 'service_disabled', Type: 'Process Error' }, headers));
+    const error = await failureOf(client().transfers.create(BODY), ProcessError);
+    expect(error.retryAfterSeconds).toBeGreaterThan(3_000);
+    expect(error.retryAfterSeconds).toBeLessThanOrEqual(3_600);
+  });
+});
+
+describe('answers of something else', () => {
+  test.each<[string, Canned]>([
+    ['a page of a proxy', { status: 502, body: '<h1>Bad Gateway</h1>' }],
+    ['JSON that is no record', { status: 500, body: { error: 'oops' } }],
+    ['a page with a success status', { status: 200, body: '<h1>Log in</h1>' }],
+    ['a redirection, which would turn the POST into a GET', { status: 301, headers: { location: '/elsewhere' } }],
+  ])('%s is an UnexpectedAnswer, sent once', async (_, canned) => {
+    service.play(canned);
+    const error = await failureOf(client().transfers.create(BODY, { idempotencyKey: 'k' }), UnexpectedAnswer);
+    expect(error).toMatchObject({ moneyMoved: 'unknown', idempotencyKey: 'k', requestId: 'req_canned' });
+    expect(error.message).toContain('"k"');
+    expect(service.received).toHaveLength(1);
+  });
+
+  test('the beginning of the body is kept', async () => {
+    service.play({ status: 502, body: `<h1>Bad Gateway</h1>${'x'.repeat(500)}` });
+    const error = await failureOf(client().transfers.list(), UnexpectedAnswer);
+    expect(error).toMatchObject({ status: 502, moneyMoved: 'no' });
+    expect(error.excerpt).toMatch(/^<h1>Bad Gateway<\/h1>x{180}$/);
+    expect(error.message).not.toContain('money');
+  });
+});
+
+describe('what is sent again', () => {
+  test('a request whose answer says so, with the same idempotency key', async () => {
+    service.play(failingAnswer(), failingAnswer(), CREATED);
+    const transfer = await client().transfers.create(BODY);
+    expect(transfer.response.attempts).toBe(3);
+    expect(new Set(service.received.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+    expect(new Set(service.received.map(({ body }) => body)).size).toBe(1);
+  });
+
+  test.each<Canned>(['cut before the answer', 'cut within the answer'])('a request that was %s', async (canned) => {
+    service.play(canned, CREATED);
+    const transfer = await client().transfers.create(BODY);
+    expect(transfer).toMatchObject({ transfer_id: TRANSFER.transfer_id });
+    expect(service.received).toHaveLength(2);
+  });
+
+  test('no more often than asked for', async () => {
+    service.play(failingAnswer());
+    const error = await failureOf(client({ maximumRetries: 1 }).transfers.create(BODY), ServerError);
+    expect(error.attempts).toBe(2);
+    await failureOf(client({ maximumRetries: 0 }).transfers.create(BODY), ServerError);
+    expect(service.received).toHaveLength(3);
+  });
+
+  test('nothing whose answer does not say so', async () => {
+    service.play(errorAnswer({ Status: 500, Code: 'unknown_create_transfer', Type: 'Server Error' }));
+    await failureOf(client().transfers.create(BODY), ServerError);
+    expect(service.received).toHaveLength(1);
+  });
+
+  test('nothing that is not safe to repeat', async () => {
+    service.play(failingAnswer());
+    await failureOf(client().cards.create(), ServerError);
+    expect(service.received).toHaveLength(1);
+    service.play('cut before the answer');
+    await failureOf(client().switch.change({ disabled: true, reason: 'test' }), ConnectionFailure);
+    expect(service.received).toHaveLength(1);
+  });
+
+  test('not before the Retry-After', async () => {
+    service.play(failingAnswer({ 'retry-after': '1' }), CREATED);
+    const began = performance.now();
+    await client().transfers.create(BODY);
+    expect(performance.now() - began).toBeGreaterThan(990);
+  });
+
+  test('not at all when the Retry-After is too long to wait for', async () => {
+    service.play(failingAnswer({ 'retry-after': '3600' }));
+    const error = await failureOf(client().transfers.create(BODY), ServerError);
+    expect(error).toMatchObject({ attempts: 1, retryAfterSeconds: 3600, shouldRetry: true });
+  });
+});
+
+describe('no answer', () => {
+  test('after the request was sent: unknown, with the key that settles it', async () => {
+    service.play('cut before the answer');
+    const error = await failureOf(client({ maximumRetries: 1 }).transfers.create(BODY), ConnectionFailure);
+    expect(error).toMatchObject({ reason: 'lost', moneyMoved: 'unknown', attempts: 2, baseUrl: service.url });
+    expect(error.message).toContain('unknown whether money moved');
+    expect(error.message).toContain(error.idempotencyKey);
+    expect(error.cause).toBeInstanceOf(Error);
+  });
+
+  test('because nothing listens: no money moved, and the message says why', async () => {
+    const options = { baseUrl: await deadUrl(), maximumRetries: 0 };
+    const error = await failureOf(client(options).transfers.create(BODY), ConnectionFailure);
+    expect(error).toMatchObject({ reason: 'unreachable', moneyMoved: 'no' });
+    expect(error.message).toContain('ECONNREFUSED');
+    expect(error.message).toContain('No money moved.');
+  });
+
+  test('of a read says nothing of money', async () => {
+    service.play('cut before the answer');
+    const error = await failureOf(client({ maximumRetries: 0 }).transfers.list(), ConnectionFailure);
+    expect(error.moneyMoved).toBe('no');
+    expect(error.message).not.toContain('money');
+  });
+
+  test('in time', async () => {
+    service.play('silence');
+    const impatient = client({ timeoutMilliseconds: 50, maximumRetries: 1 });
+    const error = await failureOf(impatient.transfers.create(BODY), ConnectionFailure);
+    expect(error).toMatchObject({ reason: 'timeout', moneyMoved: 'unknown', attempts: 2 });
+    expect(error.message).toContain('within 50 ms');
+  });
+
+  test('because the caller gave up: not sent again, and still unknown', async () => {
+    service.play('silence');
+    const controller = new AbortController();
+    service.onRequest = () => controller.abort('enough');
+    const error = await failureOf(client().transfers.create(BODY, { signal: controller.signal }), ConnectionFailure);
+    expect(error).toMatchObject({ reason: 'aborted', moneyMoved: 'unknown', attempts: 1, cause: 'enough' });
+    expect(service.received).toHaveLength(1);
+  });
+
+  test('because the caller had given up before: nothing was sent', async () => {
+    service.play(CREATED);
+    const error = await failureOf(client().transfers.create(BODY, { signal: AbortSignal.abort() }), ConnectionFailure);
+    expect(error).toMatchObject({ reason: 'aborted', moneyMoved: 'no' });
+    expect(service.received).toEqual([]);
+  });
+
+  test('and giving up ends the wait before a retry', async () => {
+    service.play(failingAnswer({ 'retry-after': '30' }));
+    const controller = new AbortController();
+    service.onRequest = () => setTimeout(() => controller.abort(), 50);
+    await failureOf(client().transfers.create(BODY, { signal: controller.signal }), ConnectionFailure);
+    expect(service.received).toHaveLength(1);
+  });
+});
+
+describe('the doubt of an attempt without an answer', () => {
+  test('is not taken away by a later answer that speaks of itself only', async () => {
+    service.play('cut before the answer', failingAnswer({ 'should-retry': 'false' }));
+    const error = await failureOf(client().transfers.create(BODY), ServerError);
+    expect(error.headers.get('money-moved')).toBe('no');
+    expect(error.moneyMoved).toBe('unknown');
+  });
+
+  test('is settled by a 409, which is the answer to the key', async () => {
+    const refusal = { Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
+    service.play('cut before the answer', errorAnswer(refusal, { 'money-moved': 'no' }));
+    const error = await failureOf(client().transfers.create(BODY), RequestError);
+    expect(error.moneyMoved).toBe('no');
+  });
+
+  test('is not there when every attempt was answered', async () => {
+    service.play(failingAnswer(), failingAnswer({ 'should-retry': 'false' }));
+    const error = await failureOf(client().transfers.create(BODY), ServerError);
+    expect(error.moneyMoved).toBe('no');
+  });
+});

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import {
+  type Amount,
+  type CreateTransferBody,
+  InvalidArgument,
+  type NewKeyRecord,
+  type SwitchState,
+  TransferService,
+} from '../../sdk/client.ts';
+import { type CannedService, startCannedService, TRANSFER } from './canned-service.ts';
+
+type Line = { readonly method: string; readonly call: (service: TransferService) => Promise<object> };
+
+/** Every operation, its one method, and a call of it. The type demands a line for every operation. */
+const LINES: Readonly<Record<OperationId, Line>> = {
+  create_transfer: {
+    method: 'transfers.create',
+    call: ({ transfers }) => transfers.create({ amount: 1000, card_id: 'card_active' }),
+  },
+  get_transfer: { method: 'transfers.get', call: ({ transfers }) => transfers.get('tr_1') },
+  list_transfers: { method: 'transfers.list', call: ({ transfers }) => transfers.list() },
+  create_card: { method: 'cards.create', call: ({ cards }) => cards.create() },
+  get_card: { method: 'cards.get', call: ({ cards }) => cards.get('card_1') },
+  list_cards: { method: 'cards.list', call: ({ cards }) => cards.list() },
+  create_program: {
+    method: 'programs.create',
+    call: ({ programs }) => programs.create({ name: 'Gifts', currency: 'USD' }),
+  },
+  get_program: { method: 'programs.get', call: ({ programs }) => programs.get('prog_1') },
+  list_programs: { method: 'programs.list', call: ({ programs }) => programs.list() },
+  create_deposit: { method: 'deposits.create', call: ({ deposits }) => deposits.create('prog_1', { amount: 5 }) },
+  create_withdrawal: {
+    method: 'withdrawals.create',
+    call: ({ withdrawals }) => withdrawals.create('prog_1', { amount: 5 }),
+  },
+  get_switch: { method: 'switch.get', call: (service) => service.switch.get() },
+  change_switch: { method: 'switch.change', call: (service) => service.switch.change({ disabled: false }) },
+  get_trial_balance: { method: 'trialBalance.get', call: ({ trialBalance }) => trialBalance.get() },
+  create_key: { method: 'keys.create', call: ({ keys }) => keys.create({ name: 'shop' }) },
+  list_keys: { method: 'keys.list', call: ({ keys }) => keys.list() },
+  revoke_key: { method: 'keys.revoke', call: ({ keys }) => keys.revoke('key_1') },
+  stop_database: { method: 'sandbox.stopDatabase', call: ({ sandbox }) => sandbox.stopDatabase() },
+  start_database: { method: 'sandbox.startDatabase', call: ({ sandbox }) => sandbox.startDatabase() },
+};
+
+let service: CannedService;
+beforeAll(async () => {
+  service = await startCannedService();
+});
+afterAll(() => service.close());
+
+function client(options: object = {}): TransferService {
+  return new TransferService({ baseUrl: service.url, ...options });
+}
+
+/** All methods of the client as `noun.verb`. */
+function methodsOf(transferService: TransferService): string[] {
+  return Object.entries(transferService).flatMap(([noun, methods]: [string, unknown]) =>
+    typeof methods === 'object' && methods !== null
+      ? Object.getOwnPropertyNames(Object.getPrototypeOf(methods))
+          .filter((name) => name !== 'constructor')
+          .map((verb) => `${noun}.${verb}`)
+      : [],
+  );
+}
+
+describe('operations and methods', () => {
+  test.each(OPERATION_IDS)('%s is sent by its own method, as the contract says', async (operation) => {
+    service.play({ status: OPERATIONS[operation].status, body: {} });
+    await LINES[operation].call(client());
+    const { method, path, idempotency, body } = OPERATIONS[operation];
+    const expected = new RegExp(`^${path.replaceAll(/\{[a-z_]+\}/g, '[a-z]+_1')}$`);
+    expect(service.received).toHaveLength(1);
+    expect(service.received[0]?.method).toBe(method);
+    expect(service.received[0]?.url).toMatch(expected);
+    expect(service.received[0]?.headers['idempotency-key'] !== undefined).toBe(idempotency !== 'none');
+    expect(service.received[0]?.headers['content-type']).toBe(body === undefined ? undefined : 'application/json');
+  });
+
+  test('every method is that of one operation, or pages through one', () => {
+    const methods = methodsOf(client()).filter((method) => !method.endsWith('.listAll'));
+    expect(methods.sort()).toEqual(
+      Object.values(LINES)
+        .map(({ method }) => method)
+        .sort(),
+    );
+    const paging = methodsOf(client()).filter((method) => method.endsWith('.listAll'));
+    expect(paging.map((method) => method.replace('All', '')).sort()).toEqual(
+      methods.filter((method) => method.endsWith('.list')).sort(),
+    );
+  });
+});
+
+describe('what is sent', () => {
+  test.each<[Amount, string]>([
+    [1000, '1000'],
+    [999_999_999_999n, '999999999999'],
+    [9_007_199_254_740_993n, '9007199254740993'],
+    ['1000', '"1000"'],
+    [85.5, '85.5'],
+  ])('the amount %s as %s, never rounded', async (amount, text) => {
+    service.play({ status: 201, body: TRANSFER });
+    await client().transfers.create({ amount, card_id: 'card_active', description: undefined, metadata: { a: 'ü"' } });
+    expect(service.received[0]?.body).toBe(`{"amount":${text},"card_id":"card_active","metadata":{"a":"ü\\""}}`);
+  });
+
+  test('the key, the program of the client or of the call, the idempotency key and the request id', async () => {
+    service.play({ status: 201, body: TRANSFER });
+    const body = { amount: 1, card_id: 'card_active' };
+    await client({ key: 'secret', programId: 'prog_1' }).transfers.create(body);
+    await client({ key: 'secret', programId: 'prog_1' }).transfers.create(body, {
+      programId: 'prog_2',
+      idempotencyKey: 'order-17',
+      requestId: 'mine',
+    });
+    expect(service.received[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'program-id': 'prog_1' });
+    expect(service.received[0]?.headers['idempotency-key']).toMatch(/^[0-9a-f]{32}$/);
+    expect(service.received[1]?.headers).toMatchObject({
+      'program-id': 'prog_2',
+      'idempotency-key': 'order-17',
+      'request-id': 'mine',
+    });
+  });
+
+  test('no program where the operation acts in none, and no key where there is none', async () => {
+    service.play({ status: 200, body: {} });
+    await client({ programId: 'prog_1' }).trialBalance.get();
+    expect(service.received[0]?.headers).not.toHaveProperty('program-id');
+    expect(service.received[0]?.headers).not.toHaveProperty('authorization');
+  });
+
+  test('ids and filters are escaped, and a base URL may have a path', async () => {
+    service.play({ status: 200, body: { data: [], next_cursor: null } });
+    const behindProxy = new TransferService({ baseUrl: `${service.url}/money/` });
+    await behindProxy.cards.get('a/b?c');
+    await behindProxy.transfers.list({ idempotency_key: 'a&b', limit: 5, reference: undefined });
+    expect(service.received.map(({ url }) => url)).toEqual([
+      '/money/api/v0.1/core/card/a%2Fb%3Fc',
+      '/money/api/v0.1/core/transfer?idempotency_key=a%26b&limit=5',
+    ]);
+  });
+
+  test.each<[string, (service: TransferService) => Promise<object>]>([
+    ['an empty id, which would become the list', ({ transfers }) => transfers.get('')],
+    ['an id of dots, which would become another path', ({ cards }) => cards.get('..')],
+    ['a number that JSON lacks', ({ transfers }) => transfers.create({ amount: Number.NaN, card_id: 'card_active' })],
+    ['a line break in a header', ({ transfers }) => transfers.list({}, { requestId: 'a\nb' })],
+  ])('%s is refused before anything is sent', async (_, call) => {
+    service.play({ status: 200, body: {} });
+    await expect(call(client())).rejects.toThrow(InvalidArgument);
+    expect(service.received).toEqual([]);
+  });
+
+  test('a key that no header can carry is refused without being quoted', async () => {
+    const refusal = await client({ key: 'secret\n' })
+      .transfers.list()
+      .catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(InvalidArgument);
+    expect(String(refusal)).not.toContain('secret');
+  });
+
+  test.each(['localhost:8080', 'ftp://localhost', 'http://user:pass@localhost', 'http://localhost/?a'])(
+    'the base URL %s is refused',
+    (baseUrl) => {
+      expect(() => new TransferService({ baseUrl })).toThrow(InvalidArgument);
+    },
+  );
+});
+
+describe('what comes back', () => {
+  test('is the record as it was sent, with the response out of the way', async () => {
+    service.play({ status: 201, body: TRANSFER, headers: { 'idempotent-replayed': 'true' } });
+    const transfer = await client().transfers.create({ amount: 1000, card_id: 'card_active' });
+    expect(JSON.stringify(transfer)).toBe(JSON.stringify(TRANSFER));
+    expect(Object.keys(transfer)).not.toContain('response');
+    expect(transfer.response).toMatchObject({ status: 201, requestId: 'req_canned', replayed: true, attempts: 1 });
+    expect(transfer.response.idempotencyKey).toBe(service.received[0]?.headers['idempotency-key']);
+    expect(transfer.response.headers.get('content-type')).toBe('application/json');
+  });
+
+  test('a list is paged through to its end, keeping its filters', async () => {
+    const page = (id: string, next: string | null) => ({
+      status: 200,
+      body: { data: [{ ...TRANSFER, transfer_id: id }], next_cursor: next },
+    });
+    service.play(page('tr_3', 'c2'), page('tr_2', 'c3'), page('tr_1', null));
+    const ids: string[] = [];
+    for await (const transfer of client().transfers.listAll({ card_id: 'card_active' })) ids.push(transfer.transfer_id);
+    expect(ids).toEqual(['tr_3', 'tr_2', 'tr_1']);
+    expect(service.received.map(({ url }) => url.split('?')[1])).toEqual([
+      'card_id=card_active',
+      'card_id=card_active&cursor=c2',
+      'card_id=card_active&cursor=c3',
+    ]);
+  });
+
+  test('a list that is left early asks for no further page', async () => {
+    service.play({ status: 200, body: { data: [TRANSFER], next_cursor: 'c2' } });
+    for await (const card of client().cards.listAll()) {
+      expect(card.card_id).toBe('card_active');
+      break;
+    }
+    expect(service.received).toHaveLength(1);
+  });
+});
+
+test("the types are the contract's", () => {
+  expectTypeOf<CreateTransferBody['amount']>().toEqualTypeOf<number | bigint | string>();
+  expectTypeOf<CreateTransferBody['card_id']>().toEqualTypeOf<string>();
+  expectTypeOf<CreateTransferBody['type']>().toEqualTypeOf<'load' | 'unload' | 'card_to_card' | undefined>();
+  expectTypeOf<NewKeyRecord['key']>().toEqualTypeOf<string>();
+  expectTypeOf<SwitchState['data'][number]['disabled']>().toEqualTypeOf<boolean>();
+});
