@@ -4,6 +4,7 @@ import { addCards } from './cards.ts';
 import { addErrors } from './errors.ts';
 import { EXIT_CODES, reportFailure } from './failure.ts';
 import { addFunding } from './funding.ts';
+import { addHost } from './host.ts';
 import { addKeys } from './keys.ts';
 import { addPrograms } from './programs.ts';
 import { addSandbox } from './sandbox.ts';
@@ -17,6 +18,7 @@ const GROUPS: readonly { readonly heading: string; readonly nouns: readonly AddC
   { heading: 'Cards and money:', nouns: [addTransfers, addCards] },
   { heading: 'For operators:', nouns: [addPrograms, addFunding, addSwitch, addTrialBalance, addKeys] },
   { heading: 'For finding out:', nouns: [addErrors, addSandbox] },
+  { heading: 'On the host of the service:', nouns: [addHost] },
 ];
 
 const NOTES = `

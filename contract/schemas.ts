@@ -278,6 +278,20 @@ export const DatabaseState = Type.Object({
 
 /** The body of create_transfer after reading. */
 export type CreateTransferBody = Static<typeof CreateTransferBody>;
+/** The query of list_transfers after reading. */
+export type ListTransfersQuery = Static<typeof ListTransfersQuery>;
+/** The query of a list without filters after reading. */
+export type PageQuery = Static<typeof PageQuery>;
+/** The body of create_card after reading. */
+export type CreateCardBody = Static<typeof CreateCardBody>;
+/** The body of create_program after reading. */
+export type CreateProgramBody = Static<typeof CreateProgramBody>;
+/** The body of create_deposit and create_withdrawal after reading. */
+export type FundingMovementBody = Static<typeof FundingMovementBody>;
+/** The body of change_switch after reading. */
+export type ChangeSwitchBody = Static<typeof ChangeSwitchBody>;
+/** The body of create_key after reading. */
+export type CreateKeyBody = Static<typeof CreateKeyBody>;
 /** A transfer on the wire. */
 export type TransferRecord = Static<typeof TransferRecord>;
 /** A card on the wire. */
@@ -292,3 +306,9 @@ export type SwitchRecord = Static<typeof SwitchRecord>;
 export type KeyRecord = Static<typeof KeyRecord>;
 /** The trial balance on the wire. */
 export type TrialBalance = Static<typeof TrialBalance>;
+/** A key on the wire, with its secret. */
+export type NewKeyRecord = Static<typeof NewKeyRecord>;
+/** All settings of the switch on the wire. */
+export type SwitchState = Static<typeof SwitchState>;
+/** The state of the sandbox's database server on the wire. */
+export type DatabaseState = Static<typeof DatabaseState>;

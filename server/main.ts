@@ -88,7 +88,8 @@ async function insistOnOperatorKey(service: Service): Promise<void> {
 async function listen(server: HttpServer, configuration: Configuration): Promise<number> {
   const { hosts, port } = configuration;
   try {
-    return await server.listen({ hosts, port });
+    await server.listen({ hosts, port });
+    return server.address?.port ?? port;
   } catch (error) {
     const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
     if (code === 'EADDRINUSE') {

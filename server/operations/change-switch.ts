@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
+import type { ChangeSwitchBody } from '../../contract/schemas.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
-import type { TransferType } from '../../domain/transfer.ts';
 import { insertEvents } from '../store/event.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
 import { READ_SWITCH, toSwitchReading, writeSwitch } from '../store/switch.ts';
@@ -13,20 +13,12 @@ import { toSwitchRecord } from './records.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
-type Body = {
-  readonly disabled: boolean;
-  readonly reason?: string;
-  readonly program_id?: string;
-  readonly type?: TransferType;
-  readonly until?: string;
-};
-
 /**
  * change_switch: disables or enables a scope. It waits until every transaction that moves money has ended and holds
  * the next ones back, so once it has answered nothing in scope completes any more.
  */
 export async function changeSwitch(service: Service, call: Call): Promise<Reply> {
-  const body = call.members as Body;
+  const body = call.members as ChangeSwitchBody;
   checkBody(body);
   const { program_id: asked } = body;
   const program = asked === undefined ? undefined : await loadProgram(service, fromWireId('prog', asked), asked);
@@ -61,7 +53,7 @@ export async function changeSwitch(service: Service, call: Call): Promise<Reply>
   return { status: 200, body: JSON.stringify(record) };
 }
 
-function checkBody(body: Body): void {
+function checkBody(body: ChangeSwitchBody): void {
   const refuse = (message: string, field: string): never => {
     throw new Refusal('change_switch_schema', message, { field });
   };
@@ -76,7 +68,7 @@ function checkBody(body: Body): void {
   }
 }
 
-function untilOf(body: Body, now: number): number | null {
+function untilOf(body: ChangeSwitchBody, now: number): number | null {
   if (body.until === undefined) return null;
   const until = Date.parse(body.until);
   if (until > now) return until;

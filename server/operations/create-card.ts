@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import type { CreateCardBody } from '../../contract/schemas.ts';
 import type { Card } from '../../domain/card.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
@@ -14,18 +15,9 @@ import { toCardRecord } from './records.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
-type Body = {
-  readonly card_id?: string;
-  readonly currency?: string;
-  readonly status?: 'preactive' | 'active';
-  readonly holder_reference?: string;
-  readonly last_four?: string;
-  readonly expires_on?: string;
-};
-
 /** create_card: 201 with the card, or `duplicate_card` when the caller's own id is taken. */
 export async function createCard(service: Service, call: Call): Promise<Reply> {
-  const body = call.members as Body;
+  const body = call.members as CreateCardBody;
   const program = await loadProgram(service, call.programId, toWireId('prog', call.programId));
   const currency = currencyFor(call, program, body.currency);
   const cardId = randomUUIDv7();
@@ -48,7 +40,7 @@ export async function createCard(service: Service, call: Call): Promise<Reply> {
 }
 
 /** The caller's own id for the card; ids that look like ours are ours to give. */
-function ownIdOf(call: Call, body: Body): string | undefined {
+function ownIdOf(call: Call, body: CreateCardBody): string | undefined {
   const { card_id: own } = body;
   if (own === undefined || fromWireId('card', own) === undefined) return own;
   const message = "'card_id' looks like an id that the service gives. Choose another, or leave it out.";
@@ -57,7 +49,7 @@ function ownIdOf(call: Call, body: Body): string | undefined {
 
 function write(service: Service, call: Call, card: Card, program: Program): Promise<CardDetails> {
   const { programId, name } = card;
-  const body = call.members as Body;
+  const body = call.members as CreateCardBody;
   return transact(
     service.database,
     call.deadline,
@@ -89,7 +81,7 @@ function write(service: Service, call: Call, card: Card, program: Program): Prom
   );
 }
 
-function emptyCard(card: Card, body: Body, today: string, now: Date): CardDetails {
+function emptyCard(card: Card, body: CreateCardBody, today: string, now: Date): CardDetails {
   return {
     card,
     today,

@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import type { CreateKeyBody } from '../../contract/schemas.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { insertEvents } from '../store/event.ts';
@@ -11,11 +12,9 @@ import { toKeyRecord } from './records.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
-type Body = { readonly name: string; readonly program_id?: string; readonly expires_at?: string };
-
 /** create_key: 201 with the key; its secret is in this answer and nowhere else. */
 export async function createKey(service: Service, call: Call): Promise<Reply> {
-  const body = call.members as Body;
+  const body = call.members as CreateKeyBody;
   const { program_id: asked } = body;
   const program = asked === undefined ? undefined : await loadProgram(service, fromWireId('prog', asked), asked);
   const { key, publicPart, secretHash } = newKey();
@@ -43,7 +42,7 @@ export async function createKey(service: Service, call: Call): Promise<Reply> {
   return { status: 201, body: JSON.stringify({ ...record, key }) };
 }
 
-function expiryOf(body: Body, now: number): Date | null {
+function expiryOf(body: CreateKeyBody, now: number): Date | null {
   if (body.expires_at === undefined) return null;
   const expiry = Date.parse(body.expires_at);
   if (expiry > now) return new Date(expiry);

@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
+import type { CreateProgramBody } from '../../contract/schemas.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { createFundingAccounts } from '../store/account.ts';
@@ -10,11 +11,9 @@ import { toProgramRecord } from './records.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
-type Body = { readonly name: string; readonly currency: string; readonly time_zone?: string };
-
 /** create_program: 201 with the program and its empty funding account. */
 export async function createProgram(service: Service, call: Call, programId = randomUUIDv7()): Promise<Reply> {
-  const body = call.members as Body;
+  const body = call.members as CreateProgramBody;
   const currency = checkCurrency(call, body.currency);
   const timeZone = body.time_zone ?? 'UTC';
   const accountIds = { funding: randomUUIDv7(), world: randomUUIDv7() };

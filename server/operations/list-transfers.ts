@@ -1,21 +1,14 @@
-import type { Transfer, TransferStatus, TransferType } from '../../domain/transfer.ts';
+import type { ListTransfersQuery } from '../../contract/schemas.ts';
+import type { Transfer, } from '../../domain/transfer.ts';
 import { listTransfers as listTransfersStatement, toTransfer } from '../store/transfer.ts';
 import type { Call, Reply } from './call.ts';
 import { answerPage } from './page.ts';
 import { toTransferRecord } from './records.ts';
 import type { Service } from './service.ts';
 
-type Query = {
-  readonly card_id?: string;
-  readonly type?: TransferType;
-  readonly status?: TransferStatus;
-  readonly reference?: string;
-  readonly idempotency_key?: string;
-};
-
 /** list_transfers: a page, newest first. With `idempotency_key` it answers what became of a request. */
 export function listTransfers(service: Service, call: Call): Promise<Reply> {
-  const query = call.members as Query;
+  const query = call.members as ListTransfersQuery;
   return answerPage<Transfer>(service, call, {
     prefix: 'tr',
     statement: (after, count) =>

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
+import type { FundingMovementBody } from '../../contract/schemas.ts';
 import { replay } from '../../domain/idempotency.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../domain/ledger.ts';
-import type { AmountAsSent } from '../../domain/money.ts';
 import { formatMoney, MAXIMUM_BALANCE, readAmount } from '../../domain/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { lockFundingAccounts, toAccount, updateAccounts } from '../store/account.ts';
@@ -21,8 +21,6 @@ import { toFundingMovementRecord } from './records.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
-type Body = { readonly amount: AmountAsSent; readonly currency?: string; readonly description?: string };
-
 type LoadName = 'lockName' | 'lockAccounts' | 'clock' | 'answers';
 
 /** create_deposit: money from the world to a program's funding. Always under an idempotency key. */
@@ -36,7 +34,7 @@ export function createWithdrawal(service: Service, call: Call): Promise<Reply> {
 }
 
 async function moveFunding(service: Service, call: Call, kind: FundingMovement['kind']): Promise<Reply> {
-  const body = call.members as Body;
+  const body = call.members as FundingMovementBody;
   const reading = readAmount(body.amount);
   if ('problem' in reading) throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
   const asked = call.parameters.program_id ?? '';

@@ -1,3 +1,4 @@
+import type { PageQuery } from '../../contract/schemas.ts';
 import { fromWireId, type IdentifierPrefix, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Row, Statement } from '../store/database.ts';
@@ -24,7 +25,7 @@ export type Listing<Item> = {
  * new ones come before the first page, never between two.
  */
 export async function answerPage<Item>(service: Service, call: Call, listing: Listing<Item>): Promise<Reply> {
-  const { limit, cursor } = call.members as { limit?: number; cursor?: string };
+  const { limit, cursor } = call.members as PageQuery;
   const count = limit ?? DEFAULT_LIMIT;
   const rows = await readRows(service.database, listing.statement(readCursor(call, listing.prefix, cursor), count + 1));
   const items = rows.slice(0, count).map(listing.read);

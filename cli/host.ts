@@ -1,0 +1,31 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { AddCommands } from './session.ts';
+
+const ADMINISTRATION = fileURLToPath(new URL('../server/administration.ts', import.meta.url));
+
+/**
+ * Commands for the host of the service: they work on its database with its settings, so they run where it runs, in a
+ * process of their own, and need no key.
+ */
+export const addHost: AddCommands = (program, { endWith }) => {
+  const run = (...task: string[]): void => {
+    const { status } = spawnSync(process.execPath, [ADMINISTRATION, ...task], { stdio: 'inherit' });
+    endWith(status ?? 1);
+  };
+  program
+    .command('migrate')
+    .description('bring the database schema up to date (with the settings of the service)')
+    .action(() => run('migrate'));
+  program
+    .command('config')
+    .description('print the settings in force, without secrets')
+    .action(() => run('config'));
+  program
+    .command('operator-key')
+    .description('the first key of a live service')
+    .command('create')
+    .description('create an operator key; it is shown once (stop an embedded service first)')
+    .requiredOption('--name <name>', 'what the key is for')
+    .action(({ name }: { name: string }) => run('operator-key', name));
+};

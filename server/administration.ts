@@ -1,0 +1,59 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { readConfiguration, showConfiguration } from './config.ts';
+import { type OpenDatabase, openDatabase } from './open-database.ts';
+import { createKey } from './operations/create-key.ts';
+import { openTransferLane } from './operations/transfer-group.ts';
+import { StartupProblem } from './startup-problem.ts';
+import { migrate } from './store/migrate.ts';
+
+// What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
+// command line: administration.ts migrate | config | operator-key <name>.
+
+const [task, name] = process.argv.slice(2);
+try {
+  if (task === 'config') process.stdout.write(`${showConfiguration(readConfiguration())}\n`);
+  else if (task === 'migrate') await withDatabase(applyMigrations);
+  else if (task === 'operator-key' && name !== undefined)
+    await withDatabase((opened) => printOperatorKey(opened, name));
+  else throw new StartupProblem('Say what to do: migrate, config, or operator-key <name>.');
+} catch (error) {
+  if (!(error instanceof StartupProblem)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+}
+
+async function withDatabase(run: (opened: OpenDatabase) => Promise<void>): Promise<void> {
+  const complain = (line: string): void => void process.stderr.write(`${line}\n`);
+  const opened = await openDatabase(readConfiguration(), { onProgress: complain, onServerExit: complain });
+  try {
+    await run(opened);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function applyMigrations({ database }: OpenDatabase): Promise<void> {
+  const applied = await migrate(database);
+  process.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied ${applied.join(', ')}.\n`);
+}
+
+async function printOperatorKey({ database }: OpenDatabase, keyName: string): Promise<void> {
+  await migrate(database);
+  const reply = await createKey(
+    { database, transfers: openTransferLane(database) },
+    {
+      operation: 'create_key',
+      requestId: randomUUIDv7(),
+      caller: { kind: 'sandbox' },
+      programId: '',
+      parameters: {},
+      members: { name: keyName },
+      sent: {},
+      idempotencyKey: null,
+      deadline: performance.now() + 5000,
+    },
+  );
+  const { key } = JSON.parse(reply.body) as { key: string };
+  process.stderr.write('This operator key is shown only now:\n');
+  process.stdout.write(`${key}\n`);
+}

@@ -1,0 +1,102 @@
+import type { OutgoingHttpHeader } from 'node:http';
+import type { ErrorCode } from '../../domain/errors.ts';
+import type { Reply } from '../operations/call.ts';
+import { CallerGone, discardBody } from './body.ts';
+import { composeErrorAnswer, exchangeHeaders, headerSafe, JSON_TYPE, tell } from './error-answer.ts';
+import type { Exchange } from './exchange.ts';
+import type { HttpService } from './service.ts';
+
+/** Sends the reply of an operation. */
+export async function sendReply(service: HttpService, exchange: Exchange, reply: Reply): Promise<void> {
+  const { status, body, location, replayed } = reply;
+  if (typeof body !== 'string' || (status !== 200 && status !== 201)) {
+    throw new TypeError('The operation answered with something that is not a reply.');
+  }
+  const more: OutgoingHttpHeader[] = [];
+  if (location !== undefined) more.push('Location', headerSafe(location));
+  if (replayed === true) more.push('Idempotent-Replayed', 'true');
+  await send(service, exchange, status, body, more);
+}
+
+/** Sends data of a page, such as the catalogue. */
+export async function sendJson(service: HttpService, exchange: Exchange, value: unknown): Promise<void> {
+  await send(service, exchange, 200, JSON.stringify(value), []);
+}
+
+async function send(
+  service: HttpService,
+  exchange: Exchange,
+  status: number,
+  body: string,
+  more: readonly OutgoingHttpHeader[],
+): Promise<void> {
+  if (!exchange.request.complete) await discardBody(exchange, service.settings);
+  if (exchange.answered) return;
+  if (service.isClosing) exchange.mustClose = true;
+  const { response } = exchange;
+  const headers: OutgoingHttpHeader[] = [
+    'Content-Type',
+    JSON_TYPE,
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+    'Request-Id',
+    exchange.wireId,
+    'Cache-Control',
+    'no-store',
+    'X-Content-Type-Options',
+    'nosniff',
+    ...more,
+  ];
+  for (const [name, value] of exchangeHeaders(exchange)) headers.push(name, value);
+  exchange.answered = true;
+  response.writeHead(status, headers);
+  response.end(body);
+  writeLog(service, exchange, status, undefined);
+}
+
+/** Answers with the record of anything that was thrown. Never throws and never rejects. */
+export async function sendError(service: HttpService, exchange: Exchange, thrown: unknown): Promise<void> {
+  try {
+    exchange.operation ??= service.routes.operationOf(exchange.request.method ?? '', exchange.path);
+    await discardBody(exchange, service.settings);
+    if (exchange.answered || thrown instanceof CallerGone) return;
+    if (service.isClosing) exchange.mustClose = true;
+    exchange.answered = true;
+    const answer = composeErrorAnswer(thrown, exchange, service);
+    tell(service, answer.report);
+    exchange.response.writeHead(answer.status, answer.headers.flat());
+    exchange.response.end(answer.body);
+    writeLog(service, exchange, answer.status, answer.record.Code);
+  } catch {
+    lastResort(exchange);
+  }
+}
+
+/** An answer could not even be composed: the response itself puts a record there, or the connection is cut. */
+function lastResort(exchange: Exchange): void {
+  const { response } = exchange;
+  exchange.answered = true;
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  response.statusCode = 500;
+  response.end();
+}
+
+function writeLog(service: HttpService, exchange: Exchange, status: number, code: ErrorCode | undefined): void {
+  if (service.log === undefined) return;
+  const entry = {
+    requestId: exchange.requestId,
+    method: exchange.request.method ?? '',
+    path: exchange.pattern ?? '',
+    status,
+    code,
+    duration_ms: Date.now() - exchange.startedAt,
+  };
+  try {
+    service.log(entry);
+  } catch {
+    // A log that fails never fails the answer.
+  }
+}

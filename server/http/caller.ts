@@ -1,0 +1,117 @@
+import type { Operation, OperationId } from '../../contract/operations.ts';
+import { fromWireId } from '../../domain/identifier.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import type { Caller, Gateway } from '../operations/call.ts';
+import type { Exchange } from './exchange.ts';
+import { isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
+import { quotable } from './quotable.ts';
+import type { RequestHead } from './request-head.ts';
+
+const KEY_LENGTH_MOST = 512;
+const PROGRAM_ID_LENGTH_MOST = 255;
+
+/**
+ * Who is calling: the bearer of a key, or, in a sandbox without keys, anyone on this machine.
+ *
+ * @throws {Refusal} auth_err, forbidden; whatever the gateway throws
+ */
+export async function identify(
+  gateway: Gateway,
+  exchange: Exchange,
+  head: RequestHead,
+  deadline: number,
+): Promise<Caller> {
+  const { authorization } = head;
+  if (authorization !== undefined) return gateway.authenticate(bearerKey(authorization), deadline);
+  if (!gateway.keyless) {
+    throw new Refusal('auth_err', "There is no API key. Send the header 'Authorization: Bearer <key>'.");
+  }
+  refuseStrangers(exchange, head);
+  return { kind: 'sandbox' };
+}
+
+function bearerKey(authorization: string): string {
+  const blank = authorization.indexOf(' ');
+  const scheme = blank === -1 ? '' : authorization.slice(0, blank).toLowerCase();
+  const key = authorization.slice(blank + 1).trim();
+  if (scheme !== 'bearer' || key.length > KEY_LENGTH_MOST || !/^[A-Za-z0-9._~+/=-]+$/.test(key)) {
+    throw new Refusal('auth_err', "The Authorization header is not of the form 'Bearer <key>'.");
+  }
+  return key;
+}
+
+/**
+ * A sandbox without keys would be open to every web page that the machine's owner visits. A page gives itself away by
+ * its origin, or, when it has its own host name resolve to this machine, by that name.
+ */
+function refuseStrangers(exchange: Exchange, head: RequestHead): void {
+  const host = exchange.authority ?? head.host ?? '';
+  if (!isLoopbackAddress(exchange.request.socket.remoteAddress)) {
+    throw forbidden('This sandbox takes requests without a key from its own machine only. Send an API key.');
+  }
+  if (!isLoopbackAuthority(host)) {
+    const message = `Without a key this sandbox must be called as localhost, but the Host is '${quotable(host)}'.`;
+    throw forbidden(message);
+  }
+  if (head.origin !== undefined && !isLoopbackOrigin(head.origin)) {
+    const origin = quotable(head.origin);
+    throw forbidden(`Without a key this sandbox takes nothing from web pages elsewhere: the Origin is '${origin}'.`);
+  }
+  const site = head.fetchSite?.toLowerCase();
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+    throw forbidden(
+      `Without a key this sandbox takes nothing from web pages elsewhere: Sec-Fetch-Site is not 'same-origin'.`,
+    );
+  }
+}
+
+function forbidden(message: string): Refusal {
+  return new Refusal('forbidden', message);
+}
+
+/**
+ * Keeps the keys of card programs out of what belongs to operators.
+ *
+ * @throws {Refusal} forbidden
+ */
+export function refuseForeignScope(caller: Caller, operation: Operation): void {
+  if (caller.kind !== 'program_key') return;
+  if (operation.scope !== 'operator' && operation.scope !== 'sandbox') return;
+  throw forbidden("This operation needs an operator's key, and this key belongs to a card program.");
+}
+
+/** Inner UUID of the card program of a request; '' for operations without one; undefined when nobody has said. */
+export type ProgramChoice = string | undefined;
+
+/**
+ * Which card program the request acts in: that of the key, or the one that the Program-Id header names.
+ *
+ * @throws {Refusal} forbidden, program_dne; whatever the gateway throws
+ */
+export async function chooseProgram(
+  gateway: Gateway,
+  caller: Caller,
+  operation: Operation,
+  head: RequestHead,
+  deadline: number,
+): Promise<ProgramChoice> {
+  const named = head.programId === '' ? undefined : head.programId;
+  if (caller.kind === 'program_key') {
+    if (named !== undefined && fromWireId('prog', named) !== caller.programId) {
+      throw forbidden('This key belongs to another card program than the one that the Program-Id header names.');
+    }
+    return operation.program ? caller.programId : '';
+  }
+  if (!operation.program) return '';
+  if (named === undefined) return caller.kind === 'sandbox' ? gateway.demoProgramId : undefined;
+  if (named.length > PROGRAM_ID_LENGTH_MOST) {
+    throw new Refusal('program_dne', 'There is no card program with the id in the Program-Id header.');
+  }
+  return gateway.findProgram(named, deadline);
+}
+
+/** The refusal of a request that must name its card program and does not. */
+export function programMissing(operation: OperationId): Refusal {
+  const message = "The required header 'Program-Id' is missing: an operator's key can act in every card program.";
+  return new Refusal(`${operation}_schema`, message);
+}

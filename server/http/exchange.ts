@@ -1,0 +1,60 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { OperationId } from '../../contract/operations.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import type { Caller } from '../operations/call.ts';
+import type { Connection } from './connection.ts';
+import type { RequestHead } from './request-head.ts';
+
+/** One request and what has become known of it so far: what its answer, and a report of its failure, are made from. */
+export class Exchange {
+  /** Inner UUID of the request. */
+  readonly requestId = randomUUIDv7();
+  readonly startedAt = Date.now();
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly connection: Connection;
+  /** Path and query; set before the head is read, so that the earliest refusal can name the operation. */
+  target: string;
+  /** Authority of a target in absolute form, which then counts as the host. */
+  authority: string | undefined = undefined;
+  head: RequestHead | undefined = undefined;
+  operation: OperationId | undefined = undefined;
+  /** The pattern of the route that matched. */
+  pattern: string | undefined = undefined;
+  caller: Caller | undefined = undefined;
+  programId: string | undefined = undefined;
+  idempotencyKey: string | undefined = undefined;
+  members: Readonly<Record<string, unknown>> | undefined = undefined;
+  /** Names of members that were sent and not looked at. */
+  ignored: readonly string[] = [];
+  /** The methods of the path, when the one of the request is not among them. */
+  allow: string | undefined = undefined;
+  /** Whether the operation itself has begun: from then on a bug may have moved money. */
+  begun = false;
+  /** Whether the caller waits for `100 Continue` before it sends the body. */
+  awaitsContinue = false;
+  /** Whether the connection cannot be used after this answer. */
+  mustClose = false;
+  answered = false;
+  /** Ends the wait for the operation, with an error. */
+  giveUp: ((reason: Error) => void) | undefined = undefined;
+
+  constructor(request: IncomingMessage, response: ServerResponse, connection: Connection) {
+    this.request = request;
+    this.response = response;
+    this.connection = connection;
+    this.target = request.url ?? '/';
+  }
+
+  /** The id of the request as the caller sees it. */
+  get wireId(): string {
+    return toWireId('req', this.requestId);
+  }
+
+  /** The path without its query. */
+  get path(): string {
+    const end = this.target.indexOf('?');
+    return end === -1 ? this.target : this.target.slice(0, end);
+  }
+}

@@ -1,0 +1,115 @@
+import { movesMoney, type OperationId, OPERATIONS as WIRE_OPERATIONS } from '../../contract/operations.ts';
+import { CATALOGUE, type CatalogueEntry, type ErrorCode, type MoneyMoved } from '../../domain/errors.ts';
+import { OPERATIONS } from '../../domain/operation.ts';
+import { Refusal, type RefusalDetails } from '../../domain/refusal.ts';
+import { OperationFailure } from '../operations/call.ts';
+import type { Exchange } from './exchange.ts';
+
+const unknownRequest: string = 'unknown_request';
+
+/** The code of a fault of ours outside every operation: on a page, or before the operation could be told. */
+export const UNKNOWN_REQUEST = unknownRequest as ErrorCode;
+
+const UNKNOWN_REQUEST_ENTRY: CatalogueEntry = {
+  status: 500,
+  type: 'Server Error',
+  meaning: 'The request could not be answered because of a fault inside the service.',
+  causes: ['The service has a bug.'],
+  resolution: 'Contact support and quote the request id.',
+  resolver: 'support',
+  moneyMoved: 'no',
+  retry: true,
+  since: '0.1',
+  reproduce: 'There is no known way; a request that provokes it is a bug to report.',
+};
+
+/** The catalogue's entry of a code; undefined for a code that is not there. */
+export function entryOf(code: ErrorCode): CatalogueEntry | undefined {
+  if (Object.hasOwn(CATALOGUE, code)) return CATALOGUE[code];
+  return code === UNKNOWN_REQUEST ? UNKNOWN_REQUEST_ENTRY : undefined;
+}
+
+/** Anything that was thrown, as what will be answered. */
+export type Fault = {
+  readonly code: ErrorCode;
+  readonly entry: CatalogueEntry;
+  /** Whole sentences for the caller; the one that sends to support is added later. */
+  readonly message: string;
+  readonly details: RefusalDetails;
+  /** Undefined when the operation moves no money. */
+  readonly moneyMoved: MoneyMoved | undefined;
+  readonly transferId: string | undefined;
+  /** What was thrown, when the fault is ours. */
+  readonly cause: unknown;
+};
+
+/** What has become known of a request: enough to say what a fault of it means. */
+export type KnownRequest = Pick<Exchange, 'operation' | 'begun' | 'idempotencyKey'>;
+
+/**
+ * What anything thrown means: a refusal is the answer no, a failure says itself what it did, and everything else is a
+ * bug. A bug in an operation that moves money may have moved it; a fault before the operation began has not.
+ */
+export function faultOf(thrown: unknown, request: KnownRequest): Fault {
+  const { operation } = request;
+  const isMoney = operation !== undefined && movesMoney(operation);
+  if (thrown instanceof Refusal) {
+    const { code, message, details } = thrown;
+    const entry = entryOf(code);
+    const moneyMoved = isMoney ? ('no' as const) : undefined;
+    if (entry !== undefined) return { code, entry, message, details, moneyMoved, transferId: undefined, cause: null };
+  }
+  if (thrown instanceof OperationFailure && thrown.busy) return busyFault(thrown, isMoney);
+  const facts = thrown instanceof OperationFailure ? thrown : undefined;
+  const bugMoved: MoneyMoved = request.begun ? 'unknown' : 'no';
+  const moneyMoved = isMoney ? (facts?.moneyMoved ?? bugMoved) : undefined;
+  const transferId = facts?.transferId;
+  const code: ErrorCode = operation === undefined ? UNKNOWN_REQUEST : `unknown_${operation}`;
+  const message =
+    operation === undefined
+      ? 'The request could not be answered.'
+      : failureMessage(operation, moneyMoved, transferId, request.idempotencyKey);
+  const entry = entryOf(code) ?? UNKNOWN_REQUEST_ENTRY;
+  return { code, entry, message, details: {}, moneyMoved, transferId, cause: thrown ?? new Error(String(thrown)) };
+}
+
+function busyFault(failure: OperationFailure, isMoney: boolean): Fault {
+  const message = 'The service has more to do than it can answer in time, and has not begun with this request.';
+  return {
+    code: 'service_unavailable',
+    entry: CATALOGUE.service_unavailable,
+    message,
+    details: {},
+    moneyMoved: isMoney ? failure.moneyMoved : undefined,
+    transferId: failure.transferId,
+    cause: failure,
+  };
+}
+
+function failureMessage(
+  operation: OperationId,
+  moneyMoved: MoneyMoved | undefined,
+  transferId: string | undefined,
+  idempotencyKey: string | undefined,
+): string {
+  const { failure } = OPERATIONS[operation];
+  if (moneyMoved === undefined) return `${failure}.`;
+  if (moneyMoved === 'no') return `${failure}. No money was moved.`;
+  const outcome =
+    moneyMoved === 'yes'
+      ? `${failure} to the end, but the money has moved.`
+      : `${failure} with certainty: the outcome is not confirmed, and money may have moved.`;
+  return `${outcome} ${howToFindOut(operation, transferId, idempotencyKey)}`;
+}
+
+function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
+  const transfers = WIRE_OPERATIONS.list_transfers.path;
+  if (operation !== 'create_transfer') {
+    return 'Send exactly the same request again with the same Idempotency-Key: it answers with the outcome, and moves nothing twice.';
+  }
+  if (transferId !== undefined) return `Find out with GET ${transfers}/${transferId} before you send it again.`;
+  if (key !== undefined) {
+    return `Find out with GET ${transfers}?idempotency_key=… and your key, or send exactly the same request again with it.`;
+  }
+  return `Find out with GET ${transfers} before you send it again.`;
+}

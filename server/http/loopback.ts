@@ -1,0 +1,33 @@
+/** Whether a Host header, or the authority of an origin, names this machine by a name that only it answers to. */
+export function isLoopbackAuthority(authority: string): boolean {
+  const host = hostOf(authority.toLowerCase());
+  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || isLoopbackIPv4(host);
+}
+
+/** Whether an Origin header names a page of this machine. */
+export function isLoopbackOrigin(origin: string): boolean {
+  const lower = origin.toLowerCase();
+  const scheme = ['http://', 'https://'].find((candidate) => lower.startsWith(candidate));
+  return scheme !== undefined && isLoopbackAuthority(lower.slice(scheme.length));
+}
+
+/** Whether the other end of a connection is on this machine. */
+export function isLoopbackAddress(address: string | undefined): boolean {
+  if (address === undefined) return false;
+  return address === '::1' || isLoopbackIPv4(address.startsWith('::ffff:') ? address.slice(7) : address);
+}
+
+function hostOf(authority: string): string {
+  const port = /:[0-9]{0,5}$/.exec(authority);
+  const host = port === null || authority === '[::1]' ? authority : authority.slice(0, port.index);
+  return host.endsWith('.') ? host.slice(0, -1) : host;
+}
+
+function isLoopbackIPv4(host: string): boolean {
+  const parts = host.split('.', 5);
+  return parts.length === 4 && parts[0] === '127' && parts.every(isOctet);
+}
+
+function isOctet(part: string): boolean {
+  return /^(?:0|[1-9][0-9]{0,2})$/.test(part) && Number(part) <= 255;
+}

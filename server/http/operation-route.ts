@@ -1,0 +1,165 @@
+import { performance } from 'node:perf_hooks';
+import type { JsonValue } from '../../contract/json.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import { readMembers } from '../../contract/read.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import type { Call, Caller, Reply } from '../operations/call.ts';
+import { sendError, sendReply } from './answer.ts';
+import { type ReceivedBody, receiveBody } from './body.ts';
+import { chooseProgram, identify, type ProgramChoice, programMissing, refuseForeignScope } from './caller.ts';
+import type { Exchange } from './exchange.ts';
+import { readIdempotencyKey } from './idempotency-key.ts';
+import { type BodyLabel, readBodyLabel, refuseForm } from './media-type.ts';
+import { QueryFault, type QueryMembers, readQuery } from './query.ts';
+import { type RequestHead, readHead } from './request-head.ts';
+import type { HttpService } from './service.ts';
+import type { HttpSettings } from './settings.ts';
+import { JsonFault, parseStrictJson } from './strict-json.ts';
+
+/** An operation that has not answered by its deadline, or that the closing server no longer waits for. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer';
+}
+
+/** Serves one request of an operation, from its credentials to its answer. Never throws and never rejects. */
+export async function serveOperation(
+  service: HttpService,
+  exchange: Exchange,
+  id: OperationId,
+  parameters: Readonly<Record<string, string>>,
+): Promise<void> {
+  exchange.operation = id;
+  try {
+    const reply = await perform(service, exchange, id, parameters);
+    await sendReply(service, exchange, reply);
+  } catch (thrown) {
+    await sendError(service, exchange, thrown);
+  }
+}
+
+/**
+ * The steps of a request, in the order of precedence that the contract documents (`precedenceOf`): the first fault is
+ * the answer. Faults of HTTP itself have been answered before the request gets here.
+ */
+async function perform(
+  service: HttpService,
+  exchange: Exchange,
+  id: OperationId,
+  parameters: Readonly<Record<string, string>>,
+): Promise<Reply> {
+  const { gateway, settings } = service;
+  const operation = OPERATIONS[id];
+  const head = exchange.head ?? readHead(exchange.request, settings.headersMost);
+  const { caller, programId } = await within(exchange, settings, introduce(service, exchange, operation, head));
+  const body = operation.body === undefined ? undefined : await takeBody(exchange, head, settings);
+  const idempotencyKey = readIdempotencyKey(head, operation.idempotency);
+  exchange.idempotencyKey = idempotencyKey ?? undefined;
+  if (programId === undefined) throw programMissing(id);
+  refuseControlCharacters(id, parameters);
+  const sent = readSent(id, exchange, body);
+  const call: Call = {
+    operation: id,
+    requestId: exchange.requestId,
+    caller,
+    programId,
+    parameters,
+    members: readAll(id, exchange, sent),
+    sent: body === undefined ? sent.query : sent.body,
+    idempotencyKey,
+    deadline: performance.now() + settings.answerWithin_ms,
+  };
+  exchange.members = call.members;
+  exchange.begun = true;
+  return within(exchange, settings, gateway.handlers[id](call));
+}
+
+/** Who calls, whether it may, and in which card program it acts. */
+async function introduce(
+  { gateway, settings }: HttpService,
+  exchange: Exchange,
+  operation: Operation,
+  head: RequestHead,
+): Promise<{ readonly caller: Caller; readonly programId: ProgramChoice }> {
+  const deadline = performance.now() + settings.answerWithin_ms;
+  const caller = await identify(gateway, exchange, head, deadline);
+  exchange.caller = caller;
+  refuseForeignScope(caller, operation);
+  const programId = await chooseProgram(gateway, caller, operation, head, deadline);
+  exchange.programId = programId === '' ? undefined : programId;
+  return { caller, programId };
+}
+
+/** Waits for a step no longer than its deadline and a grace, so that no fault elsewhere leaves a caller waiting. */
+function within<Value>(exchange: Exchange, settings: HttpSettings, step: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const most = settings.answerWithin_ms + settings.answerGrace_ms;
+    const timer = setTimeout(() => reject(new NoAnswer(`There was no answer in ${most} ms.`)), most);
+    exchange.giveUp = reject;
+    const settle = (): void => {
+      clearTimeout(timer);
+      exchange.giveUp = undefined;
+    };
+    step.then(
+      (value) => {
+        settle();
+        resolve(value);
+      },
+      (error) => {
+        settle();
+        reject(error);
+      },
+    );
+  });
+}
+
+/** The body, once nothing stands against reading it. */
+async function takeBody(exchange: Exchange, head: RequestHead, settings: HttpSettings): Promise<Buffer> {
+  const label: BodyLabel = readBodyLabel(head);
+  const body: ReceivedBody = await receiveBody(exchange, settings);
+  refuseForm(label, body.bytes);
+  if (body.overflow) {
+    throw new Refusal('payload_too_large', `The body has more than ${settings.bodyMost} bytes.`);
+  }
+  return body.bytes;
+}
+
+/** A parameter is an id; one with control characters is none, and the store could not even look for it. */
+function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(parameters)) {
+    for (let at = 0; at < value.length; at += 1) {
+      const code = value.charCodeAt(at);
+      if (code >= 0x20 && code !== 0x7f) continue;
+      const message = `The '${name}' in the path holds a control character.`;
+      throw new Refusal(`${id}_schema`, message, { field: `/${name}` });
+    }
+  }
+}
+
+type Sent = { readonly query: QueryMembers; readonly body: JsonValue };
+
+function readSent(id: OperationId, exchange: Exchange, body: Buffer | undefined): Sent {
+  try {
+    return { query: readQuery(exchange.target), body: body === undefined ? {} : parseStrictJson(body) };
+  } catch (fault) {
+    if (!(fault instanceof JsonFault) && !(fault instanceof QueryFault)) throw fault;
+    throw schemaRefusal(id, fault.message, fault.field);
+  }
+}
+
+/** Members of body or query; parameters of a query that the operation does not have are ignored and named. */
+function readAll(id: OperationId, exchange: Exchange, sent: Sent): Readonly<Record<string, unknown>> {
+  const operation = OPERATIONS[id];
+  const schema = operation.body ?? operation.query;
+  const unread = operation.query === undefined ? Object.keys(sent.query) : [];
+  exchange.ignored = unread;
+  if (schema === undefined) return {};
+  const isBody = operation.body !== undefined;
+  const reading = readMembers(schema, isBody ? sent.body : sent.query, isBody ? 'body' : 'query');
+  if ('problem' in reading) throw schemaRefusal(id, reading.problem.message, reading.problem.field);
+  exchange.ignored = unread.length === 0 ? reading.ignored : [...reading.ignored, ...unread];
+  return reading.members;
+}
+
+function schemaRefusal(id: OperationId, message: string, field: string | undefined): Refusal {
+  return new Refusal(`${id}_schema`, message, field === undefined ? {} : { field });
+}

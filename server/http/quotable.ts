@@ -1,0 +1,54 @@
+const DIGITS_MOST = 7;
+
+/**
+ * Text of the caller as a message, header or report may show it: short, printable, and without anything that could be
+ * (part of) a card number. Eight or more digits in a row, also when grouped by blanks, dots or dashes, are left out.
+ */
+export function quotable(text: string, most = 40): string {
+  const shown = text.length > most ? `${text.slice(0, most)}…` : text;
+  const visible = shown.replaceAll(/[^\x20-\x7e…]/g, '?');
+  return withoutLongNumbers(visible);
+}
+
+/** The same text with every long run of digits replaced by an ellipsis. */
+export function withoutLongNumbers(text: string): string {
+  let result = '';
+  let copied = 0;
+  let at = 0;
+  while (at < text.length) {
+    if (!isDigit(text.charCodeAt(at))) {
+      at += 1;
+      continue;
+    }
+    const run = digitRun(text, at);
+    if (run.digits > DIGITS_MOST) {
+      result += `${text.slice(copied, at)}…`;
+      copied = run.end;
+    }
+    at = run.end;
+  }
+  return copied === 0 ? text : result + text.slice(copied);
+}
+
+function digitRun(text: string, start: number): { readonly digits: number; readonly end: number } {
+  let digits = 0;
+  let end = start;
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isDigit(code)) {
+      digits += 1;
+      end = at + 1;
+    } else if (!isSeparator(code) || at > end) {
+      break;
+    }
+  }
+  return { digits, end };
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+function isSeparator(code: number): boolean {
+  return code === 0x20 || code === 0x2d || code === 0x2e;
+}

@@ -1,0 +1,62 @@
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+
+type Route = { readonly segments: readonly string[]; readonly methods: Set<string> };
+
+const OPERATION_OF: ReadonlyMap<string, OperationId> = new Map(
+  OPERATION_IDS.map((id) => [`${OPERATIONS[id].method} ${routePattern(OPERATIONS[id].path)}`, id]),
+);
+
+/** A path of the contract as the router writes it: `/card/{card_id}` is `/card/:card_id`. */
+export function routePattern(path: string): string {
+  return path.replaceAll(/\{([a-z_]+)\}/g, ':$1');
+}
+
+/**
+ * Which methods each path has. The router knows a path only together with its method; this table tells a wrong method
+ * from a wrong path, and finds the operation a request was meant for when it is refused before it reaches the router.
+ */
+export class RouteTable {
+  readonly #routes = new Map<string, Route>();
+
+  add(methods: readonly string[], pattern: string): void {
+    const route = this.#routes.get(pattern) ?? { segments: segmentsOf(pattern), methods: new Set<string>() };
+    for (const method of methods) route.methods.add(method);
+    this.#routes.set(pattern, route);
+  }
+
+  /** The methods of a path, sorted; none when there is no such path. */
+  methodsOf(path: string): readonly string[] {
+    const found = [...this.#routes.values()].filter(({ segments }) => fits(segments, segmentsOf(path)));
+    return [...new Set(found.flatMap(({ methods }) => [...methods]))].sort();
+  }
+
+  /** Every method that some path has, sorted. */
+  allMethods(): readonly string[] {
+    return [...new Set([...this.#routes.values()].flatMap(({ methods }) => [...methods]))].sort();
+  }
+
+  /** The operation that a method and a path stand for, if there is one. */
+  operationOf(method: string, path: string): OperationId | undefined {
+    const sent = segmentsOf(path);
+    for (const [pattern, { segments, methods }] of this.#routes) {
+      if (methods.has(method) && fits(segments, sent)) {
+        return OPERATION_OF.get(`${method === 'HEAD' ? 'GET' : method} ${pattern}`);
+      }
+    }
+    return undefined;
+  }
+}
+
+function segmentsOf(path: string): readonly string[] {
+  const end = path.length > 1 && path.endsWith('/') ? path.length - 1 : path.length;
+  return path.slice(1, end).split('/');
+}
+
+function fits(pattern: readonly string[], sent: readonly string[]): boolean {
+  if (pattern.at(-1) === '*') return pattern.slice(0, -1).every((segment, at) => segment === sent[at]);
+  return pattern.length === sent.length && pattern.every((segment, at) => fitsSegment(segment, sent[at] ?? ''));
+}
+
+function fitsSegment(pattern: string, sent: string): boolean {
+  return pattern.startsWith(':') ? sent !== '' : pattern === sent;
+}

@@ -1,0 +1,97 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { sendError } from './answer.ts';
+import type { Exchange } from './exchange.ts';
+import { serveOperation } from './operation-route.ts';
+import { mountPages } from './pages.ts';
+import { exchangeOf } from './record-response.ts';
+import { routePattern } from './route-table.ts';
+import type { HttpService } from './service.ts';
+
+/** No id is longer than this; the router measures it. */
+const PARAMETER_LENGTH_MOST = 255;
+
+/**
+ * The router with all routes mounted. Fastify finds the route and no more: it never sees the body, since credentials
+ * are judged before a body is read, and every answer, also to what Fastify objects to, is written by this room.
+ */
+export function createRoutes(
+  service: HttpService,
+  extend: ((app: FastifyInstance) => void) | undefined,
+): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    genReqId: () => '',
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      maxParamLength: PARAMETER_LENGTH_MOST,
+      // Queries are read by the operation that has one, where a fault can be named.
+      querystringParser: () => ({}),
+    },
+    frameworkErrors: (error, _request, reply) => {
+      void sendError(service, exchangeOf(reply.raw), routerFault(error.code) ?? error);
+    },
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+  app.addHook('onRoute', ({ method, url }) => service.routes.add([method].flat(), url));
+  app.setErrorHandler((error, request, reply) => {
+    const exchange = exchangeOf(reply.raw);
+    reply.hijack();
+    void sendError(service, exchange, request.is404 ? noRoute(service, exchange) : error);
+  });
+  app.setNotFoundHandler((_request, reply) => {
+    const exchange = exchangeOf(reply.raw);
+    reply.hijack();
+    void sendError(service, exchange, noRoute(service, exchange));
+  });
+  mountOperations(app, service);
+  mountPages(app, service);
+  extend?.(app);
+  return app;
+}
+
+/** One route for each operation of the contract; those of the sandbox exist only there. */
+function mountOperations(app: FastifyInstance, service: HttpService): void {
+  for (const id of OPERATION_IDS) {
+    const { method, path, scope } = OPERATIONS[id];
+    if (scope === 'sandbox' && service.gateway.mode !== 'sandbox') continue;
+    app.route<{ Params: Record<string, string> }>({
+      method: method === 'GET' ? ['GET', 'HEAD'] : [method],
+      url: routePattern(path),
+      handler: (request, reply) => {
+        const exchange = exchangeOf(reply.raw);
+        exchange.pattern = path;
+        reply.hijack();
+        const hasEmpty = Object.values(request.params).includes('');
+        if (hasEmpty) void sendError(service, exchange, noRoute(service, exchange));
+        else void serveOperation(service, exchange, id, request.params);
+      },
+    });
+  }
+}
+
+function routerFault(code: string): Refusal | undefined {
+  if (code === 'FST_ERR_BAD_URL') {
+    return new Refusal('malformed_request', "The path holds a '%' that does not begin an escape of valid UTF-8.");
+  }
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
+    const message = `A part of the path has more than ${PARAMETER_LENGTH_MOST} characters, and no id is that long.`;
+    return new Refusal('uri_too_long', message);
+  }
+  return undefined;
+}
+
+/** What is wrong with a request that no route takes: its method, or its path. */
+function noRoute(service: HttpService, exchange: Exchange): Refusal {
+  const isServerWide = exchange.path === '*';
+  const methods = isServerWide ? service.routes.allMethods() : service.routes.methodsOf(exchange.path);
+  if (methods.length === 0) {
+    return new Refusal('route_dne', 'There is nothing at this path. The operations are listed in the API reference.');
+  }
+  exchange.allow = methods.join(', ');
+  return new Refusal('method_not_allowed', `This path can be used with ${exchange.allow} only.`);
+}

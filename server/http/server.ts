@@ -1,0 +1,195 @@
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { Refusal } from '../../domain/refusal.ts';
+import type { Gateway } from '../operations/call.ts';
+import { sendError } from './answer.ts';
+import { Connections } from './connection.ts';
+import { composeErrorAnswer, tell } from './error-answer.ts';
+import type { AccessEntry, ErrorReport } from './error-report.ts';
+import { Exchange } from './exchange.ts';
+import { type AddressServer, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
+import { EventLoopLag } from './overload.ts';
+import { ErrorRecordResponse } from './record-response.ts';
+import { readHead, readTarget } from './request-head.ts';
+import { RouteTable } from './route-table.ts';
+import { createRoutes } from './routes.ts';
+import type { HttpService } from './service.ts';
+import { DEFAULT_SETTINGS, type HttpSettings } from './settings.ts';
+import { substituteFor } from './substitute.ts';
+
+export type { AccessEntry, ErrorReport } from './error-report.ts';
+export type { HttpSettings } from './settings.ts';
+
+/** What the HTTP server is told besides the gateway. */
+export type HttpOptions = {
+  /** Told of every answer that is an error. */
+  readonly onError?: (report: ErrorReport) => void;
+  /** Told of every answer. */
+  readonly log?: (entry: AccessEntry) => void;
+  /** Limits and times that differ from {@link DEFAULT_SETTINGS}. */
+  readonly settings?: Partial<HttpSettings>;
+  /** Version of the service, shown at `/`. */
+  readonly version?: string;
+  /** Mounts further routes, such as pages, under the same nets. */
+  readonly extend?: (app: FastifyInstance) => void;
+};
+
+/** Where to listen: on each of `hosts`, or on `host`, with one port. An IPv6 address that is missing is no error. */
+export type ListenOptions = { readonly port: number; readonly host?: string; readonly hosts?: readonly string[] };
+
+/** The service on the network. */
+export type HttpServer = {
+  /** Rejects with Node's own error, such as EADDRINUSE, when a port is taken. */
+  readonly listen: (options: ListenOptions) => Promise<void>;
+  /** The first address that is listened on; undefined before. */
+  readonly address: AddressInfo | undefined;
+  readonly addresses: readonly AddressInfo[];
+  /** Finishes what is in flight, within bounds, and closes. */
+  readonly close: () => Promise<void>;
+};
+
+/** Builds the HTTP server over the operations. It listens when told to. */
+export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): HttpServer {
+  const lag = new EventLoopLag();
+  const service = createService(gateway, options, lag);
+  const app = createRoutes(service, options.extend);
+  const servers: AddressServer[] = [];
+  const addresses: AddressInfo[] = [];
+  const begin = (request: IncomingMessage, response: ErrorRecordResponse, awaitsContinue: boolean): void =>
+    beginInTurn(service, app, request, response, awaitsContinue);
+  let closing: Promise<void> | undefined;
+
+  const listen = async (where: ListenOptions): Promise<void> => {
+    await app.ready();
+    let { port } = where;
+    try {
+      for (const host of where.hosts ?? [where.host ?? '127.0.0.1']) {
+        const server = createAddressServer(service, responseOf(service), begin);
+        try {
+          const address = await listenOn(server, host, port);
+          servers.push(server);
+          addresses.push(address);
+          port = address.port;
+        } catch (error) {
+          if (servers.length === 0 || !isMissingAddress(error)) throw error;
+        }
+      }
+    } catch (error) {
+      for (const server of servers.splice(0)) server.close();
+      addresses.length = 0;
+      throw error;
+    }
+    if (service.settings.lagMost_ms > 0) lag.start();
+  };
+
+  const shut = async (): Promise<void> => {
+    service.isClosing = true;
+    lag.stop();
+    await drain(service, servers);
+    await app.close();
+  };
+
+  return {
+    listen,
+    addresses,
+    get address() {
+      return addresses[0];
+    },
+    close: () => {
+      closing ??= shut();
+      return closing;
+    },
+  };
+}
+
+function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag): HttpService {
+  const settings = { ...DEFAULT_SETTINGS, ...options.settings };
+  return {
+    gateway,
+    settings,
+    supportContact: gateway.supportContact,
+    onError: options.onError,
+    log: options.log,
+    version: options.version ?? '0.1.0',
+    routes: new RouteTable(),
+    connections: new Connections(),
+    active: new Set(),
+    isOverloaded: () => settings.lagMost_ms > 0 && lag.mean() > settings.lagMost_ms,
+    isClosing: false,
+  };
+}
+
+/** The response class of one server: its last net speaks with the server's own contact, and tells its error log. */
+function responseOf(service: HttpService): typeof ErrorRecordResponse {
+  return class extends ErrorRecordResponse {
+    protected override substitute(status: number) {
+      const connection = service.connections.of(this.req.socket);
+      const exchange = this.exchange ?? (connection && new Exchange(this.req, this, connection));
+      if (exchange === undefined) return undefined;
+      exchange.answered = true;
+      exchange.operation ??= service.routes.operationOf(this.req.method ?? '', exchange.path);
+      const answer = composeErrorAnswer(substituteFor(status), exchange, service);
+      tell(service, answer.report);
+      return answer;
+    }
+
+    protected override standingHeaders(): readonly (readonly [string, string])[] {
+      const id: readonly (readonly [string, string])[] = this.exchange ? [['Request-Id', this.exchange.wireId]] : [];
+      return [...id, ['Cache-Control', 'no-store'], ['X-Content-Type-Options', 'nosniff']];
+    }
+  };
+}
+
+/**
+ * Begins a request when those before it on the connection are answered. A pipelined request is not run ahead: if an
+ * answer before it closes the connection, it would move money and its own answer would be lost.
+ */
+function beginInTurn(
+  service: HttpService,
+  app: FastifyInstance,
+  request: IncomingMessage,
+  response: ErrorRecordResponse,
+  awaitsContinue: boolean,
+): void {
+  const connection = service.connections.of(request.socket);
+  if (connection === undefined || connection.ended) return;
+  connection.latest = { request, response };
+  const exchange = new Exchange(request, response, connection);
+  exchange.awaitsContinue = awaitsContinue;
+  if (response.socket === null) response.once('socket', () => admit(service, app, exchange, response));
+  else admit(service, app, exchange, response);
+}
+
+/** Faults of HTTP itself, in the order of the contract; what passes goes to the router. */
+function admit(service: HttpService, app: FastifyInstance, exchange: Exchange, response: ErrorRecordResponse): void {
+  const { active, settings } = service;
+  const { request } = exchange;
+  response.exchange = exchange;
+  active.add(exchange);
+  response.once('close', () => {
+    active.delete(exchange);
+    exchange.connection.bytesAnswered = request.socket.bytesRead;
+  });
+  try {
+    refuseWhenBusy(service, exchange);
+    exchange.head = readHead(request, settings.headersMost);
+    const { target, authority } = readTarget(exchange.target);
+    exchange.target = target;
+    exchange.authority = authority;
+    request.url = target;
+    // Fastify would refuse some media types before the credentials are looked at.
+    request.headers['content-type'] = undefined;
+    app.routing(request, response);
+  } catch (thrown) {
+    void sendError(service, exchange, thrown);
+  }
+}
+
+function refuseWhenBusy(service: HttpService, exchange: Exchange): void {
+  if (service.isClosing) throw new Refusal('service_unavailable', 'The service is closing.');
+  const isHealth = exchange.path.startsWith('/health/');
+  if (isHealth || (service.active.size <= service.settings.inFlightMost && !service.isOverloaded())) return;
+  const message = 'The service has more to do than it can answer in time, and has not begun with this request.';
+  throw new Refusal('service_unavailable', message);
+}

@@ -1,0 +1,22 @@
+import type { Gateway } from '../operations/call.ts';
+import type { Connections } from './connection.ts';
+import type { ErrorDesk } from './error-answer.ts';
+import type { Exchange } from './exchange.ts';
+import type { RouteTable } from './route-table.ts';
+import type { HttpSettings } from './settings.ts';
+
+/** What the parts of the HTTP server share: one for each server that is created. */
+export type HttpService = ErrorDesk & {
+  readonly gateway: Gateway;
+  readonly settings: HttpSettings;
+  /** Version of the service, for the page at `/`. */
+  readonly version: string;
+  readonly routes: RouteTable;
+  readonly connections: Connections;
+  /** Requests in flight. */
+  readonly active: Set<Exchange>;
+  /** Whether the event loop is too late to answer in time. */
+  readonly isOverloaded: () => boolean;
+  /** Set once and for all when the server begins to close. */
+  isClosing: boolean;
+};

@@ -1,0 +1,55 @@
+/** Limits and times of the HTTP server. Every one can be set, so that a test need not wait for the real ones. */
+export type HttpSettings = {
+  /** Bytes of a body that is read; the largest real request (20 pairs of metadata) stays below. */
+  readonly bodyMost: number;
+  /** Bytes of the request line and headers together: a bearer key and a trace id fit, cookie jars do not. */
+  readonly headMost: number;
+  /** Headers of one request; beyond that somebody is experimenting. */
+  readonly headersMost: number;
+  /** Milliseconds for the head of a request: a phone on a bad line makes it, a connection held on purpose does not. */
+  readonly headTimeout_ms: number;
+  /** Milliseconds for the whole request, head and body. */
+  readonly requestTimeout_ms: number;
+  /** Milliseconds between two looks for requests that take too long; the timeouts are exact to this. */
+  readonly timeoutCheck_ms: number;
+  /** Milliseconds an idle connection is kept for the next request. */
+  readonly keepAlive_ms: number;
+  /** Requests on one connection; 0 is without limit, which spares a busy caller the reconnecting. */
+  readonly requestsPerConnection: number;
+  /** Milliseconds in which an operation must have its answer; it is told the moment as its deadline. */
+  readonly answerWithin_ms: number;
+  /** Milliseconds beyond the deadline before http answers in its stead: a net for operations that miss it. */
+  readonly answerGrace_ms: number;
+  /** Bytes that are read and thrown away so that a caller who is still sending can read why it was refused. */
+  readonly discardMost: number;
+  /** Milliseconds for the same, and for a closed connection's last answer to reach the caller. */
+  readonly linger_ms: number;
+  /** Milliseconds that `close` waits for requests in flight before it cuts them. */
+  readonly drainMost_ms: number;
+  /** Milliseconds that idle connections stay open in `close`, so that a request on its way is told, not cut. */
+  readonly drainGrace_ms: number;
+  /** Requests in flight; each waits for the database, and no queue of this length is worked off in time. */
+  readonly inFlightMost: number;
+  /** Mean delay of the event loop, in milliseconds over about a second, from which requests are shed; 0 is never. */
+  readonly lagMost_ms: number;
+};
+
+/** What holds unless the caller of createHttpServer says otherwise. */
+export const DEFAULT_SETTINGS: HttpSettings = {
+  bodyMost: 16_384,
+  headMost: 8_192,
+  headersMost: 100,
+  headTimeout_ms: 10_000,
+  requestTimeout_ms: 15_000,
+  timeoutCheck_ms: 1_000,
+  keepAlive_ms: 5_000,
+  requestsPerConnection: 0,
+  answerWithin_ms: 5_000,
+  answerGrace_ms: 1_000,
+  discardMost: 1_048_576,
+  linger_ms: 1_000,
+  drainMost_ms: 3_000,
+  drainGrace_ms: 50,
+  inFlightMost: 8_192,
+  lagMost_ms: 100,
+};
