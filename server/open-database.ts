@@ -39,7 +39,7 @@ export async function openDatabase(configuration: Configuration, reports: Databa
   }
   const database = new Database({ connectionString: databaseUrl });
   try {
-    await database.administer((client) => client.query('select 1'));
+    await database.probe();
   } catch (error) {
     await database.close();
     const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);

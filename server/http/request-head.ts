@@ -67,6 +67,9 @@ export function readHead(request: IncomingMessage, headersMost: number): Request
     }
   }
   const head = named(values, idempotencyKeyTwice);
+  if (request.httpVersionMajor < 1) {
+    throw new Refusal('malformed_request', 'The request line does not end in HTTP/1.1 or HTTP/1.0.');
+  }
   if (head.host === undefined && request.httpVersion === '1.1') {
     throw new Refusal('malformed_request', 'The request has no Host header, which HTTP/1.1 requires.');
   }

@@ -149,6 +149,11 @@ export class Database {
     return 'unknown';
   }
 
+  /** Connects and asks for nothing much. Throws whatever `pg` says when that is not possible. */
+  async probe(): Promise<void> {
+    await this.administer((client) => client.query('select 1'));
+  }
+
   /** Runs work of the schema on a connection of its own, without time limits: migrations, partitions. */
   async administer<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     const client = new pg.Client({ ...this.#settings, connectionTimeoutMillis: LIMITS.connect });

@@ -1,0 +1,105 @@
+import { existsSync, globSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Ending, root, runScript } from './command.ts';
+import { runSuite } from './run-suite.ts';
+import { budgetSecondsOfAll, type Suite, suites, supportFolders } from './suites.ts';
+
+type Step = { readonly name: string; readonly run: () => Promise<Ending> };
+
+const steps: readonly Step[] = [
+  { name: 'types', run: () => runScript('node_modules/typescript/bin/tsc', ['--noEmit', '--project', '.']) },
+  {
+    name: 'lint',
+    run: () =>
+      runScript('node_modules/@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '--diagnostic-level=warn']),
+  },
+  { name: 'tidy', run: () => runScript('tidy.ts', []) },
+];
+
+const total = { passed: 0, failed: 0, leftOut: 0 };
+
+function tell(name: string, failed: boolean, remark: string, seconds: number): void {
+  console.log(`${failed ? 'FAILED' : 'ok    '}  ${name.padEnd(14)} ${remark.padEnd(28)} ${seconds.toFixed(1)} s`);
+}
+
+/** Other work on the machine makes everything slower now and then: over budget is a remark, never a failure. */
+function warnIfSlow(name: string, seconds: number, budget: number): void {
+  if (seconds > budget) console.log(`        warning: ${name} took ${seconds.toFixed(1)} s, its budget is ${budget} s`);
+}
+
+async function runSteps(chosen: readonly Step[]): Promise<void> {
+  await Promise.all(
+    chosen.map(async ({ name, run }) => {
+      const { succeeded, output, seconds } = await run();
+      tell(name, !succeeded, '', seconds);
+      if (!succeeded) console.log(`\n${output.trim()}\n`);
+      total[succeeded ? 'passed' : 'failed'] += 1;
+    }),
+  );
+}
+
+async function runSuites(chosen: readonly Suite[]): Promise<void> {
+  for (const suite of chosen) {
+    const { passed, failed, leftOut, seconds, complaint } = await runSuite(suite);
+    const counts = [`${passed} passed`];
+    if (failed > 0) counts.push(`${failed} failed`);
+    if (leftOut > 0) counts.push(`${leftOut} skipped`);
+    tell(suite.name, failed > 0, counts.join(', '), seconds);
+    warnIfSlow(suite.name, seconds, suite.budgetSeconds);
+    if (complaint !== '') console.log(`\n${complaint.trim()}\n`);
+    total.passed += passed;
+    total.failed += failed;
+    total.leftOut += leftOut;
+  }
+}
+
+const isBelow = (folder: string, path: string) => path.startsWith(`${folder}/`);
+
+/** Folders and files of tests that no line of the table of suites covers, so that nobody would miss them. */
+function unnamedTests(): string[] {
+  const entries = existsSync(join(root, 'test')) ? readdirSync(join(root, 'test'), { withFileTypes: true }) : [];
+  const folders = entries
+    .filter((entry) => entry.isDirectory() && !supportFolders.includes(entry.name))
+    .map((entry) => `test/${entry.name}`)
+    .filter((path) => !suites.some(({ folder }) => folder === path || isBelow(path, folder)));
+  const files = globSync('**/*.test.{ts,tsx,mts,js,mjs}', {
+    cwd: root,
+    exclude: (path) => /(?:^|[\\/])(?:node_modules|data)$/.test(path),
+  })
+    .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => !suites.some(({ folder }) => isBelow(folder, path)));
+  return [...new Set([...folders, ...files.filter((path) => !folders.some((folder) => isBelow(folder, path)))])];
+}
+
+function checkTable(): void {
+  const unnamed = unnamedTests();
+  for (const path of unnamed) console.log(`FAILED  ${path} belongs to no suite; give it a line in setup/suites.ts.`);
+  total.failed += unnamed.length;
+}
+
+function choose<Named extends { readonly name: string }>(all: readonly Named[], wanted: readonly string[]) {
+  return wanted.length === 0 ? all : all.filter(({ name }) => wanted.some((part) => name.includes(part)));
+}
+
+async function checkAll(wanted: readonly string[]): Promise<void> {
+  const started = performance.now();
+  const chosenSteps = choose(steps, wanted);
+  const chosenSuites = choose(suites, wanted);
+  if (chosenSteps.length + chosenSuites.length === 0) {
+    const known = [...steps, ...suites].map(({ name }) => name).join(', ');
+    console.error(`No suite is called like ${wanted.join(' or ')}; there are: ${known}.`);
+    process.exitCode = 2;
+    return;
+  }
+  await runSteps(chosenSteps);
+  if (wanted.length === 0) checkTable();
+  await runSuites(chosenSuites);
+  const seconds = (performance.now() - started) / 1000;
+  if (total.leftOut > 0) console.log(`\n${total.leftOut} tests were skipped`);
+  console.log(`\ntook ${seconds.toFixed(1)} s`);
+  warnIfSlow('everything', seconds, budgetSecondsOfAll);
+  console.log(`${total.passed} passed, ${total.failed} failed`);
+  if (total.failed > 0) process.exitCode = 1;
+}
+
+await checkAll(process.argv.slice(2));

@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** How a command ended. */
+export type Ending = {
+  readonly succeeded: boolean;
+  /** Standard output and standard error, as they came. */
+  readonly output: string;
+  readonly seconds: number;
+};
+
+export const root = join(import.meta.dirname, '..');
+
+const running = new Set<ReturnType<typeof spawn>>();
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    for (const child of running) child.kill('SIGTERM');
+    process.exit(128 + constants.signals[signal]);
+  });
+}
+
+/** The tools write into a pipe, and what they say ends where our own output goes. */
+const colors = process.stdout.isTTY
+  ? { FORCE_COLOR: '1', NO_COLOR: undefined }
+  : { NO_COLOR: '1', FORCE_COLOR: undefined };
+
+/** A tool that hangs must end a run nobody watches; what is only slow gets a warning instead. */
+const millisecondsAtMost = 600_000;
+
+/** Runs a script of node_modules or of this project on the Node that runs us, and keeps what it says. */
+export function runScript(script: string, commandLine: readonly string[]): Promise<Ending> {
+  const started = performance.now();
+  // Tools that start `node` by name must get the pinned one, whatever the machine has.
+  const path = [join(root, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter);
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(root, script), ...commandLine], {
+      cwd: root,
+      env: { ...process.env, PATH: path, ...colors },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    running.add(child);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+    }
+    const timer = setTimeout(() => {
+      output += `\nStopped: no end after ${millisecondsAtMost / 1000} s.\n`;
+      child.kill('SIGKILL');
+    }, millisecondsAtMost);
+    const end = (succeeded: boolean) => {
+      if (!running.has(child)) return;
+      clearTimeout(timer);
+      running.delete(child);
+      child.stdout.destroy();
+      child.stderr.destroy();
+      resolve({ succeeded, output, seconds: (performance.now() - started) / 1000 });
+    };
+    child.on('error', (error) => {
+      output += `${error.message}\n`;
+      end(false);
+    });
+    child.on('close', (code) => end(code === 0));
+    // A process that a killed tool left behind may hold the pipes open for ever.
+    child.on('exit', (code) => setTimeout(() => end(code === 0), 3_000).unref());
+  });
+}

@@ -1,0 +1,277 @@
+// The dependencies, there and current, before anything else runs. Plain JavaScript for Node 20 or later, without any
+// package: this is what runs when there is nothing installed yet.
+import { spawn } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  accessSync,
+  constants,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname } from 'node:os';
+import { basename, join } from 'node:path';
+
+/** A failure that the reader can mend; its message is all they need, so no stack is shown. */
+export class SetupProblem extends Error {
+  constructor(message, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** `glibc`, `musl`, or an empty string where the question makes no sense. */
+export function libraryOfC() {
+  if (process.platform !== 'linux') return '';
+  // Without this the report looks up a name for every open connection, which can take seconds.
+  process.report.excludeNetwork = true;
+  return process.report.getReport().header.glibcVersionRuntime === undefined ? 'musl' : 'glibc';
+}
+
+/** Where the pinned Node is once installed; undefined on a platform for which none is published. */
+export function pinnedNode(root) {
+  if (process.platform !== 'linux' || libraryOfC() !== 'glibc') return undefined;
+  if (process.arch !== 'x64' && process.arch !== 'arm64') return undefined;
+  return join(root, 'node_modules', `node-linux-${process.arch}`, 'bin', 'node');
+}
+
+const stampPath = (root) => join(root, 'node_modules', '.transfer-service-installed');
+const lockPath = (root) => join(root, '.install-lock');
+
+/** What an install depends on: another lockfile, processor or C library needs another install. */
+function fingerprint(root) {
+  const parts = [process.platform, process.arch, libraryOfC(), readFileSync(join(root, 'package-lock.json'))];
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part).update('\0');
+  return hash.digest('hex');
+}
+
+function readIfThere(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const fits = (list, own) => list === undefined || list.includes(own);
+
+/**
+ * Whether npm's own record of node_modules says what the lockfile says: so somebody who ran `npm ci` by hand does not
+ * wait for a second one. Optional packages may be absent when they are for another platform.
+ */
+function installedByHand(root) {
+  const record = readIfThere(join(root, 'node_modules', '.package-lock.json'));
+  if (record === undefined) return false;
+  const installed = JSON.parse(record).packages;
+  const wanted = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === '') return true;
+    const found = installed[path];
+    if (found !== undefined) return found.version === entry.version && found.integrity === entry.integrity;
+    const here = fits(entry.os, process.platform) && fits(entry.cpu, process.arch) && fits(entry.libc, libraryOfC());
+    return entry.optional === true && (entry.os === undefined || !here);
+  });
+}
+
+function isCurrent(root, wanted) {
+  const pinned = pinnedNode(root);
+  if (pinned !== undefined && !isExecutable(pinned)) return false;
+  if (readIfThere(stampPath(root)) === wanted) return true;
+  if (!installedByHand(root)) return false;
+  try {
+    writeFileSync(stampPath(root), wanted);
+  } catch {
+    // An install by another user: complete, only not ours to mark.
+  }
+  return true;
+}
+
+function isAlive(pid) {
+  if (pid === undefined) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+/** A process on another host (a shared volume) can only be judged by the age of its last sign of life. */
+function isStale(path, owner) {
+  let silentSeconds;
+  try {
+    silentSeconds = (Date.now() - statSync(path).mtimeMs) / 1000;
+  } catch {
+    return false;
+  }
+  if (owner.host !== hostname()) return silentSeconds > 60;
+  // npm outlives us when we are killed outright: as long as it writes, nobody else may. Five minutes of silence mean
+  // that the process id belongs to somebody else by now.
+  return silentSeconds > 300 || (!isAlive(owner.pid) && !isAlive(owner.installer));
+}
+
+function readLock(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The lock comes into being with its content, or not at all: a link either takes the name or fails. */
+function tryToLock(path, owner) {
+  const draft = `${path}.${owner.token}`;
+  try {
+    writeFileSync(draft, JSON.stringify(owner));
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw new SetupProblem(`The dependencies cannot be installed: this directory is not writable (${error.code}).`);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Two who find the same stale lock must not remove each other's fresh one: take it aside first, then look. */
+function removeStale(path, seen) {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    renameSync(path, aside);
+    if (readLock(aside)?.token !== seen.token) linkSync(aside, path);
+  } catch {
+    // Somebody else was faster.
+  }
+  rmSync(aside, { force: true });
+}
+
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Waits while another process installs; false once its install has made ours needless. */
+async function lockOrBecomeNeedless(root, owner, wanted) {
+  const path = lockPath(root);
+  let told = false;
+  while (!tryToLock(path, owner)) {
+    const other = readLock(path);
+    if (other !== undefined && isStale(path, other)) {
+      removeStale(path, other);
+      continue;
+    }
+    if (!told && other !== undefined)
+      process.stderr.write('Waiting for another process to install the dependencies.\n');
+    told = told || other !== undefined;
+    await pause(200);
+    if (readLock(path) === undefined && isCurrent(root, wanted)) return false;
+  }
+  return true;
+}
+
+/** The npm that runs us, since a machine may have several; yarn and its like set the same variable. */
+function npmCommand() {
+  const path = process.env.npm_execpath;
+  if (path !== undefined && /^npm-cli\.[cm]?js$/.test(basename(path))) return [process.execPath, path];
+  return ['npm'];
+}
+
+/** On a terminal a line that counts the seconds; elsewhere one line, for the reader of a log. */
+function showProgress() {
+  const started = Date.now();
+  const seconds = () => Math.round((Date.now() - started) / 1000);
+  const terminal = process.stderr.isTTY === true;
+  const line = () => process.stderr.write(`\rInstalling the dependencies (needed once): ${seconds()} s `);
+  if (!terminal) process.stderr.write('Installing the dependencies (needed once).\n');
+  else line();
+  const timer = terminal ? setInterval(line, 1000) : undefined;
+  return (succeeded) => {
+    clearInterval(timer);
+    if (terminal) process.stderr.write('\r\x1b[K');
+    if (succeeded) process.stderr.write(`Installed the dependencies in ${seconds()} s.\n`);
+  };
+}
+
+/** Runs `npm ci`; resolves to its exit code, its signal, and what it said. */
+function runNpm(root, onStart) {
+  const [command, ...before] = npmCommand();
+  // Complaints about engines speak of the machine's Node, which only starts the pinned one. Development packages are
+  // asked for by name because NODE_ENV=production would leave them out and `npm test` needs them.
+  const options = [
+    '--loglevel=error',
+    '--engine-strict=false',
+    '--include=dev',
+    '--include=optional',
+    '--progress=false',
+  ];
+  return new Promise((resolve) => {
+    const child = spawn(command, [...before, 'ci', ...options], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        output = (output + text).slice(-20_000);
+      });
+    }
+    child.on('spawn', () => onStart(child));
+    child.on('error', (error) => resolve({ code: 1, signal: null, output, missing: error.code === 'ENOENT' }));
+    child.on('close', (code, signal) => resolve({ code, signal, output, missing: false }));
+  });
+}
+
+async function install(root, owner, wanted, signals) {
+  const path = lockPath(root);
+  const finish = showProgress();
+  const heartbeat = setInterval(() => {
+    try {
+      utimesSync(path, new Date(), new Date());
+    } catch {
+      // The lock was taken from us; npm still has to finish.
+    }
+  }, 5_000);
+  const result = await runNpm(root, (child) => {
+    signals.child = child;
+    writeFileSync(`${path}.${owner.token}`, JSON.stringify({ ...owner, installer: child.pid }));
+    renameSync(`${path}.${owner.token}`, path);
+  });
+  signals.child = undefined;
+  clearInterval(heartbeat);
+  const succeeded = result.code === 0 && signals.received === undefined;
+  finish(succeeded);
+  if (signals.received !== undefined) return;
+  if (result.missing) throw new SetupProblem('npm was not found: install it (it comes with Node), then try again.');
+  if (!succeeded) {
+    process.stderr.write(`${result.output.trimEnd().split('\n').slice(-25).join('\n')}\n\n`);
+    const ending = result.signal === null ? `exit code ${result.code}` : `signal ${result.signal}`;
+    throw new SetupProblem(
+      `The dependencies could not be installed: "npm ci" ended with ${ending}, for the reason above. Mend that and run the same command again.`,
+    );
+  }
+  writeFileSync(stampPath(root), wanted);
+}
+
+/**
+ * Installs what package-lock.json names, unless that is there already. `signals` is where the caller keeps the child
+ * to pass signals to, and the first signal received: one during the install ends it.
+ */
+export async function ensureInstalled(root, signals) {
+  const wanted = fingerprint(root);
+  if (isCurrent(root, wanted)) return;
+  const owner = { pid: process.pid, host: hostname(), token: randomUUID() };
+  if (!(await lockOrBecomeNeedless(root, owner, wanted))) return;
+  try {
+    if (!isCurrent(root, wanted)) await install(root, owner, wanted, signals);
+  } finally {
+    if (readLock(lockPath(root))?.token === owner.token) rmSync(lockPath(root), { force: true });
+  }
+}

@@ -1,0 +1,90 @@
+/** Tests that belong together and run in one go. */
+export type Suite = {
+  /** What `npm test -- <name>` looks for. */
+  readonly name: string;
+  /** Every `*.test.ts` below it belongs to the suite. */
+  readonly folder: string;
+  /** What a failure here would mean to whoever reads the name. */
+  readonly purpose: string;
+  /** From experience on two cores, generously; beyond it a warning is printed. */
+  readonly budgetSeconds: number;
+  /** Whether its files may run beside each other; not when they count, measure or kill. */
+  readonly filesInParallel: boolean;
+};
+
+/**
+ * The suites, in the order in which they run: the quickest first. To add one, make its folder below test/ and give it
+ * an entry here. A folder of test/ or a test file anywhere that no entry covers fails the whole run, and so does a
+ * suite in which no test ran: nothing is left out unnoticed.
+ */
+export const suites: readonly Suite[] = [
+  {
+    name: 'tidy',
+    folder: 'test/tidy',
+    purpose: 'each rule of STYLE.md catches what it forbids and nothing else',
+    budgetSeconds: 30,
+    filesInParallel: true,
+  },
+  {
+    name: 'sdk',
+    folder: 'test/sdk',
+    purpose: 'what the TypeScript client sends, and what it makes of every kind of answer',
+    budgetSeconds: 30,
+    filesInParallel: true,
+  },
+  {
+    name: 'cli',
+    folder: 'test/cli',
+    purpose: 'what the command line prints and how it exits',
+    budgetSeconds: 60,
+    filesInParallel: true,
+  },
+  {
+    name: 'properties',
+    folder: 'test/properties',
+    purpose: 'the rules of money and of the ledger hold for whatever anyone tries',
+    budgetSeconds: 60,
+    filesInParallel: true,
+  },
+  {
+    name: 'http',
+    folder: 'test/http',
+    purpose: 'broken, hostile and half-finished requests still get an error that explains itself',
+    budgetSeconds: 60,
+    filesInParallel: true,
+  },
+  {
+    name: 'store',
+    folder: 'test/store',
+    purpose: 'the statements, locks and migrations do to a real PostgreSQL what they say',
+    budgetSeconds: 90,
+    filesInParallel: true,
+  },
+  {
+    name: 'api',
+    folder: 'test/api',
+    purpose: 'each operation and each error code, through the SDK, against a running service',
+    budgetSeconds: 120,
+    filesInParallel: true,
+  },
+  {
+    name: 'embedded',
+    folder: 'test/embedded',
+    purpose: 'the local PostgreSQL starts anywhere, survives kills and is never owned twice',
+    budgetSeconds: 90,
+    filesInParallel: false,
+  },
+  {
+    name: 'crashes',
+    folder: 'test/crashes',
+    purpose: 'no kill, at whatever moment, loses or doubles money or an answer',
+    budgetSeconds: 120,
+    filesInParallel: false,
+  },
+];
+
+/** Folders below test/ that hold no test of their own, only what the suites stand on. */
+export const supportFolders: readonly string[] = ['harness'];
+
+/** What the whole run may take on two cores. */
+export const budgetSecondsOfAll = 360;

@@ -1,0 +1,120 @@
+/** What stands in one place and what it may reach. */
+export type Room = {
+  /** A folder, or a single file that has rules of its own. The longest that fits a file's path is its room. */
+  readonly room: string;
+  /** The rooms it may import, besides itself; `everything` for what is not part of the running service. */
+  readonly mayImport: readonly string[] | 'everything';
+  /** The packages it may import; `node:` stands for Node's own modules. */
+  readonly packages: readonly string[] | 'any';
+};
+
+/**
+ * The house, from the roof down: a room imports only rooms further down, and rooms on one level never each other.
+ * main.ts and administration.ts are the two programs under its roof, and open-database.ts is what both begin with.
+ *
+ *     main -> { http, worker, delivery } -> operations -> { store, connectors } -> domain
+ *                          http, delivery, operations -> contract -> domain
+ *                              { cli, console } -> sdk -> contract
+ */
+export const house: readonly Room[] = [
+  {
+    room: 'server/main.ts',
+    mayImport: [
+      'server/open-database.ts',
+      'server/config.ts',
+      'server/startup-problem.ts',
+      'server/http',
+      'server/worker',
+      'server/delivery',
+      'server/operations',
+      'server/store',
+      'server/connectors',
+      'contract',
+      'domain',
+    ],
+    packages: 'any',
+  },
+  {
+    room: 'server/administration.ts',
+    mayImport: [
+      'server/open-database.ts',
+      'server/config.ts',
+      'server/startup-problem.ts',
+      'server/operations',
+      'server/store',
+      'contract',
+      'domain',
+    ],
+    packages: ['node:'],
+  },
+  {
+    room: 'server/open-database.ts',
+    mayImport: ['server/config.ts', 'server/startup-problem.ts', 'server/store'],
+    packages: ['node:'],
+  },
+
+  {
+    room: 'server/http',
+    mayImport: ['server/operations', 'contract', 'domain', 'server/startup-problem.ts'],
+    packages: 'any',
+  },
+  {
+    room: 'server/worker',
+    mayImport: ['server/operations', 'contract', 'domain', 'server/startup-problem.ts'],
+    packages: 'any',
+  },
+  {
+    room: 'server/delivery',
+    mayImport: ['server/operations', 'contract', 'domain', 'server/startup-problem.ts'],
+    packages: 'any',
+  },
+
+  {
+    room: 'server/operations',
+    mayImport: ['server/store', 'server/connectors', 'contract', 'domain', 'server/startup-problem.ts'],
+    packages: ['node:'],
+  },
+
+  { room: 'server/store', mayImport: ['domain', 'server/startup-problem.ts'], packages: ['pg', 'node:'] },
+  { room: 'server/connectors', mayImport: ['domain', 'server/startup-problem.ts'], packages: ['pg', 'node:'] },
+
+  { room: 'server/config.ts', mayImport: ['server/startup-problem.ts'], packages: 'any' },
+  { room: 'server/startup-problem.ts', mayImport: [], packages: ['node:'] },
+
+  { room: 'cli', mayImport: ['sdk', 'contract'], packages: 'any' },
+  { room: 'console', mayImport: ['sdk', 'contract'], packages: 'any' },
+  { room: 'sdk', mayImport: ['contract', 'domain'], packages: [] },
+
+  { room: 'contract/generate.ts', mayImport: ['contract', 'domain'], packages: 'any' },
+  { room: 'contract', mayImport: ['domain'], packages: ['typebox'] },
+
+  { room: 'domain', mayImport: [], packages: [] },
+
+  { room: 'test', mayImport: 'everything', packages: 'any' },
+  { room: 'bench', mayImport: 'everything', packages: 'any' },
+  { room: 'setup', mayImport: 'everything', packages: 'any' },
+  { room: 'tidy.ts', mayImport: 'everything', packages: 'any' },
+  { room: 'vitest.config.ts', mayImport: 'everything', packages: 'any' },
+];
+
+/** What a test that stands beside its subject may import besides what the room may. */
+export const packagesOfTests: readonly string[] = ['vitest', 'fast-check', 'node:'];
+
+/** Imports against the arrow that are allowed one by one, each with the reason that nothing else would do. */
+export const exceptions: readonly { readonly from: string; readonly to: string; readonly reason: string }[] = [
+  {
+    from: 'cli/transfer-service.mjs',
+    to: 'setup/bootstrap.mjs',
+    reason: 'the command may be the first thing run in a fresh checkout, before any dependency is there',
+  },
+];
+
+const holds = (room: string, path: string) => path === room || path.startsWith(`${room}/`);
+
+/** The room of a file; undefined for a file that stands in none. */
+export function roomOf(path: string): Room | undefined {
+  return house
+    .filter(({ room }) => holds(room, path))
+    .sort((one, other) => other.room.length - one.room.length)
+    .at(0);
+}

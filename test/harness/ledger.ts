@@ -1,0 +1,95 @@
+import { randomUUIDv7 } from 'node:crypto';
+import pg from 'pg';
+import type { OperationId } from '../../contract/operations.ts';
+import type { TrialBalance } from '../../contract/schemas.ts';
+import type { Call, Handler, Reply } from '../../server/operations/call.ts';
+import { handlersOf } from '../../server/operations/handlers.ts';
+import { DEMO_PROGRAM_ID, seedSandbox } from '../../server/operations/seed-sandbox.ts';
+import { openTransferLane } from '../../server/operations/transfer-group.ts';
+import { type ConnectionSettings, Database } from '../../server/store/database.ts';
+import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
+import { migrate } from '../../server/store/migrate.ts';
+import { preparePartitions } from '../../server/store/partition.ts';
+import { temporaryDirectory } from './process.ts';
+
+/** A PostgreSQL of the test's own, with the schema and the sandbox's seed. */
+export type TestServer = {
+  readonly connection: {
+    readonly host: string;
+    readonly port: number;
+    readonly user: string;
+    readonly database: string;
+  };
+  readonly embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
+  readonly stop: () => Promise<void>;
+};
+
+/** The operations over a database, as one service process has them, without HTTP. */
+export type Ledger = {
+  readonly database: Database;
+  readonly call: (operation: OperationId, members?: object, more?: Partial<Call>) => Promise<Reply>;
+  readonly handlers: Readonly<Record<OperationId, Handler>>;
+  readonly close: () => Promise<void>;
+};
+
+/** Starts PostgreSQL, migrates and seeds. */
+export async function startServer(): Promise<TestServer> {
+  const directory = await temporaryDirectory();
+  const embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
+  const ledger = openLedger(embedded.connection);
+  await migrate(ledger.database);
+  await preparePartitions(ledger.database, new Date());
+  await seedSandbox(
+    { database: ledger.database, transfers: openTransferLane(ledger.database) },
+    performance.now() + 30_000,
+  );
+  await ledger.close();
+  return {
+    connection: embedded.connection,
+    embedded,
+    stop: async () => {
+      await embedded.stop();
+      await directory.remove();
+    },
+  };
+}
+
+/** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
+export function openLedger(connection: ConnectionSettings): Ledger {
+  const database = new Database(connection);
+  const handlers = handlersOf({ database, transfers: openTransferLane(database) }, undefined);
+  const call = (operation: OperationId, members: object = {}, more: Partial<Call> = {}): Promise<Reply> => {
+    const read = Object.fromEntries(
+      Object.entries(members).map(([name, value]) => [
+        name,
+        name === 'amount' ? { source: String(value), quoted: false } : value,
+      ]),
+    );
+    return handlers[operation]({
+      operation,
+      requestId: randomUUIDv7(),
+      caller: { kind: 'sandbox' },
+      programId: DEMO_PROGRAM_ID,
+      parameters: {},
+      members: read,
+      sent: Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)])),
+      idempotencyKey: null,
+      deadline: performance.now() + 5000,
+      ...more,
+    });
+  };
+  return { database, handlers, call, close: () => database.close() };
+}
+
+/** A plain connection beside the service: another process, an operator, a lock that somebody forgot. */
+export async function connect(connection: TestServer['connection']): Promise<pg.Client> {
+  const client = new pg.Client(connection);
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+/** The trial balance, to be compared with `balanced` after every test. */
+export async function trialBalance(ledger: Ledger): Promise<TrialBalance> {
+  return JSON.parse((await ledger.call('get_trial_balance')).body) as TrialBalance;
+}

@@ -1,0 +1,375 @@
+/** One request as bytes, and what its answer must be. */
+export type RawCase = {
+  readonly name: string;
+  readonly send: string | Buffer;
+  readonly status: number;
+  readonly code: string;
+  readonly method?: string;
+  /** Whether the connection cannot be used afterwards. */
+  readonly closes?: boolean;
+  /** Whether the sender ends its side after the bytes. */
+  readonly ends?: boolean;
+  /** Whether the case cannot follow another request on one connection. */
+  readonly onlyFresh?: boolean;
+  /** Code while the service is closing, when it is not service_unavailable. */
+  readonly codeWhileClosing?: string;
+  /** What the answer must say in headers. */
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+const TRANSFER = '/api/v0.1/core/transfer';
+const CARD = '4111111111111111';
+
+/** A POST of a body to create_transfer, with headers as given. */
+export function post(body: string | Buffer, headers: readonly string[] = ['Content-Type: application/json']): Buffer {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const head = [`POST ${TRANSFER} HTTP/1.1`, 'Host: localhost', ...headers, `Content-Length: ${bytes.length}`];
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
+}
+
+/** A request without a body. */
+export function bare(method: string, path: string, headers: readonly string[] = ['Host: localhost']): string {
+  return `${[`${method} ${path} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
+}
+
+const GOOD_BODY = '{"amount":1000,"card_id":"card_1"}';
+const JSON_HEADER = 'Content-Type: application/json';
+
+const schema = (name: string, send: string | Buffer): RawCase => ({
+  name,
+  send,
+  status: 400,
+  code: 'create_transfer_schema',
+});
+
+/** Bodies that many parsers take without a word. */
+const SYNTAX: readonly RawCase[] = [
+  schema('an open brace', post('{')),
+  schema('NaN', post('{"amount":NaN,"card_id":"c"}')),
+  schema('a member named twice', post('{"amount":1,"amount":2,"card_id":"c"}')),
+  schema('__proto__', post('{"__proto__":{"amount":1},"card_id":"c"}')),
+  schema('constructor with a prototype is no member', post('{"constructor":{"prototype":{"amount":1}},"card_id":"c"}')),
+  schema('invalid UTF-8', post(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))),
+  schema('UTF-16', post(Buffer.from('\ufeff{}', 'utf16le'))),
+  schema('a lone surrogate', post('{"amount":1,"card_id":"\\ud800"}')),
+  schema('an escaped NUL', post('{"amount":1,"card_id":"a\\u0000b"}')),
+  schema('a raw NUL', post('{"amount":1,"card_id":"a\0b"}')),
+  schema('deep nesting', post(`${'['.repeat(5000)}${']'.repeat(5000)}`)),
+  schema('something after the value', post('{"amount":1,"card_id":"c"} x')),
+  schema('two values', post('{}{}')),
+  schema('a trailing comma', post('{"amount":1,"card_id":"c",}')),
+  schema('single quotes', post("{'amount':1}")),
+  schema('a comment', post('{/* */"amount":1}')),
+  schema('a leading zero', post('{"amount":01,"card_id":"c"}')),
+  schema('hexadecimal', post('{"amount":0x10,"card_id":"c"}')),
+  schema('an array', post('[]')),
+  schema('a number', post(CARD)),
+  schema('null', post('null')),
+  schema('an empty body', post('')),
+  schema('no body at all', Buffer.from(bare('POST', TRANSFER))),
+  schema('an empty body labelled as a form', post('', ['Content-Type: application/x-www-form-urlencoded'])),
+  schema('a query instead of a body', Buffer.from(bare('POST', `${TRANSFER}?amount=1&card_id=c`))),
+  schema('a query parameter twice', post(GOOD_BODY).toString().replace(TRANSFER, `${TRANSFER}?a=1&a=2`)),
+  schema('a broken escape in the query', post(GOOD_BODY).toString().replace(TRANSFER, `${TRANSFER}?a=%zz`)),
+];
+
+const unsupported = (name: string, ...headers: string[]): RawCase => ({
+  name,
+  send: post(GOOD_BODY, headers),
+  status: 415,
+  code: 'unsupported_media_type',
+  headers: { accept: 'application/json' },
+});
+
+const MEDIA_TYPES: readonly RawCase[] = [
+  {
+    ...unsupported('a transfer encoding that does not end'),
+    send: `${bare('POST', TRANSFER, ['Host: localhost', 'Transfer-Encoding: gzip'])}{}`,
+    closes: true,
+  },
+  unsupported('XML', 'Content-Type: text/xml'),
+  unsupported('plain text', 'Content-Type: text/plain;charset=UTF-8'),
+  unsupported('no media type at all', 'Content-Type: nonsense'),
+  unsupported('JSON in UTF-16', 'Content-Type: application/json; charset=utf-16'),
+  unsupported('JSON in Latin 1', 'Content-Type: application/json; charset="ISO-8859-1"'),
+  unsupported('gzip', JSON_HEADER, 'Content-Encoding: gzip'),
+  {
+    ...unsupported('a real form'),
+    send: post('amount=1&card_id=c', ['Content-Type: application/x-www-form-urlencoded']),
+  },
+  {
+    ...unsupported('a compressed transfer'),
+    send: `${bare('POST', TRANSFER, ['Host: localhost', 'Transfer-Encoding: gzip, chunked'])}2\r\n{}\r\n0\r\n\r\n`,
+  },
+];
+
+const twice = (header: string, first: string, second: string): RawCase => ({
+  name: `${header} twice`,
+  send: post(GOOD_BODY, [`${header}: ${first}`, `${header.toLowerCase()}: ${second}`]),
+  status: 400,
+  code: 'malformed_request',
+});
+
+const REPEATED: readonly RawCase[] = [
+  twice('Authorization', 'Bearer a', 'Bearer b'),
+  twice('Content-Type', 'application/json', 'text/xml'),
+  twice('Content-Encoding', 'identity', 'gzip'),
+  twice('Program-Id', 'prog_a', 'prog_b'),
+  twice('Origin', 'http://localhost', 'http://example.com'),
+  twice('Sec-Fetch-Site', 'none', 'cross-site'),
+  twice('Host', 'localhost', 'example.com'),
+  twice('Expect', '100-continue', '100-continue'),
+];
+
+const key = (name: string, ...headers: string[]): RawCase => ({
+  name,
+  send: post(GOOD_BODY, headers),
+  status: 400,
+  code: 'invalid_idempotency_key',
+});
+
+const KEYS: readonly RawCase[] = [
+  key('two idempotency keys', 'Idempotency-Key: a', 'Idempotency-Key: a'),
+  key('an empty idempotency key', 'Idempotency-Key:'),
+  key('an idempotency key of 256', `Idempotency-Key: ${'k'.repeat(256)}`),
+  key('an idempotency key with a blank', 'Idempotency-Key: a b'),
+  key('an idempotency key that is not ASCII', 'Idempotency-Key: caf\xe9'),
+  key('an open quoted idempotency key', 'Idempotency-Key: "abc'),
+  key('an empty quoted idempotency key', 'Idempotency-Key: ""'),
+  key('a quoted idempotency key with parameters', 'Idempotency-Key: "abc";a=1'),
+  {
+    ...key('a required idempotency key that is missing'),
+    send: bare('POST', '/api/v0.1/operator/program/prog_1/deposit', ['Host: localhost', 'Content-Length: 2']).concat(
+      '{}',
+    ),
+  },
+];
+
+const allow = (methods: string): Readonly<Record<string, string>> => ({ allow: methods });
+const notFound = (name: string, send: string): RawCase => ({ name, send, status: 404, code: 'route_dne' });
+const wrongMethod = (name: string, send: string, methods: string): RawCase => ({
+  name,
+  send,
+  status: 405,
+  code: 'method_not_allowed',
+  headers: allow(methods),
+});
+const malformed = (name: string, send: string | Buffer): RawCase => ({
+  name,
+  send,
+  status: 400,
+  code: 'malformed_request',
+});
+
+const ROUTES: readonly RawCase[] = [
+  notFound('an unknown path', bare('GET', '/nothing')),
+  notFound('an unknown path with a body', post(GOOD_BODY).toString().replace(TRANSFER, '/nothing')),
+  notFound('an unknown version', bare('GET', '/api/v9/core/transfer')),
+  notFound('a path in capitals', bare('GET', '/API/V0.1/CORE/TRANSFER')),
+  notFound('an empty id', bare('GET', '/api/v0.1/operator/program//deposit')),
+  notFound('an unknown code', bare('GET', `/errors/${CARD}`)),
+  wrongMethod('DELETE of the transfers', bare('DELETE', TRANSFER), 'GET, HEAD, POST'),
+  wrongMethod('POST to a transfer', post('{').toString().replace(TRANSFER, `${TRANSFER}/tr_1`), 'GET, HEAD'),
+  wrongMethod('OPTIONS of the transfers', bare('OPTIONS', TRANSFER), 'GET, HEAD, POST'),
+  wrongMethod('OPTIONS of the server', bare('OPTIONS', '*'), 'GET, HEAD, POST'),
+  wrongMethod('TRACE', bare('TRACE', TRANSFER), 'GET, HEAD, POST'),
+  wrongMethod('PROPFIND', bare('PROPFIND', TRANSFER), 'GET, HEAD, POST'),
+  wrongMethod(
+    'QUERY without a type',
+    bare('QUERY', TRANSFER, ['Host: localhost', 'Content-Length: 2']).concat('{}'),
+    'GET, HEAD, POST',
+  ),
+  {
+    ...wrongMethod('CONNECT', bare('CONNECT', 'example.com:443'), 'GET, HEAD, POST'),
+    closes: true,
+    codeWhileClosing: 'method_not_allowed',
+  },
+  malformed('a broken escape in the path', bare('GET', `${TRANSFER}/%zz${CARD}`)),
+  malformed('an escape that is not UTF-8', bare('GET', `${TRANSFER}/%ff`)),
+  malformed('a fragment', bare('GET', `${TRANSFER}#?limit=1`)),
+  malformed('a path without a slash', bare('GET', 'transfer')),
+  { name: 'an id of 300', send: bare('GET', `${TRANSFER}/${'1'.repeat(300)}`), status: 414, code: 'uri_too_long' },
+  {
+    name: 'a control character in an id',
+    send: bare('GET', `${TRANSFER}/tr%00`),
+    status: 400,
+    code: 'get_transfer_schema',
+    headers: { 'error-field': '/transfer_id' },
+  },
+  { name: 'HEAD of nothing', send: bare('HEAD', '/nothing'), status: 404, code: 'route_dne', method: 'HEAD' },
+];
+
+const HEADS: readonly RawCase[] = [
+  malformed('no Host', bare('GET', TRANSFER, [])),
+  {
+    name: 'an expectation',
+    send: bare('GET', TRANSFER, ['Host: localhost', 'Expect: wonders']),
+    status: 417,
+    code: 'expectation_failed',
+  },
+  {
+    name: 'an expectation in HTTP/1.0',
+    send: bare('GET', TRANSFER, ['Host: localhost', 'Expect: wonders']).replace('HTTP/1.1', 'HTTP/1.0'),
+    status: 417,
+    code: 'expectation_failed',
+    closes: true,
+  },
+  {
+    name: '101 headers',
+    send: bare('GET', TRANSFER, ['Host: localhost', ...Array.from({ length: 100 }, (_, at) => `X-${at}: 1`)]),
+    status: 431,
+    code: 'headers_too_large',
+  },
+  {
+    name: '1,500 headers',
+    send: bare('GET', TRANSFER, ['Host: localhost', ...Array.from({ length: 1500 }, () => 'a:')]),
+    status: 431,
+    code: 'headers_too_large',
+  },
+];
+
+const broken = (name: string, send: string | Buffer, more: Partial<RawCase> = {}): RawCase => ({
+  ...malformed(name, send),
+  closes: true,
+  codeWhileClosing: 'malformed_request',
+  ...more,
+});
+const TOO_LARGE = { status: 431, code: 'headers_too_large', codeWhileClosing: 'headers_too_large' };
+const TLS_HELLO = Buffer.from('16030100c8010000c40303', 'hex');
+const CHUNKED = ['Host: localhost', JSON_HEADER, 'Transfer-Encoding: chunked'];
+
+const BROKEN: readonly RawCase[] = [
+  broken('TLS', TLS_HELLO),
+  broken('HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  broken('an unknown method', bare('FETCH', TRANSFER)),
+  broken('a method in small letters', bare('get', TRANSFER)),
+  broken('HTTP/3.0', bare('GET', TRANSFER).replace('HTTP/1.1', 'HTTP/3.0')),
+  broken('no version', 'GET /\r\n\r\n'),
+  broken('words', 'hello there\r\n\r\n'),
+  broken('a length together with chunks', `${bare('POST', TRANSFER, [...CHUNKED, 'Content-Length: 2'])}0\r\n\r\n`),
+  broken('two lengths', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: 2', 'Content-Length: 3'])}{}`),
+  broken('a negative length', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: -2'])}{}`),
+  broken('a length in words', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: two'])}{}`),
+  broken('an enormous length', bare('POST', TRANSFER, ['Host: localhost', `Content-Length: ${'9'.repeat(30)}`])),
+  broken('a blank before the colon', bare('GET', TRANSFER, ['Host : localhost'])),
+  broken('a header without a colon', bare('GET', TRANSFER, ['Host: localhost', 'nonsense'])),
+  broken('a NUL in a header', bare('GET', TRANSFER, ['Host: localhost', 'A: b\0c'])),
+  broken('a folded header', bare('GET', TRANSFER, ['Host: localhost', 'A: b', ' c'])),
+  broken('bare line feeds', `GET ${TRANSFER} HTTP/1.1\nHost: localhost\n\n`),
+  broken('a header of 9,000', bare('GET', TRANSFER, ['Host: localhost', `A: ${'a'.repeat(9000)}`]), TOO_LARGE),
+  broken('a path of 9,000', bare('GET', `/${'1'.repeat(9000)}`), TOO_LARGE),
+  broken('a request line that breaks off', 'GET /api', { ends: true }),
+  broken('headers that break off', `GET ${TRANSFER} HTTP/1.1\r\nHost: local`, { ends: true }),
+];
+
+/** Faults in a body that is on its way: the request it belongs to is the one that is answered. */
+const BROKEN_BODIES: readonly RawCase[] = [
+  broken('a chunk without a size', `${bare('POST', TRANSFER, CHUNKED)}zz\r\n{}\r\n0\r\n\r\n`),
+  broken('a chunk that is longer than it says', `${bare('POST', TRANSFER, CHUNKED)}2\r\n{}{}\r\n0\r\n\r\n`),
+  broken('a body that breaks off', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: 90'])}{"am`, {
+    ends: true,
+  }),
+  broken('chunks that break off', `${bare('POST', TRANSFER, CHUNKED)}20\r\n{"am`, { ends: true }),
+].map(({ codeWhileClosing: _unused, ...rest }) => rest);
+
+const SIZES: readonly RawCase[] = [
+  { name: 'a body of 17,000', send: post(' '.repeat(17_000)), status: 413, code: 'payload_too_large' },
+  {
+    name: 'chunks of 17,000',
+    send: `${bare('POST', TRANSFER, CHUNKED)}4268\r\n${' '.repeat(17_000)}\r\n0\r\n\r\n`,
+    status: 413,
+    code: 'payload_too_large',
+  },
+  {
+    name: 'a gigabyte announced',
+    send: `${bare('POST', TRANSFER, ['Host: localhost', JSON_HEADER, 'Content-Length: 1073741824'])}{`,
+    status: 413,
+    code: 'payload_too_large',
+    closes: true,
+  },
+  {
+    name: 'a gigabyte that waits to be asked for',
+    send: bare('POST', TRANSFER, [
+      'Host: localhost',
+      JSON_HEADER,
+      'Expect: 100-continue',
+      'Content-Length: 1073741824',
+    ]),
+    status: 413,
+    code: 'payload_too_large',
+    closes: true,
+  },
+  {
+    name: 'a form of 17,000',
+    send: post('a'.repeat(17_000), ['Content-Type: application/x-www-form-urlencoded']),
+    status: 415,
+    code: 'unsupported_media_type',
+  },
+];
+
+const CALLERS: readonly RawCase[] = [
+  {
+    name: 'an unknown key',
+    send: post(GOOD_BODY, ['Authorization: Bearer nonsense']),
+    status: 401,
+    code: 'auth_err',
+    headers: { 'www-authenticate': 'Bearer realm="transfer-service"' },
+  },
+  { name: 'another scheme', send: post(GOOD_BODY, ['Authorization: Basic YTpi']), status: 401, code: 'auth_err' },
+  { name: 'a key without a scheme', send: post(GOOD_BODY, ['Authorization: operator']), status: 401, code: 'auth_err' },
+  { name: 'a foreign host', send: bare('GET', TRANSFER, ['Host: example.com']), status: 403, code: 'forbidden' },
+  {
+    name: 'a host that only looks local',
+    send: bare('GET', TRANSFER, ['Host: localhost.example.com']),
+    status: 403,
+    code: 'forbidden',
+  },
+  {
+    name: 'a foreign absolute path',
+    send: bare('GET', `http://example.com${TRANSFER}`),
+    status: 403,
+    code: 'forbidden',
+  },
+  { name: 'a foreign origin', send: post(GOOD_BODY, ['Origin: https://example.com']), status: 403, code: 'forbidden' },
+  { name: 'no origin at all', send: post(GOOD_BODY, ['Origin: null']), status: 403, code: 'forbidden' },
+  {
+    name: 'a page of another site',
+    send: post(GOOD_BODY, ['Sec-Fetch-Site: cross-site']),
+    status: 403,
+    code: 'forbidden',
+  },
+  {
+    name: "a program's key at an operator's route",
+    send: bare('GET', '/api/v0.1/operator/key', ['Host: localhost', 'Authorization: Bearer program']),
+    status: 403,
+    code: 'forbidden',
+  },
+  { name: 'an unknown program', send: post(GOOD_BODY, ['Program-Id: prog_x']), status: 404, code: 'program_dne' },
+  {
+    name: "an operator's key without a program",
+    send: post(GOOD_BODY, ['Authorization: Bearer operator']),
+    status: 400,
+    code: 'create_transfer_schema',
+  },
+  {
+    name: 'a fault while the key is looked up',
+    send: post(GOOD_BODY, ['Authorization: Bearer broken']),
+    status: 500,
+    code: 'unknown_create_transfer',
+    headers: { 'money-moved': 'no' },
+  },
+];
+
+/** All cases. Each is run on a fresh connection, behind another request, pipelined, and while the service closes. */
+export const CASES: readonly RawCase[] = [
+  ...SYNTAX,
+  ...MEDIA_TYPES,
+  ...REPEATED,
+  ...KEYS,
+  ...ROUTES,
+  ...HEADS,
+  ...BROKEN,
+  ...BROKEN_BODIES,
+  ...SIZES,
+  ...CALLERS,
+];

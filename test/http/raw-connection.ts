@@ -1,0 +1,100 @@
+import { connect, type Socket } from 'node:net';
+
+/** An answer as its bytes said it. */
+export type RawAnswer = {
+  readonly statusLine: string;
+  readonly status: number;
+  /** Headers by lower-case name; a repeated one is joined by " & ", so that a test sees it. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+};
+
+const WAIT_MOST_MS = 20_000;
+
+/** A connection on which a test writes the bytes it likes and reads answers one by one. */
+export class RawConnection {
+  readonly socket: Socket;
+  #received = Buffer.alloc(0);
+  #ended = false;
+  #wake: () => void = () => undefined;
+
+  private constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on('data', (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#wake();
+    });
+    const end = (): void => {
+      this.#ended = true;
+      this.#wake();
+    };
+    socket.on('end', end).on('close', end).on('error', end);
+  }
+
+  static open(port: number, host = '127.0.0.1'): Promise<RawConnection> {
+    return new Promise((resolve, reject) => {
+      // Half open, so that a test decides itself when its side ends.
+      const socket = connect({ port, host, allowHalfOpen: true });
+      const connection = new RawConnection(socket);
+      socket.once('connect', () => resolve(connection)).once('error', reject);
+    });
+  }
+
+  send(bytes: string | Buffer): void {
+    this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
+  }
+
+  /** The next answer that is not provisional; `method` says whether a body follows its head. */
+  async next(method = 'GET'): Promise<RawAnswer> {
+    for (;;) {
+      const answer = this.#take(method);
+      if (answer !== undefined && answer.status >= 200) return answer;
+      if (answer !== undefined) continue;
+      if (this.#ended) throw new Error(`The connection ended after: ${JSON.stringify(this.#received.toString())}`);
+      await this.#wait();
+    }
+  }
+
+  /** What comes after the answers that were read, up to the end of the connection. */
+  async rest(): Promise<string> {
+    while (!this.#ended) await this.#wait();
+    return this.#received.toString();
+  }
+
+  get received(): string {
+    return this.#received.toString();
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+
+  #wait(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`Nothing came: ${this.received}`)), WAIT_MOST_MS);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #take(method: string): RawAnswer | undefined {
+    const end = this.#received.indexOf('\r\n\r\n');
+    if (end === -1) return undefined;
+    const [statusLine = '', ...lines] = this.#received.subarray(0, end).toString('latin1').split('\r\n');
+    const headers = new Map<string, string>();
+    for (const line of lines) {
+      const colon = line.indexOf(':');
+      const name = line.slice(0, colon).toLowerCase();
+      const value = line.slice(colon + 1).trim();
+      headers.set(name, headers.has(name) ? `${headers.get(name)} & ${value}` : value);
+    }
+    const status = Number(statusLine.split(' ')[1]);
+    const length = method === 'HEAD' || status < 200 ? 0 : Number(headers.get('content-length') ?? 0);
+    if (this.#received.length < end + 4 + length) return undefined;
+    const body = this.#received.subarray(end + 4, end + 4 + length).toString();
+    this.#received = this.#received.subarray(end + 4 + length);
+    return { statusLine, status, headers, body };
+  }
+}

@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { OperationFailure } from '../../server/operations/call.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
+
+let server: TestServer;
+let proxy: DatabaseProxy;
+/** Talks to PostgreSQL through the proxy. */
+let ledger: Ledger;
+/** Talks to it directly. */
+let witness: Ledger;
+
+beforeAll(async () => {
+  server = await startServer();
+  proxy = await startProxy(server.connection.host);
+  ledger = openLedger({ ...server.connection, host: proxy.host });
+  witness = openLedger(server.connection);
+});
+
+afterAll(async () => {
+  await ledger.close();
+  await witness.close();
+  await proxy.close();
+  await server.stop();
+});
+
+afterEach(async () => {
+  expect(await trialBalance(witness)).toMatchObject({ balanced: true });
+});
+
+async function transfersOf(idempotencyKey: string): Promise<number> {
+  const { body } = await witness.call('list_transfers', { idempotency_key: idempotencyKey });
+  return (JSON.parse(body) as { data: object[] }).data.length;
+}
+
+/** What a caller is told about money: `made`, or what a failure says of it. */
+function answerOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => 'made',
+    (error: unknown) => (error instanceof OperationFailure ? error.moneyMoved : String(error)),
+  );
+}
+
+const body = { amount: 1, card_id: 'card_active' };
+
+test('a transfer is two round trips, whatever it needs', async () => {
+  const send = () =>
+    ledger.call('create_transfer', { ...body, reference: randomUUID() }, { idempotencyKey: randomUUID() });
+  await send();
+  const before = proxy.turns();
+  for (let count = 0; count < 10; count += 1) await send();
+  // Each has two turns: the load after the last answer of the transfer before it, and the save after the load.
+  expect(proxy.turns() - before).toBe(20);
+});
+
+describe('a connection that is cut', () => {
+  test('just before COMMIT: nothing was made, and the answer says so', { timeout: 60_000 }, async () => {
+    for (let round = 0; round < 50; round += 1) {
+      const idempotencyKey = randomUUID();
+      proxy.faults.push('cut_before');
+      const failed = await ledger.call('create_transfer', body, { idempotencyKey }).catch((error: unknown) => error);
+      expect(failed).toBeInstanceOf(OperationFailure);
+      expect(failed).toMatchObject({ moneyMoved: 'no' });
+      expect(await transfersOf(idempotencyKey)).toBe(0);
+      expect((await ledger.call('create_transfer', body, { idempotencyKey })).replayed).toBeUndefined();
+    }
+  });
+
+  test('just after COMMIT: the transfer was made, and the answer is its 201', { timeout: 60_000 }, async () => {
+    for (let round = 0; round < 50; round += 1) {
+      const idempotencyKey = randomUUID();
+      proxy.faults.push('cut_after');
+      const reply = await ledger.call('create_transfer', body, { idempotencyKey });
+      expect(reply.status).toBe(201);
+      expect(await transfersOf(idempotencyKey)).toBe(1);
+      const again = await ledger.call('create_transfer', body, { idempotencyKey });
+      expect(again).toMatchObject({ replayed: true, body: reply.body });
+    }
+  });
+
+  test('while the server goes on alone: the answer is what came of it', { timeout: 60_000 }, async () => {
+    const answers = new Set<string>();
+    for (let round = 0; round < 50; round += 1) {
+      const idempotencyKey = randomUUID();
+      proxy.faults.push('orphan');
+      const answer = await answerOf(ledger.call('create_transfer', body, { idempotencyKey }));
+      expect(await transfersOf(idempotencyKey)).toBe(answer === 'made' ? 1 : 0);
+      answers.add(answer);
+    }
+    for (const answer of answers) expect(['made', 'no']).toContain(answer);
+  });
+
+  test('in the middle of groups: every answer is true', { timeout: 60_000 }, async () => {
+    for (let round = 0; round < 20; round += 1) {
+      proxy.faults.push((['cut_before', 'cut_after', 'orphan'] as const)[round % 3] ?? 'orphan');
+      const keys = Array.from({ length: 40 }, () => randomUUID());
+      const answers = await Promise.all(
+        keys.map((idempotencyKey) => answerOf(ledger.call('create_transfer', body, { idempotencyKey }))),
+      );
+      for (const [index, answer] of answers.entries()) {
+        expect(['made', 'no']).toContain(answer);
+        expect(await transfersOf(keys[index] ?? '')).toBe(answer === 'made' ? 1 : 0);
+      }
+      proxy.faults.length = 0;
+    }
+  });
+
+  test('in a deposit is settled as well', async () => {
+    const parameters = { program_id: 'prog_019000000000700080000000000000de' };
+    const idempotencyKey = randomUUID();
+    proxy.faults.push('cut_after');
+    const reply = await ledger.call('create_deposit', { amount: 7 }, { parameters, idempotencyKey });
+    expect(reply.status).toBe(201);
+    const again = await witness.call('create_deposit', { amount: 7 }, { parameters, idempotencyKey });
+    expect(again).toMatchObject({ replayed: true, body: reply.body });
+  });
+});
+
+describe('a commit whose client has gone', () => {
+  test('and that still waits for a lock is not taken for undone', async () => {
+    const stranger = await connect(server.connection);
+    const idempotencyKey = randomUUID();
+    try {
+      await stranger.query('begin');
+      // The last insert before COMMIT has to wait, with COMMIT behind it on the wire already.
+      await stranger.query('lock table idempotency in share mode');
+      proxy.faults.push('orphan');
+      const answer = answerOf(ledger.call('create_transfer', body, { idempotencyKey }));
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(await transfersOf(idempotencyKey)).toBe(0);
+      await stranger.query('rollback');
+      const settled = await answer;
+      expect(await transfersOf(idempotencyKey)).toBe(settled === 'made' ? 1 : 0);
+      expect(['made', 'no']).toContain(settled);
+    } finally {
+      await stranger.end();
+    }
+  });
+
+  test('is called unknown when the deadline comes first, and the look-up by key tells later', async () => {
+    const stranger = await connect(server.connection);
+    const idempotencyKey = randomUUID();
+    try {
+      proxy.faults.push('orphan');
+      await stranger.query('begin');
+      await stranger.query('lock table write_batch in exclusive mode');
+      const failed = await ledger
+        .call('create_transfer', body, { idempotencyKey, deadline: performance.now() + 400 })
+        .catch((error: unknown) => error);
+      expect(failed).toBeInstanceOf(OperationFailure);
+      expect(failed).toMatchObject({ transferId: expect.stringMatching(/^tr_[0-9a-f]{32}$/), moneyMoved: 'unknown' });
+    } finally {
+      await stranger.query('rollback');
+      await stranger.end();
+    }
+    expect([0, 1]).toContain(await transfersOf(idempotencyKey));
+  });
+
+  test('can never commit once it was given up: the same batch id is refused', async () => {
+    const batchId = randomUUID();
+    expect(await witness.database.settle(batchId, performance.now() + 5000)).toBe('abandoned');
+    const late = witness.database.transact({
+      batchId,
+      load: {},
+      decide: () => ({ result: undefined, writes: [{ name: 'nothing', text: 'select 1', values: [] }] }),
+    });
+    await expect(late).rejects.toMatchObject({ sqlState: '23505' });
+  });
+
+  test('is found committed when it has committed', async () => {
+    const batchId = randomUUID();
+    await witness.database.transact({
+      batchId,
+      load: {},
+      decide: () => ({ result: undefined, writes: [{ name: 'nothing', text: 'select 1', values: [] }] }),
+    });
+    expect(await witness.database.settle(batchId, performance.now() + 5000)).toBe('committed');
+  });
+});
+
+describe('a database that has gone', () => {
+  test('is answered within two seconds, with no money moved, and back at work as soon as it is back', async () => {
+    await server.embedded.pause();
+    try {
+      const started = performance.now();
+      const failed = await ledger.call('create_transfer', body).catch((error: unknown) => error);
+      expect(failed).toMatchObject({ busy: false, moneyMoved: 'no' });
+      expect(performance.now() - started).toBeLessThan(2000);
+    } finally {
+      await server.embedded.resume();
+    }
+    expect((await ledger.call('create_transfer', body)).status).toBe(201);
+  });
+});

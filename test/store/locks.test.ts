@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { OperationFailure } from '../../server/operations/call.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+
+let server: TestServer;
+let ledger: Ledger;
+let other: Ledger;
+/** A stranger: somebody who holds a lock at the worst moment. */
+let stranger: pg.Client;
+
+beforeAll(async () => {
+  server = await startServer();
+  ledger = openLedger(server.connection);
+  other = openLedger(server.connection);
+});
+
+afterAll(async () => {
+  await ledger.close();
+  await other.close();
+  await server.stop();
+});
+
+beforeEach(async () => {
+  stranger = await connect(server.connection);
+});
+
+afterEach(async () => {
+  await stranger.end();
+  expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
+});
+
+const card = { card_id: 'card_active', amount: 1 };
+
+/** Resolves when that many backends of the service wait for a lock. */
+async function untilWaiting(count: number): Promise<void> {
+  const watcher = await connect(server.connection);
+  try {
+    for (;;) {
+      const { rows } = await watcher.query<{ waiting: string }>(
+        "select count(*) as waiting from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'transfer-service'",
+      );
+      if (Number(rows[0]?.waiting) >= count) return;
+    }
+  } finally {
+    await watcher.end();
+  }
+}
+
+async function lockAccountOf(name: string): Promise<void> {
+  await stranger.query('begin');
+  await stranger.query(
+    'select from account where account_id = (select account_id from card where name = $1) for no key update',
+    [name],
+  );
+}
+
+describe('a decision never rests on a stale read:', () => {
+  test('a switch that is thrown while the transfer waits for it stops the transfer', async () => {
+    await stranger.query('begin');
+    await stranger.query('select pg_advisory_xact_lock(7201, 1)');
+    const transfer = ledger.call('create_transfer', card);
+    await untilWaiting(1);
+    await stranger.query(
+      "insert into switch (switch_id, disabled, reason, actor, since) values (gen_random_uuid(), true, 'x', 'x', now())",
+    );
+    await stranger.query('commit');
+    await expect(transfer).rejects.toMatchObject({ code: 'service_disabled' });
+    await ledger.call('change_switch', { disabled: false });
+  });
+
+  test('a card that is reported lost while the transfer waits for its account gets no money', async () => {
+    await ledger.call('create_card', { card_id: 'about_to_be_lost' });
+    await lockAccountOf('about_to_be_lost');
+    const transfer = ledger.call('create_transfer', { ...card, card_id: 'about_to_be_lost' });
+    await untilWaiting(1);
+    await stranger.query("update card set status = 'lost' where name = 'about_to_be_lost'");
+    await stranger.query('commit');
+    await expect(transfer).rejects.toMatchObject({ code: 'lost_card' });
+  });
+
+  test('a balance that is spent while the transfer waits for it is not spent again', async () => {
+    await ledger.call('create_card', { card_id: 'spent' });
+    await ledger.call('create_transfer', { card_id: 'spent', amount: 100 });
+    await lockAccountOf('spent');
+    const unload = { card_id: 'spent', amount: 100, type: 'unload' };
+    const both = [ledger, other].map((each) =>
+      each.call('create_transfer', unload).then(
+        () => 'made',
+        (error) => error.code,
+      ),
+    );
+    await untilWaiting(2);
+    await stranger.query('rollback');
+    expect((await Promise.all(both)).sort()).toEqual(['insufficient_funds', 'made']);
+  });
+
+  test('an idempotency key that is used while the same request waits for it is answered again', async () => {
+    await ledger.call('create_card', { card_id: 'keyed' });
+    await lockAccountOf('keyed');
+    const idempotencyKey = randomUUID();
+    const body = { card_id: 'keyed', amount: 1 };
+    const both = [ledger, other].map((each) => each.call('create_transfer', body, { idempotencyKey }));
+    // One waits for the account, the other for the key that the first one holds.
+    await untilWaiting(2);
+    await stranger.query('rollback');
+    const [first, second] = await Promise.all(both);
+    expect(first?.body).toBe(second?.body);
+    expect([first?.replayed, second?.replayed].filter(Boolean)).toHaveLength(1);
+  });
+
+  test('a reference that is taken while the transfer waits for it is a duplicate', async () => {
+    await ledger.call('create_card', { card_id: 'referred' });
+    await lockAccountOf('referred');
+    const body = { card_id: 'referred', amount: 1, reference: 'waited for' };
+    const both = [ledger, other].map((each) =>
+      each.call('create_transfer', body).then(
+        () => 'made',
+        (error) => error.code,
+      ),
+    );
+    await untilWaiting(2);
+    await stranger.query('rollback');
+    expect((await Promise.all(both)).sort()).toEqual(['duplicate_reference', 'made']);
+  });
+});
+
+describe('once disable has answered', () => {
+  test('nothing in flight completes any more: it waits for what has begun and holds back the rest', async () => {
+    await ledger.call('create_card', { card_id: 'in_flight' });
+    await lockAccountOf('in_flight');
+    const order: string[] = [];
+    const note = (what: string) => (): void => void order.push(what);
+    const begun = ledger.call('create_transfer', { card_id: 'in_flight', amount: 1 }).then(note('begun'));
+    await untilWaiting(1);
+    const disabled = other.call('change_switch', { disabled: true, reason: 'test' }).then(note('disabled'));
+    await untilWaiting(2);
+    await stranger.query('rollback');
+    await Promise.all([begun, disabled]);
+    expect(order).toEqual(['begun', 'disabled']);
+    await expect(ledger.call('create_transfer', card)).rejects.toMatchObject({ code: 'service_disabled' });
+    await other.call('change_switch', { disabled: false });
+  });
+
+  test('no transfer of two processes under load is younger than the answer', { timeout: 60_000 }, async () => {
+    for (let round = 0; round < 10; round += 1) {
+      let running = true;
+      let lateSince = Number.POSITIVE_INFINITY;
+      const late: number[] = [];
+      const clients = Array.from({ length: 16 }, async (_, index) => {
+        const each = index % 2 === 0 ? ledger : other;
+        while (running) {
+          const sent = performance.now();
+          const made = await each.call('create_transfer', card).then(
+            () => true,
+            () => false,
+          );
+          if (made && sent > lateSince) late.push(sent);
+        }
+      });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await other.call('change_switch', { disabled: true, reason: 'test' });
+      lateSince = performance.now();
+      const count = async () => Number((await stranger.query('select count(*) from transfer')).rows[0].count);
+      const before = await count();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(await count()).toBe(before);
+      expect(late).toEqual([]);
+      running = false;
+      await Promise.all(clients);
+      await ledger.call('change_switch', { disabled: false });
+    }
+  });
+});
+
+describe('a lock that a stranger holds', () => {
+  test('on one card stops that card only; the others of its group are served', async () => {
+    await ledger.call('create_card', { card_id: 'held' });
+    await lockAccountOf('held');
+    const started = performance.now();
+    const stuck = ledger.call('create_transfer', { card_id: 'held', amount: 1 }, { deadline: started + 2500 });
+    const refused = expect(stuck).rejects.toBeInstanceOf(OperationFailure);
+    const served = await Promise.all(Array.from({ length: 20 }, () => ledger.call('create_transfer', card)));
+    expect(served.every(({ status }) => status === 201)).toBe(true);
+    await refused;
+    await expect(stuck).rejects.toMatchObject({ busy: true, moneyMoved: 'no' });
+    await stranger.query('rollback');
+    expect((await ledger.call('create_transfer', { card_id: 'held', amount: 1 })).status).toBe(201);
+  });
+
+  test('and gives back in time costs nothing but the wait', async () => {
+    await lockAccountOf('card_active');
+    const transfer = ledger.call('create_transfer', card);
+    await untilWaiting(1);
+    await stranger.query('rollback');
+    expect((await transfer).status).toBe(201);
+  });
+});
+
+describe('the database itself refuses', () => {
+  test.each([
+    ['a changed posting', 'update posting set amount = amount + 1', '23001'],
+    ['a deleted posting', 'delete from posting', '23001'],
+    ['emptied postings', 'truncate posting', '23001'],
+    ['a deleted account', 'delete from account', '23001'],
+    ['a deleted card', 'delete from card', '23001'],
+    ['a deleted transfer', 'delete from transfer', '23001'],
+    ['a balance below the floor', "update account set balance = -1 where kind = 'card'", '23514'],
+    ['a hold of more than there is', "update account set held = balance + 1 where kind = 'card'", '23514'],
+    ['a balance past 2^53 - 1', 'update account set balance = 9007199254740992', '23514'],
+    ['a transfer of nothing', 'update transfer set amount = 0', '23514'],
+    ['two answers to one key', 'insert into idempotency select * from idempotency', '23505'],
+  ])('%s', async (_what, statement, code) => {
+    await ledger.call('create_transfer', card, { idempotencyKey: randomUUID() });
+    await expect(stranger.query(statement)).rejects.toMatchObject({ code });
+  });
+});
