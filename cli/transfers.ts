@@ -1,6 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { TRANSFER_STATUSES, TRANSFER_TYPES, type TransferRecord } from '../sdk/client.ts';
-import { type Column, money } from './output.ts';
+import {
+  type CreateTransferBody,
+  TRANSFER_STATUSES,
+  TRANSFER_TYPES,
+  type TransferExplanation,
+  type TransferRecord,
+} from '../sdk/client.ts';
+import { type Column, money, table } from './output.ts';
 import {
   type AddCommands,
   addPageOptions,
@@ -43,10 +49,26 @@ const COLUMNS: readonly Column<TransferRecord>[] = [
   { heading: 'created_at', show: (transfer) => transfer.created_at },
 ];
 
-/** Adds `transfers create | get | list`. */
+type Check = TransferExplanation['checks'][number];
+
+const CHECK_COLUMNS: readonly Column<Check>[] = [
+  { heading: 'check', show: (check) => check.name },
+  { heading: 'outcome', show: (check) => check.outcome },
+  { heading: 'code', show: (check) => check.code },
+  {
+    heading: 'saw',
+    show: (check) =>
+      Object.entries(check.saw)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(' '),
+  },
+];
+
+/** Adds `transfers create | explain | get | list`. */
 export const addTransfers: AddCommands = (program, surroundings) => {
   const transfers = program.command('transfers').description('move money, and see what has moved');
   addCreate(transfers, surroundings);
+  addExplain(transfers, surroundings);
   transfers
     .command('get')
     .description('show a transfer')
@@ -76,10 +98,9 @@ export const addTransfers: AddCommands = (program, surroundings) => {
     });
 };
 
-function addCreate(transfers: Command, surroundings: Surroundings): void {
-  transfers
-    .command('create')
-    .description('load a card, unload it, or move money from card to card')
+/** `create` and `explain` take the same options: what is explained is what would be created. */
+function addTransferOptions(command: Command): Command {
+  return command
     .requiredOption('--card <card_id>', 'the card')
     .requiredOption('--amount <amount>', 'in minor units: 1000 is 10.00 USD')
     .addOption(new Option('--type <type>', 'load if left out').choices(TRANSFER_TYPES))
@@ -88,23 +109,46 @@ function addCreate(transfers: Command, surroundings: Surroundings): void {
     .option('--description <text>', 'free text')
     .option('--reference <text>', 'a name of your own, unique in the program')
     .option('--metadata <name=value>', 'a pair of your own; can be repeated', readPair)
-    .option('--idempotency-key <key>', 'made up if left out')
-    .action(async (options: CreateOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      const body = {
-        // As typed: what is an amount and what is not, the service says, in the same words for everyone.
-        amount: options.amount,
-        card_id: options.card,
-        type: options.type,
-        destination_card_id: options.destinationCard,
-        currency: options.currency,
-        description: options.description,
-        reference: options.reference,
-        metadata: options.metadata,
-      };
-      const transfer = await session.service.transfers.create(body, { idempotencyKey: options.idempotencyKey });
-      session.showRecord(transfer, moneyPairs(transfer));
+    .option('--idempotency-key <key>', 'made up if left out');
+}
+
+function bodyOf(options: CreateOptions): CreateTransferBody {
+  return {
+    // As typed: what is an amount and what is not, the service says, in the same words for everyone.
+    amount: options.amount,
+    card_id: options.card,
+    type: options.type,
+    destination_card_id: options.destinationCard,
+    currency: options.currency,
+    description: options.description,
+    reference: options.reference,
+    metadata: options.metadata,
+  };
+}
+
+function addCreate(transfers: Command, surroundings: Surroundings): void {
+  const create = transfers.command('create').description('load a card, unload it, or move money from card to card');
+  addTransferOptions(create).action(async (options: CreateOptions, command: Command) => {
+    const session = openSession(command, surroundings);
+    const transfer = await session.service.transfers.create(bodyOf(options), {
+      idempotencyKey: options.idempotencyKey,
     });
+    session.showRecord(transfer, moneyPairs(transfer));
+  });
+}
+
+function addExplain(transfers: Command, surroundings: Surroundings): void {
+  const explain = transfers.command('explain').description('run the checks of create and show them; moves nothing');
+  addTransferOptions(explain).action(async (options: CreateOptions, command: Command) => {
+    const session = openSession(command, surroundings);
+    const explanation = await session.service.transfers.explain(bodyOf(options), {
+      idempotencyKey: options.idempotencyKey,
+    });
+    const verdict = explanation.would_succeed
+      ? 'The transfer would be made.'
+      : `The transfer would be refused: ${explanation.first_failure}.`;
+    session.showText(explanation, `${table(CHECK_COLUMNS, explanation.checks)}\n${verdict}\n`);
+  });
 }
 
 function readPair(text: string, before: Record<string, string> | undefined): Record<string, string> {

@@ -88,6 +88,18 @@ export const OPERATIONS: Readonly<Record<OperationId, Operation>> = {
     reply: schemas.TransferRecord,
     rules: ['transfer_dne'],
   },
+  explain_transfer: {
+    method: 'POST',
+    path: `${CORE}/transfer/explain`,
+    summary: 'Run every check of create_transfer and show what each one saw, without moving anything',
+    scope: 'transfers:read',
+    program: true,
+    body: schemas.CreateTransferBody,
+    status: 200,
+    reply: schemas.TransferExplanation,
+    idempotency: 'optional',
+    rules: [],
+  },
   create_card: {
     method: 'POST',
     path: `${CORE}/card`,

@@ -81,6 +81,28 @@ export const TransferRecord = Type.Object({
   completed_at: Type.Union([moment('When it completed'), Type.Null()]),
 });
 
+/** One check of explain_transfer. */
+const CheckRecord = Type.Object({
+  name: Type.String({ description: 'What was checked' }),
+  outcome: literals(['passed', 'failed', 'not_evaluated'], 'not_evaluated: an earlier check left nothing to look at'),
+  code: Type.Union([Type.String({ description: 'Code of the refusal' }), Type.Null()]),
+  message: Type.Union([Type.String(), Type.Null()]),
+  saw: Type.Unsafe<Record<string, string | number | boolean | null>>({
+    type: 'object',
+    description: 'The values that were looked at',
+  }),
+});
+
+/** What explain_transfer answers: what create_transfer would have done at this moment, and why. */
+export const TransferExplanation = Type.Object({
+  would_succeed: Type.Boolean({ description: 'Whether create_transfer would have made the transfer' }),
+  first_failure: Type.Union([
+    Type.String({ description: 'Code that create_transfer would have answered' }),
+    Type.Null(),
+  ]),
+  checks: Type.Array(CheckRecord, { description: 'Every check, in the order in which a failure is answered' }),
+});
+
 /** The error record (specification, section 2.1). */
 export const ErrorRecordSchema = Type.Object(
   {
@@ -312,3 +334,5 @@ export type NewKeyRecord = Static<typeof NewKeyRecord>;
 export type SwitchState = Static<typeof SwitchState>;
 /** The state of the sandbox's database server on the wire. */
 export type DatabaseState = Static<typeof DatabaseState>;
+/** The answer of explain_transfer on the wire. */
+export type TransferExplanation = Static<typeof TransferExplanation>;

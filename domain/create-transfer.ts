@@ -32,10 +32,13 @@ type Saw = Readonly<Record<string, string | number | boolean | null>>;
 /** One rule about creating a transfer. */
 export type TransferCheck = {
   readonly name: string;
+  /** Whether it has nothing to look at when the amount is none. */
+  readonly needsAmount?: true;
   readonly examine: (terms: TransferTerms, view: TransferView) => Finding;
 };
 
-const NOT_EVALUATED: Finding = { outcome: 'not_evaluated' };
+/** What a check finds that has nothing to look at. */
+export const NOT_EVALUATED: Finding = { outcome: 'not_evaluated' };
 
 /**
  * Every rule about creating a transfer, in the order in which a fault is answered: the first that fails wins.
@@ -62,8 +65,8 @@ export const TRANSFER_CHECKS: readonly TransferCheck[] = [
   { name: 'currency', examine: examineCurrency },
   { name: 'destination_currency', examine: examineDestinationCurrency },
   { name: 'reference', examine: examineReference },
-  { name: 'maximum_balance', examine: examineMaximum },
-  { name: 'available_balance', examine: examineAvailable },
+  { name: 'maximum_balance', needsAmount: true, examine: examineMaximum },
+  { name: 'available_balance', needsAmount: true, examine: examineAvailable },
 ];
 
 /** A transfer that may be made: the posting it makes and the two accounts as they are afterwards. */

@@ -162,6 +162,14 @@ const SHARED = {
     resolution: 'Send the request again after the Retry-After time. If it lasts, contact support.',
     reproduce: 'Send SIGTERM to a service with requests on open connections.',
   },
+  unknown_request: {
+    ...SERVER,
+    status: 500,
+    meaning: 'A page could not be shown because of a fault inside the service. No operation was asked for.',
+    causes: ['A file of the service is missing or cannot be read.', 'The service has a bug.'],
+    resolution: 'Contact support and quote the request id.',
+    reproduce: 'GET / with the header "Sandbox-Provoke: unknown_request".',
+  },
   card_dne: {
     ...CALLER,
     status: 404,

@@ -9,6 +9,7 @@ export const OPERATIONS = {
   create_transfer: { failure: 'The transfer could not be created', movesMoney: true },
   get_transfer: { failure: 'The transfer could not be read', movesMoney: false },
   list_transfers: { failure: 'The transfers could not be listed', movesMoney: false },
+  explain_transfer: { failure: 'The transfer could not be explained', movesMoney: false },
   create_card: { failure: 'The card could not be created', movesMoney: false },
   get_card: { failure: 'The card could not be read', movesMoney: false },
   list_cards: { failure: 'The cards could not be listed', movesMoney: false },

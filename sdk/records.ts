@@ -55,6 +55,7 @@ export type {
   KeyRecord,
   ProgramRecord,
   SwitchRecord,
+  TransferExplanation,
   TransferRecord,
   TrialBalance,
 } from '../contract/schemas.ts';

@@ -1,5 +1,12 @@
 import { everyItem } from './paging.ts';
-import type { Answered, CreateTransferBody, ListTransfersQuery, Page, TransferRecord } from './records.ts';
+import type {
+  Answered,
+  CreateTransferBody,
+  ListTransfersQuery,
+  Page,
+  TransferExplanation,
+  TransferRecord,
+} from './records.ts';
 import type { CallOptions, MoneyCallOptions } from './request.ts';
 import type { Send } from './send.ts';
 
@@ -19,6 +26,14 @@ export class Transfers {
    */
   create(body: CreateTransferBody, options?: MoneyCallOptions): Promise<Answered<TransferRecord>> {
     return this.#send('create_transfer', { body, options });
+  }
+
+  /**
+   * explain_transfer: every check of create_transfer with what it saw; moves nothing. With the idempotency key of an
+   * earlier request it says what that key means now. Codes: `explain_transfer_schema`.
+   */
+  explain(body: CreateTransferBody, options?: MoneyCallOptions): Promise<Answered<TransferExplanation>> {
+    return this.#send('explain_transfer', { body, options });
   }
 
   /** list_transfers: one page, newest first. Look one up by `idempotency_key` or `reference`. */

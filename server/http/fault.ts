@@ -5,30 +5,6 @@ import { Refusal, type RefusalDetails } from '../../domain/refusal.ts';
 import { OperationFailure } from '../operations/call.ts';
 import type { Exchange } from './exchange.ts';
 
-const unknownRequest: string = 'unknown_request';
-
-/** The code of a fault of ours outside every operation: on a page, or before the operation could be told. */
-export const UNKNOWN_REQUEST = unknownRequest as ErrorCode;
-
-const UNKNOWN_REQUEST_ENTRY: CatalogueEntry = {
-  status: 500,
-  type: 'Server Error',
-  meaning: 'The request could not be answered because of a fault inside the service.',
-  causes: ['The service has a bug.'],
-  resolution: 'Contact support and quote the request id.',
-  resolver: 'support',
-  moneyMoved: 'no',
-  retry: true,
-  since: '0.1',
-  reproduce: 'There is no known way; a request that provokes it is a bug to report.',
-};
-
-/** The catalogue's entry of a code; undefined for a code that is not there. */
-export function entryOf(code: ErrorCode): CatalogueEntry | undefined {
-  if (Object.hasOwn(CATALOGUE, code)) return CATALOGUE[code];
-  return code === UNKNOWN_REQUEST ? UNKNOWN_REQUEST_ENTRY : undefined;
-}
-
 /** Anything that was thrown, as what will be answered. */
 export type Fault = {
   readonly code: ErrorCode;
@@ -55,21 +31,20 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   const isMoney = operation !== undefined && movesMoney(operation);
   if (thrown instanceof Refusal) {
     const { code, message, details } = thrown;
-    const entry = entryOf(code);
     const moneyMoved = isMoney ? ('no' as const) : undefined;
-    if (entry !== undefined) return { code, entry, message, details, moneyMoved, transferId: undefined, cause: null };
+    return { code, entry: CATALOGUE[code], message, details, moneyMoved, transferId: undefined, cause: null };
   }
   if (thrown instanceof OperationFailure && thrown.busy) return busyFault(thrown, isMoney);
   const facts = thrown instanceof OperationFailure ? thrown : undefined;
   const bugMoved: MoneyMoved = request.begun ? 'unknown' : 'no';
   const moneyMoved = isMoney ? (facts?.moneyMoved ?? bugMoved) : undefined;
   const transferId = facts?.transferId;
-  const code: ErrorCode = operation === undefined ? UNKNOWN_REQUEST : `unknown_${operation}`;
+  const code: ErrorCode = operation === undefined ? 'unknown_request' : `unknown_${operation}`;
   const message =
     operation === undefined
       ? 'The request could not be answered.'
       : failureMessage(operation, moneyMoved, transferId, request.idempotencyKey);
-  const entry = entryOf(code) ?? UNKNOWN_REQUEST_ENTRY;
+  const entry = CATALOGUE[code];
   return { code, entry, message, details: {}, moneyMoved, transferId, cause: thrown ?? new Error(String(thrown)) };
 }
 

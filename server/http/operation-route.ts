@@ -1,7 +1,9 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { JsonValue } from '../../contract/json.ts';
-import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import { OPERATIONS, type Operation, type OperationId, precedenceOf } from '../../contract/operations.ts';
 import { readMembers } from '../../contract/read.ts';
+import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call, Caller, Reply } from '../operations/call.ts';
 import { sendError, sendReply } from './answer.ts';
@@ -10,6 +12,7 @@ import { chooseProgram, identify, type ProgramChoice, programMissing, refuseFore
 import type { Exchange } from './exchange.ts';
 import { readIdempotencyKey } from './idempotency-key.ts';
 import { type BodyLabel, readBodyLabel, refuseForm } from './media-type.ts';
+import { provoke } from './provoke.ts';
 import { QueryFault, type QueryMembers, readQuery } from './query.ts';
 import { type RequestHead, readHead } from './request-head.ts';
 import type { HttpService } from './service.ts';
@@ -51,6 +54,11 @@ async function perform(
   const operation = OPERATIONS[id];
   const head = exchange.head ?? readHead(exchange.request, settings.headersMost);
   const { caller, programId } = await within(exchange, settings, introduce(service, exchange, operation, head));
+  if (head.sandboxProvoke !== undefined && gateway.mode === 'sandbox') {
+    exchange.allow ??= service.routes.methodsOf(exchange.path).join(', ');
+    exchange.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;
+    provoke(head.sandboxProvoke, precedenceOf(id), `${id}_schema`, toWireId('tr', randomUUIDv7()));
+  }
   const body = operation.body === undefined ? undefined : await takeBody(exchange, head, settings);
   const idempotencyKey = readIdempotencyKey(head, operation.idempotency);
   exchange.idempotencyKey = idempotencyKey ?? undefined;

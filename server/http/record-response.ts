@@ -1,8 +1,7 @@
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http';
-import { ERROR_TYPES, isErrorCode } from '../../domain/errors.ts';
+import { CATALOGUE, ERROR_TYPES, isErrorCode } from '../../domain/errors.ts';
 import { type ErrorAnswer, JSON_TYPE } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
-import { entryOf, UNKNOWN_REQUEST } from './fault.ts';
 
 /** Bytes of an error's body that are looked at; a record is far smaller. */
 const HELD_MOST = 65_536;
@@ -100,6 +99,14 @@ export class ErrorRecordResponse extends ServerResponse {
     }
   }
 
+  #substitute(): ErrorAnswer | undefined {
+    try {
+      return this.substitute(this.statusCode);
+    } catch {
+      return undefined;
+    }
+  }
+
   #addStanding(): void {
     for (const [name, value] of this.standingHeaders()) if (!this.hasHeader(name)) this.setHeader(name, value);
   }
@@ -109,7 +116,7 @@ export class ErrorRecordResponse extends ServerResponse {
     const body = Buffer.concat(this.#held).toString();
     this.#held = [];
     const code = codeOfRecord(body, this.statusCode);
-    const answer = code === undefined ? this.substitute(this.statusCode) : undefined;
+    const answer = code === undefined ? this.#substitute() : undefined;
     const text = code === undefined ? (answer?.body ?? LAST_RESORT) : body;
     if (code === undefined) {
       for (const name of this.getHeaderNames()) if (!KEPT.has(name)) this.removeHeader(name);
@@ -119,7 +126,7 @@ export class ErrorRecordResponse extends ServerResponse {
     for (const name of ['transfer-encoding', 'content-encoding', 'trailer', 'etag']) this.removeHeader(name);
     this.setHeader('Content-Type', JSON_TYPE);
     this.setHeader('Content-Length', Buffer.byteLength(text));
-    this.setHeader('Error-Code', code ?? answer?.record.Code ?? UNKNOWN_REQUEST);
+    this.setHeader('Error-Code', code ?? answer?.record.Code ?? 'unknown_request');
     this.#addStanding();
     this.statusMessage = STATUS_CODES[this.statusCode] ?? 'Error';
     this.#isReleased = true;
@@ -131,7 +138,7 @@ export class ErrorRecordResponse extends ServerResponse {
 const LAST_RESORT = JSON.stringify({
   Message: 'The request could not be answered. Please contact support.',
   Status: 500,
-  Code: UNKNOWN_REQUEST,
+  Code: 'unknown_request',
   Type: 'Server Error',
 });
 
@@ -151,7 +158,7 @@ export function codeOfRecord(body: string, status: number): string | undefined {
   if (code?.[0] !== 'Code' || typeof code[1] !== 'string') return undefined;
   if (type?.[0] !== 'Type' || !ERROR_TYPES.some((name) => name === type[1]) || more.length > 0) return undefined;
   const name = code[1];
-  const entry = isErrorCode(name) ? entryOf(name) : name === UNKNOWN_REQUEST ? entryOf(UNKNOWN_REQUEST) : undefined;
+  const entry = isErrorCode(name) ? CATALOGUE[name] : undefined;
   const isOfCatalogue = entry !== undefined && entry.status === status && entry.type === type[1];
   return isOfCatalogue && JSON.stringify(record) === body ? name : undefined;
 }

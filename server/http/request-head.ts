@@ -12,6 +12,7 @@ export type RequestHead = {
   readonly programId: string | undefined;
   readonly origin: string | undefined;
   readonly fetchSite: string | undefined;
+  readonly sandboxProvoke: string | undefined;
   readonly idempotencyKey: string | undefined;
   /** Whether Idempotency-Key was sent more than once: a fault of the operation that takes one, not of HTTP. */
   readonly idempotencyKeyTwice: boolean;
@@ -28,6 +29,7 @@ const SINGLE = [
   'Program-Id',
   'Origin',
   'Sec-Fetch-Site',
+  'Sandbox-Provoke',
   'Idempotency-Key',
   'Content-Length',
   'Content-Range',
@@ -93,6 +95,7 @@ function named(values: readonly (string | undefined)[], idempotencyKeyTwice: boo
     programId: values[6],
     origin: values[7],
     fetchSite: values[8],
+    sandboxProvoke: values[9],
     idempotencyKey: values[IDEMPOTENCY_KEY],
     idempotencyKeyTwice,
   };

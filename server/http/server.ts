@@ -8,7 +8,7 @@ import { Connections } from './connection.ts';
 import { composeErrorAnswer, tell } from './error-answer.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
 import { Exchange } from './exchange.ts';
-import { type AddressServer, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
+import { type AddressServer, type Begin, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
 import { EventLoopLag } from './overload.ts';
 import { ErrorRecordResponse } from './record-response.ts';
 import { readHead, readTarget } from './request-head.ts';
@@ -56,8 +56,15 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
   const app = createRoutes(service, options.extend);
   const servers: AddressServer[] = [];
   const addresses: AddressInfo[] = [];
-  const begin = (request: IncomingMessage, response: ErrorRecordResponse, awaitsContinue: boolean): void =>
-    beginInTurn(service, app, request, response, awaitsContinue);
+  const begin: Begin = (request, response, awaitsContinue) => {
+    try {
+      beginInTurn(service, app, request, response, awaitsContinue);
+    } catch {
+      // Nothing thrown here may end the process; the response turns its status into the record.
+      response.statusCode = 500;
+      response.end();
+    }
+  };
   let closing: Promise<void> | undefined;
 
   const listen = async (where: ListenOptions): Promise<void> => {

@@ -5,6 +5,7 @@ import { createCard } from './create-card.ts';
 import { createKey } from './create-key.ts';
 import { createProgram } from './create-program.ts';
 import { createTransfer } from './create-transfer.ts';
+import { explainTransfer } from './explain-transfer.ts';
 import { getCard } from './get-card.ts';
 import { getProgram } from './get-program.ts';
 import { getSwitch } from './get-switch.ts';
@@ -25,6 +26,7 @@ export function handlersOf(service: Service, sandbox: SandboxDatabase | undefine
     create_transfer: (call) => createTransfer(service, call),
     get_transfer: (call) => getTransfer(service, call),
     list_transfers: (call) => listTransfers(service, call),
+    explain_transfer: (call) => explainTransfer(service, call),
     create_card: (call) => createCard(service, call),
     get_card: (call) => getCard(service, call),
     list_cards: (call) => listCards(service, call),

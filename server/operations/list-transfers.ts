@@ -1,5 +1,5 @@
 import type { ListTransfersQuery } from '../../contract/schemas.ts';
-import type { Transfer, } from '../../domain/transfer.ts';
+import type { Transfer } from '../../domain/transfer.ts';
 import { listTransfers as listTransfersStatement, toTransfer } from '../store/transfer.ts';
 import type { Call, Reply } from './call.ts';
 import { answerPage } from './page.ts';

@@ -4,7 +4,7 @@ import { replay, type StoredAnswer } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Account, LedgerViolation } from '../../domain/ledger.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { completedTransfer, type Transfer, type TransferNotes, type TransferTerms } from '../../domain/transfer.ts';
+import { completedTransfer, type Transfer } from '../../domain/transfer.ts';
 import { lockAccountsOfCards, type NamedCard, toAccount, updateAccounts } from '../store/account.ts';
 import { type CardToday, readCards, toCardToday } from '../store/card.ts';
 import type { Database, Loaded, Statement, Steps } from '../store/database.ts';
@@ -18,16 +18,7 @@ import type { Reply } from './call.ts';
 import { GroupCommit, type LaneBounds } from './group-commit.ts';
 import { keepRefusal, keepSuccess, refuseAgain, replyAgain } from './idempotency.ts';
 import { toTransferRecord } from './records.ts';
-
-/** A transfer that is asked for, with the ids that it will have. */
-export type TransferRequest = {
-  readonly programId: string;
-  readonly transferId: string;
-  readonly requestId: string;
-  readonly terms: TransferTerms;
-  readonly notes: TransferNotes;
-  readonly key: { readonly text: string; readonly fingerprint: string } | null;
-};
+import type { TransferRequest } from './transfer-request.ts';
 
 /** What became of a request: the reply, the refusal, or an old key whose reply is no longer kept. */
 export type TransferAnswer = Reply | Refusal | { readonly replayOf: string };
@@ -121,8 +112,7 @@ export class Books {
 
   /** Answers one request and keeps what it changes for the next. */
   answer(request: TransferRequest): TransferAnswer {
-    const key = keyOf(request);
-    const stored = key === undefined ? undefined : this.#answers.get(keyText(key));
+    const stored = this.stored(request);
     if (stored !== undefined && request.key !== null) return answerAgain(stored, request.key.fingerprint);
     const plan = decideTransfer(request.terms, this.view(request));
     if (plan instanceof Refusal) {
@@ -130,6 +120,12 @@ export class Books {
       return plan;
     }
     return this.#carryOut(request, plan);
+  }
+
+  /** The first answer to the request's key, when there is one. */
+  stored(request: TransferRequest): StoredAnswer | undefined {
+    const key = keyOf(request);
+    return key === undefined ? undefined : this.#answers.get(keyText(key));
   }
 
   /** What the rules look at for one request, as the decisions before it have left it. */

@@ -84,6 +84,24 @@ const LINES: Readonly<Record<OperationId, Line>> = {
     sends: { amount: '1000', card_id: 'card_active', metadata: { a: 'b', c: 'd=e' } },
     shows: 'amount:          1000 (10.00 USD)\n',
   },
+  explain_transfer: {
+    type: 'transfers explain --card card_active --amount 1000',
+    sent: { card_id: 'card_active', amount: '1000' },
+    reply: {
+      would_succeed: false,
+      first_failure: 'insufficient_funds',
+      checks: [
+        {
+          name: 'available_balance',
+          outcome: 'failed',
+          code: 'insufficient_funds',
+          message: 'x',
+          saw: { available: '0' },
+        },
+      ],
+    },
+    shows: 'The transfer would be refused: insufficient_funds.\n',
+  },
   get_transfer: { type: 'transfers get tr_1', reply: TRANSFER, shows: 'metadata.order:  17\n' },
   list_transfers: {
     type: 'transfers list --card card_active --status completed',
@@ -193,7 +211,15 @@ describe('operations and commands', () => {
   });
 
   test('every command but those of the catalogue is that of an operation', () => {
-    const known = [...Object.values(LINES).map((line) => line.type), 'switch enable', 'errors list', 'errors explain'];
+    const known = [
+      ...Object.values(LINES).map((line) => line.type),
+      'switch enable',
+      'errors list',
+      'errors explain',
+      'migrate',
+      'config',
+      'operator-key create',
+    ];
     for (const { path } of allLeaves()) expect(known.some((text) => text.startsWith(path))).toBe(true);
   });
 

@@ -18,6 +18,10 @@ const LINES: Readonly<Record<OperationId, Line>> = {
     method: 'transfers.create',
     call: ({ transfers }) => transfers.create({ amount: 1000, card_id: 'card_active' }),
   },
+  explain_transfer: {
+    method: 'transfers.explain',
+    call: ({ transfers }) => transfers.explain({ amount: 1000, card_id: 'card_active' }),
+  },
   get_transfer: { method: 'transfers.get', call: ({ transfers }) => transfers.get('tr_1') },
   list_transfers: { method: 'transfers.list', call: ({ transfers }) => transfers.list() },
   create_card: { method: 'cards.create', call: ({ cards }) => cards.create() },

@@ -1,0 +1,30 @@
+import type { ErrorCode, MoneyMoved } from '../../domain/errors.ts';
+import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { OperationFailure } from '../operations/call.ts';
+
+/** How far off the end of a provoked `service_disabled` is, in milliseconds: so that Retry-After can be tried too. */
+const DISABLED_FOR = 60_000;
+
+/**
+ * What `Sandbox-Provoke: <code>` makes a request answer with, so that a caller can try every branch of its error
+ * handling. `unknown_<operation>` of an operation that moves money takes `; money_moved=unknown` behind it, for the
+ * branch that nobody should leave untried. `known` are the codes that the route can answer with by itself.
+ *
+ * @throws {Refusal} the code, or `fault` when the route never answers with it
+ * @throws {OperationFailure} for the codes of faults that are not the caller's
+ */
+export function provoke(header: string, known: readonly ErrorCode[], fault: ErrorCode, transferId: string): never {
+  const [code = '', parameter] = header.split(';').map((part) => part.trim());
+  if (!isErrorCode(code) || !known.includes(code)) {
+    const message = `The Sandbox-Provoke header names no code that this route answers with. It can be: ${known.join(', ')}.`;
+    throw new Refusal(fault, message);
+  }
+  if (code === 'service_unavailable') throw new OperationFailure('provoked', { busy: true, moneyMoved: 'no' });
+  if (code.startsWith('unknown_')) {
+    const moneyMoved: MoneyMoved = parameter === 'money_moved=unknown' ? 'unknown' : 'no';
+    throw new OperationFailure('provoked', { moneyMoved, ...(moneyMoved === 'unknown' ? { transferId } : {}) });
+  }
+  const message = `${CATALOGUE[code].meaning} This was provoked by the Sandbox-Provoke header; nothing was looked at.`;
+  throw new Refusal(code, message, code === 'service_disabled' ? { until: Date.now() + DISABLED_FOR } : {});
+}
