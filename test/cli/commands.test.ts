@@ -86,7 +86,7 @@ const LINES: Readonly<Record<OperationId, Line>> = {
   },
   explain_transfer: {
     type: 'transfers explain --card card_active --amount 1000',
-    sent: { card_id: 'card_active', amount: '1000' },
+    sends: { card_id: 'card_active', amount: '1000' },
     reply: {
       would_succeed: false,
       first_failure: 'insufficient_funds',
