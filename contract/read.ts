@@ -80,10 +80,11 @@ function findMissing(required: readonly string[], value: JsonObject): Problem | 
 }
 
 function findVariant(known: readonly string[], value: JsonObject): Problem | undefined {
+  const unknown = Object.keys(value).filter((name) => !known.includes(name));
+  if (unknown.length === 0) return undefined;
   const bare = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   const byBareName = new Map(known.map((name) => [bare(name), name]));
-  for (const name of Object.keys(value)) {
-    if (known.includes(name)) continue;
+  for (const name of unknown) {
     const reason = NOT_YET[name];
     if (reason !== undefined && known.includes('amount')) {
       return { field: pointer(name), message: `'${name}' cannot be used: ${reason}. Leave it out.` };

@@ -11,12 +11,12 @@ export type EventType =
 
 /**
  * A fact that was written in the same transaction as what it tells of. `subjectId` is the id on the wire of what
- * changed; `payload` is its record as it was then.
+ * changed; `payload` is its record as it was then, as JSON text.
  */
 export type DomainEvent = {
   readonly type: EventType;
   /** Inner UUID of the program, or null for what concerns all programs. */
   readonly programId: string | null;
   readonly subjectId: string;
-  readonly payload: Readonly<Record<string, unknown>>;
+  readonly payload: string;
 };

@@ -42,7 +42,7 @@ export async function changeSwitch(service: Service, call: Call): Promise<Reply>
         type: 'switch.changed' as const,
         programId: setting.programId,
         subjectId: changed.program_id ?? 'service',
-        payload: changed,
+        payload: JSON.stringify(changed),
       };
       return {
         result: changed,

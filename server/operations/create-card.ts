@@ -69,7 +69,7 @@ function write(service: Service, call: Call, card: Card, program: Program): Prom
         type: 'card.created' as const,
         programId,
         subjectId: name,
-        payload: toCardRecord(details),
+        payload: JSON.stringify(toCardRecord(details)),
       };
       const writes = [
         createCardAccount(programId, card.accountId, card.cardId, card.currency),

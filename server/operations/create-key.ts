@@ -35,7 +35,7 @@ export async function createKey(service: Service, call: Call): Promise<Reply> {
       type: 'key.created' as const,
       programId: kept.programId,
       subjectId: shown.key_id,
-      payload: shown,
+      payload: JSON.stringify(shown),
     };
     return { result: shown, writes: [insertKey(kept), insertEvents(batchId, [event], now)] };
   });

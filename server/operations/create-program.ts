@@ -35,7 +35,7 @@ export async function createProgram(service: Service, call: Call, programId = ra
         type: 'program.created' as const,
         programId,
         subjectId: made.program_id,
-        payload: made,
+        payload: JSON.stringify(made),
       };
       const writes = [
         insertProgram(program, now),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalJson } from '../../contract/json.ts';
 import { CATALOGUE } from '../../domain/errors.ts';
 import { isKept, type StoredAnswer } from '../../domain/idempotency.ts';
@@ -12,7 +12,7 @@ const FINGERPRINT_VERSION = 1;
 export function fingerprintOf(call: Pick<Call, 'operation' | 'parameters' | 'sent'>): string {
   const path = Object.entries(call.parameters).sort(([left], [right]) => (left < right ? -1 : 1));
   const text = `${FINGERPRINT_VERSION}\n${call.operation}\n${JSON.stringify(path)}\n${canonicalJson(call.sent)}`;
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text, 'hex');
 }
 
 /** What is kept of a success under its key. */

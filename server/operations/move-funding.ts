@@ -98,7 +98,7 @@ function decide(
     type: movement.kind === 'deposit' ? ('funding.deposited' as const) : ('funding.withdrawn' as const),
     programId: movement.programId,
     subjectId: record.movement_id,
-    payload: record,
+    payload: JSON.stringify(record),
   };
   const { programId, movementId } = movement;
   return {

@@ -24,7 +24,7 @@ export async function revokeKey(service: Service, call: Call): Promise<Reply> {
       type: 'key.revoked' as const,
       programId: key.programId,
       subjectId: revoked.key_id,
-      payload: revoked,
+      payload: JSON.stringify(revoked),
     };
     return {
       result: revoked,

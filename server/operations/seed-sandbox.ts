@@ -11,7 +11,7 @@ import { lockNames } from '../store/locks.ts';
 import { type CausedPosting, insertPostings } from '../store/posting.ts';
 import { insertProgram, readProgram } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
-import { insertTransfers } from '../store/transfer.ts';
+import { insertCompletedTransfers } from '../store/transfer.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
@@ -88,7 +88,7 @@ class Seed {
     for (const seeded of SEEDED_CARDS) this.#openCard(seeded);
     return [
       ...this.#made,
-      insertTransfers(this.#transfers),
+      insertCompletedTransfers(this.#transfers, this.#now),
       insertPostings(this.#postings, this.#now),
       updateAccounts([...this.#accounts.values()]),
     ];

@@ -10,10 +10,11 @@ import { type CardToday, readCards, toCardToday } from '../store/card.ts';
 import type { Database, Loaded, Statement, Steps } from '../store/database.ts';
 import { insertEvents } from '../store/event.ts';
 import { insertAnswers, type KeyInScope, keyText, readAnswers, toAnswers } from '../store/idempotency.ts';
-import { type LockedName, lockNames, SHARE_SWITCH } from '../store/locks.ts';
+import { type LockedName, shareSwitchAndLockNames } from '../store/locks.ts';
+import { mergeWrites } from '../store/merge.ts';
 import { type CausedPosting, insertPostings } from '../store/posting.ts';
 import { READ_SWITCH, type SwitchReading, toSwitchReading } from '../store/switch.ts';
-import { insertTransfers, readReferences } from '../store/transfer.ts';
+import { insertCompletedTransfers, readReferences } from '../store/transfer.ts';
 import type { Reply } from './call.ts';
 import { GroupCommit, type LaneBounds } from './group-commit.ts';
 import { keepRefusal, keepSuccess, refuseAgain, replyAgain } from './idempotency.ts';
@@ -41,7 +42,7 @@ export function openTransferLane(database: Database, bounds?: LaneBounds): Trans
 }
 
 /** Statements of the load, in the order they are sent: the locks in their global order, then the reads. */
-export type LoadName = 'shareSwitch' | 'lockNames' | 'lockAccounts' | 'switch' | 'cards' | 'answers' | 'references';
+export type LoadName = 'lockNames' | 'lockAccounts' | 'switch' | 'cards' | 'answers' | 'references';
 
 /** What the keys of create_transfer are scoped to, explain and batch rows included. */
 const OPERATION = 'create_transfer';
@@ -75,8 +76,7 @@ export function loadFor(requests: readonly TransferRequest[]): Record<LoadName, 
     })),
   ];
   return {
-    shareSwitch: SHARE_SWITCH,
-    lockNames: names.length === 0 ? null : lockNames(names),
+    lockNames: shareSwitchAndLockNames(names),
     lockAccounts: lockAccountsOfCards(cards),
     switch: READ_SWITCH,
     cards: readCards(cards),
@@ -156,14 +156,14 @@ export class Books {
     if (this.#transfers.length > 0) {
       const accounts = [...this.#changedAccounts].flatMap((accountId) => this.#accounts.get(accountId) ?? []);
       writes.push(
-        insertTransfers(this.#transfers),
+        insertCompletedTransfers(this.#transfers, now),
         insertPostings(this.#postings, now),
         updateAccounts(accounts),
         insertEvents(batchId, this.#events, now),
       );
     }
     if (this.#newAnswers.length > 0) writes.push(insertAnswers(this.#newAnswers, now));
-    return writes;
+    return writes.length > 0 ? [mergeWrites(writes)] : [];
   }
 
   #carryOut(request: TransferRequest, plan: TransferPlan): TransferAnswer {
@@ -182,7 +182,7 @@ export class Books {
       type: 'transfer.completed',
       programId,
       subjectId: record.transfer_id,
-      payload: record,
+      payload: body,
     });
     if (transfer.reference !== null) this.#references.set(`${programId}\n${transfer.reference}`, transferId);
     this.#keep(request, keepSuccess(request.key?.fingerprint ?? '', transferId, body));

@@ -231,11 +231,11 @@ async function load<Name extends string>(
   statements: Readonly<Record<Name, Statement | null>>,
 ): Promise<Loaded<Name>> {
   const asked = Object.entries<Statement | null>(statements);
-  const [begun, ...answers] = await Promise.allSettled([
+  const [begun, ...answers] = await sendTogether(client, () => [
     client.query('begin'),
     ...asked.map(([, statement]) => (statement === null ? null : client.query(toQuery(statement)))),
   ]);
-  const failed = [begun, ...answers].find((answer) => answer.status === 'rejected');
+  const failed = [begun, ...answers].find((answer) => answer?.status === 'rejected');
   if (failed !== undefined) throw await rolledBack(client, failed.reason);
   const loaded = {} as Record<Name, readonly Row[]>;
   for (const [index, answer] of answers.entries()) {
@@ -273,20 +273,37 @@ async function save<Result>(
     warned ||= notice.severity === 'WARNING';
   };
   client.on('notice', listen);
-  const saving = [{ ...FENCE, values: [batchId] }, ...writes].map((statement) => client.query(toQuery(statement)));
-  const [commit, ...saved] = await Promise.allSettled([client.query('commit'), ...saving]);
+  const answers = await sendTogether(client, () => [
+    ...[{ ...FENCE, values: [batchId] }, ...writes].map((statement) => client.query(toQuery(statement))),
+    client.query('commit'),
+  ]);
   client.off('notice', listen);
-  const failed = saved.find((answer) => answer.status === 'rejected');
-  if (commit.status === 'rejected') {
-    const { reason } = commit;
+  const [commit] = answers.slice(-1);
+  const failed = answers.find((answer) => answer.status === 'rejected');
+  if (commit === undefined || commit.status === 'rejected') {
+    const reason: unknown = commit?.reason;
     // Only an ordinary error says that the server has undone the transaction; a lost or dying connection says nothing.
     if (describeFailure(reason).connectionLost || isFatal(reason)) throw new CommitUnknown(reason, result, true);
-    throw await rolledBack(client, failed?.reason ?? reason);
+    throw await rolledBack(client, failed?.reason);
   }
   // PostgreSQL answers COMMIT with ROLLBACK when a statement before it has failed.
-  if (commit.value.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
+  if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
   // "Committed locally": the server could not wait for its replica. Nobody can promise that it stays.
   if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, false);
+}
+
+/** Sends queries in one packet where they fit: what is written between cork and uncork leaves together. */
+function sendTogether(
+  client: pg.PoolClient,
+  send: () => readonly (Promise<pg.QueryResult> | null)[],
+): Promise<readonly PromiseSettledResult<pg.QueryResult | null>[]> {
+  const { stream } = client.connection;
+  stream.cork();
+  try {
+    return Promise.allSettled(send());
+  } finally {
+    stream.uncork();
+  }
 }
 
 /** The failure to throw, after the transaction has been ended on a connection that still lives. */

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { DomainEvent } from '../../domain/event.ts';
 import type { Statement } from './database.ts';
+import { joinTexts, splitTexts } from './texts.ts';
 
 /**
  * Writes events in the transaction of what they tell of, in the order given. Their place among the events of other
@@ -10,8 +11,8 @@ export function insertEvents(batchId: string, events: readonly DomainEvent[], no
   return {
     name: 'insert_events',
     text: `insert into event (batch_id, index, program_id, event_id, type, subject_id, payload, created_at)
-      select $1, unnested.index - 1, program_id, event_id, type, subject_id, payload, $7
-      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::jsonb[])
+      select $1, unnested.index - 1, program_id, event_id, type, subject_id, payload, $7::timestamptz
+      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], ${splitTexts('$6')})
         with ordinality as unnested(program_id, event_id, type, subject_id, payload, index)`,
     values: [
       batchId,
@@ -19,7 +20,7 @@ export function insertEvents(batchId: string, events: readonly DomainEvent[], no
       events.map(() => randomUUIDv7()),
       events.map((event) => event.type),
       events.map((event) => event.subjectId),
-      events.map((event) => JSON.stringify(event.payload)),
+      joinTexts(events.map((event) => event.payload)),
       new Date(now),
     ],
   };

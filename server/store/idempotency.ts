@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { StoredAnswer } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './database.ts';
+import { joinTexts, splitTexts } from './texts.ts';
 
 /** A key within its program and operation. */
 export type KeyInScope = { readonly programId: string; readonly operation: string; readonly key: string };
@@ -60,8 +61,8 @@ export function insertAnswers(
     name: 'insert_answers',
     text: `insert into idempotency (program_id, operation, key, fingerprint, status, subject_id, body, code, message,
         field, created_at)
-      select program_id, operation, key, decode(fingerprint, 'hex'), status, subject_id, body, code, message, field, $11
-      from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::uuid[], $7::text[], $8::text[],
+      select program_id, operation, key, decode(fingerprint, 'hex'), status, subject_id, body, code, message, field, $11::timestamptz
+      from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::uuid[], ${splitTexts('$7')}, $8::text[],
         $9::text[], $10::text[])
         as unnested(program_id, operation, key, fingerprint, status, subject_id, body, code, message, field)`,
     values: [
@@ -71,7 +72,7 @@ export function insertAnswers(
       column((answer) => answer.fingerprint),
       column((answer) => answer.status),
       column((answer) => answer.subjectId),
-      column((answer) => answer.body),
+      joinTexts(column((answer) => answer.body)),
       column((answer) => answer.code),
       column((answer) => answer.message),
       column((answer) => answer.field),

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Statement } from './database.ts';
 
 /**
@@ -8,13 +8,6 @@ import type { Statement } from './database.ts';
  * that waits for a lock sees everything else as it was before the wait.
  */
 const SWITCH_LOCK = { space: 7201, number: 1 };
-
-/** Shared by everything that moves money; a change of the switch waits until all of that has ended. */
-export const SHARE_SWITCH: Statement = {
-  name: 'share_switch',
-  text: 'select pg_advisory_xact_lock_shared($1, $2)',
-  values: [SWITCH_LOCK.space, SWITCH_LOCK.number],
-};
 
 /** Held alone by a change of the switch: once it has committed, nothing that was in flight can still complete. */
 export const HOLD_SWITCH: Statement = {
@@ -33,22 +26,33 @@ export type LockedName = {
 };
 
 /**
+ * What every transfer locks before anything is read: the switch, shared by all that moves money, so that a change of it
+ * waits until they have ended; and the names. One statement, since neither decides anything by itself.
+ */
+export function shareSwitchAndLockNames(names: readonly LockedName[]): Statement {
+  return {
+    name: 'share_switch_and_lock_names',
+    text: `select pg_advisory_xact_lock_shared(${SWITCH_LOCK.space}, ${SWITCH_LOCK.number}),
+      (select count(pg_advisory_xact_lock(hash)) from unnest($1::bigint[]) as hash)`,
+    values: [hashesOf(names)],
+  };
+}
+
+/**
  * Locks names by their hash, in its order. Two names with one hash wait for each other, which costs a moment and
  * breaks nothing.
  */
 export function lockNames(names: readonly LockedName[]): Statement {
-  const hashes = new Set(
-    names.map((locked) =>
-      createHash('sha256')
-        .update(`${locked.programId}\n${locked.kind}\n${locked.scope}\n${locked.name}`)
-        .digest()
-        .readBigInt64BE(),
-    ),
-  );
-  const sorted = [...hashes].sort((left, right) => (left < right ? -1 : 1));
   return {
     name: 'lock_names',
     text: 'select count(pg_advisory_xact_lock(hash)) from unnest($1::bigint[]) as hash',
-    values: [sorted],
+    values: [hashesOf(names)],
   };
+}
+
+function hashesOf(names: readonly LockedName[]): readonly bigint[] {
+  const hashes = names.map(({ programId, kind, scope, name }) =>
+    hash('sha1', `${programId}\n${kind}\n${scope}\n${name}`, 'buffer').readBigInt64BE(),
+  );
+  return [...new Set(hashes)].sort((left, right) => (left < right ? -1 : 1));
 }

@@ -11,7 +11,7 @@ export function insertPostings(postings: readonly CausedPosting[], now: number):
     name: 'insert_postings',
     text: `insert into posting (program_id, cause_id, index, purpose, source_account_id, destination_account_id, amount,
         currency, source_balance, destination_balance, source_sequence, destination_sequence, created_at)
-      select unnested.*, $13 from unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[], $5::uuid[], $6::uuid[],
+      select unnested.*, $13::timestamptz from unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[], $5::uuid[], $6::uuid[],
         $7::bigint[], $8::char(3)[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) as unnested`,
     values: [
       postings.map(({ programId }) => programId),

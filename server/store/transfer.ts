@@ -1,6 +1,7 @@
 import type { ErrorRecord } from '../../domain/errors.ts';
 import type { Transfer, TransferOutcome, TransferStatus, TransferType } from '../../domain/transfer.ts';
 import type { Row, Statement } from './database.ts';
+import { joinTexts, splitTexts } from './texts.ts';
 
 const COLUMNS = `transfer.program_id, transfer.transfer_id, transfer.type, transfer.card_id, card.name as card_name,
   transfer.destination_card_id, destination.name as destination_card_name, transfer.amount, transfer.captured_amount,
@@ -28,18 +29,23 @@ export function readReferences(
   };
 }
 
-/** Writes new transfers. */
-export function insertTransfers(transfers: readonly Transfer[]): Statement {
+/**
+ * Writes transfers that were completed as they were made. What follows from that (captured amount, outcome, times) is
+ * not sent, because every column of a group costs on the way.
+ */
+export function insertCompletedTransfers(transfers: readonly Transfer[], now: number): Statement {
   const column = <Value>(read: (transfer: Transfer) => Value): Value[] => transfers.map(read);
-  const moment = (time: number | null): Date | null => (time === null ? null : new Date(time));
   return {
-    name: 'insert_transfers',
+    name: 'insert_completed_transfers',
     text: `insert into transfer (program_id, transfer_id, type, card_id, destination_card_id, amount, captured_amount,
-        currency, status, outcome, capture, expires_at, scheduled_for, description, reference, metadata, request_id,
-        created_at, updated_at, completed_at)
-      select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[], $7::bigint[],
-        $8::char(3)[], $9::text[], $10::text[], $11::text[], $12::timestamptz[], $13::timestamptz[], $14::text[],
-        $15::text[], $16::jsonb[], $17::uuid[], $18::timestamptz[], $19::timestamptz[], $20::timestamptz[])`,
+        currency, status, outcome, capture, description, reference, metadata, request_id, created_at, updated_at,
+        completed_at)
+      select program_id, transfer_id, type, card_id, destination_card_id, amount, amount, currency, 'completed', 'final',
+        'automatic', description, reference, metadata::jsonb, request_id, $12::timestamptz, $12, $12
+      from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[], $7::char(3)[], $8::text[],
+        $9::text[], ${splitTexts('$10')}, $11::uuid[])
+        as unnested(program_id, transfer_id, type, card_id, destination_card_id, amount, currency, description, reference,
+          metadata, request_id)`,
     values: [
       column((transfer) => transfer.programId),
       column((transfer) => transfer.transferId),
@@ -47,20 +53,12 @@ export function insertTransfers(transfers: readonly Transfer[]): Statement {
       column((transfer) => transfer.cardId),
       column((transfer) => transfer.destinationCardId),
       column((transfer) => transfer.amount),
-      column((transfer) => transfer.capturedAmount),
       column((transfer) => transfer.currency),
-      column((transfer) => transfer.status),
-      column((transfer) => transfer.outcome),
-      column((transfer) => transfer.capture),
-      column((transfer) => moment(transfer.expiresAt)),
-      column((transfer) => moment(transfer.scheduledFor)),
       column((transfer) => transfer.description),
       column((transfer) => transfer.reference),
-      column((transfer) => JSON.stringify(transfer.metadata)),
+      joinTexts(column((transfer) => JSON.stringify(transfer.metadata))),
       column((transfer) => transfer.requestId),
-      column((transfer) => moment(transfer.createdAt)),
-      column((transfer) => moment(transfer.updatedAt)),
-      column((transfer) => moment(transfer.completedAt)),
+      new Date(now),
     ],
   };
 }
