@@ -57,14 +57,14 @@ const FIXED_BYTES = 600;
 
 /**
  * What the error log keeps of a reported error. Nothing gets further than this that looks like a card number or an API
- * key, in whatever part of the report it stood. Never throws.
+ * key, in whatever part of the report it stood. Never throws. Without `stacks` the causes are kept without theirs.
  */
-export function logEntryOf(report: ReportedError): LogEntry {
+export function logEntryOf(report: ReportedError, stacks = true): LogEntry {
   const budget = { left: REQUEST_MOST };
   const { members, parameters = {}, saw } = report;
   const request = members === undefined && Object.keys(parameters).length === 0 ? null : { ...parameters, ...members };
   const message = clean(report.message);
-  const causes = report.cause === undefined || report.cause === null ? [] : causesOf(report.cause);
+  const causes = report.cause === undefined || report.cause === null ? [] : causesOf(report.cause, stacks);
   const error: LoggedError = {
     requestId: report.requestId,
     programId: report.programId ?? null,
@@ -146,7 +146,7 @@ function isAmount(value: object): value is { readonly source: string } {
 }
 
 /** The chain of causes, the outermost first. */
-function causesOf(thrown: unknown): readonly Cause[] {
+function causesOf(thrown: unknown, stacks: boolean): readonly Cause[] {
   const causes: Cause[] = [];
   const seen = new Set<unknown>();
   const waiting: unknown[] = [thrown];
@@ -155,7 +155,7 @@ function causesOf(thrown: unknown): readonly Cause[] {
     if (seen.has(next)) continue;
     seen.add(next);
     try {
-      causes.push(causeOf(next));
+      causes.push(causeOf(next, stacks));
       if (next instanceof AggregateError) waiting.push(...next.errors);
       if (next instanceof Error && next.cause !== undefined && next.cause !== null) waiting.push(next.cause);
     } catch {
@@ -166,14 +166,17 @@ function causesOf(thrown: unknown): readonly Cause[] {
   return causes;
 }
 
-function causeOf(thrown: unknown): Cause {
+function causeOf(thrown: unknown, stacks: boolean): Cause {
   if (!(thrown instanceof Error)) return { name: typeof thrown, message: clean(String(thrown)), stack: null };
   const { code } = thrown as { readonly code?: unknown };
   const said = typeof code === 'string' ? `${thrown.message} (${code})`.trim() : thrown.message;
-  // The first lines repeat name and message; the frames begin at the first "at".
-  const frames = thrown.stack?.search(/^ {4}at /m) ?? -1;
-  const stack = frames === -1 ? null : clean(thrown.stack?.slice(frames) ?? '', STACK_MOST);
-  return { name: clean(thrown.name, 100), message: clean(said), stack };
+  return { name: clean(thrown.name, 100), message: clean(said), stack: stacks ? stackOf(thrown) : null };
+}
+
+/** The frames; the lines above them repeat name and message. */
+function stackOf({ stack = '' }: Error): string | null {
+  const frames = stack.search(/^ {4}at /m);
+  return frames === -1 ? null : clean(stack.slice(frames), STACK_MOST);
 }
 
 function sizeOf({ message, stack }: Cause): number {

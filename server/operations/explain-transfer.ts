@@ -20,7 +20,7 @@ export async function explainTransfer(service: Service, call: Call): Promise<Rep
   checkCards(call, body);
   const reading = readAmount(body.amount);
   const request = toTransferRequest(asCreateTransfer(call), 'amount' in reading ? reading.amount : MINIMUM_AMOUNT);
-  const explanation = await transact(service.database, call.deadline, loadFor([request]), (loaded) => ({
+  const explanation = await transact(service.database, call.deadline, loadFor([request], 'wait'), (loaded) => ({
     result: explain(new Books(loaded), request, reading),
     writes: [],
   }));

@@ -2,10 +2,30 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Database, Steps } from '../store/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/failure.ts';
 import { OperationFailure } from './call.ts';
+import { Contention } from './contention.ts';
 import { toOperationFailure } from './transaction.ts';
 
-/** How a group of items becomes one transaction; answers in the order of the items. */
-export type GroupWork<Item, Answer, Name extends string> = (items: readonly Item[]) => Steps<readonly Answer[], Name>;
+/** What a group does about locks that others hold: wait for them, or leave out the items that need them. */
+export type LockMode = 'wait' | 'skip';
+
+/** Stands in the place of an answer: the item was left out, since somebody else holds what `blockedBy` names. */
+export class Blocked {
+  readonly blockedBy: string;
+
+  constructor(blockedBy: string) {
+    this.blockedBy = blockedBy;
+  }
+}
+
+/** What a lane commits. */
+export type GroupWork<Item, Answer, Name extends string> = {
+  /** How a group of items becomes one transaction; answers in the order of the items. */
+  readonly stepsOf: (items: readonly Item[], mode: LockMode) => Steps<readonly (Answer | Blocked)[], Name>;
+  /** Names of what an item needs to have to itself, as {@link Blocked} names them. */
+  readonly needsOf: (item: Item) => readonly string[];
+  /** Id on the wire of the transfer that an answer says was made; undefined for a refusal or a replay. */
+  readonly madeBy: (item: Item, answer: Answer) => string | undefined;
+};
 
 /** Bounds of a lane. */
 export type LaneBounds = {
@@ -25,44 +45,51 @@ type Pending<Item, Answer> = {
 /** How often a whole group is tried again because others were in the way. */
 const ATTEMPTS = 4;
 
+/** What an item must have left before its deadline to be tried once more, in milliseconds: a wait for a lock. */
+const ENOUGH_FOR_ANOTHER = 700;
+
 /**
- * `madeBy` names the transfer that an answer says was made (id on the wire), undefined for a refusal.
- *
  * Commits items in groups: what arrives while a commit is under way forms the next group, so that a row every item
  * needs (the funding account) is locked once a group. A lone item is committed at once and never waits for company.
  *
- * A group that fails because of one item is halved until that item stands alone; its neighbours are none the worse.
- * That happens beside the lane, as does settling a lost commit: the next group never waits for either.
+ * Nobody pays for a neighbour:
+ * - A lock that is not given in time makes the group go without the items that need it. Those, and what comes for the
+ *   same card until it is free, wait by themselves ({@link Contention}).
+ * - A group that fails because of one row is halved until that row stands alone.
+ * - A commit whose answer was lost is settled while the next group is already under way.
  */
 export class GroupCommit<Item, Answer, Name extends string> {
   readonly #database: Database;
   readonly #work: GroupWork<Item, Answer, Name>;
-  readonly #madeBy: (item: Item, answer: Answer) => string | undefined;
   readonly #bounds: LaneBounds;
+  readonly #contention = new Contention();
   #waiting: Pending<Item, Answer>[] = [];
   #running = false;
 
   constructor(
     database: Database,
     work: GroupWork<Item, Answer, Name>,
-    madeBy: (item: Item, answer: Answer) => string | undefined,
     bounds: LaneBounds = { batch: 256, waiting: 4096 },
   ) {
     this.#database = database;
     this.#work = work;
-    this.#madeBy = madeBy;
     this.#bounds = bounds;
   }
 
   /** Answers when the item's transaction has ended. Rejects with {@link OperationFailure}, or what the work threw. */
   submit(item: Item, deadline: number): Promise<Answer> {
-    if (this.#waiting.length >= this.#bounds.waiting) {
+    if (this.#waiting.length + this.#contention.waiting >= this.#bounds.waiting) {
       const failure = new OperationFailure('too many requests are waiting', { busy: true, moneyMoved: 'no' });
       return Promise.reject(failure);
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, deadline, resolve, reject });
-      if (!this.#running) void this.#drain();
+      const pending = { item, deadline, resolve, reject };
+      if (!this.#contention.isQuiet && this.#contention.concerns(this.#work.needsOf(item)))
+        void this.#commitAlone(pending);
+      else {
+        this.#waiting.push(pending);
+        if (!this.#running) void this.#drain();
+      }
     });
   }
 
@@ -70,61 +97,97 @@ export class GroupCommit<Item, Answer, Name extends string> {
     this.#running = true;
     while (this.#waiting.length > 0) {
       const group = this.#waiting.splice(0, this.#bounds.batch).filter((pending) => this.#inTime(pending));
-      if (group.length > 0) await this.#commit(group, ATTEMPTS);
+      if (group.length > 0) await this.#commit(group, 'wait', ATTEMPTS);
     }
     this.#running = false;
   }
 
-  /** Ends when the lane may go on; the answers may come later. */
-  async #commit(group: readonly Pending<Item, Answer>[], attempts: number): Promise<void> {
+  /** Ends when the lane may go on; some answers may come later. Never rejects. */
+  async #commit(group: readonly Pending<Item, Answer>[], mode: LockMode, attempts: number): Promise<void> {
     const batchId = randomUUIDv7();
     try {
-      const items = group.map((pending) => pending.item);
-      const answers = await this.#database.transact({ ...this.#work(items), batchId });
-      this.#answer(group, answers);
+      const steps = this.#work.stepsOf(
+        group.map((pending) => pending.item),
+        mode,
+      );
+      this.#answer(group, await this.#database.transact({ ...steps, batchId }));
     } catch (error) {
       if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);
-      else if (error instanceof StoreFailure && error.conflict && attempts > 1) await this.#commit(group, attempts - 1);
-      else if (group.length > 1 && isOneItemsFault(error)) void this.#halve(group);
-      else if (isLockTimeout(error)) void this.#tryLater(group, error);
+      else if (error instanceof StoreFailure && error.conflict && attempts > 1) {
+        await this.#commit(group, mode, attempts - 1);
+      } else if (isLockTimeout(error) && mode === 'wait') await this.#commit(group, 'skip', ATTEMPTS);
+      else if (group.length > 1 && isOneItemsFault(error)) void this.#halve(group, mode);
       else this.#fail(group, error);
     }
   }
 
-  async #halve(group: readonly Pending<Item, Answer>[]): Promise<void> {
+  async #halve(group: readonly Pending<Item, Answer>[], mode: LockMode): Promise<void> {
     const middle = Math.ceil(group.length / 2);
-    await Promise.all([this.#commit(group.slice(0, middle), ATTEMPTS), this.#commit(group.slice(middle), ATTEMPTS)]);
+    await this.#commit(group.slice(0, middle), mode, ATTEMPTS);
+    await this.#commit(group.slice(middle), mode, ATTEMPTS);
   }
 
-  async #tryLater(group: readonly Pending<Item, Answer>[], error: unknown): Promise<void> {
-    const inTime = group.filter((pending) => pending.deadline - performance.now() > 1000);
-    this.#fail(
-      group.filter((pending) => !inTime.includes(pending)),
-      error,
-    );
-    if (inTime.length > 0) await this.#commit(inTime, ATTEMPTS);
+  /** An item whose locks others hold is tried by itself, turn after turn, until it has them or its time is up. */
+  async #commitAlone(pending: Pending<Item, Answer>): Promise<void> {
+    const needs = this.#work.needsOf(pending.item);
+    let answered = false;
+    while (!answered && pending.deadline - performance.now() > ENOUGH_FOR_ANOTHER) {
+      await this.#contention.takeTurn(needs, async () => {
+        answered = await this.#tryAlone(pending, needs);
+      });
+    }
+    const message = 'somebody else holds what the request needs';
+    if (!answered) pending.reject(new OperationFailure(message, { busy: true, moneyMoved: 'no' }));
+  }
+
+  /** One attempt; false when the locks were not to be had. */
+  async #tryAlone(pending: Pending<Item, Answer>, needs: readonly string[]): Promise<boolean> {
+    if (pending.deadline - performance.now() < ENOUGH_FOR_ANOTHER) return false;
+    const batchId = randomUUIDv7();
+    try {
+      const steps = this.#work.stepsOf([pending.item], 'wait');
+      const answers = await this.#database.transact({ ...steps, batchId });
+      this.#contention.end(needs);
+      this.#answer([pending], answers);
+    } catch (error) {
+      if (error instanceof StoreFailure && (error.lockTimeout || error.conflict)) return false;
+      if (error instanceof CommitUnknown) await this.#settle([pending], batchId, error);
+      else this.#fail([pending], error);
+    }
+    return true;
   }
 
   async #settle(group: readonly Pending<Item, Answer>[], batchId: string, lost: CommitUnknown): Promise<void> {
     const deadline = Math.min(...group.map((pending) => pending.deadline));
     const settlement = lost.settleable ? await this.#database.settle(batchId, deadline) : 'unknown';
-    const answers = lost.result as readonly Answer[];
+    const answers = lost.result as readonly (Answer | Blocked)[];
     if (settlement === 'committed') this.#answer(group, answers);
     else if (settlement === 'abandoned') this.#fail(group, new StoreFailure(lost.cause));
     else this.#leaveOpen(group, answers, lost);
   }
 
   /** Nobody knows whether the group was committed. What moved no money in either case can still say so. */
-  #leaveOpen(group: readonly Pending<Item, Answer>[], answers: readonly Answer[], lost: CommitUnknown): void {
+  #leaveOpen(
+    group: readonly Pending<Item, Answer>[],
+    answers: readonly (Answer | Blocked)[],
+    lost: CommitUnknown,
+  ): void {
     for (const [index, pending] of group.entries()) {
-      const made = this.#madeBy(pending.item, answers[index] as Answer);
+      const answer = answers[index] as Answer | Blocked;
+      const made = answer instanceof Blocked ? undefined : this.#work.madeBy(pending.item, answer);
       const undone = new OperationFailure('the answer could not be stored', { moneyMoved: 'no', cause: lost });
       pending.reject(made === undefined ? undone : toOperationFailure(lost, made));
     }
   }
 
-  #answer(group: readonly Pending<Item, Answer>[], answers: readonly Answer[]): void {
-    for (const [index, pending] of group.entries()) pending.resolve(answers[index] as Answer);
+  #answer(group: readonly Pending<Item, Answer>[], answers: readonly (Answer | Blocked)[]): void {
+    for (const [index, pending] of group.entries()) {
+      const answer = answers[index] as Answer | Blocked;
+      if (answer instanceof Blocked) {
+        this.#contention.begin(answer.blockedBy);
+        void this.#commitAlone(pending);
+      } else pending.resolve(answer);
+    }
   }
 
   #fail(group: readonly Pending<Item, Answer>[], error: unknown): void {

@@ -1,23 +1,28 @@
 import type { OperationId } from '../../contract/operations.ts';
 import type { Handler } from './call.ts';
 import { changeSwitch } from './change-switch.ts';
+import { countErrors } from './count-errors.ts';
 import { createCard } from './create-card.ts';
 import { createKey } from './create-key.ts';
 import { createProgram } from './create-program.ts';
 import { createTransfer } from './create-transfer.ts';
 import { explainTransfer } from './explain-transfer.ts';
 import { getCard } from './get-card.ts';
+import { getError } from './get-error.ts';
 import { getProgram } from './get-program.ts';
 import { getSwitch } from './get-switch.ts';
 import { getTransfer } from './get-transfer.ts';
 import { getTrialBalance } from './get-trial-balance.ts';
+import { inspectError } from './inspect-error.ts';
 import { listCards } from './list-cards.ts';
+import { listErrors } from './list-errors.ts';
 import { listKeys } from './list-keys.ts';
 import { listPrograms } from './list-programs.ts';
 import { listTransfers } from './list-transfers.ts';
 import { createDeposit, createWithdrawal } from './move-funding.ts';
 import { revokeKey } from './revoke-key.ts';
 import { type SandboxDatabase, startDatabase, stopDatabase } from './sandbox-database.ts';
+import { searchErrors } from './search-errors.ts';
 import type { Service } from './service.ts';
 
 /** The function behind each operation of the contract. */
@@ -30,6 +35,8 @@ export function handlersOf(service: Service, sandbox: SandboxDatabase | undefine
     create_card: (call) => createCard(service, call),
     get_card: (call) => getCard(service, call),
     list_cards: (call) => listCards(service, call),
+    get_error: (call) => getError(service, call),
+    list_errors: (call) => listErrors(service, call),
     create_program: (call) => createProgram(service, call),
     get_program: (call) => getProgram(service, call),
     list_programs: (call) => listPrograms(service, call),
@@ -41,6 +48,9 @@ export function handlersOf(service: Service, sandbox: SandboxDatabase | undefine
     create_key: (call) => createKey(service, call),
     list_keys: (call) => listKeys(service, call),
     revoke_key: (call) => revokeKey(service, call),
+    inspect_error: (call) => inspectError(service, call),
+    search_errors: (call) => searchErrors(service, call),
+    count_errors: (call) => countErrors(service, call),
     stop_database: (call) => stopDatabase(sandbox, call),
     start_database: (call) => startDatabase(sandbox, call),
   };

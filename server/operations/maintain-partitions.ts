@@ -1,7 +1,8 @@
 import type { Database } from '../store/database.ts';
-import { preparePartitions } from '../store/partition.ts';
+import { dropOldErrors, preparePartitions } from '../store/partition.ts';
 
-/** Makes the partitions of the months ahead where they are missing. */
-export function maintainPartitions(database: Database): Promise<void> {
-  return preparePartitions(database, new Date());
+/** Makes the partitions of the months ahead where they are missing, and removes errors older than `errorDays` days. */
+export async function maintainPartitions(database: Database, errorDays: number): Promise<void> {
+  await preparePartitions(database, new Date());
+  await dropOldErrors(database, errorDays);
 }

@@ -22,9 +22,14 @@ export type Listing<Item> = {
 
 /**
  * Answers a list operation with a page. A cursor is the last item's id, so pages stay right while items are added:
- * new ones come before the first page, never between two.
+ * new ones come before the first page, never between two. `beside` is shown next to the items.
  */
-export async function answerPage<Item>(service: Service, call: Call, listing: Listing<Item>): Promise<Reply> {
+export async function answerPage<Item>(
+  service: Service,
+  call: Call,
+  listing: Listing<Item>,
+  beside: object = {},
+): Promise<Reply> {
   const { limit, cursor } = call.members as PageQuery;
   const count = limit ?? DEFAULT_LIMIT;
   const rows = await readRows(service.database, listing.statement(readCursor(call, listing.prefix, cursor), count + 1));
@@ -34,6 +39,7 @@ export async function answerPage<Item>(service: Service, call: Call, listing: Li
   const page = {
     data: items.map(listing.show),
     next_cursor: more ? toWireId(listing.prefix, listing.idOf(last)) : null,
+    ...beside,
   };
   return { status: 200, body: JSON.stringify(page) };
 }

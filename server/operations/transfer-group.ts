@@ -10,13 +10,13 @@ import { type CardToday, readCards, toCardToday } from '../store/card.ts';
 import type { Database, Loaded, Statement, Steps } from '../store/database.ts';
 import { insertEvents } from '../store/event.ts';
 import { insertAnswers, type KeyInScope, keyText, readAnswers, toAnswers } from '../store/idempotency.ts';
-import { type LockedName, shareSwitchAndLockNames } from '../store/locks.ts';
+import { hashOf, type LockedName, shareSwitchAndLockNames, toMissedNames } from '../store/locks.ts';
 import { mergeWrites } from '../store/merge.ts';
 import { type CausedPosting, insertPostings } from '../store/posting.ts';
 import { READ_SWITCH, type SwitchReading, toSwitchReading } from '../store/switch.ts';
 import { insertCompletedTransfers, readReferences } from '../store/transfer.ts';
 import type { Reply } from './call.ts';
-import { GroupCommit, type LaneBounds } from './group-commit.ts';
+import { Blocked, GroupCommit, type LaneBounds, type LockMode } from './group-commit.ts';
 import { keepRefusal, keepSuccess, refuseAgain, replyAgain } from './idempotency.ts';
 import { toTransferRecord } from './records.ts';
 import type { TransferRequest } from './transfer-request.ts';
@@ -34,11 +34,12 @@ export function transferPath(transferId: string): string {
 
 /** Makes the lane of a service. */
 export function openTransferLane(database: Database, bounds?: LaneBounds): TransferLane {
-  const madeBy = (request: TransferRequest, answer: TransferAnswer): string | undefined =>
-    answer instanceof Refusal || 'replayOf' in answer || answer.replayed
-      ? undefined
-      : toWireId('tr', request.transferId);
-  return new GroupCommit(database, workOfTransfers, madeBy, bounds);
+  return new GroupCommit(database, { stepsOf, needsOf, madeBy }, bounds);
+}
+
+function madeBy(request: TransferRequest, answer: TransferAnswer): string | undefined {
+  const isNew = !(answer instanceof Refusal) && 'body' in answer && answer.replayed !== true;
+  return isNew ? toWireId('tr', request.transferId) : undefined;
 }
 
 /** Statements of the load, in the order they are sent: the locks in their global order, then the reads. */
@@ -48,36 +49,30 @@ export type LoadName = 'lockNames' | 'lockAccounts' | 'switch' | 'cards' | 'answ
 const OPERATION = 'create_transfer';
 
 /** One transaction for a group of requests: loads what all of them need, decides one after the other, writes once. */
-export function workOfTransfers(requests: readonly TransferRequest[]): Steps<readonly TransferAnswer[], LoadName> {
+function stepsOf(
+  requests: readonly TransferRequest[],
+  mode: LockMode,
+): Steps<readonly (TransferAnswer | Blocked)[], LoadName> {
   return {
-    load: loadFor(requests),
+    load: loadFor(requests, mode),
     decide: (loaded, batchId) => {
       const books = new Books(loaded);
-      const answers = requests.map((request) => books.answer(request));
+      const answers = requests.map((request) => books.blocked(request, mode) ?? books.answer(request));
       return { result: answers, writes: books.writes(batchId) };
     },
   };
 }
 
 /** The locks and reads that a group needs. */
-export function loadFor(requests: readonly TransferRequest[]): Record<LoadName, Statement | null> {
+export function loadFor(requests: readonly TransferRequest[], mode: LockMode): Record<LoadName, Statement | null> {
   const cards = cardsOf(requests);
   const keys = requests.flatMap((request) => keyOf(request) ?? []);
   const references = requests.flatMap(({ programId, terms: { reference } }) =>
     reference === null ? [] : [{ programId, reference }],
   );
-  const names: LockedName[] = [
-    ...keys.map((key) => ({ ...key, kind: 'idempotency_key' as const, scope: key.operation, name: key.key })),
-    ...references.map(({ programId, reference }) => ({
-      programId,
-      kind: 'reference' as const,
-      scope: '',
-      name: reference,
-    })),
-  ];
   return {
-    lockNames: shareSwitchAndLockNames(names),
-    lockAccounts: lockAccountsOfCards(cards),
+    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),
+    lockAccounts: lockAccountsOfCards(cards, mode),
     switch: READ_SWITCH,
     cards: readCards(cards),
     answers: keys.length === 0 ? null : readAnswers(keys),
@@ -85,11 +80,32 @@ export function loadFor(requests: readonly TransferRequest[]): Record<LoadName, 
   };
 }
 
+/** The names that a request locks: its idempotency key and its reference, where it has them. */
+function namesOf(request: TransferRequest): readonly LockedName[] {
+  const { programId, key, terms } = request;
+  const names: LockedName[] = [];
+  if (key !== null) names.push({ programId, kind: 'idempotency_key', scope: OPERATION, name: key.text });
+  if (terms.reference !== null) names.push({ programId, kind: 'reference', scope: '', name: terms.reference });
+  return names;
+}
+
+/** What a request needs to have to itself: the funding of its program, its cards, its names. */
+function needsOf(request: TransferRequest): readonly string[] {
+  const { programId, terms } = request;
+  const cards = terms.destinationCardName === null ? [terms.cardName] : [terms.cardName, terms.destinationCardName];
+  return [programId, ...cards.map((name) => `${programId}\n${name}`), ...namesOf(request).map(needOfName)];
+}
+
+function needOfName(locked: LockedName): string {
+  return hashOf(locked).toString();
+}
+
 /** What a group's transaction has loaded, as it changes from one decision to the next. */
 export class Books {
   readonly #switch: SwitchReading;
   readonly #cards: ReadonlyMap<string, CardToday>;
   readonly #accounts: Map<string, Account>;
+  readonly #missedNames: ReadonlySet<bigint>;
   readonly #answers: Map<string, StoredAnswer>;
   readonly #references: Map<string, string>;
   readonly #changedAccounts = new Set<string>();
@@ -101,13 +117,29 @@ export class Books {
   constructor(loaded: Loaded<LoadName>) {
     this.#switch = toSwitchReading(loaded.switch);
     this.#accounts = new Map(loaded.lockAccounts.map(toAccount).map((account) => [account.accountId, account]));
-    // A card that was registered between the locks and the reads has no locked account: it comes too late.
-    const cards = loaded.cards.map(toCardToday).filter(({ card }) => this.#accounts.has(card.accountId));
+    this.#missedNames = toMissedNames(loaded.lockNames);
+    const cards = loaded.cards.map(toCardToday);
     this.#cards = new Map(cards.map((found) => [`${found.card.programId}\n${found.card.name}`, found]));
     this.#answers = toAnswers(loaded.answers);
     this.#references = new Map(
       loaded.references.map((row) => [`${row.program_id}\n${row.reference}`, row.transfer_id as string]),
     );
+  }
+
+  /** What a request needs that others hold, when the group was not to wait for it. */
+  blocked(request: TransferRequest, mode: LockMode): Blocked | undefined {
+    if (mode === 'wait') return undefined;
+    const { programId, terms } = request;
+    const name = namesOf(request).find((locked) => this.#missedNames.has(hashOf(locked)));
+    if (name !== undefined) return new Blocked(needOfName(name));
+    for (const cardName of [terms.cardName, terms.destinationCardName]) {
+      const found = cardName === null ? undefined : this.#cards.get(`${programId}\n${cardName}`);
+      if (found === undefined) continue;
+      if (!this.#accounts.has(found.card.accountId)) return new Blocked(`${programId}\n${cardName}`);
+      const needsFunding = terms.type !== 'card_to_card';
+      if (needsFunding && !this.#accounts.has(found.card.fundingAccountId)) return new Blocked(programId);
+    }
+    return undefined;
   }
 
   /** Answers one request and keeps what it changes for the next. */
@@ -197,7 +229,9 @@ export class Books {
   }
 
   #card(programId: string, name: string | null): CardToday | undefined {
-    return name === null ? undefined : this.#cards.get(`${programId}\n${name}`);
+    const found = name === null ? undefined : this.#cards.get(`${programId}\n${name}`);
+    // A card that was registered between the locks and the reads has no locked account: it comes too late.
+    return found !== undefined && this.#accounts.has(found.card.accountId) ? found : undefined;
   }
 }
 

@@ -23,11 +23,12 @@ export type NamedCard = { readonly programId: string; readonly name: string; rea
 /**
  * Locks the accounts of the cards, and of their funding where it takes part, in the order of their ids, and reads them.
  * The rows that come back are the locked ones, so they are never stale. The index is probed once a card: a plan that
- * reads all cards of a program would cost more with every card.
+ * reads all cards of a program would cost more with every card. With `skip`, accounts that others hold are left out.
  */
-export function lockAccountsOfCards(cards: readonly NamedCard[]): Statement {
+export function lockAccountsOfCards(cards: readonly NamedCard[], mode: 'wait' | 'skip' = 'wait'): Statement {
+  const skip = mode === 'skip';
   return {
-    name: 'lock_accounts_of_cards',
+    name: skip ? 'lock_accounts_that_are_free' : 'lock_accounts_of_cards',
     text: `select account.* from (
         select distinct found.program_id, taking_part.account_id
         from unnest($1::uuid[], $2::text[], $3::boolean[]) as named(program_id, name, with_funding)
@@ -44,7 +45,7 @@ export function lockAccountsOfCards(cards: readonly NamedCard[]): Statement {
       cross join lateral (
         select ${COLUMNS} from account
         where account.program_id = ordered.program_id and account.account_id = ordered.account_id
-        for no key update
+        for no key update ${skip ? 'skip locked' : ''}
       ) as account`,
     values: [
       cards.map((card) => card.programId),

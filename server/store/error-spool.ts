@@ -132,7 +132,8 @@ export class ErrorSpool {
  * what a dead process has left. Rejects when the directory cannot be used.
  */
 export async function openOwnSpool(directory: string, most: number): Promise<ErrorSpool> {
-  await makeDirectories(directory, 0o700);
+  // The data directory may be made by this: PostgreSQL's user must be able to pass through it.
+  await makeDirectories(directory, 0o711);
   for (let number = 1; ; number += 1) {
     const spool = await ErrorSpool.open(join(directory, String(number)), most);
     if (spool !== undefined) return spool;

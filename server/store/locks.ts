@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Statement } from './database.ts';
+import type { Row, Statement } from './database.ts';
 
 /**
  * The one order in which locks are taken, by everyone: the switch, names (idempotency keys and references), accounts.
@@ -27,15 +27,23 @@ export type LockedName = {
 
 /**
  * What every transfer locks before anything is read: the switch, shared by all that moves money, so that a change of it
- * waits until they have ended; and the names. One statement, since neither decides anything by itself.
+ * waits until they have ended; and the names. One statement, since neither decides anything by itself. With `skip`,
+ * names that others hold are left out, and {@link toMissedNames} tells which.
  */
-export function shareSwitchAndLockNames(names: readonly LockedName[]): Statement {
+export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wait' | 'skip'): Statement {
+  const lock = mode === 'skip' ? 'pg_try_advisory_xact_lock(hash)' : "pg_advisory_xact_lock(hash)::text = ''";
   return {
-    name: 'share_switch_and_lock_names',
-    text: `select pg_advisory_xact_lock_shared(${SWITCH_LOCK.space}, ${SWITCH_LOCK.number}),
-      (select count(pg_advisory_xact_lock(hash)) from unnest($1::bigint[]) as hash)`,
+    name: mode === 'skip' ? 'share_switch_and_lock_free_names' : 'share_switch_and_lock_names',
+    text: `select pg_advisory_xact_lock_shared(${SWITCH_LOCK.space}, ${SWITCH_LOCK.number})::text, null::bigint as hash,
+        true as held
+      union all select null, hash, ${lock} from unnest($1::bigint[]) as hash`,
     values: [hashesOf(names)],
   };
+}
+
+/** The hashes of the names that could not be locked. */
+export function toMissedNames(rows: readonly Row[]): ReadonlySet<bigint> {
+  return new Set(rows.filter((row) => row.held === false).map((row) => row.hash as bigint));
 }
 
 /**
@@ -50,9 +58,11 @@ export function lockNames(names: readonly LockedName[]): Statement {
   };
 }
 
+/** The number under which a name is locked. */
+export function hashOf({ programId, kind, scope, name }: LockedName): bigint {
+  return hash('sha1', `${programId}\n${kind}\n${scope}\n${name}`, 'buffer').readBigInt64BE();
+}
+
 function hashesOf(names: readonly LockedName[]): readonly bigint[] {
-  const hashes = names.map(({ programId, kind, scope, name }) =>
-    hash('sha1', `${programId}\n${kind}\n${scope}\n${name}`, 'buffer').readBigInt64BE(),
-  );
-  return [...new Set(hashes)].sort((left, right) => (left < right ? -1 : 1));
+  return [...new Set(names.map(hashOf))].sort((left, right) => (left < right ? -1 : 1));
 }

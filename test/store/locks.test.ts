@@ -189,6 +189,62 @@ describe('a lock that a stranger holds', () => {
     expect((await ledger.call('create_transfer', { card_id: 'held', amount: 1 })).status).toBe(201);
   });
 
+  test('on the funding of a program stops what needs it, and no other program', async () => {
+    const { body } = await ledger.call('create_program', { name: 'Other', currency: 'USD' });
+    const { program_id } = JSON.parse(body) as { program_id: string };
+    const programId = program_id.replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+    await ledger.call('create_card', { card_id: 'elsewhere' }, { programId });
+    const deposit = { parameters: { program_id }, idempotencyKey: randomUUID() };
+    await ledger.call('create_deposit', { amount: 1000 }, deposit);
+    await stranger.query('begin');
+    await stranger.query("select from account where kind = 'funding' and owner_id <> $1 for update", [programId]);
+    const deadline = performance.now() + 3000;
+    const stuck = Array.from({ length: 10 }, () => ledger.call('create_transfer', card, { deadline }));
+    const refused = Promise.all(
+      stuck.map((each) => expect(each).rejects.toMatchObject({ busy: true, moneyMoved: 'no' })),
+    );
+    for (let count = 0; count < 20; count += 1) {
+      const reply = await ledger.call('create_transfer', { card_id: 'elsewhere', amount: 1 }, { programId });
+      expect(reply.status).toBe(201);
+    }
+    await refused;
+    await stranger.query('rollback');
+    expect((await ledger.call('create_transfer', card)).status).toBe(201);
+  });
+
+  test('on an idempotency key stops the requests with that key only', async () => {
+    const keys = [randomUUID(), randomUUID()] as const;
+    await lockAccountOf('card_empty');
+    // One process holds the first key and stands at the account; the other is asked for both keys.
+    const first = other.call('create_transfer', { card_id: 'card_empty', amount: 1 }, { idempotencyKey: keys[0] });
+    await untilWaiting(1);
+    const same = ledger.call('create_transfer', { card_id: 'card_empty', amount: 1 }, { idempotencyKey: keys[0] });
+    const different = await ledger.call('create_transfer', card, { idempotencyKey: keys[1] });
+    expect(different.status).toBe(201);
+    await stranger.query('rollback');
+    expect((await same).body).toBe((await first).body);
+  });
+
+  test('for long, on many cards at once, leaves the rest at work', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `held_${index}`);
+    for (const name of names) await ledger.call('create_card', { card_id: name });
+    await stranger.query('begin');
+    await stranger.query(
+      "select from account where account_id in (select account_id from card where name like 'held\\_%') for update",
+    );
+    const deadline = performance.now() + 2500;
+    const stuck = names.map((name) => ledger.call('create_transfer', { card_id: name, amount: 1 }, { deadline }));
+    const refused = Promise.all(stuck.map((each) => expect(each).rejects.toMatchObject({ busy: true })));
+    let served = 0;
+    while (performance.now() < deadline) {
+      expect((await ledger.call('create_transfer', card)).status).toBe(201);
+      served += 1;
+    }
+    await refused;
+    expect(served).toBeGreaterThan(10);
+    await stranger.query('rollback');
+  });
+
   test('and gives back in time costs nothing but the wait', async () => {
     await lockAccountOf('card_active');
     const transfer = ledger.call('create_transfer', card);

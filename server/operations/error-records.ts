@@ -1,0 +1,50 @@
+import type { InspectedErrorRecord, LoggedErrorRecord, OperatorErrorRecord } from '../../contract/error-log-schemas.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { type Json, type LoggedError, timeOfId } from '../store/error.ts';
+
+/** An error as its own card program may see it: without checks, causes and whoever else was concerned. */
+export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
+  return {
+    request_id: toWireId('req', error.requestId),
+    created_at: timeOfId(error.requestId).toISOString(),
+    operation: error.operation,
+    code: error.code,
+    status: error.status,
+    type: error.type,
+    message: error.message,
+    field: error.field,
+    method: error.method,
+    path: error.path,
+    card_id: error.cardName,
+    transfer_id: error.transferId === null ? null : toWireId('tr', error.transferId),
+    idempotency_key: error.idempotencyKey,
+    money_moved: error.moneyMoved,
+    request: toObject(error.request),
+  };
+}
+
+/** An error as operators list it. */
+export function toOperatorErrorRecord(error: LoggedError): OperatorErrorRecord {
+  return {
+    ...toLoggedErrorRecord(error),
+    program_id: error.programId === null ? null : toWireId('prog', error.programId),
+    caller: error.caller,
+    checks: toObject(error.checks),
+  };
+}
+
+/** An error with everything that is known about it. */
+export function toInspectedErrorRecord(error: LoggedError): InspectedErrorRecord {
+  return {
+    ...toOperatorErrorRecord(error),
+    causes: error.causes.map(({ name, message, stack }) => ({
+      name,
+      message,
+      stack: stack === null ? [] : stack.split('\n').map((frame) => frame.trim()),
+    })),
+  };
+}
+
+function toObject(value: Json): Record<string, unknown> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
+}
