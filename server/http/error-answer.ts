@@ -144,10 +144,14 @@ function percentEncoded(name: string): string {
   return encodeURIComponent(name.toWellFormed());
 }
 
+/** The most characters of a header that holds text of the caller. */
+const HEADER_MOST = 300;
+
 /** Text that can stand in a header: printable ASCII as it is, everything else percent-encoded. */
 export function headerSafe(text: string): string {
+  if (text.length <= HEADER_MOST && !/[^\x20-\x7e]/.test(text)) return text;
   return text
-    .slice(0, 300)
+    .slice(0, HEADER_MOST)
     .toWellFormed()
     .replaceAll(/[^\x20-\x7e]/gu, percentEncoded);
 }

@@ -1,7 +1,7 @@
 /** Whether a Host header, or the authority of an origin, names this machine by a name that only it answers to. */
 export function isLoopbackAuthority(authority: string): boolean {
   const host = hostOf(authority.toLowerCase());
-  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || isLoopbackIPv4(host);
+  return host === 'localhost' || /^[a-z0-9.-]+\.localhost$/.test(host) || host === '[::1]' || isLoopbackIPv4(host);
 }
 
 /** Whether an Origin header names a page of this machine. */

@@ -187,7 +187,6 @@ const ROUTES: readonly RawCase[] = [
   malformed('a broken escape in the path', bare('GET', `${TRANSFER}/%zz${CARD}`)),
   malformed('an escape that is not UTF-8', bare('GET', `${TRANSFER}/%ff`)),
   malformed('a fragment', bare('GET', `${TRANSFER}#?limit=1`)),
-  malformed('a path without a slash', bare('GET', 'transfer')),
   { name: 'an id of 300', send: bare('GET', `${TRANSFER}/${'1'.repeat(300)}`), status: 414, code: 'uri_too_long' },
   {
     name: 'a control character in an id',
@@ -201,6 +200,7 @@ const ROUTES: readonly RawCase[] = [
 
 const HEADS: readonly RawCase[] = [
   malformed('no Host', bare('GET', TRANSFER, [])),
+  { ...malformed('no version', 'GET /\r\n\r\n'), closes: true },
   {
     name: 'an expectation',
     send: bare('GET', TRANSFER, ['Host: localhost', 'Expect: wonders']),
@@ -244,7 +244,7 @@ const BROKEN: readonly RawCase[] = [
   broken('an unknown method', bare('FETCH', TRANSFER)),
   broken('a method in small letters', bare('get', TRANSFER)),
   broken('HTTP/3.0', bare('GET', TRANSFER).replace('HTTP/1.1', 'HTTP/3.0')),
-  broken('no version', 'GET /\r\n\r\n'),
+  broken('a path without a slash', bare('GET', 'transfer')),
   broken('words', 'hello there\r\n\r\n'),
   broken('a length together with chunks', `${bare('POST', TRANSFER, [...CHUNKED, 'Content-Length: 2'])}0\r\n\r\n`),
   broken('two lengths', `${bare('POST', TRANSFER, ['Host: localhost', 'Content-Length: 2', 'Content-Length: 3'])}{}`),

@@ -1,0 +1,93 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { quotable, withoutLongNumbers } from '../../server/http/quotable.ts';
+import { codeOfRecord } from '../../server/http/record-response.ts';
+import { bare, post } from './cases.ts';
+import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
+import { RawConnection } from './raw-connection.ts';
+
+const CHUNKED = bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', 'Transfer-Encoding: chunked']);
+const STARTS: readonly Buffer[] = [
+  post('{"amount":1000,"card_id":"card_1"}', ['Content-Type: application/json', 'Idempotency-Key: k1']),
+  Buffer.from(`${CHUNKED}10\r\n{"amount":1000,"\r\n0\r\n\r\n`),
+  Buffer.from(bare('GET', '/api/v0.1/core/transfer?limit=5', ['Host: localhost', 'Connection: keep-alive'])),
+  Buffer.from(bare('DELETE', '/api/v0.1/core/card/card_1', ['Host: localhost', 'Origin: http://localhost'])),
+];
+
+type Change = { readonly at: number; readonly removed: number; readonly put: Uint8Array };
+
+const change: fc.Arbitrary<Change> = fc.record({
+  at: fc.nat({ max: 400 }),
+  removed: fc.nat({ max: 8 }),
+  put: fc.oneof(
+    fc.uint8Array({ maxLength: 6 }),
+    fc
+      .constantFrom('\r\n', '\r\n\r\n', '\n', ':', ' ', '\0', '%', '"', '4111111111111111', 'Host: a\r\n')
+      .map((text) => Buffer.from(text)),
+  ),
+});
+const mangled = fc
+  .tuple(fc.array(fc.constantFrom(...STARTS), { minLength: 1, maxLength: 3 }), fc.array(change, { maxLength: 4 }))
+  .map(([starts, changes]) => changes.reduce(apply, Buffer.concat(starts)));
+
+function apply(bytes: Buffer, { at, removed, put }: Change): Buffer {
+  const start = at % (bytes.length + 1);
+  return Buffer.concat([bytes.subarray(0, start), put, bytes.subarray(start + removed)]);
+}
+
+let started: TestServer;
+
+beforeAll(async () => {
+  started = await startServer(fakeGateway());
+});
+
+afterAll(async () => {
+  await started.server.close();
+});
+
+describe('bytes that went wrong', () => {
+  it('are answered with records and successes only, and the service goes on', async () => {
+    await fc.assert(
+      fc.asyncProperty(mangled, async (bytes) => {
+        const connection = await RawConnection.open(started.port);
+        connection.send(bytes);
+        connection.socket.end();
+        const received = await connection.rest();
+        if (bytes.length > 0) expect(received).toMatch(/^HTTP\/1\.1 \d{3} /);
+        for (const answer of received.split(/(?=HTTP\/1\.1 \d{3} )/)) {
+          const [head = '', body = ''] = answer.split('\r\n\r\n', 2);
+          const status = Number(head.slice(9, 12));
+          if (status < 400) continue;
+          const code = /^Error-Code: (\S+)$/im.exec(head)?.[1];
+          if (body !== '') expect(codeOfRecord(body, status)).toBe(code);
+          expect(body).not.toMatch(/4111111111111111|FST_|HPE_/);
+          expect(head).toMatch(/^Request-Id: req_[0-9a-f]{32}$/m);
+        }
+      }),
+      { numRuns: 400 },
+    );
+    const connection = await RawConnection.open(started.port);
+    connection.send(bare('GET', '/health/live'));
+    expect((await connection.next()).status).toBe(200);
+    connection.close();
+  });
+});
+
+describe('text of the caller in a message', () => {
+  it('holds no eight digits in a row, grouped or not', () => {
+    const piece = fc.constantFrom('4', '1', '0', '12', '3456', '4111 1111', '-', ' ', '.', 'a', '  ', 'é', '\n');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
+        const shown = quotable(pieces.join(''), 200);
+        expect(shown).toMatch(/^[\x20-\x7e…]*$/);
+        expect(shown.replaceAll(/(?<=\d)[-. ](?=\d)/g, '')).not.toMatch(/\d{8}/);
+      }),
+    );
+  });
+
+  it('is otherwise left as it is', () => {
+    expect(quotable("card_1 it's 1234567")).toBe("card_1 it's 1234567");
+    expect(withoutLongNumbers('/card/4111111111111111/x/12-34-56-78')).toBe('/card/…/x/…');
+    expect(quotable('x'.repeat(50))).toBe(`${'x'.repeat(40)}…`);
+  });
+});

@@ -1,0 +1,340 @@
+import { createServer } from 'node:http';
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { afterEach, describe, expect, it } from 'vitest';
+import { CATALOGUE } from '../../domain/errors.ts';
+import { ErrorRecordResponse } from '../../server/http/record-response.ts';
+import { createHttpServer, type HttpOptions } from '../../server/http/server.ts';
+import type { Handler } from '../../server/operations/call.ts';
+import { bare, post } from './cases.ts';
+import { expectRecord, messageOf } from './expect-record.ts';
+import { fakeGateway, startServer } from './fake-gateway.ts';
+import { type RawAnswer, RawConnection } from './raw-connection.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function serve(options: HttpOptions = {}, gateway = fakeGateway()) {
+  const started = await startServer(gateway, options);
+  closers.push(started.server.close);
+  const ask = async (bytes: string | Buffer, method?: string): Promise<RawAnswer> => {
+    const connection = await RawConnection.open(started.port);
+    connection.send(bytes);
+    const answer = await connection.next(method);
+    connection.close();
+    return answer;
+  };
+  return { ...started, ask };
+}
+
+/** Pages that do what a page must not do. */
+const badPages: readonly [name: string, status: number, code: string, mount: (app: FastifyInstance) => void][] = [
+  ['throws', 500, 'unknown_request', (app) => app.get('/page', () => Promise.reject(new Error('secret')))],
+  ['throws null', 500, 'unknown_request', (app) => app.get('/page', () => Promise.reject(null))],
+  ['throws a string', 500, 'unknown_request', (app) => app.get('/page', () => Promise.reject('secret'))],
+  [
+    'answers something circular',
+    500,
+    'unknown_request',
+    (app) =>
+      app.get('/page', async () => {
+        const circular: Record<string, unknown> = {};
+        Object.assign(circular, { self: circular });
+        return circular;
+      }),
+  ],
+  [
+    'sends its own 404',
+    404,
+    'route_dne',
+    (app) => app.get('/page', (_, reply) => reply.code(404).type('text/html').send('<b>secret</b>')),
+  ],
+  ['sends an empty 400', 400, 'malformed_request', (app) => app.get('/page', (_, reply) => reply.code(400).send())],
+  [
+    'sends a status that is in no catalogue',
+    400,
+    'malformed_request',
+    (app) => app.get('/page', (_, reply) => reply.code(418).send({ tea: 'secret' })),
+  ],
+  [
+    'streams an error',
+    500,
+    'unknown_request',
+    (app) => app.get('/page', (_, reply) => reply.code(502).send(Readable.from(['sec', 'ret']))),
+  ],
+  [
+    'leaks by its reason phrase',
+    500,
+    'unknown_request',
+    (app) =>
+      app.get('/page', (_, reply) => {
+        reply.hijack();
+        reply.raw.writeHead(500, 'secret', {
+          'X-Secret': 'secret',
+          'Content-Encoding': 'gzip',
+          'Transfer-Encoding': 'chunked',
+        });
+        reply.raw.flushHeaders();
+        reply.raw.write('sec', () => reply.raw.end(Buffer.from('ret')));
+      }),
+  ],
+  [
+    'sends a record of the wrong status',
+    409,
+    'card_fraud',
+    (app) =>
+      app.get('/page', (_, reply) => {
+        reply.hijack();
+        reply.raw.statusCode = 409;
+        reply.raw.end(JSON.stringify({ Message: 'x', Status: 409, Code: 'card_fraud', Type: 'Request Error' }));
+      }),
+  ],
+  [
+    'sends members in another order',
+    404,
+    'route_dne',
+    (app) =>
+      app.get('/page', (_, reply) => {
+        reply.hijack();
+        reply.raw.writeHead(404, ['X-Secret', 'secret']);
+        reply.raw.end('{"Status":404,"Message":"secret","Code":"route_dne","Type":"Request Error"}');
+      }),
+  ],
+  [
+    'fails in onSend',
+    500,
+    'unknown_request',
+    (app) => {
+      app.addHook('onSend', async () => {
+        throw new Error('secret');
+      });
+      app.get('/page', async () => 'text');
+    },
+  ],
+];
+
+describe('the last net', () => {
+  it.each(badPages)('puts the record there when a page %s', async (_name, status, code, extend) => {
+    const { ask } = await serve({ extend: (app) => void extend(app) });
+    const answer = await ask(bare('GET', '/page'));
+    if (code === 'card_fraud') {
+      expect(answer.body).toBe('{"Message":"x","Status":409,"Code":"card_fraud","Type":"Request Error"}');
+      expect(answer.headers.get('error-code')).toBe(code);
+      return;
+    }
+    expectRecord(answer, status, code);
+    expect(answer.headers.has('x-secret') || answer.headers.has('transfer-encoding')).toBe(false);
+    expect(answer.statusLine).not.toContain('secret');
+  });
+
+  it('leaves what is no error as it is, and adds the standing headers', async () => {
+    const extend = (app: FastifyInstance) =>
+      void app.get('/page', (_, reply) => reply.type('text/html').send('<p>hello</p>'));
+    const answer = await (await serve({ extend })).ask(bare('GET', '/page'));
+    expect([answer.status, answer.body]).toEqual([200, '<p>hello</p>']);
+    expect(answer.headers.get('request-id')).toMatch(/^req_/);
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  it('answers for Node when a connection has had its share of requests', async () => {
+    const { port } = await serve({ settings: { requestsPerConnection: 1 } });
+    const connection = await RawConnection.open(port);
+    connection.send(bare('GET', '/health/live').repeat(2));
+    expect((await connection.next()).status).toBe(200);
+    expect(
+      await connection.next().then(
+        ({ status }) => status,
+        () => 'closed',
+      ),
+    ).toSatisfy((status) => status === 503 || status === 'closed');
+    connection.close();
+  });
+
+  it('stands on its own under a server of Node', async () => {
+    const server = createServer({ ServerResponse: ErrorRecordResponse }, (_request, response) => response.end('fine'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(() => new Promise((resolve) => server.close(resolve)));
+    const address = server.address();
+    const connection = await RawConnection.open(typeof address === 'object' ? (address?.port ?? 0) : 0);
+    connection.send('GET / HTTP/1.1\r\n\r\n');
+    const answer = await connection.next();
+    expect(Object.keys(JSON.parse(answer.body))).toEqual(['Message', 'Status', 'Code', 'Type']);
+    expect(answer.headers.get('error-code')).toBe('unknown_request');
+    connection.close();
+  });
+});
+
+describe('time', () => {
+  const settings = { headTimeout_ms: 100, requestTimeout_ms: 200, timeoutCheck_ms: 20 };
+
+  it('is up for a head that does not come', async () => {
+    const { ask } = await serve({ settings });
+    expectRecord(await ask('GET / HT'), 408, 'request_timeout');
+  });
+
+  it('is up for a body that does not come, of the request it belongs to', async () => {
+    const { ask, reports } = await serve({ settings });
+    const answer = await ask('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
+    expectRecord(answer, 408, 'request_timeout');
+    expect(answer.headers.get('money-moved')).toBe('no');
+    expect(reports.map(({ operation }) => operation)).toEqual(['create_transfer']);
+  });
+
+  it('sheds requests beyond those that can wait, but never the question whether the service lives', async () => {
+    const waiting = fakeGateway({ list_cards: () => new Promise(() => undefined) });
+    const { ask, port } = await serve({ settings: { inFlightMost: 1, drainMost_ms: 0 } }, waiting);
+    const busy = await RawConnection.open(port);
+    busy.send(bare('GET', '/api/v0.1/core/card'));
+    while ((await ask(bare('GET', '/health/live'))).status !== 200)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    const answer = await ask(post('{}'));
+    expectRecord(answer, 503, 'service_unavailable');
+    expect(answer.headers.get('money-moved')).toBe('no');
+    busy.close();
+  });
+});
+
+describe('load', () => {
+  it('that the event loop cannot keep up with is shed', async () => {
+    const { ask } = await serve({ settings: { lagMost_ms: 1e-9 } });
+    let answer = await ask(bare('GET', '/api/v0.1/core/card'));
+    while (answer.status === 200) answer = await ask(bare('GET', '/api/v0.1/core/card'));
+    expectRecord(answer, 503, 'service_unavailable');
+    expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
+  });
+
+  it('of a body far too large is refused while it is still being sent, and the refusal arrives', async () => {
+    const { port } = await serve();
+    const connection = await RawConnection.open(port);
+    connection.send('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n');
+    connection.send(Buffer.alloc(8_000_000, ' '));
+    const answer = await connection.next();
+    expectRecord(answer, 413, 'payload_too_large');
+    expect(answer.headers.get('connection')).toBe('close');
+    connection.close();
+  });
+
+  it('of chunks without end is refused, and the refusal arrives', async () => {
+    const { port } = await serve({ settings: { discardMost: 100_000 } });
+    const connection = await RawConnection.open(port);
+    connection.send('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
+    connection.send('400\r\n'.concat(' '.repeat(1024), '\r\n').repeat(1000));
+    expectRecord(await connection.next(), 413, 'payload_too_large');
+    connection.close();
+  });
+});
+
+describe('closing', () => {
+  it('gives up on what does not end, and says so', async () => {
+    const gateway = fakeGateway({ create_transfer: () => new Promise(() => undefined) });
+    const { server, port } = await serve({ settings: { drainMost_ms: 30, drainGrace_ms: 1 } }, gateway);
+    const [inHandler, inBody, inHead, idle] = await Promise.all([1, 2, 3, 4].map(() => RawConnection.open(port)));
+    if (!inHandler || !inBody || !inHead || !idle) throw new Error('There are four connections.');
+    for (const connection of [inHandler, inBody, inHead, idle]) {
+      connection.send(bare('GET', '/health/live'));
+      await connection.next();
+    }
+    inBody.send('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
+    inHead.send('GET /api/v0.1/core/tra');
+    inHandler.send(post('{"amount":1,"card_id":"c"}'));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const closed = server.close();
+    expectRecord(await inHandler.next(), 500, 'unknown_create_transfer');
+    expectRecord(await inBody.next(), 503, 'service_unavailable');
+    expectRecord(await inHead.next(), 503, 'service_unavailable');
+    expect(await idle.rest()).toBe('');
+    for (const connection of [inHandler, inBody, inHead]) expect(await connection.rest()).toBe('');
+    await closed;
+    await server.close();
+    await expect(RawConnection.open(port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});
+
+describe('closing a connection', () => {
+  it('does not run a request that is pipelined behind the last answer', async () => {
+    let letGo: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const keys: (string | null)[] = [];
+    const create: Handler = async ({ idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      await held;
+      return { status: 201, body: '{}' };
+    };
+    const { server, port } = await serve(
+      { settings: { drainMost_ms: 20_000 } },
+      fakeGateway({ create_transfer: create }),
+    );
+    const connection = await RawConnection.open(port);
+    const transfer = (key: string): Buffer => post('{"amount":1,"card_id":"c"}', [`Idempotency-Key: ${key}`]);
+    connection.send(Buffer.concat([transfer('first'), transfer('second')]));
+    while (keys.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const closed = server.close();
+    letGo();
+    const answer = await connection.next();
+    expect([answer.status, answer.headers.get('connection')]).toEqual([201, 'close']);
+    expect(await connection.rest()).toBe('');
+    await closed;
+    expect(keys).toEqual(['first']);
+  });
+});
+
+describe('listening', () => {
+  it('takes several addresses with one port, and a missing IPv6 is no error', async () => {
+    const server = createHttpServer(fakeGateway());
+    closers.push(server.close);
+    await server.listen({ port: 0, hosts: ['127.0.0.1', '::1', '2001:db8::1'] });
+    expect(new Set(server.addresses.map(({ port }) => port)).size).toBe(1);
+    for (const { address, port } of server.addresses) {
+      const connection = await RawConnection.open(port, address);
+      connection.send(bare('GET', '/api/v0.1/core/transfer'));
+      expect((await connection.next()).status).toBe(200);
+      connection.close();
+    }
+  });
+
+  it('says with the error of Node that a port is taken', async () => {
+    const { port } = await serve();
+    const second = createHttpServer(fakeGateway());
+    await expect(second.listen({ port })).rejects.toMatchObject({ code: 'EADDRINUSE', port });
+    await second.close();
+  });
+});
+
+describe('pages', () => {
+  it('show the catalogue as data', async () => {
+    const { ask } = await serve();
+    const list: { data: { code: string }[] } = JSON.parse((await ask(bare('GET', '/errors'))).body);
+    expect(list.data.map(({ code }) => code)).toEqual(Object.keys(CATALOGUE));
+    const { moneyMoved, ...entry } = CATALOGUE.insufficient_funds;
+    const record = { code: 'insufficient_funds', ...entry, money_moved: moneyMoved };
+    for (const path of [
+      '/errors/insufficient_funds',
+      '/errors/insufficient_funds.json',
+      '/errors/insufficient_funds/',
+    ]) {
+      expect(JSON.parse((await ask(bare('GET', path))).body)).toMatchObject(record);
+    }
+    expect((await ask(bare('HEAD', '/errors'), 'HEAD')).status).toBe(200);
+    expectRecord(await ask(bare('GET', '/errors/nothing')), 404, 'route_dne');
+    expectRecord(await ask(bare('POST', '/errors')), 405, 'method_not_allowed');
+  });
+
+  it('name the service and say whether it lives and is ready', async () => {
+    const { ask } = await serve({ version: '9.9.9' });
+    expect(JSON.parse((await ask(bare('GET', '/'))).body)).toMatchObject({
+      service: 'transfer-service',
+      version: '9.9.9',
+    });
+    expect((await ask(bare('GET', '/health/live'))).body).toBe('{"status":"live"}');
+    expect((await ask(bare('GET', '/health/ready'))).body).toBe('{"status":"ready"}');
+    const down = await serve({}, fakeGateway({}, { ready: async () => false }));
+    const answer = await down.ask(bare('GET', '/health/ready'));
+    expectRecord(answer, 503, 'service_unavailable');
+    expect(messageOf(answer)).toContain('database');
+  });
+});

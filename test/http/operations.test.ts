@@ -1,0 +1,382 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { JsonNumber } from '../../contract/json.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import type { HttpOptions } from '../../server/http/server.ts';
+import { type Call, type Gateway, type Handler, OperationFailure } from '../../server/operations/call.ts';
+import { bare, post } from './cases.ts';
+import { expectRecord, messageOf } from './expect-record.ts';
+import {
+  DEMO_PROGRAM,
+  DEMO_PROGRAM_ID,
+  fakeGateway,
+  OTHER_PROGRAM,
+  OTHER_PROGRAM_ID,
+  startServer,
+} from './fake-gateway.ts';
+import { type RawAnswer, RawConnection } from './raw-connection.ts';
+
+const BODY = '{"amount":1000,"card_id":"card_1"}';
+const TRANSFER = '/api/v0.1/core/transfer';
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function serve(gateway: Gateway, options?: HttpOptions) {
+  const started = await startServer(gateway, options);
+  closers.push(started.server.close);
+  const ask = async (bytes: string | Buffer, method?: string): Promise<RawAnswer> => {
+    const connection = await RawConnection.open(started.port);
+    connection.send(bytes);
+    const answer = await connection.next(method);
+    connection.close();
+    return answer;
+  };
+  return { ...started, ask };
+}
+
+/** A server whose create_transfer keeps the calls it gets. */
+async function recording(more: Partial<Omit<Gateway, 'handlers'>> = {}) {
+  const calls: Call[] = [];
+  const handler: Handler = async (call) => {
+    calls.push(call);
+    return { status: 201, body: '{"transfer_id":"tr_1"}', location: `${TRANSFER}/tr_1` };
+  };
+  const get: Handler = async (call) => {
+    calls.push(call);
+    return { status: 200, body: '{}' };
+  };
+  const gateway = fakeGateway(
+    { create_transfer: handler, list_transfers: get, get_transfer: get, list_keys: get },
+    more,
+  );
+  return { calls, ...(await serve(gateway)) };
+}
+
+const throwing = (thrown: unknown): Gateway =>
+  fakeGateway({ create_transfer: () => Promise.reject(thrown), get_transfer: () => Promise.reject(thrown) });
+
+describe('a request that is well', () => {
+  it('reaches its operation read and trusted, and its reply goes out as it is', async () => {
+    const { ask, calls } = await recording();
+    const answer = await ask(
+      post('{"amount":1000,"card_id":"card_1","colour":"red"}', ['Request-Id: my.id-1', 'Idempotency-Key: k1']),
+    );
+    expect(answer.statusLine).toBe('HTTP/1.1 201 Created');
+    expect(answer.body).toBe('{"transfer_id":"tr_1"}');
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      location: `${TRANSFER}/tr_1`,
+      'client-request-id': 'my.id-1',
+      'ignored-fields': 'colour',
+    });
+    expect(answer.headers.has('error-code') || answer.headers.has('money-moved')).toBe(false);
+    const [call] = calls;
+    expect(call).toMatchObject({
+      operation: 'create_transfer',
+      caller: { kind: 'sandbox' },
+      programId: DEMO_PROGRAM,
+      parameters: {},
+      members: { amount: { source: '1000', quoted: false }, card_id: 'card_1' },
+      sent: { amount: new JsonNumber('1000'), card_id: 'card_1', colour: 'red' },
+      idempotencyKey: 'k1',
+    });
+    expect(answer.headers.get('request-id')).toBe(`req_${call?.requestId.replaceAll('-', '')}`);
+  });
+
+  it.each([
+    ['no Content-Type', []],
+    ['a form type on JSON', ['Content-Type: application/x-www-form-urlencoded']],
+    ['a charset in capitals', ['Content-Type: application/json; charset=UTF-8']],
+    ['a quoted charset', ['Content-Type: Application/JSON;charset="utf-8"; x=y']],
+    ['the identity encoding', ['Content-Type: application/json', 'Content-Encoding: identity']],
+    ['an Upgrade to HTTP/2, which is not taken up', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c']],
+    ['a local origin', ['Origin: http://127.0.0.1:3000', 'Sec-Fetch-Site: same-origin']],
+    ['a key', ['Authorization: bearer  program']],
+    ['a hundred headers', Array.from({ length: 98 }, (_, at) => `X-${at}: 1`)],
+    ['an empty Program-Id', ['Program-Id:']],
+  ])('is taken with %s', async (_name, headers) => {
+    const { ask } = await recording();
+    expect((await ask(post(BODY, headers))).status).toBe(201);
+  });
+
+  it.each([
+    'localhost',
+    'LOCALHOST:8080',
+    'api.localhost',
+    'localhost.',
+    '127.0.0.1:1',
+    '127.9.9.9',
+    '[::1]',
+    '[::1]:80',
+  ])('is taken without a key under the host %s', async (host) => {
+    const { ask } = await recording();
+    expect((await ask(bare('GET', TRANSFER, [`Host: ${host}`]))).status).toBe(200);
+  });
+
+  it.each([
+    'example.com',
+    '127.0.0.1.example.com',
+    '127.1',
+    '10.0.0.1',
+    '0.0.0.0',
+    '[::2]',
+    'localhost@example.com',
+    'example.com/.localhost',
+    '',
+    '127.0.0.256',
+  ])('is refused without a key under the host "%s"', async (host) => {
+    const { ask } = await recording();
+    expectRecord(await ask(bare('GET', TRANSFER, [`Host: ${host}`])), 403, 'forbidden');
+  });
+
+  it('finds its route with a trailing slash, escapes, an absolute path and HEAD', async () => {
+    const { ask, calls } = await recording();
+    expect((await ask(bare('GET', `${TRANSFER}/tr%5F1%2Fx/?colour=red`))).headers.get('ignored-fields')).toBe('colour');
+    expect((await ask(bare('GET', `http://localhost:9${TRANSFER}?limit=5&cursor=a+b%26`))).status).toBe(200);
+    const head = await ask(bare('HEAD', TRANSFER), 'HEAD');
+    expect([head.status, head.body, head.headers.get('content-length')]).toEqual([200, '', '2']);
+    expect(calls.map(({ parameters, members }) => ({ ...parameters, ...members }))).toEqual([
+      { transfer_id: 'tr_1/x' },
+      { limit: 5, cursor: 'a b&' },
+      {},
+    ]);
+  });
+
+  it.each([
+    ['k1', 'k1'],
+    ['"k1"', 'k1'],
+    ['"k\\"1\\\\"', 'k"1\\'],
+    ['k"1', 'k"1'],
+  ])('has the idempotency key %s read as %s', async (sent, key) => {
+    const { ask, calls } = await recording();
+    await ask(post(BODY, [`Idempotency-Key: ${sent}`]));
+    expect(calls[0]?.idempotencyKey).toBe(key);
+  });
+
+  it('is taken in pieces, after 100 Continue, in chunks, and when the caller ends its side', async () => {
+    const { port } = await recording();
+    const connection = await RawConnection.open(port);
+    connection.send(
+      `POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`,
+    );
+    while (!connection.received.includes('100 Continue')) await new Promise((resolve) => setImmediate(resolve));
+    connection.send(BODY);
+    expect((await connection.next()).status).toBe(201);
+    connection.send(`POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    for (const character of BODY) connection.send(`1;x=y\r\n${character}\r\n`);
+    connection.send('0\r\nTrailer: x\r\n\r\n');
+    expect((await connection.next()).status).toBe(201);
+    connection.send(post(BODY));
+    connection.socket.end();
+    expect((await connection.next()).status).toBe(201);
+    expect(await connection.rest()).toBe('');
+  });
+
+  it('waits for the answers before it on a connection, and is not run when one of them closes it', async () => {
+    const { port, calls } = await recording();
+    const connection = await RawConnection.open(port);
+    const tooLarge = `POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n`;
+    connection.send(
+      Buffer.concat([post(BODY, ['Idempotency-Key: 1']), post(BODY, ['Idempotency-Key: 2']), Buffer.from(tooLarge)]),
+    );
+    expect((await connection.next()).status).toBe(201);
+    expect((await connection.next()).status).toBe(201);
+    expectRecord(await connection.next(), 413, 'payload_too_large');
+    connection.send(post(BODY, ['Idempotency-Key: 3']));
+    expect(await connection.rest()).toBe('');
+    expect(calls.map((call) => call.idempotencyKey)).toEqual(['1', '2']);
+  });
+
+  it('may carry a body on GET, which is not looked at', async () => {
+    const { ask } = await recording();
+    expect((await ask(`${bare('GET', TRANSFER, ['Host: localhost', 'Content-Length: 3'])}{x}`)).status).toBe(200);
+  });
+});
+
+describe('the caller', () => {
+  it('of a program acts in it, and names no other', async () => {
+    const { ask, calls } = await recording();
+    const key = 'Authorization: Bearer program';
+    expect((await ask(post(BODY, [key]))).status).toBe(201);
+    expect((await ask(post(BODY, [key, `Program-Id: ${DEMO_PROGRAM_ID}`]))).status).toBe(201);
+    expectRecord(await ask(post(BODY, [key, `Program-Id: ${OTHER_PROGRAM_ID}`])), 403, 'forbidden');
+    expect(calls.map(({ programId }) => programId)).toEqual([DEMO_PROGRAM, DEMO_PROGRAM]);
+  });
+
+  it('who is an operator names the program, where there is one to name', async () => {
+    const { ask, calls } = await recording();
+    const key = 'Authorization: Bearer operator';
+    const missing = await ask(post(BODY, [key]));
+    expectRecord(missing, 400, 'create_transfer_schema');
+    expect(messageOf(missing)).toContain("'Program-Id'");
+    await ask(post(BODY, [key, `Program-Id: ${OTHER_PROGRAM_ID}`]));
+    await ask(bare('GET', '/api/v0.1/operator/key', ['Host: example.com', key]));
+    expect(calls.map(({ programId, caller }) => [programId, caller.kind])).toEqual([
+      [OTHER_PROGRAM, 'operator_key'],
+      ['', 'operator_key'],
+    ]);
+  });
+
+  it('needs a key outside the sandbox, where the routes of the sandbox are not there', async () => {
+    const { ask } = await recording({ mode: 'live', keyless: false });
+    const answer = await ask(post(BODY));
+    expectRecord(answer, 401, 'auth_err');
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="transfer-service"');
+    expectRecord(await ask(bare('POST', '/api/v0.1/sandbox/database/stop')), 404, 'route_dne');
+    expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
+  });
+
+  it('is judged before the body, and the first fault in the order of the contract is the answer', async () => {
+    const { ask } = await recording({ keyless: false });
+    const operator = 'Authorization: Bearer operator';
+    const xml = 'Content-Type: text/xml';
+    const key = 'Idempotency-Key: a b';
+    const steps: readonly [string, readonly string[]][] = [
+      ['malformed_request', ['Authorization: Bearer nonsense', xml, key, 'Origin: a', 'Origin: b']],
+      ['auth_err', ['Authorization: Bearer nonsense', 'Program-Id: prog_x', xml, key]],
+      ['forbidden', ['Authorization: Bearer program', 'Program-Id: prog_x', xml, key]],
+      ['program_dne', [operator, 'Program-Id: prog_x', xml, key]],
+      ['unsupported_media_type', [operator, xml, key]],
+      ['invalid_idempotency_key', [operator, key]],
+      ['create_transfer_schema', [operator]],
+    ];
+    for (const [code, headers] of steps) {
+      expect((await ask(post('{', headers))).headers.get('error-code')).toBe(code);
+    }
+    const large = post(' '.repeat(20_000), [operator, key]);
+    expect((await ask(large)).headers.get('error-code')).toBe('payload_too_large');
+    expect((await ask(post('{', ['Content-Type: text/xml']))).headers.get('error-code')).toBe('auth_err');
+  });
+});
+
+describe('a refusal', () => {
+  it('says what its details say', async () => {
+    const until = Date.now() + 60_000;
+    const details = { field: '/Füld/\u0001', until, replayed: true, saw: { balance: 5 } };
+    const { ask, reports } = await serve(
+      throwing(new Refusal('service_disabled', 'The service is disabled: test.', details)),
+    );
+    const answer = await ask(post(BODY, ['Idempotency-Key: k1', 'Request-Id: 4111111111111111']));
+    expectRecord(answer, 424, 'service_disabled');
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'money-moved': 'no',
+      'should-retry': 'false',
+      'error-field': '/F%C3%BCld/%01',
+      'idempotent-replayed': 'true',
+    });
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(answer.headers.has('client-request-id')).toBe(false);
+    expect(reports).toHaveLength(1);
+    expect(reports[0]).toMatchObject({
+      operation: 'create_transfer',
+      code: 'service_disabled',
+      status: 424,
+      type: 'Process Error',
+      message: messageOf(answer),
+      method: 'POST',
+      path: TRANSFER,
+      programId: DEMO_PROGRAM,
+      caller: 'sandbox',
+      moneyMoved: 'no',
+      saw: { balance: 5 },
+      field: '/Füld/\u0001',
+      idempotencyKey: 'k1',
+      members: { card_id: 'card_1' },
+      cause: undefined,
+    });
+  });
+
+  it('of an operation that moves no money says nothing of money', async () => {
+    const { ask } = await serve(throwing(new Refusal('transfer_dne', 'There is no such transfer.')));
+    expect((await ask(bare('GET', `${TRANSFER}/tr_1`))).headers.has('money-moved')).toBe(false);
+    const head = await ask(bare('HEAD', `${TRANSFER}/tr_1`), 'HEAD');
+    expectRecord(head, 404, 'transfer_dne', 'HEAD');
+  });
+
+  it('names members that were ignored, without what could be a card number', async () => {
+    const { ask } = await serve(throwing(new Refusal('card_dne', 'There is no such card.')));
+    const answer = await ask(post('{"amount":1,"card_id":"c","4111 1111 1111 1111":1,"é,\\n":2}'));
+    expect(answer.headers.get('ignored-fields')).toBe('%E2%80%A6, %C3%A9%2C%0A');
+  });
+});
+
+describe('a failure', () => {
+  const circular: Record<string, unknown> = {};
+  Object.assign(circular, { self: circular });
+
+  it.each([
+    ['an error', new Error('connect ECONNREFUSED secret')],
+    ['null', null],
+    ['undefined', undefined],
+    ['a string', 'secret'],
+    ['something circular', circular],
+    ['an error that cannot be read', Object.create(null)],
+  ])('that throws %s is unknown, and may have moved money', async (_name, thrown) => {
+    const { ask, reports } = await serve(throwing(thrown));
+    const answer = await ask(post(BODY));
+    expectRecord(answer, 500, 'unknown_create_transfer');
+    expect(messageOf(answer)).toMatch(/^The transfer could not be created/);
+    expect(answer.headers.get('money-moved')).toBe('unknown');
+    expect(answer.headers.get('should-retry')).toBe('false');
+    expect((await ask(post(BODY, ['Idempotency-Key: k']))).headers.get('should-retry')).toBe('true');
+    expectRecord(await ask(bare('GET', `${TRANSFER}/tr_1`)), 500, 'unknown_get_transfer');
+    expect(reports.map(({ moneyMoved }) => moneyMoved)).toEqual(['unknown', 'unknown', undefined]);
+    expect(reports.every(({ cause }) => cause !== undefined)).toBe(true);
+  });
+
+  it('is caught also when it is thrown at once, or is no reply', async () => {
+    const bad: unknown[] = [
+      { status: 200 },
+      { status: 99, body: '{}' },
+      undefined,
+      { status: 201, body: { self: circular } },
+    ];
+    for (const reply of bad) {
+      const { ask } = await serve(fakeGateway({ create_transfer: (() => reply) as never }));
+      expectRecord(await ask(post(BODY)), 500, 'unknown_create_transfer');
+    }
+  });
+
+  it('says itself what it did to money', async () => {
+    const failure = new OperationFailure('not settled', { moneyMoved: 'unknown', transferId: 'tr_77' });
+    const { ask } = await serve(throwing(failure));
+    const answer = await ask(post(BODY));
+    expectRecord(answer, 500, 'unknown_create_transfer');
+    expect(answer.headers.get('transfer-id')).toBe('tr_77');
+    expect(messageOf(answer)).toContain('not confirmed');
+    expect(messageOf(answer)).toContain(`GET ${TRANSFER}/tr_77`);
+    const certain = await serve(throwing(new OperationFailure('rolled back', { moneyMoved: 'no' })));
+    const second = await certain.ask(post(BODY));
+    expect(second.headers.get('money-moved')).toBe('no');
+    expect(second.headers.get('should-retry')).toBe('true');
+  });
+
+  it('that is busy is unavailable for a moment', async () => {
+    const { ask } = await serve(throwing(new OperationFailure('queue', { busy: true, moneyMoved: 'no' })));
+    const answer = await ask(post(BODY));
+    expectRecord(answer, 503, 'service_unavailable');
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(answer.headers.get('money-moved')).toBe('no');
+  });
+
+  it('that never answers is answered for', async () => {
+    const settings = { answerWithin_ms: 20, answerGrace_ms: 10 };
+    const { ask } = await serve(fakeGateway({ create_transfer: () => new Promise(() => undefined) }), { settings });
+    const answer = await ask(post(BODY, ['Idempotency-Key: k']));
+    expectRecord(answer, 500, 'unknown_create_transfer');
+    expect(answer.headers.get('money-moved')).toBe('unknown');
+    expect(messageOf(answer)).toContain(`GET ${TRANSFER}?idempotency_key=…`);
+  });
+
+  it('of the error log changes no answer', async () => {
+    const onError = (): never => {
+      throw new Error('The log is full.');
+    };
+    const { ask } = await serve(throwing(new Error('secret')), { onError, log: onError });
+    expectRecord(await ask(post(BODY)), 500, 'unknown_create_transfer');
+  });
+});

@@ -1,0 +1,184 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isJsonObject, JsonNumber, type JsonValue } from '../../contract/json.ts';
+import { JsonFault, parseStrictJson } from '../../server/http/strict-json.ts';
+
+/** The value as JSON.parse would have given it. */
+function plain(value: JsonValue): unknown {
+  if (value instanceof JsonNumber) return Number(value.source);
+  if (Array.isArray(value)) return value.map(plain);
+  if (isJsonObject(value)) return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, plain(item)]));
+  return value;
+}
+
+function faultOf(body: string | Buffer): JsonFault {
+  try {
+    parseStrictJson(Buffer.from(body));
+  } catch (fault) {
+    if (fault instanceof JsonFault) return fault;
+    throw fault;
+  }
+  throw new Error('The body was taken.');
+}
+
+/** JSON that no strict parser minds: names that are neither repeated nor __proto__, well-formed text without NUL. */
+const wellFormed = fc
+  .json({ stringUnit: 'binary', maxDepth: 8 })
+  .filter((text) => !text.includes('__proto__') && !/\\u0000|\\u[dD][89a-fA-F]/.test(text) && text.isWellFormed());
+
+describe('what JSON.parse takes and nobody can misread', () => {
+  it('is read as JSON.parse reads it', () => {
+    fc.assert(
+      fc.property(wellFormed, (text) => {
+        expect(plain(parseStrictJson(Buffer.from(text)))).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  it('is read the same with white space and a byte order mark', () => {
+    fc.assert(
+      fc.property(
+        fc.jsonValue({ noUnicodeString: true } as never),
+        fc.constantFrom('\t', '\n', ' ', '\r\n'),
+        (value, gap) => {
+          const text = `\ufeff${gap}${JSON.stringify(value, undefined, gap)}${gap}`;
+          if (text.includes('__proto__') || text.includes('\\u0000') || /\\ud[89a-f]/.test(text)) return;
+          expect(plain(parseStrictJson(Buffer.from(text)))).toEqual(JSON.parse(JSON.stringify(value)));
+        },
+      ),
+    );
+  });
+
+  it('never takes what JSON.parse refuses', () => {
+    const near = fc
+      .tuple(wellFormed, fc.nat(), fc.constantFrom('', '"', '\\', ',', '}', '0', '-', ' ', '\u0001', 'e'))
+      .map(([text, at, put]) => text.slice(0, at % (text.length + 1)) + put + text.slice((at % (text.length + 1)) + 1));
+    fc.assert(
+      fc.property(near, (text) => {
+        if (text.trim() === '') return;
+        let taken = true;
+        try {
+          parseStrictJson(Buffer.from(text));
+        } catch {
+          taken = false;
+        }
+        if (taken) expect(() => JSON.parse(text)).not.toThrow();
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each(['0', '-0', '85.5', '1e999', '9007199254740993', '1E+3', '-0.0e-0'])(
+    'keeps the number %s as written',
+    (source) => {
+      expect(parseStrictJson(Buffer.from(`[${source}]`))).toEqual([new JsonNumber(source)]);
+    },
+  );
+
+  it('takes every escape', () => {
+    expect(parseStrictJson(Buffer.from('"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00é😀"'))).toBe(
+      '"\\/\b\f\n\r\té😀é😀',
+    );
+  });
+
+  it.each(['', ' ', '\n\t', '\ufeff'])('takes the empty body %j as an empty object', (text) => {
+    expect(Object.keys(Object(parseStrictJson(Buffer.from(text))))).toEqual([]);
+  });
+
+  it('gives objects without a prototype', () => {
+    const value = parseStrictJson(Buffer.from('{"constructor":{"prototype":{"a":1}},"toString":1}'));
+    expect(Object.getPrototypeOf(value)).toBeNull();
+    expect(Object.keys(Object(value))).toEqual(['constructor', 'toString']);
+  });
+
+  it('takes 32 levels', () => {
+    expect(() => parseStrictJson(Buffer.from(`${'['.repeat(32)}${']'.repeat(32)}`))).not.toThrow();
+  });
+});
+
+describe('what most parsers take without a word', () => {
+  it.each([
+    ['{"a":1,"a":2}', "line 1, column 8, the member 'a' is there twice"],
+    ['{"a":1,"\\u0061":2}', "the member 'a' is there twice"],
+    ['{"a":{"b":1,"b":1}}', "column 13, the member 'b' is there twice"],
+    ['{"__proto__":1}', "'__proto__' is not allowed"],
+    ['{"\\u005f_proto__":1}', "'__proto__' is not allowed"],
+    ['"\\u0000"', '\\u0000 is not allowed'],
+    ['"\\ud800"', 'half of a surrogate pair'],
+    ['"\\ud800x"', 'half of a surrogate pair'],
+    ['"\\ud800\\u0041"', 'half of a surrogate pair'],
+    ['"\\udc00\\ud800"', 'half of a surrogate pair'],
+    ['"\\ud83d\\n"', 'backslash'],
+    [`${'['.repeat(33)}${']'.repeat(33)}`, 'nested deeper than 32 levels'],
+    ['{}x', "the body must end after its value, but it is 'x'"],
+    ['{} {}', "must end after its value, but it is '{'"],
+  ])('%s is refused', (text, says) => {
+    expect(faultOf(text).message).toContain(says);
+  });
+
+  it.each([
+    [[0x22, 0xff, 0x22], 'byte 2 is'],
+    [[0x22, 0xc3, 0x22], 'byte 2 is'],
+    [[0x22, 0xed, 0xa0, 0x80, 0x22], 'byte 2 is'],
+    [[0x22, 0xef, 0xbf, 0xbd, 0xc0, 0xaf, 0x22], 'byte 5 is'],
+    [[0xef, 0xbb, 0xbf, 0x22, 0xf5, 0x22], 'byte 5 is'],
+  ])('invalid UTF-8 %j is refused', (bytes, says) => {
+    expect(faultOf(Buffer.from(bytes)).message).toContain(`not UTF-8: ${says} not part of a valid character`);
+  });
+});
+
+describe('a fault', () => {
+  it.each([
+    ['{', 'line 1, column 2, a member name in double quotes was expected, but the body ends there'],
+    ['{"a"', "':' was expected after the member name, but the body ends there"],
+    ['{"a":', 'a value was expected, but the body ends there'],
+    ['{\n  "a": 1,\n}', 'line 3, column 1'],
+    ["{'a':1}", 'strings are written in double quotes'],
+    ['[1 2]', "',' or ']' was expected, but it is '2'"],
+    ['{"a":1 "b":2}', "',' or '}' was expected"],
+    ['truth', 'a value was expected'],
+    ['NaN', "a value was expected, but it is 'N'"],
+    ['+1', "a value was expected, but it is '+'"],
+    ['.5', "a value was expected, but it is '.'"],
+    ['01', 'may not begin with a zero'],
+    ['-01', 'may not begin with a zero'],
+    ['1.', 'a digit was expected'],
+    ['1e+', 'a digit was expected'],
+    ['-', 'a digit was expected'],
+    ['"abc', 'column 1, a string that begins here does not end'],
+    ['"ab\\', 'backslash'],
+    ['"a\nb"', 'control character in a string must be escaped'],
+    ['"\\x41"', 'backslash'],
+    ['"\\u00g0"', 'backslash'],
+    ['"\\n\u0001"', 'control character in a string must be escaped'],
+    ['\u00a0{}', 'U+00A0'],
+  ])('in %j says what and where', (text, says) => {
+    expect(faultOf(text).message).toContain(says);
+  });
+
+  it('points to a member of the body that is there twice', () => {
+    expect(faultOf('{"a/b":1,"a/b":2}').field).toBe('/a~1b');
+    expect(faultOf('{"x":{"a":1,"a":2}}').field).toBeUndefined();
+  });
+
+  it('shows nothing that could be a card number', () => {
+    const number = '4111111111111111';
+    for (const text of [`{"${number}":1,"${number}":2}`, `{"a" ${number}}`, `${number}x`, `[${number} ${number}]`]) {
+      expect(faultOf(text).message).not.toMatch(/\d{8}/);
+    }
+  });
+
+  it('is found in linear time', () => {
+    const long = (piece: string): string => piece.repeat(Math.floor(1_000_000 / piece.length));
+    for (const text of [`"${long('\\n')}`, `[${long('1,')}`, `"${long('a')}`, long(' '), `{${long('"a":1')}`]) {
+      const start = process.cpuUsage();
+      try {
+        parseStrictJson(Buffer.from(text));
+      } catch {
+        // What it says is tested above.
+      }
+      // Linear takes milliseconds, quadratic takes minutes: the bound tells them apart on any machine.
+      expect(process.cpuUsage(start).user).toBeLessThan(20_000_000);
+    }
+  });
+});
