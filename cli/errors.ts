@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { CATALOGUE, type CatalogueEntry, type ErrorCode, isErrorCode } from '../sdk/client.ts';
+import { addErrorLog } from './error-log.ts';
 import { table, wrap, yesOrNo } from './output.ts';
 import { type AddCommands, type GlobalOptions, type Surroundings, urlOf } from './session.ts';
 
@@ -11,12 +12,13 @@ function rows(): Row[] {
   return Object.entries(CATALOGUE).map(([code, entry]) => ({ code: code as ErrorCode, ...entry }));
 }
 
-/** Adds `errors list | explain`: the catalogue, without asking the service. */
+/** Adds `errors codes | explain`: the catalogue, without asking the service; and the error log beside them. */
 export const addErrors: AddCommands = (program, surroundings) => {
-  const errors = program.command('errors').description('every error code explained, without asking the service');
+  const errors = program.command('errors').description('what a code means, and what an error was about');
+  addErrorLog(errors, surroundings);
   errors
-    .command('list')
-    .description('list the error codes')
+    .command('codes')
+    .description('list the error codes, without asking the service')
     .action((_options: object, command: Command) => {
       const columns = [
         { heading: 'code', show: (row: Row) => row.code },
@@ -27,7 +29,7 @@ export const addErrors: AddCommands = (program, surroundings) => {
     });
   errors
     .command('explain')
-    .description('what a code means, what causes it, and what to do')
+    .description('what a code means, what causes it, and what to do; without asking the service')
     .argument('<code>', 'such as insufficient_funds')
     .action((code: string, _options: object, command: Command) => {
       if (!isErrorCode(code)) return command.error(`error: there is no code '${code}'${suggestion(code)}`);
@@ -62,5 +64,5 @@ function explain(code: ErrorCode, entry: CatalogueEntry, url: string): string {
 function suggestion(code: string): string {
   const words = code.toLowerCase().split(/[^a-z]+/);
   const near = Object.keys(CATALOGUE).filter((known) => known.split('_').some((word) => words.includes(word)));
-  return near.length === 0 ? '; see: transfer-service errors list' : `; did you mean ${near.slice(0, 3).join(', ')}?`;
+  return near.length === 0 ? '; see: transfer-service errors codes' : `; did you mean ${near.slice(0, 3).join(', ')}?`;
 }

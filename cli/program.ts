@@ -40,7 +40,8 @@ Examples:
   transfer-service transfers create --card card_active --amount 1000
   transfer-service transfers list --card card_active --all --json
   transfer-service switch disable --reason "maintenance"
-  transfer-service errors explain insufficient_funds`;
+  transfer-service errors explain insufficient_funds
+  transfer-service errors inspect req_...`;
 
 /** The whole command line, ready to parse. */
 export function buildProgram(surroundings: Surroundings): Command {

@@ -1,8 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   type CreateTransferBody,
+  InvalidArgument,
   TRANSFER_STATUSES,
   TRANSFER_TYPES,
+  type TransferBatchOutcomes,
+  type TransferBatchRow,
   type TransferExplanation,
   type TransferRecord,
 } from '../sdk/client.ts';
@@ -64,11 +68,12 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
   },
 ];
 
-/** Adds `transfers create | explain | get | list`. */
+/** Adds `transfers create | explain | create-batch | get | list`. */
 export const addTransfers: AddCommands = (program, surroundings) => {
   const transfers = program.command('transfers').description('move money, and see what has moved');
   addCreate(transfers, surroundings);
   addExplain(transfers, surroundings);
+  addCreateBatch(transfers, surroundings);
   transfers
     .command('get')
     .description('show a transfer')
@@ -149,6 +154,37 @@ function addExplain(transfers: Command, surroundings: Surroundings): void {
       : `The transfer would be refused: ${explanation.first_failure}.`;
     session.showText(explanation, `${table(CHECK_COLUMNS, explanation.checks)}\n${verdict}\n`);
   });
+}
+
+const OUTCOME_COLUMNS: readonly Column<TransferBatchOutcomes['data'][number]>[] = [
+  { heading: 'row', show: (outcome) => String(outcome.index), right: true },
+  { heading: 'idempotency_key', show: (outcome) => outcome.idempotency_key },
+  { heading: 'status', show: (outcome) => String(outcome.status), right: true },
+  { heading: 'result', show: (outcome) => outcome.transfer?.transfer_id ?? outcome.error?.Code ?? null },
+];
+
+function addCreateBatch(transfers: Command, surroundings: Surroundings): void {
+  transfers
+    .command('create-batch')
+    .description('create up to 1,000 transfers from a file of JSON')
+    .argument('<file>', 'an array of rows; - reads it from standard input')
+    .action(async (file: string, _options: object, command: Command) => {
+      const session = openSession(command, surroundings);
+      const outcomes = await session.service.transfers.createBatch(readRows(file));
+      const failed = outcomes.data.filter(({ error }) => error !== null).length;
+      const verdict = `${outcomes.data.length - failed} created, ${failed} refused`;
+      session.showText(outcomes, `${table(OUTCOME_COLUMNS, outcomes.data)}\n${verdict}\n`);
+      if (failed > 0) surroundings.endWith(1);
+    });
+}
+
+/** What is a row and what is not, the service says; here it must only be JSON. */
+function readRows(file: string): TransferBatchRow[] {
+  try {
+    return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
+  } catch (error) {
+    throw new InvalidArgument(`${file} cannot be read as JSON: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 function readPair(text: string, before: Record<string, string> | undefined): Record<string, string> {

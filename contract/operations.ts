@@ -1,6 +1,7 @@
 import { type TObject, Type } from 'typebox';
 import type { ErrorCode } from '../domain/errors.ts';
 import { OPERATIONS as DOMAIN_OPERATIONS, OPERATION_IDS, type OperationId } from '../domain/operation.ts';
+import * as errorLog from './error-log-schemas.ts';
 import * as schemas from './schemas.ts';
 
 /** What a key must be allowed to do; operator routes and sandbox routes have scopes of their own. */
@@ -23,10 +24,14 @@ export type Operation = {
   /** Whether the operation acts within one card program, which the key, or the Program-Id header, names. */
   readonly program: boolean;
   readonly body?: TObject;
+  /** Bytes of the body at most, where it is not the usual 16 KiB. */
+  readonly bodyMost?: number;
   readonly query?: TObject;
   readonly status: 200 | 201;
   readonly reply: object;
   readonly idempotency: 'none' | 'optional' | 'required';
+  /** Whether a POST without an idempotency key does the same sent twice as sent once. */
+  readonly repeatable?: true;
   /** Codes of the rules of the operation itself, in the order in which they are checked; the first that applies wins. */
   readonly rules: readonly ErrorCode[];
 };
@@ -88,6 +93,20 @@ export const OPERATIONS: Readonly<Record<OperationId, Operation>> = {
     reply: schemas.TransferRecord,
     rules: ['transfer_dne'],
   },
+  create_transfer_batch: {
+    method: 'POST',
+    path: `${CORE}/transfer/batch`,
+    summary: 'Create up to 1,000 transfers, each with a key and an outcome of its own',
+    scope: 'transfers:write',
+    program: true,
+    body: schemas.CreateTransferBatchBody,
+    bodyMost: 1_048_576,
+    repeatable: true,
+    status: 200,
+    reply: schemas.TransferBatchOutcomes,
+    idempotency: 'none',
+    rules: [],
+  },
   explain_transfer: {
     method: 'POST',
     path: `${CORE}/transfer/explain`,
@@ -128,6 +147,23 @@ export const OPERATIONS: Readonly<Record<OperationId, Operation>> = {
     scope: 'cards:read',
     reply: schemas.CardRecord,
     rules: ['card_dne'],
+  },
+  get_error: {
+    ...READ,
+    path: `${CORE}/error/{request_id}`,
+    summary: 'Look up an error of the card program by the Request-Id of its answer',
+    scope: 'errors:read',
+    reply: errorLog.LoggedErrorRecord,
+    rules: ['error_dne'],
+  },
+  list_errors: {
+    ...READ,
+    path: `${CORE}/error`,
+    summary: 'List errors of the card program, newest first',
+    scope: 'errors:read',
+    query: errorLog.ListErrorsQuery,
+    reply: schemas.pageOf(errorLog.LoggedErrorRecord),
+    rules: [],
   },
   create_program: {
     ...OPERATE,
@@ -226,11 +262,38 @@ export const OPERATIONS: Readonly<Record<OperationId, Operation>> = {
   revoke_key: {
     ...OPERATE,
     method: 'POST',
+    repeatable: true,
     path: `${OPERATOR}/key/{key_id}/revoke`,
     summary: 'Revoke an API key',
     status: 200,
     reply: schemas.KeyRecord,
     rules: ['key_dne'],
+  },
+  inspect_error: {
+    ...READ,
+    ...OPERATE,
+    path: `${OPERATOR}/error/{request_id}`,
+    summary: 'Look up any error by the Request-Id of its answer, with its causes',
+    reply: errorLog.InspectedErrorRecord,
+    rules: ['error_dne'],
+  },
+  search_errors: {
+    ...READ,
+    ...OPERATE,
+    path: `${OPERATOR}/error`,
+    summary: 'List errors of all card programs, and of none, newest first',
+    query: errorLog.SearchErrorsQuery,
+    reply: errorLog.FoundErrors,
+    rules: [],
+  },
+  count_errors: {
+    ...READ,
+    ...OPERATE,
+    path: `${OPERATOR}/error-count`,
+    summary: 'Count errors by code and hour or day, for a chart',
+    query: errorLog.CountErrorsQuery,
+    reply: errorLog.ErrorCounts,
+    rules: [],
   },
   stop_database: {
     method: 'POST',
@@ -264,6 +327,7 @@ const HTTP_FAULTS: readonly ErrorCode[] = [
   'malformed_request',
   'expectation_failed',
   'uri_too_long',
+  'route_dne',
   'method_not_allowed',
 ];
 

@@ -18,6 +18,8 @@ type Shape = {
   readonly pattern?: string;
   readonly format?: string;
   readonly maxProperties?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
   readonly propertyNames?: { readonly maxLength?: number };
   readonly additionalProperties?: { readonly maxLength?: number };
   readonly description?: string;
@@ -104,6 +106,7 @@ function readValue(shape: Shape, sent: JsonValue, from: 'body' | 'query'): Read 
   }
   if (shape.type === 'integer') return readInteger(shape, sent, from);
   if (shape.type === 'object') return readPairs(shape, sent);
+  if (shape.type === 'array') return readRows(shape, sent);
   return readText(shape, sent);
 }
 
@@ -147,6 +150,14 @@ function readPairs(shape: Shape, sent: JsonValue): Read {
     }
   }
   return { value: Object.fromEntries(pairs) };
+}
+
+/** An array whose items are read later, one by one, so that a fault in one is a fault of that one only. */
+function readRows(shape: Shape, sent: JsonValue): Read {
+  if (!Array.isArray(sent)) return { wrong: `must be an array, but it is ${nameOf(sent)}` };
+  const { minItems = 0, maxItems = 100 } = shape;
+  if (sent.length >= minItems && sent.length <= maxItems) return { value: sent };
+  return { wrong: `must have ${minItems} to ${maxItems} items, but it has ${sent.length}` };
 }
 
 function readText(shape: Shape, sent: JsonValue): Read {

@@ -1,8 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { CARD_STATUSES } from '../domain/card.ts';
+import type { ErrorRecord } from '../domain/error-record.ts';
 import { ERROR_TYPES } from '../domain/errors.ts';
 import type { AmountAsSent } from '../domain/money.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfer.ts';
+import type { JsonValue } from './json.ts';
 
 function literals<Name extends string>(names: readonly Name[], description: string) {
   return Type.Unsafe<Name>({ type: 'string', enum: [...names], description });
@@ -102,6 +104,42 @@ export const TransferExplanation = Type.Object({
   ]),
   checks: Type.Array(CheckRecord, { description: 'Every check, in the order in which a failure is answered' }),
 });
+
+/** A row of create_transfer_batch: what create_transfer takes, and the row's own key. */
+export const TransferBatchRow = Type.Object({
+  ...CreateTransferBody.properties,
+  idempotency_key: text(255, 'The key of this row: 1 to 255 visible ASCII characters'),
+});
+
+/** Most rows of one create_transfer_batch. */
+export const BATCH_ROWS_MOST = 1000;
+
+/** What create_transfer_batch takes. The rows are read one by one: a fault in one is the answer of that row only. */
+export const CreateTransferBatchBody = Type.Object({
+  transfers: Type.Unsafe<readonly JsonValue[]>({
+    type: 'array',
+    minItems: 1,
+    maxItems: BATCH_ROWS_MOST,
+    items: TransferBatchRow,
+    description: 'The transfers to create, 1 to 1,000',
+  }),
+});
+
+/** What became of a row. */
+const TransferBatchOutcome = Type.Object({
+  index: Type.Integer({ description: 'Place of the row in the request, from 0' }),
+  idempotency_key: Type.Union([Type.String(), Type.Null()]),
+  status: Type.Integer({ description: 'HTTP status that create_transfer would have answered with' }),
+  transfer: Type.Union([TransferRecord, Type.Null()]),
+  error: Type.Unsafe<ErrorRecord | null>({
+    anyOf: [{ $ref: '#/components/schemas/ErrorRecord' }, { type: 'null' }],
+  }),
+  money_moved: literals(['no', 'yes', 'unknown'], 'Whether this request moved the money of the row'),
+  replayed: Type.Boolean({ description: 'Whether this is the first answer to the key, given again' }),
+});
+
+/** What create_transfer_batch answers: an outcome for each row, in the order of the rows. */
+export const TransferBatchOutcomes = Type.Object({ data: Type.Array(TransferBatchOutcome) });
 
 /** The error record (specification, section 2.1). */
 export const ErrorRecordSchema = Type.Object(
@@ -336,3 +374,9 @@ export type SwitchState = Static<typeof SwitchState>;
 export type DatabaseState = Static<typeof DatabaseState>;
 /** The answer of explain_transfer on the wire. */
 export type TransferExplanation = Static<typeof TransferExplanation>;
+/** A row of create_transfer_batch after reading. */
+export type TransferBatchRow = Static<typeof TransferBatchRow>;
+/** The body of create_transfer_batch after reading. */
+export type CreateTransferBatchBody = Static<typeof CreateTransferBatchBody>;
+/** The outcomes of create_transfer_batch on the wire. */
+export type TransferBatchOutcomes = Static<typeof TransferBatchOutcomes>;

@@ -6,14 +6,6 @@ export const ERROR_TYPES = ['Request Error', 'Server Error', 'Process Error'] as
 /** One of {@link ERROR_TYPES}. */
 export type ErrorType = (typeof ERROR_TYPES)[number];
 
-/** The body of every answer that is not 2xx: these four members, in this order (specification, section 2.1). */
-export type ErrorRecord = {
-  readonly Message: string;
-  readonly Status: number;
-  readonly Code: ErrorCode;
-  readonly Type: ErrorType;
-};
-
 /** Whether the request that was answered moved money: `no` and `yes` are certain. */
 export type MoneyMoved = 'no' | 'yes' | 'unknown';
 
@@ -202,6 +194,18 @@ const SHARED = {
     resolution: 'Check the key id; an operator lists the keys.',
     reproduce: 'POST /api/v0.1/operator/key/key_missing/revoke.',
   },
+  error_dne: {
+    ...CALLER,
+    status: 404,
+    meaning: 'No error with this request id is recorded for the caller.',
+    causes: [
+      'The request id is mistyped, or the request was answered with a success.',
+      'The error belongs to another card program, or to none: then only operators can look it up.',
+      'The error is less than a second old, or older than the service keeps errors.',
+    ],
+    resolution: 'Compare the id with the Request-Id header of the answer; ask an operator if it is the right one.',
+    reproduce: 'GET /api/v0.1/core/error/req_missing.',
+  },
   preactive_card: {
     ...CALLER,
     status: 409,
@@ -355,8 +359,16 @@ function unknownEntry(operation: OperationId): CatalogueEntry {
     causes: ['The database cannot be reached or did not answer in time.', 'The service has a bug.'],
     resolution: 'Contact support and quote the request id. With an idempotency key it is safe to send it again.',
     moneyMoved: OPERATIONS[operation].movesMoney ? 'no or unknown' : 'no',
-    reproduce: `Stop the database with "transfer-service sandbox database stop", then send ${operation}.`,
+    reproduce: reproduceUnknown(operation),
   };
+}
+
+function reproduceUnknown(operation: OperationId): string {
+  // These three answer by themselves while the database is down; only the key of the caller is looked up in it.
+  if (operation === 'create_transfer_batch' || operation === 'stop_database' || operation === 'start_database') {
+    return `Start the sandbox with keys (HOST=0.0.0.0), stop its PostgreSQL, then send ${operation} with a key.`;
+  }
+  return `Stop the database with "transfer-service sandbox database stop", then send ${operation}.`;
 }
 
 /** The catalogue: every code and what it says. The one source of types, pages, documentation and answers. */
@@ -371,12 +383,6 @@ export const CATALOGUE: Readonly<Record<ErrorCode, CatalogueEntry>> = Object.fre
     CatalogueEntry
   >),
 });
-
-/** The error record for a code (specification, section 2.1): status and type are the catalogue's. */
-export function errorRecord(code: ErrorCode, message: string): ErrorRecord {
-  const entry = CATALOGUE[code];
-  return { Message: message, Status: entry.status, Code: code, Type: entry.type };
-}
 
 /** Whether `text` is a code of the catalogue. */
 export function isErrorCode(text: string): text is ErrorCode {

@@ -5,7 +5,7 @@ export type IdentifierPrefix = 'tr' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | '
 
 /** An identifier as the caller sees it: the prefix and the 32 hex digits of its UUID, such as `tr_0192…`. */
 export function toWireId(prefix: IdentifierPrefix, uuid: string): string {
-  return `${prefix}_${uuid.replaceAll('-', '')}`;
+  return `${prefix}_${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`;
 }
 
 /** The UUID inside an identifier on the wire, or undefined when `id` is not one with this prefix. */

@@ -1,5 +1,5 @@
 import type { Card } from './card.ts';
-import type { ErrorRecord } from './errors.ts';
+import type { ErrorRecord } from './error-record.ts';
 
 /** What a transfer does with the card: funding to card, card to funding, card to card. */
 export const TRANSFER_TYPES = ['load', 'unload', 'card_to_card'] as const;

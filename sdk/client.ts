@@ -1,5 +1,6 @@
 import { Cards } from './cards.ts';
 import { InvalidArgument } from './error.ts';
+import { Errors } from './errors.ts';
 import { Deposits, Withdrawals } from './funding.ts';
 import { Keys } from './keys.ts';
 import { Programs } from './programs.ts';
@@ -66,6 +67,7 @@ export class TransferService {
   readonly switch: Switch;
   readonly trialBalance: TrialBalances;
   readonly keys: Keys;
+  readonly errors: Errors;
   readonly sandbox: Sandbox;
 
   /** Throws {@link InvalidArgument} for a base URL that is none. */
@@ -87,6 +89,7 @@ export class TransferService {
     this.switch = new Switch(send);
     this.trialBalance = new TrialBalances(send);
     this.keys = new Keys(send);
+    this.errors = new Errors(send);
     this.sandbox = new Sandbox(send);
   }
 }

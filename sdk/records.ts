@@ -1,3 +1,4 @@
+import type * as errorLog from '../contract/error-log-schemas.ts';
 import type { readMembers } from '../contract/read.ts';
 import type * as schemas from '../contract/schemas.ts';
 
@@ -27,6 +28,8 @@ type WithAmount<Members> = Loose<Omit<Members, 'amount'>> & { readonly amount: A
 
 /** What create_transfer takes; `amount` and `card_id` are required (specification, section 2.2). */
 export type CreateTransferBody = WithAmount<MembersOf<typeof schemas.CreateTransferBody>>;
+/** A row of create_transfer_batch: what create_transfer takes, and the key of the row. */
+export type TransferBatchRow = CreateTransferBody & { readonly idempotency_key: string };
 /** What list_transfers takes: filters, `limit` (1 to 100) and `cursor`. */
 export type ListTransfersQuery = Loose<MembersOf<typeof schemas.ListTransfersQuery>>;
 /** What a list without filters takes: `limit` (1 to 100) and `cursor`. */
@@ -41,6 +44,12 @@ export type FundingMovementBody = WithAmount<MembersOf<typeof schemas.FundingMov
 export type ChangeSwitchBody = Loose<MembersOf<typeof schemas.ChangeSwitchBody>>;
 /** What create_key takes; without `program_id` it makes an operator's key. */
 export type CreateKeyBody = Loose<MembersOf<typeof schemas.CreateKeyBody>>;
+/** What list_errors takes: filters, `limit` (1 to 100) and `cursor`. */
+export type ListErrorsQuery = Loose<MembersOf<typeof errorLog.ListErrorsQuery>>;
+/** What search_errors takes: filters, `limit` (1 to 100) and `cursor`. */
+export type SearchErrorsQuery = Loose<MembersOf<typeof errorLog.SearchErrorsQuery>>;
+/** What count_errors takes: the interval, its bounds and filters. */
+export type CountErrorsQuery = Loose<MembersOf<typeof errorLog.CountErrorsQuery>>;
 
 /** All settings of the switch. */
 export type SwitchState = MembersOf<typeof schemas.SwitchState>;
@@ -50,11 +59,19 @@ export type NewKeyRecord = MembersOf<typeof schemas.NewKeyRecord>;
 export type DatabaseState = MembersOf<typeof schemas.DatabaseState>;
 
 export type {
+  ErrorCounts,
+  FoundErrors,
+  InspectedErrorRecord,
+  LoggedErrorRecord,
+  OperatorErrorRecord,
+} from '../contract/error-log-schemas.ts';
+export type {
   CardRecord,
   FundingMovementRecord,
   KeyRecord,
   ProgramRecord,
   SwitchRecord,
+  TransferBatchOutcomes,
   TransferExplanation,
   TransferRecord,
   TrialBalance,

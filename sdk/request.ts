@@ -49,7 +49,7 @@ export function prepareRequest(
   operation: OperationId,
   asked: Asked,
 ): PreparedRequest {
-  const { method, path, idempotency, program } = OPERATIONS[operation];
+  const { method, path, idempotency, program, repeatable } = OPERATIONS[operation];
   const options = asked.options ?? {};
   const idempotencyKey = idempotency === 'none' ? undefined : (options.idempotencyKey ?? newIdempotencyKey());
   const headers = new Headers({ accept: 'application/json' });
@@ -66,7 +66,7 @@ export function prepareRequest(
     headers,
     body: asked.body === undefined ? undefined : jsonText(asked.body),
     idempotencyKey,
-    repeatable: method === 'GET' || idempotencyKey !== undefined,
+    repeatable: method === 'GET' || idempotencyKey !== undefined || repeatable === true,
     movesMoney: movesMoney(operation),
     signal: options.signal,
   };

@@ -4,6 +4,8 @@ import type {
   CreateTransferBody,
   ListTransfersQuery,
   Page,
+  TransferBatchOutcomes,
+  TransferBatchRow,
   TransferExplanation,
   TransferRecord,
 } from './records.ts';
@@ -26,6 +28,15 @@ export class Transfers {
    */
   create(body: CreateTransferBody, options?: MoneyCallOptions): Promise<Answered<TransferRecord>> {
     return this.#send('create_transfer', { body, options });
+  }
+
+  /**
+   * create_transfer_batch: up to 1,000 transfers, each with a key of its own; sending the same rows again moves nothing
+   * twice. Resolves with an outcome for each row, in their order: look at each `error`. Codes of the whole call:
+   * `create_transfer_batch_schema`, `payload_too_large`.
+   */
+  createBatch(rows: readonly TransferBatchRow[], options?: CallOptions): Promise<Answered<TransferBatchOutcomes>> {
+    return this.#send('create_transfer_batch', { body: { transfers: rows }, options });
   }
 
   /**

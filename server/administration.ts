@@ -40,7 +40,7 @@ async function applyMigrations({ database }: OpenDatabase): Promise<void> {
 async function printOperatorKey({ database }: OpenDatabase, keyName: string): Promise<void> {
   await migrate(database);
   const reply = await createKey(
-    { database, transfers: openTransferLane(database) },
+    { database, transfers: openTransferLane(database), supportContact: readConfiguration().supportContact },
     {
       operation: 'create_key',
       requestId: randomUUIDv7(),

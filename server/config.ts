@@ -15,6 +15,8 @@ export type Configuration = {
   /** Absolute path of the directory of the embedded PostgreSQL. */
   readonly dataDirectory: string;
   readonly supportContact: string;
+  /** Days for which the error log is kept. */
+  readonly errorRetentionDays: number;
   readonly logLevel: LogLevel;
 };
 
@@ -33,8 +35,17 @@ export const SETTINGS = [
   { name: 'HOST', fallback: '127.0.0.1 and ::1', purpose: 'address to listen on' },
   { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 takes a free one' },
   { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
-  { name: 'DATA_DIR', fallback: './data', purpose: 'where the embedded PostgreSQL keeps its data' },
+  {
+    name: 'DATA_DIR',
+    fallback: './data',
+    purpose: 'where the embedded PostgreSQL keeps its data, and errors wait while the database is away',
+  },
   { name: 'SUPPORT_CONTACT', fallback: 'support@example.com', purpose: 'how customers reach you, quoted in messages' },
+  {
+    name: 'ERROR_RETENTION_DAYS',
+    fallback: '90',
+    purpose: 'days for which the error log is kept, 1 to 3650; it is removed in whole months',
+  },
   { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
 ] as const;
 
@@ -52,6 +63,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
     dataDirectory: resolve(read('DATA_DIR')),
     supportContact: read('SUPPORT_CONTACT'),
+    errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
   };
   if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
@@ -71,6 +83,7 @@ export function showConfiguration(configuration: Configuration): string {
     `DATABASE_URL=${configuration.databaseUrl === null ? '(embedded PostgreSQL)' : redact(configuration.databaseUrl)}`,
     `DATA_DIR=${configuration.dataDirectory}`,
     `SUPPORT_CONTACT=${configuration.supportContact}`,
+    `ERROR_RETENTION_DAYS=${configuration.errorRetentionDays}`,
     `LOG_LEVEL=${configuration.logLevel}`,
   ].join('\n');
 }
@@ -85,6 +98,12 @@ function readPort(text: string): number {
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port <= 65535) return port;
   throw new StartupProblem(`PORT is '${text}', but it must be a number from 0 to 65535.`);
+}
+
+function readDays(setting: string, text: string): number {
+  const days = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
+  if (days >= 1 && days <= 3650) return days;
+  throw new StartupProblem(`${setting} is '${text}', but it must be a number of days from 1 to 3650.`);
 }
 
 function readHost(text: string): string {

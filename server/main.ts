@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import pino from 'pino';
+import { toWireId } from '../domain/identifier.ts';
 import { type Configuration, readConfiguration } from './config.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
@@ -12,9 +14,13 @@ import type { Service } from './operations/service.ts';
 import { openTransferLane } from './operations/transfer-group.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { keepPartitions } from './worker/keep-partitions.ts';
+import { type ErrorRecorder, recordErrors } from './worker/record-errors.ts';
 
 /** Time for seeding the sandbox, in milliseconds. */
 const SEED_TIME = 10_000;
+
+/** Bytes of errors that wait on this machine for the database, at most: some fifty thousand. */
+const ERROR_SPOOL_MOST = 67_108_864;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -47,7 +53,11 @@ async function start(configuration: Configuration): Promise<void> {
 async function run(configuration: Configuration, opened: OpenDatabase, log: pino.Logger): Promise<void> {
   const { database, embedded } = opened;
   await prepareSchema(database, configuration.mode);
-  const service: Service = { database, transfers: openTransferLane(database) };
+  const service: Service = {
+    database,
+    transfers: openTransferLane(database),
+    supportContact: configuration.supportContact,
+  };
   const sandbox = configuration.mode === 'sandbox';
   if (sandbox) await seedSandbox(service, performance.now() + SEED_TIME);
   else await insistOnOperatorKey(service);
@@ -61,20 +71,41 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     demoProgramId: DEMO_PROGRAM_ID,
     ready: () => isReady(service),
   };
+  const errors = await openErrorLog(configuration, opened, log);
   const server = createHttpServer(gateway, {
     onError: (report) => {
-      if (report.status >= 500)
-        log.error({ requestId: report.requestId, code: report.code, cause: report.cause }, report.message);
+      // What is recorded is without card numbers and keys, and so is what is logged.
+      const { requestId, code, message, causes } = errors.record(report);
+      if (report.status >= 500) log.error({ requestId: toWireId('req', requestId), code, causes }, message);
     },
   });
-  const port = await listen(server, configuration);
-  const partitions = keepPartitions(database, (error) => log.error({ cause: error }, 'partitions could not be made'));
+  const port = await listen(server, configuration).catch(async (error: unknown) => {
+    await errors.stop();
+    throw error;
+  });
+  const partitions = keepPartitions(database, configuration.errorRetentionDays, (error) =>
+    log.error({ cause: String(error) }, 'partitions could not be made or removed'),
+  );
   stopOnSignal(async () => {
     partitions.stop();
     await server.close();
+    await errors.stop();
     await opened.close();
   });
   showBanner(configuration, opened, port);
+}
+
+function openErrorLog(
+  { dataDirectory }: Configuration,
+  { database }: OpenDatabase,
+  log: pino.Logger,
+): Promise<ErrorRecorder> {
+  return recordErrors({
+    database,
+    spoolDirectory: join(dataDirectory, 'error-spool'),
+    spoolMost: ERROR_SPOOL_MOST,
+    onTrouble: (sentence, cause) => log.warn({ event: 'error_log', cause: cause && String(cause) }, sentence),
+  });
 }
 
 async function insistOnOperatorKey(service: Service): Promise<void> {

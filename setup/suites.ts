@@ -54,6 +54,13 @@ export const suites: readonly Suite[] = [
     filesInParallel: true,
   },
   {
+    name: 'pages',
+    folder: 'test/pages',
+    purpose: 'the catalogue and the reference show what the tables say, and what they tell people to try works',
+    budgetSeconds: 30,
+    filesInParallel: true,
+  },
+  {
     name: 'store',
     folder: 'test/store',
     purpose: 'the statements, locks and migrations do to a real PostgreSQL what they say',
@@ -71,6 +78,13 @@ export const suites: readonly Suite[] = [
     name: 'embedded',
     folder: 'test/embedded',
     purpose: 'the local PostgreSQL starts anywhere, survives kills and is never owned twice',
+    budgetSeconds: 90,
+    filesInParallel: false,
+  },
+  {
+    name: 'start',
+    folder: 'test/start',
+    purpose: 'a start says what it did or in one sentence why it could not, and a stop leaves nothing behind',
     budgetSeconds: 90,
     filesInParallel: false,
   },

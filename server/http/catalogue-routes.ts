@@ -1,51 +1,26 @@
-import { CATALOGUE, type CatalogueEntry, type ErrorCode, isErrorCode } from '../../domain/errors.ts';
+import { type CatalogueRecord, catalogueRecord, ERROR_CODES } from '../../contract/catalogue.ts';
+import { type ErrorCode, isErrorCode } from '../../domain/errors.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { searchCatalogue } from './error-search.ts';
 import { quotable } from './quotable.ts';
 
-/** One code of the catalogue as the service shows it, as data and, later, on a page. */
-export type CatalogueRecord = {
-  readonly code: string;
-  readonly status: number;
-  readonly type: string;
-  readonly meaning: string;
-  readonly causes: readonly string[];
-  readonly resolution: string;
-  readonly resolver: string;
-  readonly money_moved: string;
-  readonly retry: boolean;
-  readonly since: string;
-  readonly reproduce: string;
-};
-
-/** The whole catalogue, in its own order. */
-export function catalogueRecords(): readonly CatalogueRecord[] {
-  return Object.keys(CATALOGUE).filter(isErrorCode).map(catalogueRecord);
+/** The catalogue as data, in its own order; with a query, what fits it, best first. */
+export function catalogueData(query: string): { readonly data: readonly CatalogueRecord[] } {
+  const codes = query.trim() === '' ? ERROR_CODES : searchCatalogue(query).hits.map(({ code }) => code);
+  return { data: codes.map(catalogueRecord) };
 }
 
+/** A code in a path, and whether the path asks for data by its ending. */
+export type NamedCode = { readonly code: ErrorCode; readonly isData: boolean };
+
 /**
- * One code of the catalogue, also when the path ends in `.json`.
+ * The code that a path names, also when it ends in `.json`.
  *
  * @throws {Refusal} route_dne
  */
-export function findCatalogueRecord(name: string): CatalogueRecord {
-  const code = name.endsWith('.json') ? name.slice(0, -5) : name;
-  if (isErrorCode(code)) return catalogueRecord(code);
+export function findCode(name: string): NamedCode {
+  const isData = name.endsWith('.json');
+  const code = isData ? name.slice(0, -5) : name;
+  if (isErrorCode(code)) return { code, isData };
   throw new Refusal('route_dne', `There is no error code '${quotable(code)}'. All of them are at /errors.`);
-}
-
-function catalogueRecord(code: ErrorCode): CatalogueRecord {
-  const { moneyMoved, ...entry }: CatalogueEntry = CATALOGUE[code];
-  return {
-    code,
-    status: entry.status,
-    type: entry.type,
-    meaning: entry.meaning,
-    causes: entry.causes,
-    resolution: entry.resolution,
-    resolver: entry.resolver,
-    money_moved: moneyMoved,
-    retry: entry.retry,
-    since: entry.since,
-    reproduce: entry.reproduce,
-  };
 }

@@ -1,4 +1,5 @@
-import type { ErrorRecord } from '../../domain/errors.ts';
+import { redactCardNumbers } from '../../domain/card-number.ts';
+import { type ErrorRecord, withSupport } from '../../domain/error-record.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { RefusalDetails } from '../../domain/refusal.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
@@ -67,7 +68,10 @@ function compose(
   const { code, entry, details } = fault;
   const { status, type } = entry;
   const wireId = toWireId('req', request.requestId);
-  const message = type === 'Request Error' ? fault.message : withSupport(fault.message, desk.supportContact, wireId);
+  // Messages quote what was sent. A card number in it goes no further, whoever composed the message.
+  const cause = redactCardNumbers(fault.message);
+  const message =
+    type === 'Request Error' ? cause : withSupport(cause, { contact: desk.supportContact, requestId: wireId });
   const record: ErrorRecord = { Message: message, Status: status, Code: code, Type: type };
   const report: ErrorReport = {
     ...sent,
@@ -91,11 +95,6 @@ const STANDING: HeaderList = [
   ['Cache-Control', 'no-store'],
   ['X-Content-Type-Options', 'nosniff'],
 ];
-
-/** The one place where an error that only support can resolve says so (specification, section 7.1). */
-function withSupport(message: string, contact: string, wireId: string): string {
-  return `${message} Please contact support (${contact}) and quote the request id ${wireId}.`;
-}
 
 function faultHeaders(fault: Fault, request: Pick<Exchange, 'allow' | 'idempotencyKey'>): HeaderList {
   const { code, entry, details, moneyMoved, transferId } = fault;

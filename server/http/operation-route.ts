@@ -59,7 +59,10 @@ async function perform(
     exchange.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;
     provoke(head.sandboxProvoke, precedenceOf(id), `${id}_schema`, toWireId('tr', randomUUIDv7()));
   }
-  const body = operation.body === undefined ? undefined : await takeBody(exchange, head, settings);
+  const body =
+    operation.body === undefined
+      ? undefined
+      : await takeBody(exchange, head, { ...settings, bodyMost: operation.bodyMost ?? settings.bodyMost });
   const idempotencyKey = readIdempotencyKey(head, operation.idempotency);
   exchange.idempotencyKey = idempotencyKey ?? undefined;
   if (programId === undefined) throw programMissing(id);

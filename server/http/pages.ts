@@ -1,23 +1,47 @@
+import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import { catalogueRecord } from '../../contract/catalogue.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { sendError, sendJson } from './answer.ts';
-import { catalogueRecords, findCatalogueRecord } from './catalogue-routes.ts';
+import { sendError } from './answer.ts';
+import { catalogueData, findCode } from './catalogue-routes.ts';
+import { JSON_TYPE } from './error-answer.ts';
+import { errorCodePage } from './error-code-page.ts';
+import { errorListPage } from './error-list-page.ts';
 import type { Exchange } from './exchange.ts';
+import { homePage } from './home-page.ts';
+import { type PageAnswer, prefersPage, sendPage } from './page-answer.ts';
+import { documentOf, PAGE_POLICY, type Page, type PageSetting } from './page-layout.ts';
 import { exchangeOf } from './record-response.ts';
+import { referencePage } from './reference-page.ts';
 import type { HttpService } from './service.ts';
 
-/** What a page shows, as data. */
-type Page = (parameters: Readonly<Record<string, string>>) => unknown;
+/** A request for a page: what it says, and how the service that shows it is set. */
+type Visit = {
+  readonly service: HttpService;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** What was typed into the search; empty where nothing was. */
+  readonly query: string;
+  readonly wantsPage: boolean;
+  readonly setting: PageSetting;
+};
 
-/** Mounts what is no operation and needs no key: the root, health, and the catalogue of errors. */
+const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
+
+/** Mounts what is no operation and needs neither key nor database: the root, health, the catalogue, the reference. */
 export function mountPages(app: FastifyInstance, service: HttpService): void {
-  const pages: Readonly<Record<string, Page>> = {
-    '/': () => rootPage(service),
-    '/health/live': () => ({ status: 'live' }),
-    '/health/ready': () => readiness(service),
-    '/errors': () => ({ data: catalogueRecords() }),
-    '/errors.json': () => ({ data: catalogueRecords() }),
-    '/errors/:code': ({ code = '' }) => findCatalogueRecord(code),
+  let openApi: string | undefined;
+  const pages: Readonly<Record<string, (visit: Visit) => PageAnswer | Promise<PageAnswer>>> = {
+    '/': showHome,
+    '/health/live': () => asData({ status: 'live' }),
+    '/health/ready': async () => asData(await readiness(service)),
+    '/errors': (visit) => showErrors(visit, visit.wantsPage),
+    '/errors.json': (visit) => showErrors(visit, false),
+    '/errors/:code': showError,
+    '/docs': ({ setting }) => asPage(referencePage(setting), setting),
+    '/openapi.json': () => {
+      openApi ??= readFileSync(OPENAPI, 'utf8');
+      return { type: JSON_TYPE, body: openApi, headers: [] };
+    },
   };
   for (const [url, page] of Object.entries(pages)) {
     app.route<{ Params: Record<string, string> }>({
@@ -27,7 +51,7 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
         const exchange = exchangeOf(reply.raw);
         exchange.pattern = url;
         reply.hijack();
-        void servePage(service, exchange, page, request.params);
+        void servePage(service, exchange, () => page(visitOf(service, exchange, request.params)));
       },
     });
   }
@@ -36,32 +60,81 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
 async function servePage(
   service: HttpService,
   exchange: Exchange,
-  page: Page,
-  parameters: Readonly<Record<string, string>>,
+  make: () => PageAnswer | Promise<PageAnswer>,
 ): Promise<void> {
   try {
-    await sendJson(service, exchange, await page(parameters));
+    await sendPage(service, exchange, await make());
   } catch (thrown) {
     await sendError(service, exchange, thrown);
   }
 }
 
+function visitOf(service: HttpService, exchange: Exchange, parameters: Readonly<Record<string, string>>): Visit {
+  const { request, target } = exchange;
+  // A search is never refused: what is not well-formed in it is searched for as it is.
+  const query = new URLSearchParams(target.slice(exchange.path.length)).get('q') ?? '';
+  const { gateway, version, supportContact } = service;
+  const setting = { version, mode: gateway.mode, supportContact, base: baseOf(service, request.headers.host) };
+  return { service, parameters, query, wantsPage: prefersPage(request.headers.accept), setting };
+}
+
+/**
+ * Where the commands on a page go: to this service, when it is a sandbox and was called by a plain name, and else to
+ * where a sandbox usually is. Commands that provoke failures are not to be tried on a live service.
+ */
+function baseOf({ gateway }: HttpService, host: string | undefined): string {
+  const isPlain = host !== undefined && /^([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9]{1,5})?$/.test(host);
+  return gateway.mode === 'sandbox' && isPlain ? `http://${host}` : 'http://localhost:8080';
+}
+
+function showHome(visit: Visit): PageAnswer {
+  if (visit.wantsPage) return varying(asPage(homePage(visit.setting), visit.setting));
+  const { gateway, version } = visit.service;
+  const links = {
+    transfers: '/api/v0.1/core/transfer',
+    docs: '/docs',
+    openapi: '/openapi.json',
+    errors: '/errors',
+    live: '/health/live',
+    ready: '/health/ready',
+  };
+  const root = { service: 'transfer-service', version, mode: gateway.mode, support: gateway.supportContact, links };
+  return varying(asData(root));
+}
+
+function showErrors(visit: Visit, isPage: boolean): PageAnswer {
+  const { query, setting } = visit;
+  return varying(isPage ? asPage(errorListPage(query), setting) : asReadableData(catalogueData(query)));
+}
+
+function showError({ parameters, wantsPage, setting }: Visit): PageAnswer {
+  const { code, isData } = findCode(parameters.code ?? '');
+  const isPage = wantsPage && !isData;
+  return varying(isPage ? asPage(errorCodePage(code, setting), setting) : asReadableData(catalogueRecord(code)));
+}
+
+function asPage(page: Page, setting: PageSetting): PageAnswer {
+  const headers = [
+    ['Content-Security-Policy', PAGE_POLICY],
+    ['Referrer-Policy', 'no-referrer'],
+  ] as const;
+  return { type: 'text/html; charset=utf-8', body: documentOf(page, setting), headers };
+}
+
+function asData(value: unknown): PageAnswer {
+  return { type: JSON_TYPE, body: JSON.stringify(value), headers: [] };
+}
+
+/** Data that people read too, in a terminal: set in lines, and ended by one. */
+function asReadableData(value: unknown): PageAnswer {
+  return { type: JSON_TYPE, body: `${JSON.stringify(value, null, 2)}\n`, headers: [] };
+}
+
+function varying(answer: PageAnswer): PageAnswer {
+  return { ...answer, headers: [['Vary', 'Accept'], ...answer.headers] };
+}
+
 async function readiness({ gateway, isClosing }: HttpService): Promise<{ readonly status: 'ready' }> {
   if (!isClosing && (await gateway.ready())) return { status: 'ready' };
   throw new Refusal('service_unavailable', 'The database does not answer, so no operation can be served.');
-}
-
-function rootPage({ gateway, version }: HttpService): unknown {
-  return {
-    service: 'transfer-service',
-    version,
-    mode: gateway.mode,
-    support: gateway.supportContact,
-    links: {
-      transfers: '/api/v0.1/core/transfer',
-      errors: '/errors',
-      live: '/health/live',
-      ready: '/health/ready',
-    },
-  };
 }

@@ -27,7 +27,11 @@ export async function countErrors(service: Service, call: Call): Promise<Reply> 
   const from = Math.floor(earliest / length) * length;
   if (from >= to) throw refuse(call, 'from', "'from' must be earlier than 'to'.");
   if ((to - from) / length > INTERVALS_MOST) {
-    throw refuse(call, 'from', `'from' and 'to' are more than ${INTERVALS_MOST} intervals apart. Count by day, or less.`);
+    throw refuse(
+      call,
+      'from',
+      `'from' and 'to' are more than ${INTERVALS_MOST} intervals apart. Count by day, or less.`,
+    );
   }
   const bounds = [new Date(from), new Date(to)] as const;
   const statement = countErrorsStatement(interval, ...bounds, programId, code ?? null);

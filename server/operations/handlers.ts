@@ -6,6 +6,7 @@ import { createCard } from './create-card.ts';
 import { createKey } from './create-key.ts';
 import { createProgram } from './create-program.ts';
 import { createTransfer } from './create-transfer.ts';
+import { createTransferBatch } from './create-transfer-batch.ts';
 import { explainTransfer } from './explain-transfer.ts';
 import { getCard } from './get-card.ts';
 import { getError } from './get-error.ts';
@@ -31,6 +32,7 @@ export function handlersOf(service: Service, sandbox: SandboxDatabase | undefine
     create_transfer: (call) => createTransfer(service, call),
     get_transfer: (call) => getTransfer(service, call),
     list_transfers: (call) => listTransfers(service, call),
+    create_transfer_batch: (call) => createTransferBatch(service, call),
     explain_transfer: (call) => explainTransfer(service, call),
     create_card: (call) => createCard(service, call),
     get_card: (call) => getCard(service, call),

@@ -207,7 +207,7 @@ const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** A line as it was written; undefined for anything else that is JSON. */
 function readLine(value: unknown): Line | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  const { error, drop } = value as { readonly error?: { requestId?: unknown }; readonly drop?: { dropId?: unknown } };
-  const id = error?.requestId ?? drop?.dropId;
-  return typeof id === 'string' && ID.test(id) ? (value as Line) : undefined;
+  const { error, drop } = value as { readonly error?: Partial<LoggedError>; readonly drop?: Partial<Drop> };
+  const isTimed = drop === undefined || (Number.isFinite(drop.since) && Number.isFinite(drop.until));
+  return isTimed && ID.test(String(error?.requestId ?? drop?.dropId)) ? (value as Line) : undefined;
 }

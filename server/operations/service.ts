@@ -6,4 +6,6 @@ export type Service = {
   readonly database: Database;
   /** Where transfers are committed in groups. */
   readonly transfers: TransferLane;
+  /** How customers reach support, for messages inside an answer that is no error itself. */
+  readonly supportContact: string;
 };

@@ -1,5 +1,6 @@
 import type { Account, AccountKind } from '../../domain/ledger.ts';
 import type { Row, Statement } from './database.ts';
+import { plainArray } from './texts.ts';
 
 const COLUMNS = 'program_id, account_id, kind, currency, balance, held, floor, sequence';
 
@@ -110,11 +111,11 @@ export function updateAccounts(accounts: readonly Account[]): Statement {
         as changed(program_id, account_id, balance, held, sequence)
       where account.program_id = changed.program_id and account.account_id = changed.account_id`,
     values: [
-      accounts.map((account) => account.programId),
-      accounts.map((account) => account.accountId),
-      accounts.map((account) => account.balance),
-      accounts.map((account) => account.held),
-      accounts.map((account) => account.sequence),
+      plainArray(accounts.map((account) => account.programId)),
+      plainArray(accounts.map((account) => account.accountId)),
+      plainArray(accounts.map((account) => account.balance)),
+      plainArray(accounts.map((account) => account.held)),
+      plainArray(accounts.map((account) => account.sequence)),
     ],
   };
 }

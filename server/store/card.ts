@@ -2,6 +2,7 @@ import type { Card, CardStatus } from '../../domain/card.ts';
 import type { Account } from '../../domain/ledger.ts';
 import { toAccount } from './account.ts';
 import type { Row, Statement } from './database.ts';
+import { plainArray } from './texts.ts';
 
 /** A card for a decision, with the day it is in its program's time zone (YYYY-MM-DD). */
 export type CardToday = { readonly card: Card; readonly today: string };
@@ -34,7 +35,7 @@ export function readCards(names: readonly { readonly programId: string; readonly
       cross join lateral (
         select time_zone from program where program.program_id = named.program_id limit 1
       ) as program`,
-    values: [names.map((named) => named.programId), names.map((named) => named.name)],
+    values: [plainArray(names.map((named) => named.programId)), names.map((named) => named.name)],
   };
 }
 
@@ -67,12 +68,13 @@ export function readCardDetails(programId: string, name: string): Statement {
 
 /** Reads a page of cards, newest first, that come after the card with the inner UUID `after`. */
 export function listCards(programId: string, after: string | null, count: number): Statement {
+  // Two texts: one that serves both cases would read all that comes before the page.
   return {
-    name: 'list_cards',
+    name: after === null ? 'list_cards' : 'list_cards_after',
     text: `select ${DETAILS} from card join program using (program_id) join account using (program_id, account_id)
-      where card.program_id = $1 and ($2::uuid is null or card.card_id < $2)
-      order by card.card_id desc limit $3`,
-    values: [programId, after, count],
+      where card.program_id = $1 ${after === null ? '' : 'and card.card_id < $3'}
+      order by card.card_id desc limit $2`,
+    values: after === null ? [programId, count] : [programId, count, after],
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ErrorType, MoneyMoved } from '../../domain/errors.ts';
 import type { Row, Statement } from './database.ts';
 
-/** A value that goes into a `jsonb` column. */
+/** A value that goes into a `json` column. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
 /** One link of the chain of causes, the outermost first. `stack` has the frames only. */
@@ -61,7 +61,7 @@ export function insertErrors(errors: readonly LoggedError[]): Statement {
           path, field, idempotency_key, card_name, transfer_id, money_moved, request, checks, causes)
         select * from unnest($1::uuid[], $2::timestamptz[], $3::uuid[], $4::text[], $5::text[], $6::text[],
           $7::smallint[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-          $15::uuid[], $16::text[], $17::jsonb[], $18::jsonb[], $19::jsonb[])
+          $15::uuid[], $16::text[], $17::json[], $18::json[], $19::json[])
         on conflict do nothing returning created_at, program_id, code
       )
       insert into error_count (hour, program_id, code, count)
@@ -165,8 +165,7 @@ export function listErrors(filter: ErrorFilter): Statement {
   const names = used.map(([name]) => name as string);
   if (filter.after !== null) {
     const [time, id] = [place(timeOfId(filter.after)), place(filter.after)];
-    // The first half says nothing that the second does not, but it is what partitions are chosen by.
-    conditions.push(`created_at <= ${time} and (created_at, request_id) < (${time}::timestamptz, ${id}::uuid)`);
+    conditions.push(`(created_at, request_id) < (${time}::timestamptz, ${id}::uuid)`);
     names.push('after');
   }
   const probed = filter.codes === null ? conditions : ['error.code = asked.code', ...conditions];

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { DomainEvent } from '../../domain/event.ts';
 import type { Statement } from './database.ts';
-import { joinTexts, splitTexts } from './texts.ts';
+import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
 /**
  * Writes events in the transaction of what they tell of, in the order given. Their place among the events of other
@@ -16,9 +16,9 @@ export function insertEvents(batchId: string, events: readonly DomainEvent[], no
         with ordinality as unnested(program_id, event_id, type, subject_id, payload, index)`,
     values: [
       batchId,
-      events.map((event) => event.programId),
-      events.map(() => randomUUIDv7()),
-      events.map((event) => event.type),
+      plainArray(events.map((event) => event.programId)),
+      plainArray(events.map(() => randomUUIDv7())),
+      plainArray(events.map((event) => event.type)),
       events.map((event) => event.subjectId),
       joinTexts(events.map((event) => event.payload)),
       new Date(now),

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { StoredAnswer } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './database.ts';
-import { joinTexts, splitTexts } from './texts.ts';
+import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
 /** A key within its program and operation. */
 export type KeyInScope = { readonly programId: string; readonly operation: string; readonly key: string };
@@ -24,7 +24,11 @@ export function readAnswers(keys: readonly KeyInScope[]): Statement {
           and idempotency.key = asked.key
         limit 1
       ) as found`,
-    values: [keys.map((key) => key.programId), keys.map((key) => key.operation), keys.map((key) => key.key)],
+    values: [
+      plainArray(keys.map((key) => key.programId)),
+      plainArray(keys.map((key) => key.operation)),
+      keys.map((key) => key.key),
+    ],
   };
 }
 
@@ -66,12 +70,12 @@ export function insertAnswers(
         $9::text[], $10::text[])
         as unnested(program_id, operation, key, fingerprint, status, subject_id, body, code, message, field)`,
     values: [
-      answers.map((row) => row.programId),
-      answers.map((row) => row.operation),
+      plainArray(answers.map((row) => row.programId)),
+      plainArray(answers.map((row) => row.operation)),
       answers.map((row) => row.key),
-      column((answer) => answer.fingerprint),
-      column((answer) => answer.status),
-      column((answer) => answer.subjectId),
+      plainArray(column((answer) => answer.fingerprint)),
+      plainArray(column((answer) => answer.status)),
+      plainArray(column((answer) => answer.subjectId)),
       joinTexts(column((answer) => answer.body)),
       column((answer) => answer.code),
       column((answer) => answer.message),

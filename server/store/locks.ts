@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Row, Statement } from './database.ts';
+import { plainArray } from './texts.ts';
 
 /**
  * The one order in which locks are taken, by everyone: the switch, names (idempotency keys and references), accounts.
@@ -37,7 +38,7 @@ export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wai
     text: `select pg_advisory_xact_lock_shared(${SWITCH_LOCK.space}, ${SWITCH_LOCK.number})::text, null::bigint as hash,
         true as held
       union all select null, hash, ${lock} from unnest($1::bigint[]) as hash`,
-    values: [hashesOf(names)],
+    values: [plainArray(hashesOf(names))],
   };
 }
 
@@ -54,7 +55,7 @@ export function lockNames(names: readonly LockedName[]): Statement {
   return {
     name: 'lock_names',
     text: 'select count(pg_advisory_xact_lock(hash)) from unnest($1::bigint[]) as hash',
-    values: [hashesOf(names)],
+    values: [plainArray(hashesOf(names))],
   };
 }
 

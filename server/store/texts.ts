@@ -13,3 +13,11 @@ export function joinTexts(texts: readonly (string | null)[]): string {
 export function splitTexts(parameter: string): string {
   return `string_to_array(${parameter}::text, chr(30), '')`;
 }
+
+/**
+ * An array parameter of values that need no quotes in PostgreSQL's array syntax: UUIDs, numbers, words of the schema.
+ * Never for anything that a caller has written.
+ */
+export function plainArray(values: readonly (string | bigint | number | null)[]): string {
+  return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
+}

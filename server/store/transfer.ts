@@ -1,7 +1,7 @@
-import type { ErrorRecord } from '../../domain/errors.ts';
+import type { ErrorRecord } from '../../domain/error-record.ts';
 import type { Transfer, TransferOutcome, TransferStatus, TransferType } from '../../domain/transfer.ts';
 import type { Row, Statement } from './database.ts';
-import { joinTexts, splitTexts } from './texts.ts';
+import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
 const COLUMNS = `transfer.program_id, transfer.transfer_id, transfer.type, transfer.card_id, card.name as card_name,
   transfer.destination_card_id, destination.name as destination_card_name, transfer.amount, transfer.captured_amount,
@@ -47,17 +47,17 @@ export function insertCompletedTransfers(transfers: readonly Transfer[], now: nu
         as unnested(program_id, transfer_id, type, card_id, destination_card_id, amount, currency, description, reference,
           metadata, request_id)`,
     values: [
-      column((transfer) => transfer.programId),
-      column((transfer) => transfer.transferId),
-      column((transfer) => transfer.type),
-      column((transfer) => transfer.cardId),
-      column((transfer) => transfer.destinationCardId),
-      column((transfer) => transfer.amount),
-      column((transfer) => transfer.currency),
+      plainArray(column((transfer) => transfer.programId)),
+      plainArray(column((transfer) => transfer.transferId)),
+      plainArray(column((transfer) => transfer.type)),
+      plainArray(column((transfer) => transfer.cardId)),
+      plainArray(column((transfer) => transfer.destinationCardId)),
+      plainArray(column((transfer) => transfer.amount)),
+      plainArray(column((transfer) => transfer.currency)),
       column((transfer) => transfer.description),
       column((transfer) => transfer.reference),
       joinTexts(column((transfer) => JSON.stringify(transfer.metadata))),
-      column((transfer) => transfer.requestId),
+      plainArray(column((transfer) => transfer.requestId)),
       new Date(now),
     ],
   };

@@ -3,20 +3,33 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Rule } from './project.ts';
 
-/** Files that a program writes from another and that are committed all the same. */
-const generatedFiles: readonly {
-  readonly file: string;
-  /** Run with `--check`: ends with 0 when the file is what it would write. */
+/** Programs that write committed files. */
+const generators: readonly {
+  /** Run with `--check`: ends with 0 when every file is what it would write, and else names those that are not. */
   readonly generator: string;
-  /** What the reader runs to mend it. */
+  /** What it writes; the first stands for all when it says nothing of use. */
+  readonly files: readonly string[];
+  /** What the reader runs to mend them. */
   readonly command: string;
-}[] = [{ file: 'contract/openapi.json', generator: 'contract/generate.ts', command: 'npm run generate' }];
+}[] = [
+  {
+    generator: 'setup/generate.ts',
+    files: [
+      'contract/openapi.json',
+      'docs/reference/api.md',
+      'docs/reference/configuration.md',
+      'docs/reference/errors.md',
+      'docs/reference/transfers.md',
+    ],
+    command: 'npm run generate',
+  },
+];
 
 /** Generated files agree with their source. */
 export const generatedAreCurrent: Rule = ({ root }) =>
-  generatedFiles
+  generators
     .filter(({ generator }) => existsSync(join(root, generator)))
-    .flatMap(({ file, generator, command }) => {
+    .flatMap(({ generator, files, command }) => {
       const check = spawnSync(process.execPath, [join(root, generator), '--check'], {
         cwd: root,
         encoding: 'utf8',
@@ -24,7 +37,9 @@ export const generatedAreCurrent: Rule = ({ root }) =>
         timeout: 60_000,
       });
       if (check.status === 0) return [];
-      const said = `${check.stdout}\n${check.stderr}`.trim().split('\n').slice(-5).join(' | ');
+      const output = `${check.stdout}\n${check.stderr}`;
+      const named = files.filter((file) => output.includes(file));
+      const said = output.trim().split('\n').slice(-5).join(' | ');
       const sentence = `this differs from what ${generator} writes; run \`${command}\` and commit the result. It said: ${said}`;
-      return [{ file, line: 1, sentence }];
+      return (named.length > 0 ? named : files.slice(0, 1)).map((file) => ({ file, line: 1, sentence }));
     });

@@ -85,7 +85,6 @@ export const house: readonly Room[] = [
   { room: 'console', mayImport: ['sdk', 'contract'], packages: 'any' },
   { room: 'sdk', mayImport: ['contract', 'domain'], packages: [] },
 
-  { room: 'contract/generate.ts', mayImport: ['contract', 'domain'], packages: 'any' },
   { room: 'contract', mayImport: ['domain'], packages: ['typebox'] },
 
   { room: 'domain', mayImport: [], packages: [] },

@@ -74,6 +74,35 @@ const TRIAL_BALANCE = {
   drawn_up_at: '2030-01-31T12:00:00.000Z',
 };
 
+const LOGGED_ERROR = {
+  request_id: 'req_1',
+  created_at: '2030-01-31T12:00:00.000Z',
+  operation: 'create_transfer',
+  code: 'insufficient_funds',
+  status: 409,
+  type: 'Request Error',
+  message: 'The card has less.',
+  field: '/amount',
+  method: 'POST',
+  path: '/api/v0.1/core/transfer',
+  card_id: 'card_empty',
+  transfer_id: null,
+  idempotency_key: null,
+  money_moved: 'no',
+  request: { amount: '1', card_id: 'card_empty' },
+};
+const INSPECTED_ERROR = {
+  ...LOGGED_ERROR,
+  program_id: 'prog_1',
+  caller: 'program_key',
+  checks: { available: '0' },
+  causes: [
+    { name: 'OperationFailure', message: 'the database failed', stack: ['at readRows (transaction.ts:11)'] },
+    { name: 'Error', message: 'connect ECONNREFUSED', stack: [] },
+  ],
+};
+const COUNTED = { start: '2030-01-31T12:00:00.000Z', code: 'card_dne', type: 'Request Error', count: 12 };
+
 type Line = { readonly type: string; readonly reply: object; readonly sends?: object; readonly shows: string };
 
 /** Every operation: what is typed for it, what comes back, what is sent, and a piece of what is shown. */
@@ -83,6 +112,24 @@ const LINES: Readonly<Record<OperationId, Line>> = {
     reply: TRANSFER,
     sends: { amount: '1000', card_id: 'card_active', metadata: { a: 'b', c: 'd=e' } },
     shows: 'amount:          1000 (10.00 USD)\n',
+  },
+  create_transfer_batch: {
+    type: 'transfers create-batch test/cli/rows.json',
+    sends: { transfers: [{ amount: 1000, card_id: 'card_active', idempotency_key: 'row-1' }] },
+    reply: {
+      data: [
+        {
+          index: 0,
+          idempotency_key: 'row-1',
+          status: 201,
+          transfer: TRANSFER,
+          error: null,
+          money_moved: 'yes',
+          replayed: false,
+        },
+      ],
+    },
+    shows: '1 created, 0 refused\n',
   },
   explain_transfer: {
     type: 'transfers explain --card card_active --amount 1000',
@@ -164,6 +211,35 @@ const LINES: Readonly<Record<OperationId, Line>> = {
   },
   list_keys: { type: 'keys list', reply: { data: [KEY], next_cursor: null }, shows: 'operator' },
   revoke_key: { type: 'keys revoke key_1', reply: KEY, shows: 'key_id:     key_1\n' },
+  get_error: { type: 'errors show req_1', reply: LOGGED_ERROR, shows: 'request.amount:  1\n' },
+  list_errors: {
+    type: 'errors list --code insufficient_funds --card card_empty --from 2030-01-31T00:00:00Z',
+    reply: { data: [LOGGED_ERROR], next_cursor: null },
+    shows: 'card_empty  no\n',
+  },
+  inspect_error: {
+    type: 'errors inspect req_1',
+    reply: INSPECTED_ERROR,
+    shows:
+      'thrown: OperationFailure: the database failed\n  at readRows (transaction.ts:11)\n' +
+      'caused by: Error: connect ECONNREFUSED\n',
+  },
+  search_errors: {
+    type: 'errors search --program prog_1 --operation create_transfer',
+    reply: { data: [INSPECTED_ERROR], next_cursor: null, dropped: 0 },
+    shows: 'no           prog_1\n',
+  },
+  count_errors: {
+    type: 'errors count --interval day',
+    reply: {
+      interval: 'day',
+      from: '2030-01-31T00:00:00.000Z',
+      to: '2030-02-01T00:00:00.000Z',
+      data: [COUNTED],
+      dropped: 3,
+    },
+    shows: '   12\n3 more errors of this time could not be recorded.\n',
+  },
   stop_database: { type: 'sandbox database stop', reply: { state: 'stopped' }, shows: 'state: stopped\n' },
   start_database: { type: 'sandbox database start', reply: { state: 'running' }, shows: 'state: running\n' },
 };
@@ -214,7 +290,7 @@ describe('operations and commands', () => {
     const known = [
       ...Object.values(LINES).map((line) => line.type),
       'switch enable',
-      'errors list',
+      'errors codes',
       'errors explain',
       'migrate',
       'config',
@@ -323,9 +399,9 @@ describe('what a person should notice', () => {
 
 describe('the catalogue without the service', () => {
   test('lists every code', async () => {
-    const { output } = await type('errors list');
+    const { output } = await type('errors codes');
     for (const code of Object.keys(CATALOGUE)) expect(output).toContain(`\n${code} `);
-    const { data } = JSON.parse((await type('errors list --json')).output) as { data: { code: string }[] };
+    const { data } = JSON.parse((await type('errors codes --json')).output) as { data: { code: string }[] };
     expect(data.map(({ code }) => code)).toEqual(Object.keys(CATALOGUE));
   });
 

@@ -3,8 +3,10 @@ import pg from 'pg';
 import type { OperationId } from '../../contract/operations.ts';
 import type { TrialBalance } from '../../contract/schemas.ts';
 import type { Call, Handler, Reply } from '../../server/operations/call.ts';
+import type { LaneBounds } from '../../server/operations/group-commit.ts';
 import { handlersOf } from '../../server/operations/handlers.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from '../../server/operations/seed-sandbox.ts';
+import type { Service } from '../../server/operations/service.ts';
 import { openTransferLane } from '../../server/operations/transfer-group.ts';
 import { type ConnectionSettings, Database } from '../../server/store/database.ts';
 import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
@@ -27,6 +29,7 @@ export type TestServer = {
 /** The operations over a database, as one service process has them, without HTTP. */
 export type Ledger = {
   readonly database: Database;
+  readonly service: Service;
   readonly call: (operation: OperationId, members?: object, more?: Partial<Call>) => Promise<Reply>;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   readonly close: () => Promise<void>;
@@ -39,10 +42,7 @@ export async function startServer(): Promise<TestServer> {
   const ledger = openLedger(embedded.connection);
   await migrate(ledger.database);
   await preparePartitions(ledger.database, new Date());
-  await seedSandbox(
-    { database: ledger.database, transfers: openTransferLane(ledger.database) },
-    performance.now() + 30_000,
-  );
+  await seedSandbox(ledger.service, performance.now() + 30_000);
   await ledger.close();
   return {
     connection: embedded.connection,
@@ -55,9 +55,14 @@ export async function startServer(): Promise<TestServer> {
 }
 
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
-export function openLedger(connection: ConnectionSettings): Ledger {
+export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds): Ledger {
   const database = new Database(connection);
-  const handlers = handlersOf({ database, transfers: openTransferLane(database) }, undefined);
+  const service: Service = {
+    database,
+    transfers: openTransferLane(database, bounds),
+    supportContact: 'support@example.com',
+  };
+  const handlers = handlersOf(service, undefined);
   const call = (operation: OperationId, members: object = {}, more: Partial<Call> = {}): Promise<Reply> => {
     const read = Object.fromEntries(
       Object.entries(members).map(([name, value]) => [
@@ -78,7 +83,7 @@ export function openLedger(connection: ConnectionSettings): Ledger {
       ...more,
     });
   };
-  return { database, handlers, call, close: () => database.close() };
+  return { database, service, handlers, call, close: () => database.close() };
 }
 
 /** A plain connection beside the service: another process, an operator, a lock that somebody forgot. */

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { TransferService } from '../../sdk/client.ts';
 
 const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
+const COMMAND = new URL('../../cli/main.ts', import.meta.url).pathname;
 
 /** How long a start may take before a test gives up, in milliseconds: crash recovery on a busy machine included. */
 const START_TIME = 60_000;
@@ -14,6 +15,8 @@ export type ServiceProcess = {
   readonly child: ChildProcess;
   /** Everything it has printed so far. */
   readonly output: () => string;
+  /** What of it went to standard error. */
+  readonly errors: () => string;
   /** A client that never retries, so that a test sees each answer. */
   readonly client: TransferService;
   /** Ends it as an operator does; gives the exit code. */
@@ -26,6 +29,8 @@ export type ServiceProcess = {
 export async function temporaryDirectory(): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
   // Short and below /tmp: PostgreSQL's socket and its user, when the tests run as root, must get there.
   const path = await mkdtemp(join('/tmp', 'transfer-service-test-'));
+  // A directory that user cannot pass sends the ledger to /var/lib, where `remove` would not find it.
+  await chmod(path, 0o711);
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
@@ -36,6 +41,7 @@ export async function startService(environment: Readonly<Record<string, string>>
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
+  let errors = '';
   const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   const url = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no banner in time:\n${output}`)), START_TIME);
@@ -48,7 +54,10 @@ export async function startService(environment: Readonly<Record<string, string>>
       }
     };
     child.stdout.on('data', read);
-    child.stderr.on('data', read);
+    child.stderr.on('data', (chunk: Buffer) => {
+      errors += chunk.toString();
+      read(chunk);
+    });
     void ended.then((code) => {
       clearTimeout(timer);
       reject(new Error(`ended with ${code}:\n${output}`));
@@ -62,8 +71,85 @@ export async function startService(environment: Readonly<Record<string, string>>
     url,
     child,
     output: () => output,
+    errors: () => errors,
     client: new TransferService({ baseUrl: url, maximumRetries: 0, timeoutMilliseconds: 20_000 }),
     stop: () => end('SIGTERM'),
     kill: async () => void (await end('SIGKILL')),
   };
+}
+
+/** What a program that ends by itself came to. */
+export type Ending = { readonly exitCode: number | null; readonly output: string; readonly errors: string };
+
+/** Starts a service that is expected not to start. */
+export function startInVain(environment: Readonly<Record<string, string>>): Promise<Ending> {
+  return runToEnd([MAIN], { PORT: '0', HOST: '127.0.0.1', ...environment });
+}
+
+/** Runs the command line as a person does, in a process of its own. */
+export function runCommand(
+  commandLine: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Ending> {
+  return runToEnd([COMMAND, ...commandLine], environment);
+}
+
+function runToEnd(program: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ending> {
+  return new Promise((done, fail) => {
+    const child = spawn(process.execPath, program, {
+      env: { PATH: process.env['PATH'] ?? '', ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const timer = setTimeout(() => child.kill('SIGTERM'), START_TIME);
+    let output = '';
+    let errors = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      errors += chunk.toString();
+    });
+    child.once('error', fail);
+    child.once('close', (exitCode) => {
+      clearTimeout(timer);
+      done({ exitCode, output, errors });
+    });
+  });
+}
+
+/** The embedded PostgreSQL of a data directory: its main process, and how a second service reaches it. */
+export type RunningServer = { readonly processId: number; readonly databaseUrl: string };
+
+/** Reads both from what PostgreSQL itself keeps in its data directory while it runs. */
+export async function embeddedServerOf(dataDirectory: string): Promise<RunningServer> {
+  const location = await readFile(join(dataDirectory, 'postgresql-location'), 'utf8');
+  const files = location.split('\n').find((line) => line !== '' && !line.startsWith('#')) ?? 'postgresql';
+  const kept = await readFile(join(resolve(dataDirectory, files), 'postmaster.pid'), 'utf8');
+  const [processId = '', , , port = '', socketDirectory = ''] = kept.split('\n');
+  const host = encodeURIComponent(socketDirectory);
+  return {
+    processId: Number(processId),
+    databaseUrl: `postgresql://transfer_service@/transfer_service?host=${host}&port=${port}`,
+  };
+}
+
+/** Whether a process still runs. One that has ended and that nobody has asked for its status counts as ended. */
+export async function isRunning(processId: number): Promise<boolean> {
+  try {
+    process.kill(processId, 0);
+  } catch {
+    return false;
+  }
+  const status = await readFile(`/proc/${processId}/stat`, 'utf8').catch(() => undefined);
+  if (status === undefined) return process.platform !== 'linux';
+  return !/^[ZX]/.test(status.slice(status.lastIndexOf(')') + 2));
+}
+
+/** Waits for a condition, with a bound that only a broken program reaches. */
+export async function waitFor(what: string, condition: () => Promise<boolean>, most = START_TIME): Promise<void> {
+  const deadline = performance.now() + most;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`not in time: ${what}`);
+    await new Promise((wake) => setTimeout(wake, 20));
+  }
 }

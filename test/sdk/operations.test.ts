@@ -18,6 +18,11 @@ const LINES: Readonly<Record<OperationId, Line>> = {
     method: 'transfers.create',
     call: ({ transfers }) => transfers.create({ amount: 1000, card_id: 'card_active' }),
   },
+  create_transfer_batch: {
+    method: 'transfers.createBatch',
+    call: ({ transfers }) =>
+      transfers.createBatch([{ amount: 1000, card_id: 'card_active', idempotency_key: 'row-1' }]),
+  },
   explain_transfer: {
     method: 'transfers.explain',
     call: ({ transfers }) => transfers.explain({ amount: 1000, card_id: 'card_active' }),
@@ -44,6 +49,11 @@ const LINES: Readonly<Record<OperationId, Line>> = {
   create_key: { method: 'keys.create', call: ({ keys }) => keys.create({ name: 'shop' }) },
   list_keys: { method: 'keys.list', call: ({ keys }) => keys.list() },
   revoke_key: { method: 'keys.revoke', call: ({ keys }) => keys.revoke('key_1') },
+  get_error: { method: 'errors.get', call: ({ errors }) => errors.get('req_1') },
+  list_errors: { method: 'errors.list', call: ({ errors }) => errors.list() },
+  inspect_error: { method: 'errors.inspect', call: ({ errors }) => errors.inspect('req_1') },
+  search_errors: { method: 'errors.search', call: ({ errors }) => errors.search() },
+  count_errors: { method: 'errors.count', call: ({ errors }) => errors.count() },
   stop_database: { method: 'sandbox.stopDatabase', call: ({ sandbox }) => sandbox.stopDatabase() },
   start_database: { method: 'sandbox.startDatabase', call: ({ sandbox }) => sandbox.startDatabase() },
 };

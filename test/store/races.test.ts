@@ -3,8 +3,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Refusal } from '../../domain/refusal.ts';
 import { type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
 
-/** Rounds of each race: enough that a wrong order of locks and reads has never survived them. */
-const ROUNDS = 100;
+/** Sizes of a group, and rounds of each race with it: enough that a wrong order of locks and reads never survived. */
+const GROUPS = [
+  { batch: 256, rounds: 100 },
+  { batch: 1, rounds: 25 },
+  { batch: 2, rounds: 25 },
+  { batch: 7, rounds: 25 },
+] as const;
 
 let server: TestServer;
 /** Two of them, with connections and lanes of their own: to PostgreSQL they are two service processes. */
@@ -12,11 +17,9 @@ let ledgers: readonly [Ledger, Ledger];
 
 beforeAll(async () => {
   server = await startServer();
-  ledgers = [openLedger(server.connection), openLedger(server.connection)];
 });
 
 afterAll(async () => {
-  await Promise.all(ledgers.map((ledger) => ledger.close()));
   await server.stop();
 });
 
@@ -41,111 +44,122 @@ async function newCard(amount: number): Promise<string> {
   return name;
 }
 
-describe.each([
-  ['in one group', () => [ledgers[0], ledgers[0]] as const],
-  ['from two processes', () => [ledgers[0], ledgers[1]] as const],
-])('two requests at the same instant, %s', (_where, pair) => {
-  test('that spend the same last balance: one succeeds, the other has insufficient funds', async () => {
-    const [left, right] = pair();
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const card = await newCard(700);
-      const answers = await Promise.all(
-        [left, right].map((ledger) =>
-          outcome(ledger.call('create_transfer', { type: 'unload', amount: 700, card_id: card })),
-        ),
+describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
+  beforeAll(() => {
+    const bounds = { batch, waiting: 4096 };
+    ledgers = [openLedger(server.connection, bounds), openLedger(server.connection, bounds)];
+  });
+
+  afterAll(async () => {
+    await Promise.all(ledgers.map((ledger) => ledger.close()));
+  });
+
+  describe.each([
+    ['in one process', () => [ledgers[0], ledgers[0]] as const],
+    ['from two processes', () => [ledgers[0], ledgers[1]] as const],
+  ])('two requests at the same instant, %s', (_where, pair) => {
+    test('that spend the same last balance: one succeeds, the other has insufficient funds', async () => {
+      const [left, right] = pair();
+      for (let round = 0; round < rounds; round += 1) {
+        const card = await newCard(700);
+        const answers = await Promise.all(
+          [left, right].map((ledger) =>
+            outcome(ledger.call('create_transfer', { type: 'unload', amount: 700, card_id: card })),
+          ),
+        );
+        expect(answers.filter((answer) => answer === 'insufficient_funds')).toHaveLength(1);
+        expect(JSON.parse((await left.call('get_card', {}, { parameters: { card_id: card } })).body)).toMatchObject({
+          balance: 0,
+        });
+      }
+    });
+
+    test('with one reference: one succeeds, the other is a duplicate', async () => {
+      const [left, right] = pair();
+      for (let round = 0; round < rounds; round += 1) {
+        const reference = randomUUID();
+        const body = { amount: 1, card_id: 'card_active', reference };
+        const answers = await Promise.all([left, right].map((ledger) => outcome(ledger.call('create_transfer', body))));
+        expect(answers.filter((answer) => answer === 'duplicate_reference')).toHaveLength(1);
+      }
+    });
+
+    test('that move money between two cards in opposite directions never wait for each other for good', async () => {
+      const [left, right] = pair();
+      const [one, other] = [await newCard(1000), await newCard(1000)];
+      const move = (ledger: Ledger, from: string, to: string) =>
+        outcome(
+          ledger.call('create_transfer', { type: 'card_to_card', amount: 1, card_id: from, destination_card_id: to }),
+        );
+      for (let round = 0; round < rounds; round += 1) {
+        const answers = await Promise.all([move(left, one, other), move(right, other, one)]);
+        for (const answer of answers) expect(answer).toContain('"status":"completed"');
+      }
+    });
+
+    test('that register one card id: one succeeds, the other is a duplicate', async () => {
+      const [left, right] = pair();
+      for (let round = 0; round < rounds / 4; round += 1) {
+        const body = { card_id: `twin_${randomUUID()}` };
+        const answers = await Promise.all([left, right].map((ledger) => outcome(ledger.call('create_card', body))));
+        expect(answers.filter((answer) => answer === 'duplicate_card')).toHaveLength(1);
+      }
+    });
+
+    test('deposits under one key: money comes in once, and both answers are one', async () => {
+      const [left, right] = pair();
+      const parameters = { program_id: 'prog_019000000000700080000000000000de' };
+      for (let round = 0; round < rounds / 4; round += 1) {
+        const idempotencyKey = randomUUID();
+        const answers = await Promise.all(
+          [left, right].map((ledger) =>
+            outcome(ledger.call('create_deposit', { amount: 5 }, { idempotencyKey, parameters })),
+          ),
+        );
+        expect(answers[0]).toBe(answers[1]);
+      }
+    });
+  });
+
+  test('50 simultaneous sends of one key make one transfer and 50 equal answers', { timeout: 60_000 }, async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const card = await newCard(0);
+      const idempotencyKey = randomUUID();
+      const replies = await Promise.all(
+        Array.from({ length: 50 }, (_, index) => {
+          const ledger = index % 2 === 0 ? ledgers[0] : ledgers[1];
+          return ledger.call('create_transfer', { amount: 3, card_id: card }, { idempotencyKey });
+        }),
       );
-      expect(answers.filter((answer) => answer === 'insufficient_funds')).toHaveLength(1);
-      expect(JSON.parse((await left.call('get_card', {}, { parameters: { card_id: card } })).body)).toMatchObject({
-        balance: 0,
-      });
+      expect(new Set(replies.map(({ body }) => body)).size).toBe(1);
+      expect(replies.filter(({ replayed }) => replayed !== true)).toHaveLength(1);
+      const { data } = JSON.parse((await ledgers[0].call('list_transfers', { card_id: card })).body) as {
+        data: object[];
+      };
+      expect(data).toHaveLength(1);
     }
   });
 
-  test('with one reference: one succeeds, the other is a duplicate', async () => {
-    const [left, right] = pair();
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const reference = randomUUID();
-      const body = { amount: 1, card_id: 'card_active', reference };
-      const answers = await Promise.all([left, right].map((ledger) => outcome(ledger.call('create_transfer', body))));
-      expect(answers.filter((answer) => answer === 'duplicate_reference')).toHaveLength(1);
-    }
-  });
-
-  test('that move money between two cards in opposite directions never wait for each other for good', async () => {
-    const [left, right] = pair();
-    const [one, other] = [await newCard(1000), await newCard(1000)];
-    const move = (ledger: Ledger, from: string, to: string) =>
-      outcome(
-        ledger.call('create_transfer', { type: 'card_to_card', amount: 1, card_id: from, destination_card_id: to }),
-      );
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const answers = await Promise.all([move(left, one, other), move(right, other, one)]);
-      for (const answer of answers) expect(answer).toContain('"status":"completed"');
-    }
-  });
-
-  test('that register one card id: one succeeds, the other is a duplicate', async () => {
-    const [left, right] = pair();
-    for (let round = 0; round < ROUNDS / 4; round += 1) {
-      const body = { card_id: `twin_${randomUUID()}` };
-      const answers = await Promise.all([left, right].map((ledger) => outcome(ledger.call('create_card', body))));
-      expect(answers.filter((answer) => answer === 'duplicate_card')).toHaveLength(1);
-    }
-  });
-
-  test('deposits under one key: money comes in once, and both answers are one', async () => {
-    const [left, right] = pair();
-    const parameters = { program_id: 'prog_019000000000700080000000000000de' };
-    for (let round = 0; round < ROUNDS / 4; round += 1) {
+  test('one key with two different requests at once: one executes, the other is told that the key exists', async () => {
+    for (let round = 0; round < rounds; round += 1) {
       const idempotencyKey = randomUUID();
       const answers = await Promise.all(
-        [left, right].map((ledger) =>
-          outcome(ledger.call('create_deposit', { amount: 5 }, { idempotencyKey, parameters })),
-        ),
+        [1, 2].map((amount, index) => {
+          const ledger = index === 0 ? ledgers[0] : ledgers[1];
+          return outcome(ledger.call('create_transfer', { amount, card_id: 'card_active' }, { idempotencyKey }));
+        }),
       );
-      expect(answers[0]).toBe(answers[1]);
+      expect(answers.filter((answer) => answer === 'idempotency_key_exists')).toHaveLength(1);
     }
   });
-});
 
-test('50 simultaneous sends of one key make one transfer and 50 equal answers', { timeout: 60_000 }, async () => {
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const card = await newCard(0);
-    const idempotencyKey = randomUUID();
-    const replies = await Promise.all(
-      Array.from({ length: 50 }, (_, index) => {
-        const ledger = index % 2 === 0 ? ledgers[0] : ledgers[1];
-        return ledger.call('create_transfer', { amount: 3, card_id: card }, { idempotencyKey });
-      }),
-    );
-    expect(new Set(replies.map(({ body }) => body)).size).toBe(1);
-    expect(replies.filter(({ replayed }) => replayed !== true)).toHaveLength(1);
-    const { data } = JSON.parse((await ledgers[0].call('list_transfers', { card_id: card })).body) as {
-      data: object[];
-    };
-    expect(data).toHaveLength(1);
-  }
-});
-
-test('one key with two different requests at once: one executes, the other is told that the key exists', async () => {
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const idempotencyKey = randomUUID();
+  test('a group decides one request after the other: ten unloads of a card that has enough for four', async () => {
+    const card = await newCard(450);
     const answers = await Promise.all(
-      [1, 2].map((amount, index) => {
-        const ledger = index === 0 ? ledgers[0] : ledgers[1];
-        return outcome(ledger.call('create_transfer', { amount, card_id: 'card_active' }, { idempotencyKey }));
-      }),
+      Array.from({ length: 10 }, () =>
+        outcome(ledgers[0].call('create_transfer', { type: 'unload', amount: 100, card_id: card })),
+      ),
     );
-    expect(answers.filter((answer) => answer === 'idempotency_key_exists')).toHaveLength(1);
-  }
-});
-
-test('a group decides one request after the other: ten unloads of a card that has enough for four', async () => {
-  const card = await newCard(450);
-  const answers = await Promise.all(
-    Array.from({ length: 10 }, () =>
-      outcome(ledgers[0].call('create_transfer', { type: 'unload', amount: 100, card_id: card })),
-    ),
-  );
-  expect(answers.filter((answer) => answer === 'insufficient_funds')).toHaveLength(6);
+    expect(answers.filter((answer) => answer === 'insufficient_funds')).toHaveLength(6);
+  });
 });

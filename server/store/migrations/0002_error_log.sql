@@ -22,13 +22,14 @@ create table error (
   card_name text,
   transfer_id uuid,
   money_moved text check (money_moved in ('no', 'yes', 'unknown')),
-  -- Members and path parameters that were read, without card numbers and keys.
-  request jsonb,
+  -- Members and path parameters that were read, without card numbers and keys. Like the next two it is only ever shown
+  -- as a whole, in the order in which it was written, so it is no jsonb.
+  request json,
   -- The values that the checks saw.
-  checks jsonb,
+  checks json,
   -- What was thrown and what that was caused by, the outermost first, with stacks; an empty array when the error is
   -- the caller's.
-  causes jsonb not null,
+  causes json not null,
   primary key (request_id, created_at)
 ) partition by range (created_at);
 -- Takes what no month's partition does, so that a forgotten partition never loses an error.

@@ -1,0 +1,72 @@
+/** One member of a body, a query or a reply, in words. */
+export type Field = {
+  readonly name: string;
+  /** Such as `string or null`, or `array of objects`. */
+  readonly type: string;
+  readonly required: boolean;
+  /** What a value must keep to, such as `1 to 255 characters`; empty where the type says it all. */
+  readonly limits: string;
+  readonly description: string;
+  /** The members of an object, or of the objects in an array. */
+  readonly inner: readonly Field[];
+};
+
+type Shape = {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Shape[];
+  readonly $ref?: string;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly description?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly items?: Shape;
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+  readonly 'x-amount'?: true;
+};
+
+/** The members of an object's schema, in its order. */
+export function fieldsOf(schema: object): readonly Field[] {
+  const shape: Shape = schema;
+  return Object.entries(shape.properties ?? {}).map(([name, member]) => {
+    const described = withoutNull(member);
+    const inner = described.items ?? described;
+    return {
+      name,
+      type: typeOf(member),
+      required: shape.required?.includes(name) ?? false,
+      limits: limitsOf(described),
+      description: member.description ?? described.description ?? '',
+      inner: fieldsOf(inner),
+    };
+  });
+}
+
+/** Where null is allowed beside one other shape, that shape. */
+function withoutNull(shape: Shape): Shape {
+  if (shape['x-amount']) return shape;
+  return shape.anyOf?.find(({ type }) => type !== 'null') ?? shape;
+}
+
+function typeOf(shape: Shape): string {
+  if (shape['x-amount']) return 'integer, or its digits as a string';
+  if (shape.anyOf !== undefined) return shape.anyOf.map(typeOf).join(' or ');
+  if (shape.$ref !== undefined) return 'error record';
+  if (shape.format === 'date-time') return 'time';
+  if (shape.format === 'date') return 'date';
+  if (shape.type === 'array') return `array of ${typeOf(shape.items ?? {})}s`;
+  return [shape.type ?? 'value'].flat().join(' or ');
+}
+
+function limitsOf(shape: Shape): string {
+  if (shape.enum !== undefined) {
+    return shape.enum.length === 1 ? `only ${String(shape.enum[0])}` : `one of ${shape.enum.map(String).join(', ')}`;
+  }
+  if (shape.minimum !== undefined && shape.maximum !== undefined) return `${shape.minimum} to ${shape.maximum}`;
+  if (shape.maxLength !== undefined) return `${shape.minLength ?? 0} to ${shape.maxLength} characters`;
+  return '';
+}

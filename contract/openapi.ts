@@ -1,0 +1,297 @@
+import type { TObject } from 'typebox';
+import { CATALOGUE, ERROR_TYPES, type ErrorCode } from '../domain/errors.ts';
+import { CatalogueRecord, ERROR_CODES, familyOf, operationsWith, TYPE_GUIDES } from './catalogue.ts';
+import * as errorLog from './error-log-schemas.ts';
+import { exampleRecord } from './example-failures.ts';
+import { exampleOf, examplePath, exampleReply } from './example-requests.ts';
+import { ERROR_HEADERS, errorHeadersOf, REPLY_HEADERS, REQUEST_HEADERS } from './openapi-headers.ts';
+import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, parametersOf, precedenceOf } from './operations.ts';
+import * as schemas from './schemas.ts';
+import { SECTIONS, sectionOf } from './sections.ts';
+
+/** JSON as the document is made of. */
+type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
+type JsonObject = { readonly [name: string]: Json | undefined };
+
+/** How the examples say that support is reached; each service has its own setting. */
+const CONTACT = 'support@example.com';
+
+/** Schemas with a name: wherever one of them stands in the table, the document refers to it. */
+const NAMED: ReadonlyMap<unknown, string> = new Map(
+  Object.entries({ ...schemas, ...errorLog, CatalogueRecord })
+    // A query is no schema of its own in OpenAPI: its members are parameters.
+    .filter(([name, value]) => isSchema(value) && !name.endsWith('Query'))
+    .map(([name, value]) => [value, name.replace(/Schema$/, '')]),
+);
+
+function isSchema(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Reflect.get(value, 'type') === 'object';
+}
+
+/** The whole interface as an OpenAPI 3.1 document, made from the table of operations and the catalogue of errors. */
+export function openApiDocument(): JsonObject {
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Transfer Service',
+      version: '0.1.0',
+      summary: 'Moves money to, from and between cards, and explains every failure.',
+      description: introduction(),
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The service that this document comes from' }],
+    security: [{ apiKey: [] }, {}],
+    tags: SECTIONS.map(({ title, description }) => ({ name: title, description })),
+    paths: paths(),
+    components: {
+      schemas: Object.fromEntries([...NAMED].map(([schema, name]) => [name, toJson(schema, true)])),
+      headers: { ...REPLY_HEADERS, ...ERROR_HEADERS },
+      parameters: REQUEST_HEADERS,
+      responses: Object.fromEntries(SHARED_ANSWERS.map((code) => [code, errorResponse([code])])),
+      examples: Object.fromEntries(ERROR_CODES.map((code) => [code, errorExample(code)])),
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key. A sandbox on this machine takes requests without one.',
+        },
+      },
+    },
+  };
+}
+
+function introduction(): string {
+  const types = ERROR_TYPES.map((type) => `- **${type}**: ${TYPE_GUIDES[type].cause} ${TYPE_GUIDES[type].resolution}`);
+  return [
+    'Every answer that is not a success has the same four members, `Message`, `Status`, `Code` and `Type`, and every ' +
+      'code is explained at `/errors/{code}`.',
+    `An error is of one of three types:\n\n${types.join('\n')}`,
+    "Amounts are whole numbers of the currency's minor unit: 8550 is 85.50 USD.",
+  ].join('\n\n');
+}
+
+function paths(): JsonObject {
+  const all: Record<string, Record<string, Json>> = {};
+  for (const id of OPERATION_IDS) {
+    const { path, method } = OPERATIONS[id];
+    all[path] = { ...all[path], [method.toLowerCase()]: operationObject(id) };
+  }
+  return { ...all, ...CATALOGUE_PATHS };
+}
+
+function operationObject(id: OperationId): JsonObject {
+  const operation = OPERATIONS[id];
+  const { body, idempotency } = operation;
+  const example = exampleOf(id);
+  return {
+    operationId: id,
+    summary: operation.summary,
+    description: describe(id),
+    tags: [sectionOf(id).title],
+    parameters: [
+      ...parametersOf(operation.path).map((name) => pathParameter(id, name)),
+      ...(operation.query === undefined ? [] : queryParameters(operation.query)),
+      ...(idempotency === 'none'
+        ? []
+        : [reference('parameters', idempotency === 'required' ? 'IdempotencyKeyRequired' : 'IdempotencyKey')]),
+      ...(operation.program ? [reference('parameters', 'ProgramId')] : []),
+      reference('parameters', 'ClientRequestId'),
+      reference('parameters', 'SandboxProvoke'),
+    ],
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: (body.required ?? []).length > 0,
+            content: { 'application/json': { schema: toJson(body), example: JSON.parse(example.body ?? '{}') } },
+          },
+        }),
+    responses: responses(id),
+  };
+}
+
+function describe(id: OperationId): string {
+  const { scope, idempotency } = OPERATIONS[id];
+  const keys: Readonly<Record<typeof idempotency, string>> = {
+    none: '',
+    optional: ' With an `Idempotency-Key` the request can be sent again without moving money twice.',
+    required: ' It must carry an `Idempotency-Key`, so that it can be sent again without moving money twice.',
+  };
+  const own = precedenceOf(id)
+    .map((code) => `\`${code}\``)
+    .join(', ');
+  return `Scope: \`${scope}\`.${keys[idempotency]}\n\nErrors, the first that applies is the answer: ${own}.`;
+}
+
+function pathParameter(id: OperationId, name: string): JsonObject {
+  const at = OPERATIONS[id].path.split('/').indexOf(`{${name}}`);
+  return {
+    name,
+    in: 'path',
+    required: true,
+    description: `Names the ${name.replace(/_id$/, '').replaceAll('_', ' ')}`,
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    example: examplePath(id).split('/')[at] ?? '',
+  };
+}
+
+function queryParameters(query: TObject): readonly JsonObject[] {
+  const required: readonly string[] = query.required ?? [];
+  return Object.entries(query.properties).map(([name, schema]) => {
+    const description: unknown = Reflect.get(schema, 'description');
+    return {
+      name,
+      in: 'query',
+      required: required.includes(name),
+      description: typeof description === 'string' ? description : name,
+      schema: toJson(schema),
+    };
+  });
+}
+
+/** Codes that stand alone under their status wherever they occur, so that one response serves all operations. */
+const SHARED_ANSWERS: readonly ErrorCode[] = ERROR_CODES.filter(
+  (code) =>
+    familyOf(code) === undefined &&
+    operationsWith(code).length > 1 &&
+    operationsWith(code).every(
+      (id) => precedenceOf(id).filter((other) => CATALOGUE[other].status === CATALOGUE[code].status).length === 1,
+    ),
+);
+
+function responses(id: OperationId): JsonObject {
+  const { status, idempotency, method } = OPERATIONS[id];
+  const codes = precedenceOf(id);
+  const errors = [...new Set(codes.map((code) => CATALOGUE[code].status))].sort((left, right) => left - right);
+  const headers = [
+    'Request-Id',
+    ...(method === 'POST' && status === 201 ? ['Location'] : []),
+    ...(idempotency === 'none' ? [] : ['Idempotent-Replayed']),
+    'Ignored-Fields',
+    'Client-Request-Id',
+  ];
+  return {
+    [status]: {
+      description: status === 201 ? 'It is done.' : 'As asked.',
+      headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
+      content: { 'application/json': { schema: toJson(OPERATIONS[id].reply), example: toJson(exampleReply(id)) } },
+    },
+    ...Object.fromEntries(
+      errors.map((error) => {
+        const own = codes.filter((code) => CATALOGUE[code].status === error);
+        const [only] = own;
+        const isShared = own.length === 1 && only !== undefined && SHARED_ANSWERS.includes(only);
+        return [String(error), isShared ? reference('responses', only) : errorResponse(own, movesMoney(id))];
+      }),
+    ),
+  };
+}
+
+function errorResponse(codes: readonly ErrorCode[], isMoney?: boolean): JsonObject {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${CATALOGUE[code].meaning}`).join('\n\n'),
+    headers: Object.fromEntries(errorHeadersOf(codes, isMoney).map((name) => [name, reference('headers', name)])),
+    content: {
+      'application/json': {
+        schema: {
+          allOf: [
+            reference('schemas', 'ErrorRecord'),
+            { type: 'object', properties: { Code: { type: 'string', enum: codes } } },
+          ],
+        },
+        examples: Object.fromEntries(codes.map((code) => [code, reference('examples', code)])),
+      },
+    },
+  };
+}
+
+function errorExample(code: ErrorCode): JsonObject {
+  return { summary: CATALOGUE[code].meaning, value: { ...exampleRecord(code, CONTACT) } };
+}
+
+/** The catalogue itself: no operation, open to everyone, a page or data by Accept. */
+const CATALOGUE_PATHS: JsonObject = {
+  '/errors': {
+    get: {
+      operationId: 'list_error_codes',
+      summary: 'List the error codes, each explained',
+      description: 'A page for browsers, data for everyone else; `/errors.json` is always data.',
+      tags: ['Catalogue of errors'],
+      security: [],
+      parameters: [
+        {
+          name: 'q',
+          in: 'query',
+          description: 'Only codes that fit: words of a code, a meaning, a cause or a message; or a status',
+          schema: { type: 'string' },
+        },
+      ],
+      responses: {
+        200: {
+          description: 'The codes.',
+          content: {
+            'application/json': {
+              schema: {
+                type: 'object',
+                required: ['data'],
+                properties: { data: { type: 'array', items: reference('schemas', 'CatalogueRecord') } },
+              },
+            },
+            'text/html': { schema: { type: 'string' } },
+          },
+        },
+        405: reference('responses', 'method_not_allowed'),
+        500: errorResponse(['unknown_request'], false),
+        503: reference('responses', 'service_unavailable'),
+      },
+    },
+  },
+  '/errors/{code}': {
+    get: {
+      operationId: 'explain_error_code',
+      summary: 'Explain one error code',
+      description: 'A page for browsers, data for everyone else; `/errors/{code}.json` is always data.',
+      tags: ['Catalogue of errors'],
+      security: [],
+      parameters: [
+        {
+          name: 'code',
+          in: 'path',
+          required: true,
+          description: 'The code',
+          schema: { type: 'string' },
+          example: 'closed_card',
+        },
+      ],
+      responses: {
+        200: {
+          description: 'What the code means, what causes it and what to do.',
+          content: {
+            'application/json': { schema: reference('schemas', 'CatalogueRecord') },
+            'text/html': { schema: { type: 'string' } },
+          },
+        },
+        404: errorResponse(['route_dne'], false),
+        405: reference('responses', 'method_not_allowed'),
+        500: errorResponse(['unknown_request'], false),
+        503: reference('responses', 'service_unavailable'),
+      },
+    },
+  },
+};
+
+function reference(kind: string, name: string): { readonly $ref: string } {
+  return { $ref: `#/components/${kind}/${name}` };
+}
+
+/** Plain JSON of a schema or an example, with named schemas referred to; `isRoot` when the schema itself is wanted. */
+function toJson(value: unknown, isRoot = false): Json {
+  const name = NAMED.get(value);
+  if (!isRoot && name !== undefined) return reference('schemas', name);
+  if (Array.isArray(value)) return value.map((item) => toJson(item));
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toJson(inner)]));
+  }
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  return null;
+}

@@ -1,0 +1,50 @@
+/** Markup that stands in a page as it is. Made by {@link html}; only the stylesheet, a constant, is made without. */
+export class Html {
+  readonly #markup: string;
+
+  constructor(markup: string) {
+    this.#markup = markup;
+  }
+
+  /** The markup as text, to be sent. */
+  toString(): string {
+    return this.#markup;
+  }
+}
+
+/** What can stand in a template: text, which is escaped; markup; nothing; or a list of these. */
+export type HtmlPart = string | number | Html | null | undefined | false | readonly HtmlPart[];
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/**
+ * Markup from a template. Everything that is put in is escaped for text and for quoted attributes alike, unless it is
+ * markup itself; so no page can forget it.
+ */
+export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
+  let markup = strings[0] ?? '';
+  parts.forEach((part, at) => {
+    markup += rendered(part) + (strings[at + 1] ?? '');
+  });
+  return new Html(markup);
+}
+
+/** Parts one after the other, with `between` in between. */
+export function joined(parts: readonly HtmlPart[], between: HtmlPart): readonly HtmlPart[] {
+  return parts.flatMap((part, at) => (at === 0 ? [part] : [between, part]));
+}
+
+function rendered(part: HtmlPart): string {
+  if (part === null || part === undefined || part === false) return '';
+  if (part instanceof Html) return part.toString();
+  if (typeof part === 'object') return part.map(rendered).join('');
+  return String(part)
+    .toWellFormed()
+    .replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
+}

@@ -1,0 +1,185 @@
+/**
+ * The one stylesheet of the pages. It stands in each page, and the policy of the page allows exactly this text by its
+ * hash. Colours keep a contrast of 4.5 to 1 on their ground in both schemes; nothing tells anything by colour alone.
+ */
+export const STYLE = `
+:root {
+  color-scheme: light dark;
+  --ground: #fcfbf8; --raised: #ffffff; --sunken: #f3f1ea; --ink: #1d211e; --quiet: #5a5f59; --line: #ddd9ce;
+  --link: #0b5a48; --request: #8a4b00; --server: #a51c30; --process: #5a3ea6; --mark: #fff0b8;
+  --mono: ui-monospace, "SF Mono", "Cascadia Code", Menlo, Consolas, "DejaVu Sans Mono", monospace;
+  --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #131614; --raised: #1a1e1b; --sunken: #1f2420; --ink: #e9ebe4; --quiet: #a5aba2; --line: #363c37;
+    --link: #7fd4ba; --request: #f0b765; --server: #ff949c; --process: #bfabff; --mark: #4a3f12;
+  }
+}
+*, *::before, *::after { box-sizing: border-box; }
+html { scroll-padding-top: 1rem; -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
+body {
+  margin: 0; background: var(--ground); color: var(--ink);
+  font: 1rem/1.6 var(--sans); overflow-wrap: break-word;
+}
+.wide { max-width: 62rem; margin: 0 auto; padding: 0 1.25rem; }
+h1, h2, h3, h4 { line-height: 1.25; letter-spacing: -0.012em; text-wrap: balance; margin: 2.5rem 0 0.75rem; }
+h1 { font-size: clamp(1.6rem, 1.2rem + 2.2vw, 2.4rem); letter-spacing: -0.022em; margin: 1.5rem 0 0.5rem; }
+h2 { font-size: 1.3rem; }
+h3 { font-size: 1.08rem; }
+h4 { font-size: 0.95rem; margin: 1.5rem 0 0.5rem; }
+p, ul, ol, dl, figure { margin: 0 0 1rem; }
+p, li, dd { max-width: 44rem; }
+code, pre { font-family: var(--mono); font-size: 0.92em; }
+h1 code { font-size: 0.92em; letter-spacing: -0.03em; }
+a { color: var(--link); text-decoration-thickness: 0.06em; text-underline-offset: 0.18em; }
+a:hover { text-decoration-thickness: 0.14em; }
+a:has(> code) { text-underline-offset: 0.38em; }
+:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 3px; }
+main:focus { outline: none; }
+.skip { position: absolute; left: -99rem; top: 0; z-index: 1; background: var(--raised); padding: 0.75rem 1.25rem; }
+.skip:focus { left: 0; }
+.quiet { color: var(--quiet); }
+
+.top { border-bottom: 4px double var(--line); }
+.top .wide { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 1.75rem; padding-block: 0.8rem; }
+.brand { color: var(--ink); font-weight: 650; letter-spacing: -0.01em; text-decoration: none; padding: 0.25rem 0; }
+.top ul { display: flex; gap: 1.25rem; list-style: none; margin: 0; padding: 0; }
+.top li a { display: inline-block; padding: 0.25rem 0; color: var(--quiet); text-decoration: none; }
+.top li a:hover { color: var(--link); text-decoration: underline; }
+.top a[aria-current] { color: var(--ink); box-shadow: 0 2px 0 var(--link); }
+.bottom { border-top: 1px solid var(--line); margin-top: 4rem; padding: 1.5rem 0 2.5rem; font-size: 0.9rem; color: var(--quiet); }
+.bottom p { margin: 0 0 0.25rem; }
+
+.lead { font-size: 1.15rem; line-height: 1.5; max-width: 40rem; text-wrap: pretty; }
+.trail { font-size: 0.9rem; color: var(--quiet); margin-top: 1.75rem; }
+.trail ol { list-style: none; display: flex; flex-wrap: wrap; margin: 0; padding: 0; }
+.trail li + li::before { content: "/"; padding: 0 0.6rem; }
+.trail a { display: inline-block; padding: 0.2rem 0; }
+.trail + h1 { margin-top: 0.35rem; }
+
+.search { display: flex; gap: 0.6rem; max-width: 44rem; margin: 1.5rem 0 0.5rem; }
+.search input {
+  flex: 1; min-width: 0; font: inherit; color: inherit; background: var(--raised);
+  border: 1px solid var(--quiet); border-radius: 8px; padding: 0.6rem 0.85rem;
+}
+.search button {
+  font: inherit; font-weight: 600; color: var(--ground); background: var(--link);
+  border: 1px solid transparent; border-radius: 8px; padding: 0.6rem 1.1rem; cursor: pointer;
+}
+.search + p { font-size: 0.9rem; color: var(--quiet); }
+.label { display: block; font-weight: 600; margin-top: 1.75rem; }
+.label + .search { margin-top: 0.4rem; }
+
+.request { --tone: var(--request); } .server { --tone: var(--server); } .process { --tone: var(--process); }
+.types { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 1rem; list-style: none; padding: 0; margin: 2rem 0 0; }
+.types li {
+  background: var(--raised); border: 1px solid var(--line); border-top: 3px solid var(--tone);
+  border-radius: 8px; padding: 0.9rem 1.1rem; position: relative;
+}
+.types a { font-weight: 650; }
+.types a::after { content: ""; position: absolute; inset: 0; }
+.types p { margin: 0.3rem 0 0; font-size: 0.92rem; line-height: 1.5; color: var(--quiet); }
+.kind { color: var(--tone); }
+.group > h2 { border-bottom: 4px double var(--line); padding-bottom: 0.4rem; margin-top: 3.25rem; }
+.group > h3 { margin: 1.75rem 0 0.25rem; }
+.group > h2 .kind { font-size: 0.8em; margin-right: 0.25rem; }
+.codes { list-style: none; margin: 0 0 1.5rem; padding: 0; }
+.codes li {
+  display: grid; grid-template-columns: 3.2rem minmax(0, 17rem) minmax(0, 1fr); gap: 0 1rem; align-items: baseline;
+  padding: 0.6rem 0; border-bottom: 1px solid var(--line); position: relative; max-width: none;
+}
+.codes li:hover { background: var(--sunken); box-shadow: -0.75rem 0 0 var(--sunken), 0.75rem 0 0 var(--sunken); }
+.codes .number { font-family: var(--mono); font-size: 0.92em; color: var(--tone); font-variant-numeric: tabular-nums; }
+.codes a { font-family: var(--mono); font-size: 0.92em; font-weight: 600; text-decoration: none; }
+.codes a::after { content: ""; position: absolute; inset: 0; }
+.codes a:hover { text-decoration: underline; }
+.codes p { margin: 0; grid-column: 3; line-height: 1.5; }
+.codes p + p { font-size: 0.9rem; color: var(--quiet); }
+.family { background: var(--sunken); border-radius: 10px; padding: 1.1rem 1.25rem 0.6rem; margin: 1.5rem 0; }
+.family h3 { margin: 0 0 0.4rem; }
+.family p { margin: 0 0 0.8rem; font-size: 0.95rem; }
+.family ul { list-style: none; margin: 0; padding: 0; columns: 17rem; column-gap: 1.5rem; }
+.family li { break-inside: avoid; padding: 0.22rem 0; line-height: 1.4; }
+.family li a { font-family: var(--mono); font-size: 0.86rem; text-decoration: none; }
+.family li a:hover { text-decoration: underline; }
+
+.facts {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); margin: 1.75rem 0 0;
+  background: var(--raised); border: 1px solid var(--line); border-top: 3px solid var(--tone, var(--line)); border-radius: 8px; overflow: hidden;
+}
+.facts div { padding: 0.75rem 1rem; box-shadow: 0 0 0 0.5px var(--line); }
+.facts dt { font-size: 0.8rem; color: var(--quiet); line-height: 1.35; }
+.facts dd { margin: 0.15rem 0 0; font-weight: 600; line-height: 1.35; }
+.facts .kind { font-weight: 650; }
+.remedy { border-left: 4px solid var(--link); background: var(--sunken); border-radius: 0 8px 8px 0; padding: 0.9rem 1.2rem; }
+.remedy h2 { margin: 0 0 0.3rem; font-size: 1.05rem; }
+.remedy p { margin: 0; }
+.note { margin-top: 1rem; }
+.listing { border: 1px solid var(--line); border-radius: 8px; background: var(--raised); overflow: hidden; margin: 0 0 1rem; }
+.listing figcaption { font-size: 0.8rem; color: var(--quiet); padding: 0.45rem 1rem; border-bottom: 1px solid var(--line); background: var(--sunken); }
+.listing pre { margin: 0; padding: 0.85rem 1rem; font-size: 0.86rem; line-height: 1.6; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 2; }
+.listing pre code { font-size: inherit; }
+.listing .status { color: var(--tone); font-weight: 650; }
+.listing .name { color: var(--quiet); }
+.says { display: grid; grid-template-columns: minmax(0, 13rem) minmax(0, 1fr); margin: 0 0 1rem; border-top: 1px solid var(--line); }
+.says > div { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; gap: 0 1.25rem; padding: 0.55rem 0; border-bottom: 1px solid var(--line); }
+.says dt { overflow-wrap: anywhere; }
+.says dt > code { font-weight: 600; }
+.says dd { margin: 0; line-height: 1.5; }
+.says .type { display: block; font-size: 0.82rem; color: var(--quiet); line-height: 1.4; }
+.says .required { color: var(--request); font-size: 0.82rem; }
+.says .inner { padding-left: 1rem; }
+.steps { padding-left: 1.4rem; }
+.links { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.4rem 0.5rem; max-width: none; }
+.links a { display: inline-block; border: 1px solid var(--line); background: var(--raised); border-radius: 6px; padding: 0.15rem 0.6rem; font-size: 0.92rem; text-decoration: none; }
+.links a:hover { border-color: var(--link); }
+.neighbours { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 3rem; border-top: 4px double var(--line); padding-top: 1rem; }
+.neighbours span { display: block; font-size: 0.8rem; color: var(--quiet); }
+.neighbours p { margin: 0; overflow-wrap: anywhere; }
+.neighbours p + p { text-align: right; }
+.neighbours a { text-decoration: none; }
+.neighbours a:hover { text-decoration: underline; }
+
+.contents { columns: 19rem; column-gap: 2rem; margin: 1.5rem 0 0; }
+.contents section { break-inside: avoid; margin: 0 0 1.25rem; }
+.contents h2 { margin: 0 0 0.25rem; font-size: 1.02rem; }
+.contents a { text-decoration: none; }
+.contents a:hover { text-decoration: underline; }
+.contents ul { list-style: none; padding: 0; margin: 0; }
+.contents li { padding: 0.15rem 0; line-height: 1.4; }
+.operation { border-top: 1px solid var(--line); margin-top: 2.5rem; }
+.operation > h3 { font-size: 1.15rem; margin-top: 1.75rem; }
+.route { font-family: var(--mono); font-size: 0.92rem; background: var(--sunken); border-radius: 8px; padding: 0.5rem 0.9rem; max-width: none; overflow-wrap: anywhere; }
+.route b { color: var(--link); margin-right: 0.6rem; }
+.precedence { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.1rem 0.35rem; max-width: none; font-size: 0.86rem; }
+.precedence li:not(:last-child)::after { content: "→"; color: var(--quiet); padding-left: 0.35rem; }
+.precedence a { text-decoration: none; font-family: var(--mono); }
+.precedence .own a { font-weight: 650; }
+.precedence a:hover { text-decoration: underline; }
+.precedence .number { color: var(--quiet); font-family: var(--mono); font-variant-numeric: tabular-nums; }
+details { margin: 0 0 1rem; }
+summary { cursor: pointer; font-weight: 600; padding: 0.3rem 0; }
+details > :not(summary) { margin-top: 0.5rem; }
+
+@media (max-width: 40rem) {
+  .codes li { grid-template-columns: 2.8rem minmax(0, 1fr); gap: 0 0.5rem; padding: 0.7rem 0; }
+  .codes p { grid-column: 2; font-size: 0.95rem; }
+  .facts { grid-template-columns: 1fr 1fr; }
+  .says { grid-template-columns: minmax(0, 1fr); }
+  .listing pre { font-size: 0.8rem; padding: 0.75rem 0.8rem; }
+  .search { flex-wrap: wrap; }
+  .search input { flex-basis: 100%; }
+  .search button { flex: 1; }
+}
+@media (prefers-contrast: more) { :root { --line: var(--quiet); --quiet: var(--ink); } }
+@media print {
+  :root { color-scheme: light; --ground: #fff; --raised: #fff; --sunken: #fff; --ink: #000; --quiet: #444; --line: #999; --link: #000; --request: #000; --server: #000; --process: #000; }
+  body { font-size: 10.5pt; }
+  .wide { max-width: none; padding: 0; }
+  .top nav, .skip, .search, .search + p, .label, .neighbours, .types { display: none; }
+  .listing, .facts, .codes li, .remedy, .says > div, .family { break-inside: avoid; }
+  h2, h3, h4 { break-after: avoid; }
+  .bottom { margin-top: 1.5rem; padding: 0.5rem 0; }
+}
+`;

@@ -1,0 +1,44 @@
+// Writes every committed file that is made from the tables of the code; with --check it only compares.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { openApiDocument } from '../contract/openapi.ts';
+import { root } from './command.ts';
+import { apiReference } from './reference/api.ts';
+import { configurationReference } from './reference/configuration.ts';
+import { errorReference } from './reference/errors.ts';
+import { transferReference } from './reference/transfers.ts';
+
+const generated: Readonly<Record<string, () => string>> = {
+  'contract/openapi.json': () => `${JSON.stringify(openApiDocument(), null, 2)}\n`,
+  'docs/reference/api.md': apiReference,
+  'docs/reference/configuration.md': configurationReference,
+  'docs/reference/errors.md': errorReference,
+  'docs/reference/transfers.md': transferReference,
+};
+
+function committed(file: string): string | undefined {
+  try {
+    return readFileSync(join(root, file), 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+const differing = Object.entries(generated)
+  .map(([file, write]) => ({ file, text: write() }))
+  .filter(({ file, text }) => committed(file) !== text);
+
+if (process.argv.includes('--check')) {
+  for (const { file } of differing) console.error(`${file} is not what it would be now.`);
+  if (differing.length > 0) {
+    console.error('Mend it with: npm run generate');
+    process.exitCode = 1;
+  }
+} else {
+  for (const { file, text } of differing) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), text);
+    console.log(`wrote ${file}`);
+  }
+  if (differing.length === 0) console.log('Every generated file is current.');
+}

@@ -1,0 +1,89 @@
+import { curlOf, exampleOf, exampleReply } from '../../contract/example-requests.ts';
+import { type Field, fieldsOf } from '../../contract/fields.ts';
+import {
+  OPERATIONS,
+  type OperationId,
+  parameterSchema,
+  parametersOf,
+  precedenceOf,
+} from '../../contract/operations.ts';
+import { operationsIn, SECTIONS } from '../../contract/sections.ts';
+import { CATALOGUE } from '../../domain/errors.ts';
+import { inCell, listing, page, table } from './markdown.ts';
+
+const BASE = 'http://localhost:8080';
+
+const KEYS: Readonly<Record<'none' | 'optional' | 'required', string>> = {
+  none: 'not used',
+  optional: 'optional',
+  required: 'required',
+};
+
+const INTRODUCTION = [
+  '# API reference',
+  'The same as an OpenAPI document: `contract/openapi.json`, served at `/openapi.json`; as a page: `/docs`.',
+  'Requests carry `Authorization: Bearer <key>`; a sandbox on this machine needs no key. Amounts are whole numbers of ' +
+    "the currency's minor unit: 8550 is 85.50 USD. Every answer that is not a success is an [error record](errors.md).",
+];
+
+/** docs/reference/api.md: every operation. */
+export function apiReference(): string {
+  const sections = SECTIONS.filter((section) => operationsIn(section).length > 0);
+  const contents = sections.flatMap((section) =>
+    operationsIn(section).map((id) => [
+      `[\`${id}\`](#${id})`,
+      `\`${OPERATIONS[id].method} ${OPERATIONS[id].path}\``,
+      OPERATIONS[id].summary,
+    ]),
+  );
+  return page(
+    INTRODUCTION,
+    table(['Operation', 'Request', 'What it does'], contents),
+    sections.flatMap((section) => [
+      `## ${section.title}`,
+      section.description,
+      ...operationsIn(section).flatMap(ofOperation),
+    ]),
+  );
+}
+
+function ofOperation(id: OperationId): readonly string[] {
+  const { method, path, summary, scope, program, body, query, status, reply, idempotency } = OPERATIONS[id];
+  return [
+    `### ${id}`,
+    `\`${method} ${path}\``,
+    `${summary}.`,
+    table(
+      ['Scope', 'Acts in one card program', 'Idempotency-Key', 'Success'],
+      [[`\`${scope}\``, program ? 'yes' : 'no', KEYS[idempotency], String(status)]],
+    ),
+    ...(parametersOf(path).length === 0 ? [] : ['**Path**', fields(parameterSchema(path))]),
+    ...(query === undefined ? [] : ['**Query**', fields(query)]),
+    ...(body === undefined ? [] : ['**Body**', fields(body)]),
+    '**Example**',
+    listing('sh', curlOf(exampleOf(id), BASE)),
+    '**Reply**',
+    fields(reply),
+    listing('json', JSON.stringify(exampleReply(id), null, 2)),
+    '**Errors**, the first that applies is the answer',
+    precedenceOf(id)
+      .map((code) => `${CATALOGUE[code].status} \`${code}\``)
+      .join(' → '),
+  ];
+}
+
+function fields(schema: object): string {
+  return table(['Field', 'Type', 'Required', 'Meaning'], rows(fieldsOf(schema), ''));
+}
+
+function rows(all: readonly Field[], above: string): readonly (readonly string[])[] {
+  return all.flatMap(({ name, type, required, limits, description, inner }) => [
+    [
+      `\`${above}${name}\``,
+      inCell(limits === '' ? type : `${type}, ${limits}`),
+      required ? 'yes' : 'no',
+      inCell(description),
+    ],
+    ...rows(inner, `${above}${name}.`),
+  ]);
+}

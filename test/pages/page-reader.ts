@@ -1,0 +1,95 @@
+/** One element of a page. */
+export type Element = {
+  readonly tag: string;
+  readonly attributes: ReadonlyMap<string, string>;
+  /** Everything readable inside, decoded, as one line. */
+  readonly text: string;
+  /** Tags of the elements around it, the outermost first. */
+  readonly around: readonly string[];
+};
+
+type Open = { readonly tag: string; readonly attributes: ReadonlyMap<string, string>; text: string; place: number };
+
+const VOID = new Set(['meta', 'link', 'input', 'br', 'hr', 'img', 'wbr']);
+const KNOWN = new Set(
+  (
+    'html head body title style header nav main footer search form section article figure figcaption details summary ' +
+    'div p ul ol li dl dt dd h1 h2 h3 h4 a b strong span code pre label button'
+  ).split(' '),
+);
+/** What ends a paragraph without being asked, so that a parser of a browser would close it early. */
+const BLOCKS = new Set(
+  'div p ul ol dl pre figure section article nav header footer main form h1 h2 h3 h4 details'.split(' '),
+);
+const PARENTS: Readonly<Record<string, readonly string[]>> = {
+  li: ['ul', 'ol'],
+  dt: ['dl', 'div'],
+  dd: ['dl', 'div'],
+  summary: ['details'],
+  figcaption: ['figure'],
+};
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+
+const TAG = /<(\/?)([a-z][a-z0-9]*)((?: [a-z-]+(?:="[^"<>]*")?)*)>/y;
+const ATTRIBUTE = / ([a-z-]+)(?:="([^"]*)")?/g;
+
+/**
+ * Reads a page and insists on more than a browser would: every tag known, closed in order and where it may stand,
+ * every attribute in double quotes and there once, every ampersand an entity, and no `<` or `>` outside of a tag.
+ */
+export function readPage(page: string): readonly Element[] {
+  const beginning = '<!doctype html>\n';
+  if (!page.startsWith(beginning)) throw new Error('the page does not begin with its doctype');
+  const elements: Element[] = [];
+  const open: Open[] = [];
+  let at = beginning.length;
+  while (at < page.length) {
+    const next = page.indexOf('<', at);
+    const text = page.slice(at, next === -1 ? page.length : next);
+    const said = open.at(-1)?.tag === 'style' ? '' : decoded(text);
+    for (const one of open) one.text += said;
+    if (next === -1) break;
+    TAG.lastIndex = next;
+    const match = TAG.exec(page);
+    if (match === null) throw new Error(`not a tag: ${page.slice(next, next + 80)}`);
+    at = TAG.lastIndex;
+    const [, slash, tag = '', attributes = ''] = match;
+    if (slash === '/') close(elements, open, tag);
+    else begin(elements, open, tag, attributes);
+  }
+  if (open.length > 0) throw new Error(`never closed: ${open.map(({ tag }) => tag).join(', ')}`);
+  return elements;
+}
+
+function begin(elements: Element[], open: Open[], tag: string, written: string): void {
+  const parent = open.at(-1)?.tag ?? '';
+  if (!KNOWN.has(tag) && !VOID.has(tag)) throw new Error(`no element of these pages: ${tag}`);
+  if (parent === 'p' && BLOCKS.has(tag)) throw new Error(`a ${tag} inside a paragraph`);
+  if (tag === 'a' && open.some((one) => one.tag === 'a')) throw new Error('a link inside a link');
+  if (PARENTS[tag]?.includes(parent) === false) throw new Error(`a ${tag} directly inside ${parent}`);
+  if (['ul', 'ol'].includes(parent) && tag !== 'li') throw new Error(`a ${tag} directly inside ${parent}`);
+  const attributes = new Map<string, string>();
+  for (const [, name = '', value = ''] of written.matchAll(ATTRIBUTE)) {
+    if (attributes.has(name)) throw new Error(`the attribute ${name} twice`);
+    attributes.set(name, decoded(value));
+  }
+  const one: Open = { tag, attributes, text: '', place: elements.length };
+  elements.push({ tag, attributes, text: '', around: open.map((outer) => outer.tag) });
+  if (!VOID.has(tag)) open.push(one);
+}
+
+function close(elements: Element[], open: Open[], tag: string): void {
+  const last = open.pop();
+  if (last?.tag !== tag) throw new Error(`</${tag}> closes ${last?.tag ?? 'nothing'}`);
+  const begun = elements[last.place];
+  if (begun !== undefined) elements[last.place] = { ...begun, text: last.text.replaceAll(/\s+/g, ' ').trim() };
+}
+
+function decoded(text: string): string {
+  if (text.includes('>')) throw new Error(`a bare > in: ${text.slice(0, 80)}`);
+  return text.replaceAll(/&([^;&\s]*;?)/g, (_whole, name: string) => {
+    const character = ENTITIES[name.replace(/;$/, '')];
+    if (character === undefined || !name.endsWith(';')) throw new Error(`a bare & in: ${text.slice(0, 80)}`);
+    return character;
+  });
+}

@@ -1,0 +1,320 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CatalogueRecord, operationsWith, resolverOf } from '../../contract/catalogue.ts';
+import { exampleRecord } from '../../contract/example-failures.ts';
+import { fieldsOf } from '../../contract/fields.ts';
+import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
+import { CATALOGUE, type ErrorCode, isErrorCode } from '../../domain/errors.ts';
+import { fakeGateway, startServer, type TestServer } from '../http/fake-gateway.ts';
+import { type Element, readPage } from './page-reader.ts';
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
+const CODES = Object.keys(CATALOGUE).filter(isErrorCode);
+const HOSTILE = `<script>alert(1)</script>"'&amp; onfocus=x </style><img src=x> ${'z'.repeat(40)}`;
+
+let running: TestServer;
+let live: TestServer;
+
+beforeAll(async () => {
+  const never = async () => {
+    throw new Error('a page must not need the database');
+  };
+  running = await startServer(fakeGateway({}, { authenticate: never, findProgram: never, ready: never }));
+  const contact = 'https://help.example/?a=1&b="2"<b>';
+  live = await startServer(fakeGateway({}, { mode: 'live', keyless: false, supportContact: contact }));
+});
+
+afterAll(async () => {
+  await Promise.all([running.server.close(), live.server.close()]);
+});
+
+async function ask(path: string, accept?: string, { port } = running): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}${path}`, { headers: accept === undefined ? {} : { Accept: accept } });
+}
+
+async function page(path: string, server = running): Promise<readonly Element[]> {
+  const answer = await ask(path, BROWSER, server);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  const text = await answer.text();
+  const style = /<style>([\s\S]*?)<\/style>/.exec(text)?.[1] ?? '';
+  const hash = createHash('sha256').update(style).digest('base64');
+  expect(answer.headers.get('content-security-policy')).toBe(
+    `default-src 'none'; style-src 'sha256-${hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  );
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+  return readPage(text);
+}
+
+async function data(path: string, accept = 'application/json'): Promise<unknown> {
+  const answer = await ask(path, accept);
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  return answer.json();
+}
+
+const texts = (elements: readonly Element[], tag: string) =>
+  elements.filter((element) => element.tag === tag).map(({ text }) => text);
+
+const links = (elements: readonly Element[]) =>
+  elements.flatMap(({ attributes }) => [attributes.get('href') ?? attributes.get('action') ?? []].flat());
+
+const codesLinked = (elements: readonly Element[]) =>
+  links(elements).flatMap((link) => /^\/errors\/([a-z_]+)$/.exec(link)?.[1] ?? []);
+
+/** What holds for every page: one heading, landmarks, a way past the navigation, and names that occur once. */
+function expectFrame(elements: readonly Element[]): void {
+  for (const tag of ['h1', 'main', 'title', 'style']) expect(texts(elements, tag)).toHaveLength(1);
+  expect(elements.find(({ tag }) => tag === 'html')?.attributes.get('lang')).toBe('en');
+  expect(elements.find(({ tag }) => tag === 'a')?.attributes.get('href')).toBe('#content');
+  const ids = elements.flatMap(({ attributes }) => attributes.get('id') ?? []);
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const { attributes } of elements) {
+    for (const name of attributes.keys()) expect(name).not.toMatch(/^(on|style$|src$)/);
+    const labels = [attributes.get('aria-labelledby'), attributes.get('for')];
+    for (const label of labels) if (label !== undefined) expect(ids).toContain(label);
+  }
+  const levels = elements.flatMap(({ tag }) => (/^h[1-4]$/.test(tag) ? Number(tag.slice(1)) : []));
+  for (const [at, level] of levels.entries()) expect(level).toBeLessThanOrEqual((levels[at - 1] ?? 0) + 1);
+}
+
+function saysOf(elements: readonly Element[], name: string): string | undefined {
+  const at = elements.findIndex(({ tag, text }) => tag === 'dt' && text === name);
+  return at === -1 ? undefined : elements.slice(at).find(({ tag }) => tag === 'dd')?.text;
+}
+
+describe('the catalogue as pages', () => {
+  it.each(CODES)('explains %s', async (code) => {
+    const elements = await page(`/errors/${code}`);
+    expectFrame(elements);
+    const { status, type, meaning, causes, resolution, moneyMoved, since, reproduce } = CATALOGUE[code];
+    expect(texts(elements, 'h1')).toEqual([code]);
+    expect(texts(elements, 'p')).toEqual(expect.arrayContaining([meaning, resolution, reproduce]));
+    expect(texts(elements, 'li')).toEqual(expect.arrayContaining([...causes]));
+    expect(saysOf(elements, 'Status')).toMatch(new RegExp(`^${status} [A-Z]`));
+    expect(saysOf(elements, 'Type')).toContain(type);
+    expect(saysOf(elements, 'Who resolves it')).toBe(resolverOf(code));
+    expect(saysOf(elements, 'Money moved')).toBe(moneyMoved);
+    expect(saysOf(elements, 'Since')).toBe(`version ${since}`);
+    const main = texts(elements, 'main').join();
+    const record = exampleRecord(code, 'support@example.com');
+    expect(main).toContain(JSON.stringify(record, null, 2).replaceAll(/\s+/g, ' '));
+    const operations = operationsWith(code);
+    if (operations.length > 0) expect(main).toContain(`Sandbox-Provoke: ${code}`);
+    if (operations.length > 0 && operations.length < OPERATION_IDS.length) {
+      const linked = links(elements).filter((link) => link.startsWith('/docs#'));
+      expect(linked).toEqual(operations.map((id) => `/docs#${id}`));
+    }
+  });
+
+  it('lists every code, each once among the rows, and no other', async () => {
+    const elements = await page('/errors');
+    expectFrame(elements);
+    const listed = elements
+      .filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li')
+      .flatMap(({ attributes }) => /^\/errors\/([a-z_]+)$/.exec(attributes.get('href') ?? '')?.[1] ?? []);
+    expect([...listed].sort()).toEqual([...CODES].sort());
+  });
+
+  it('can be read one code after the other, without leaving any out', async () => {
+    const seen: string[] = [];
+    let code = codesLinked(await page('/errors')).find((first) => first !== 'unknown_create_transfer');
+    const walk = async (from: string): Promise<string | undefined> => {
+      seen.push(from);
+      const elements = await page(`/errors/${from}`);
+      const at = elements.findIndex(({ tag, text }) => tag === 'span' && text === 'After');
+      return at === -1 ? undefined : codesLinked(elements.slice(at))[0];
+    };
+    const rows = (await page('/errors')).filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li');
+    code = rows.flatMap(({ attributes }) => /^\/errors\/([a-z_]+)$/.exec(attributes.get('href') ?? '')?.[1] ?? [])[0];
+    while (code !== undefined && seen.length <= CODES.length) code = await walk(code);
+    expect([...seen].sort()).toEqual([...CODES].sort());
+  });
+});
+
+describe('the catalogue as data', () => {
+  it('says what the catalogue says, of every code and of nothing else', async () => {
+    const all = (await data('/errors.json')) as { readonly data: readonly { readonly code: ErrorCode }[] };
+    expect(all.data.map(({ code }) => code)).toEqual(CODES);
+    expect(await data('/errors')).toEqual(all);
+    const members = fieldsOf(CatalogueRecord).map(({ name }) => name);
+    for (const record of all.data) {
+      const { moneyMoved, ...entry } = CATALOGUE[record.code];
+      expect(record).toEqual({
+        ...entry,
+        code: record.code,
+        money_moved: moneyMoved,
+        operations: operationsWith(record.code),
+      });
+      expect(Object.keys(record)).toEqual(members);
+    }
+  });
+
+  it.each(CODES)('explains %s', async (code) => {
+    const record = await data(`/errors/${code}`);
+    expect(record).toMatchObject({ code, meaning: CATALOGUE[code].meaning });
+    expect(await data(`/errors/${code}.json`, BROWSER)).toEqual(record);
+  });
+
+  it.each([
+    ['a browser', BROWSER, true],
+    ['nobody in particular', undefined, false],
+    ['curl', '*/*', false],
+    ['a program', 'application/json', false],
+    ['one that likes JSON better', 'text/html;q=0.5, application/json', false],
+    ['one that likes HTML better', 'application/json;q=0.5, TEXT/HTML ; q=0.9', true],
+    ['one that refuses HTML', 'text/html;q=0, */*', false],
+    ['one that sends nonsense', ';;,q=,text/html;q=many', false],
+  ])('chooses by Accept for %s', async (_who, accept, isPage) => {
+    for (const path of ['/errors', '/errors/closed_card', '/']) {
+      const answer = await ask(path, accept);
+      expect(answer.headers.get('content-type')).toMatch(isPage ? /^text\/html/ : /^application\/json/);
+      expect(answer.headers.get('vary')).toBe('Accept');
+    }
+  });
+
+  it('answers an unknown code with the record, to browsers too', async () => {
+    for (const path of ['/errors/nothing', '/errors/closed_card.html', '/errors/%3Cb%3E.json', '/errors/toString']) {
+      const answer = await ask(path, BROWSER);
+      expect(answer.status).toBe(404);
+      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect(await answer.json()).toMatchObject({ Status: 404, Code: 'route_dne', Type: 'Request Error' });
+    }
+  });
+});
+
+describe('the search', () => {
+  it.each([
+    ['closed_card', 'closed_card'],
+    ['  CLOSED_CARD ', 'closed_card'],
+    ['424', 'service_disabled'],
+    ['stolen', 'lost_card'],
+    ['no more money lost', 'lost_card'],
+    ['idempotency different request', 'idempotency_key_exists'],
+    ['minor units', 'invalid_amount'],
+    ["The required field 'amount' is missing.", 'create_transfer_schema'],
+    ["The card 'employee-7' is closed and cannot receive money.", 'closed_card'],
+    [
+      '{"Message":"The service is disabled. Please","Status":424,"Code":"service_disabled","Type":"Process Error"}',
+      'service_disabled',
+    ],
+  ])('for %s finds %s', async (query, code) => {
+    const path = `?q=${encodeURIComponent(query)}`;
+    const elements = await page(`/errors${path}`);
+    expectFrame(elements);
+    const rows = elements.filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li');
+    const found = codesLinked(rows);
+    expect(found[0]).toBe(code);
+    expect(found.length).toBeLessThan(CODES.length / 2);
+    const asData = (await data(`/errors.json${path}`)) as { readonly data: readonly { readonly code: string }[] };
+    expect(asData.data.map((record) => record.code)).toEqual(found);
+    expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query);
+  });
+
+  it('says so when nothing fits, and leads on', async () => {
+    const elements = await page('/errors?q=xylophone');
+    expectFrame(elements);
+    expect(texts(elements, 'h2')).toContain('Nothing found');
+    expect(links(elements)).toContain('/errors');
+  });
+
+  it('tells the id of a request from a code', async () => {
+    const elements = await page('/errors?q=req_0196f5c2d9a27c3e8b1f4a6d7e905b13');
+    expect(texts(elements, 'main').join()).toContain('is the id of one request');
+  });
+
+  it.each([
+    ['markup', HOSTILE],
+    ['quotes', `"><a href="javascript:x">`],
+    ['entities', '&lt;&#x3c;&quot;'],
+    ['a template', '$' + '{1+1} {{1+1}}'],
+    ['controls', '\u0000\u0001\u202e\u2028'],
+    ['a lone surrogate', 'a\ud800b'],
+    ['much', '<'.repeat(1_500)],
+  ])('shows hostile input as text: %s', async (_what, query) => {
+    const elements = await page(`/errors?q=${encodeURIComponent(query.toWellFormed())}`);
+    expectFrame(elements);
+    expect(elements.find(({ tag }) => tag === 'input')?.attributes.get('value')).toBe(query.toWellFormed());
+    for (const link of links(elements)) expect(link).toMatch(/^(#|\/)/);
+  });
+
+  it.each(['?q=%zz', '?q=%ff', '?q=card&q=amount', '?q', '?', '?x=1', '?q=+++'])(
+    'takes a broken query: %s',
+    async (query) => {
+      expectFrame(await page(`/errors${query}`));
+    },
+  );
+});
+
+describe('the API reference', () => {
+  it('has every operation, its fields, its reply and its errors in order', async () => {
+    const elements = await page('/docs');
+    expectFrame(elements);
+    for (const id of OPERATION_IDS) {
+      const { method, path, summary, body, query, reply } = OPERATIONS[id];
+      const start = elements.findIndex(({ attributes }) => attributes.get('aria-labelledby') === id);
+      const rest = elements.slice(start + 1);
+      const end = rest.findIndex(({ attributes }) => attributes.get('class') === 'operation');
+      const own = end === -1 ? rest : rest.slice(0, end);
+      expect(elements[start]?.text).toContain(summary);
+      expect(texts(own, 'p')[0]).toBe(`${method}${path}`);
+      expect(codesLinked(own)).toEqual(precedenceOf(id));
+      const names = texts(own, 'dt').map((text) => text.split(' ')[0]);
+      for (const schema of [body, query, reply]) {
+        for (const { name } of schema === undefined ? [] : fieldsOf(schema)) expect(names).toContain(name);
+      }
+    }
+  });
+
+  it('is served as an OpenAPI document too', async () => {
+    const document = (await data('/openapi.json')) as {
+      readonly openapi: string;
+      readonly paths: Record<string, object>;
+    };
+    expect(document.openapi).toMatch(/^3\.1\./);
+    for (const id of OPERATION_IDS) {
+      const { method, path } = OPERATIONS[id];
+      expect(document.paths[path]).toHaveProperty([method.toLowerCase(), 'operationId'], id);
+    }
+  });
+});
+
+describe('every page', () => {
+  it('links only to what is there', async () => {
+    const paths = ['/', '/errors', '/errors?q=card', '/docs', ...CODES.map((code) => `/errors/${code}`)];
+    const anchors = new Map<string, ReadonlySet<string>>();
+    const wanted = new Set<string>();
+    for (const path of paths) {
+      const elements = await page(path);
+      anchors.set(path, new Set(elements.flatMap(({ attributes }) => attributes.get('id') ?? [])));
+      for (const link of links(elements)) wanted.add(link.startsWith('#') ? path + link : link);
+    }
+    for (const link of wanted) {
+      const [path = '', anchor] = link.split('#');
+      if (anchor === undefined && !anchors.has(path) && path !== '/health/ready') {
+        expect(`${(await ask(path, BROWSER)).status} ${link}`).toBe(`200 ${link}`);
+      }
+      if (anchor !== undefined) expect(anchors.get(path) ?? `no page ${path}`).toContain(anchor);
+    }
+  });
+
+  it('has a body for GET and the same head for HEAD', async () => {
+    for (const path of ['/', '/errors', '/errors/closed_card', '/docs', '/openapi.json']) {
+      const { port } = running;
+      const headers = { Accept: BROWSER };
+      const whole = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+      const head = await fetch(`http://127.0.0.1:${port}${path}`, { headers, method: 'HEAD' });
+      expect(head.headers.get('content-length')).toBe(whole.headers.get('content-length'));
+      expect(Buffer.byteLength(await whole.text())).toBe(Number(whole.headers.get('content-length')));
+      expect(await head.text()).toBe('');
+    }
+  });
+
+  it('of a live service shows its contact as text and sends commands to a sandbox', async () => {
+    const elements = await page('/errors/service_disabled', live);
+    expectFrame(elements);
+    expect(texts(elements, 'footer').join()).toContain('Support: https://help.example/?a=1&b="2"<b>.');
+    expect(texts(elements, 'main').join()).toContain('curl http://localhost:8080/');
+    expect(texts(elements, 'main').join()).toContain('This service is live');
+  });
+});

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { TransferBatchOutcomes } from '../../contract/schemas.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+
+let server: TestServer;
+let ledger: Ledger;
+let other: Ledger;
+
+beforeAll(async () => {
+  server = await startServer();
+  ledger = openLedger(server.connection, { batch: 100, waiting: 4096 });
+  other = openLedger(server.connection, { batch: 100, waiting: 4096 });
+});
+
+afterAll(async () => {
+  await ledger.close();
+  await other.close();
+  await server.stop();
+});
+
+afterEach(async () => {
+  expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
+});
+
+type Row = Readonly<Record<string, string>>;
+
+async function send(to: Ledger, rows: readonly unknown[]): Promise<TransferBatchOutcomes['data']> {
+  const members = { transfers: rows };
+  const reply = await to.handlers.create_transfer_batch({
+    operation: 'create_transfer_batch',
+    requestId: randomUUID(),
+    caller: { kind: 'sandbox' },
+    programId: '01900000-0000-7000-8000-0000000000de',
+    parameters: {},
+    members,
+    sent: {},
+    idempotencyKey: null,
+    deadline: performance.now() + 5000,
+  });
+  return (JSON.parse(reply.body) as TransferBatchOutcomes).data;
+}
+
+const row = (more: Row = {}): Row => ({
+  amount: '1',
+  card_id: 'card_active',
+  idempotency_key: randomUUID(),
+  ...more,
+});
+
+describe('create_transfer_batch', () => {
+  test('makes a thousand transfers, each with its outcome, in the order of the rows', async () => {
+    const rows = Array.from({ length: 1000 }, (_, index) => row({ reference: `row ${index} ${randomUUID()}` }));
+    const outcomes = await send(ledger, rows);
+    expect(outcomes).toHaveLength(1000);
+    for (const [index, outcome] of outcomes.entries()) {
+      expect(outcome).toMatchObject({ index, status: 201, error: null, money_moved: 'yes', replayed: false });
+      expect(outcome.transfer?.reference).toBe(rows[index]?.reference);
+    }
+  });
+
+  test('answers a refused row with the record, and its neighbours as if it were not there', async () => {
+    const outcomes = await send(ledger, [
+      row(),
+      row({ card_id: 'card_lost' }),
+      row({ amount: '85.5' }),
+      { card_id: 'card_active', idempotency_key: 'x' },
+      { amount: '1', card_id: 'card_active' },
+      row({ idempotency_key: 'two words' }),
+      'not a row',
+      row({ card_id: 'card_missing' }),
+      row({ type: 'unload', card_id: 'card_empty' }),
+      row(),
+    ]);
+    expect(outcomes.map(({ error, status }) => error?.Code ?? status)).toEqual([
+      201,
+      'lost_card',
+      'invalid_amount',
+      'create_transfer_schema',
+      'create_transfer_schema',
+      'invalid_idempotency_key',
+      'create_transfer_schema',
+      'card_dne',
+      'insufficient_funds',
+      201,
+    ]);
+    for (const { error, money_moved } of outcomes.filter((outcome) => outcome.error !== null)) {
+      expect(Object.keys(error ?? {})).toEqual(['Message', 'Status', 'Code', 'Type']);
+      expect(money_moved).toBe('no');
+    }
+  });
+
+  test('sent again, or from two processes at once, moves nothing twice', async () => {
+    const rows = [...Array.from({ length: 50 }, () => row()), row({ card_id: 'card_lost' })];
+    const [first, second] = await Promise.all([send(ledger, rows), send(other, rows)]);
+    const third = await send(ledger, rows);
+    for (const [index, outcome] of third.entries()) {
+      expect(outcome.replayed).toBe(true);
+      expect(outcome.transfer).toEqual(first[index]?.transfer);
+      expect(outcome.transfer).toEqual(second[index]?.transfer);
+      const moved = [first[index], second[index]].filter((each) => each?.money_moved === 'yes');
+      expect(moved).toHaveLength(index === 50 ? 0 : 1);
+    }
+  });
+
+  test('shares its keys with create_transfer, and one key twice in a call is one transfer', async () => {
+    const twice = row();
+    const [one, two] = await send(ledger, [twice, twice]);
+    expect(two).toMatchObject({ replayed: true, transfer: one?.transfer });
+    const [changed] = await send(ledger, [{ ...twice, amount: '2' }]);
+    expect(changed?.error?.Code).toBe('idempotency_key_exists');
+  });
+
+  test('while the service is disabled says so for each row, and sends to support', async () => {
+    const made = row();
+    await send(ledger, [made]);
+    await ledger.call('change_switch', { disabled: true, reason: 'test' });
+    const [again, refused] = await send(ledger, [made, row()]);
+    await ledger.call('change_switch', { disabled: false });
+    expect(again).toMatchObject({ status: 201, replayed: true });
+    expect(refused).toMatchObject({ status: 424, error: { Code: 'service_disabled', Type: 'Process Error' } });
+    expect(refused?.error?.Message).toContain('contact support');
+  });
+});
+
+describe('one poisoned request', () => {
+  test('takes none of its neighbours down, wherever it stands in the group', async () => {
+    const stranger = await connect(server.connection);
+    // A constraint that the domain knows nothing of: the store refuses one row of the group, and only the store.
+    await stranger.query("alter table transfer add constraint poison check (description <> 'poison')");
+    try {
+      for (const place of [0, 1, 33, 98, 99]) {
+        const rows = Array.from({ length: 100 }, (_, index) => row(index === place ? { description: 'poison' } : {}));
+        const outcomes = await send(ledger, rows);
+        for (const [index, outcome] of outcomes.entries()) {
+          if (index === place) expect(outcome).toMatchObject({ status: 500, money_moved: 'no', transfer: null });
+          else expect(outcome).toMatchObject({ status: 201, money_moved: 'yes' });
+        }
+      }
+    } finally {
+      await stranger.query('alter table transfer drop constraint poison');
+      await stranger.end();
+    }
+  });
+});
+
+test('beyond the bound of the queue a caller is turned away at once, and nothing has moved', async () => {
+  const narrow = openLedger(server.connection, { batch: 1, waiting: 5 });
+  try {
+    const keys = Array.from({ length: 40 }, () => randomUUID());
+    const answers = await Promise.all(
+      keys.map((idempotencyKey) =>
+        narrow.call('create_transfer', { amount: 1, card_id: 'card_active' }, { idempotencyKey }).then(
+          () => 'made',
+          (error: unknown) => error,
+        ),
+      ),
+    );
+    const refused = answers.filter((answer) => answer !== 'made');
+    expect(refused.length).toBeGreaterThan(20);
+    for (const answer of refused) expect(answer).toMatchObject({ busy: true, moneyMoved: 'no' });
+    for (const [index, idempotencyKey] of keys.entries()) {
+      const { body } = await ledger.call('list_transfers', { idempotency_key: idempotencyKey });
+      expect((JSON.parse(body) as { data: object[] }).data).toHaveLength(answers[index] === 'made' ? 1 : 0);
+    }
+  } finally {
+    await narrow.close();
+  }
+});
