@@ -22,6 +22,10 @@ export const addHost: AddCommands = (program, { endWith }) => {
     .description('print the settings in force, without secrets')
     .action(() => run('config'));
   program
+    .command('verify-books')
+    .description('compare every balance with all its postings')
+    .action(() => run('verify-books'));
+  program
     .command('operator-key')
     .description('the first key of a live service')
     .command('create')

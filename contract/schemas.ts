@@ -293,6 +293,7 @@ export const SwitchState = Type.Object({ data: Type.Array(SwitchRecord) });
 /** The trial balance: the sum over all accounts of a currency is zero, and every balance equals its postings. */
 export const TrialBalance = Type.Object({
   balanced: Type.Boolean({ description: 'Whether every sum below is zero and no account differs' }),
+  postings_compared: Type.Boolean({ description: 'Whether every balance was compared with its postings in time' }),
   currencies: Type.Array(
     Type.Object({
       currency: Type.String(),

@@ -118,7 +118,8 @@ function examineSwitch(terms: TransferTerms, view: TransferView): Finding {
     transfer_type: `The service is disabled for transfers of type '${terms.type}' in this card program`,
   }[scopeOf(setting)];
   const saw = { disabled: true, scope: scopeOf(setting), reason: setting.reason, until: setting.until };
-  return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw }) };
+  const until = setting.until === null ? {} : { until: setting.until };
+  return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw, ...until }) };
 }
 
 function examineExistence(name: string, field: string, card: Card | undefined): Finding {

@@ -2,12 +2,13 @@ import { randomUUIDv7 } from 'node:crypto';
 import { readConfiguration, showConfiguration } from './config.ts';
 import { type OpenDatabase, openDatabase } from './open-database.ts';
 import { createKey } from './operations/create-key.ts';
+import { drawUpTrialBalance } from './operations/get-trial-balance.ts';
 import { openTransferLane } from './operations/transfer-group.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { migrate } from './store/migrate.ts';
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
-// command line: administration.ts migrate | config | operator-key <name>.
+// command line: administration.ts migrate | config | verify-books | operator-key <name>.
 
 const [task, name] = process.argv.slice(2);
 try {
@@ -15,7 +16,8 @@ try {
   else if (task === 'migrate') await withDatabase(applyMigrations);
   else if (task === 'operator-key' && name !== undefined)
     await withDatabase((opened) => printOperatorKey(opened, name));
-  else throw new StartupProblem('Say what to do: migrate, config, or operator-key <name>.');
+  else if (task === 'verify-books') await withDatabase(verifyBooks);
+  else throw new StartupProblem('Say what to do: migrate, config, verify-books, or operator-key <name>.');
 } catch (error) {
   if (!(error instanceof StartupProblem)) throw error;
   process.stderr.write(`${error.message}\n`);
@@ -56,4 +58,11 @@ async function printOperatorKey({ database }: OpenDatabase, keyName: string): Pr
   const { key } = JSON.parse(reply.body) as { key: string };
   process.stderr.write('This operator key is shown only now:\n');
   process.stdout.write(`${key}\n`);
+}
+
+/** Every balance against every posting, however long it takes. */
+async function verifyBooks({ database }: OpenDatabase): Promise<void> {
+  const books = await drawUpTrialBalance(database, 0);
+  process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
+  if (!books.balanced) throw new StartupProblem('The books do not balance.');
 }

@@ -13,6 +13,7 @@ import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './operations/seed-sa
 import type { Service } from './operations/service.ts';
 import { openTransferLane } from './operations/transfer-group.ts';
 import { StartupProblem } from './startup-problem.ts';
+import { keepForgettingKeys } from './worker/forget-keys.ts';
 import { keepPartitions } from './worker/keep-partitions.ts';
 import { type ErrorRecorder, recordErrors } from './worker/record-errors.ts';
 
@@ -86,8 +87,10 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const partitions = keepPartitions(database, configuration.errorRetentionDays, (error) =>
     log.error({ cause: String(error) }, 'partitions could not be made or removed'),
   );
+  const keys = keepForgettingKeys(database, (error) => log.error({ cause: String(error) }, 'old keys stay for now'));
   stopOnSignal(async () => {
     partitions.stop();
+    keys.stop();
     await server.close();
     await errors.stop();
     await opened.close();

@@ -162,6 +162,20 @@ export class Database {
     return 'unknown';
   }
 
+  /** Reads something large on a connection of its own, for at most `limit_ms`; undefined when that was not enough. */
+  async survey(statement: Statement, limit_ms: number): Promise<readonly Row[] | undefined> {
+    try {
+      return await this.administer(async (client) => {
+        await client.query(`set statement_timeout = ${limit_ms}`);
+        return (await client.query(toQuery(statement))).rows as Row[];
+      });
+    } catch (error) {
+      const failure = new StoreFailure(error);
+      if (failure.sqlState === '57014') return undefined;
+      throw failure;
+    }
+  }
+
   /** Connects and asks for nothing much. Throws whatever `pg` says when that is not possible. */
   async probe(): Promise<void> {
     await this.administer((client) => client.query('select 1'));

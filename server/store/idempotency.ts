@@ -84,3 +84,37 @@ export function insertAnswers(
     ],
   };
 }
+
+/** How long a first answer is kept to the letter, in days; what a refused key was refused for is forgotten then. */
+export const KEPT_DAYS = 30;
+
+/** Forgets refused keys that are old enough, at most `count` at a time; gives their number as `forgotten`. */
+export function forgetRefusedKeys(count: number): Statement {
+  return {
+    name: 'forget_refused_keys',
+    text: `with old as (
+        select ctid from idempotency
+        where status = 409 and created_at < clock_timestamp() - interval '${KEPT_DAYS} days' limit $1
+        for update skip locked
+      ), gone as (delete from idempotency where ctid in (select ctid from old) returning 1)
+      select count(*) as forgotten from gone`,
+    values: [count],
+  };
+}
+
+/**
+ * Lets go of the bodies of first answers that are old enough, at most `count` at a time; gives their number as
+ * `forgotten`. The key stays as long as what it made: a replay answers with that as it is then.
+ */
+export function forgetBodies(count: number): Statement {
+  return {
+    name: 'forget_bodies',
+    text: `with old as (
+        select ctid from idempotency
+        where body is not null and created_at < clock_timestamp() - interval '${KEPT_DAYS} days' limit $1
+        for update skip locked
+      ), gone as (update idempotency set body = null where ctid in (select ctid from old) returning 1)
+      select count(*) as forgotten from gone`,
+    values: [count],
+  };
+}

@@ -32,7 +32,7 @@ export const RECORDER_SETTINGS: RecorderSettings = {
   gather_ms: 50,
   loadEvery_ms: 250,
   adoptEvery_ms: 60_000,
-  restFactor: 2,
+  restFactor: 4,
   stacksASecond: 200,
 };
 

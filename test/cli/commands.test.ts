@@ -294,6 +294,7 @@ describe('operations and commands', () => {
       'errors explain',
       'migrate',
       'config',
+      'verify-books',
       'operator-key create',
     ];
     for (const { path } of allLeaves()) expect(known.some((text) => text.startsWith(path))).toBe(true);

@@ -136,6 +136,10 @@ create table idempotency (
   primary key (program_id, operation, key)
 );
 
+-- Finds what is old enough to be forgotten. Rows come in the order of time, so the ranges of a BRIN tell them apart, and
+-- it costs next to nothing per row.
+create index idempotency_age on idempotency using brin (created_at) with (pages_per_range = 16);
+
 -- One row a transaction that moves money: a commit whose answer was lost is settled by inserting the same id. Whoever
 -- comes second fails, so either the transaction has committed or it never can. `position` is the relay's: the order
 -- of events is given after the commit, because ids and sequences leave gaps that fill late.

@@ -1,0 +1,117 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommand, type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { sendRaw } from './raw-request.ts';
+
+type Expectation = {
+  readonly Status: number;
+  readonly Code?: string;
+  readonly Type?: string;
+  readonly message_names?: readonly string[];
+  readonly message_omits?: readonly string[];
+  readonly message_says?: string;
+};
+
+type Vector = {
+  readonly name: string;
+  readonly given?: string;
+  readonly request: Readonly<Record<string, unknown>>;
+  readonly expect: Expectation;
+};
+
+type Conformance = {
+  readonly record: {
+    readonly fields: readonly string[];
+    readonly types: readonly string[];
+    readonly code_pattern: string;
+  };
+  readonly vectors: readonly Vector[];
+};
+
+const COMMITTED = new URL('conformance.json', import.meta.url);
+/** Beside the project where it is developed; elsewhere the committed copy is all there is. */
+const SPECIFIED = new URL('../../../shared/spec/conformance.json', import.meta.url);
+
+const text = readFileSync(existsSync(SPECIFIED) ? SPECIFIED : COMMITTED, 'utf8');
+const { record, vectors } = JSON.parse(text) as Conformance;
+
+/** Every keyword of an expectation that the test below looks at: one that it does not know would prove nothing. */
+const KEYWORDS = ['Status', 'Code', 'Type', 'message_names', 'message_omits', 'message_says'];
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let service: ServiceProcess;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  service = await startService({ DATA_DIR: directory.path });
+});
+afterAll(async () => {
+  await service?.stop();
+  await directory?.remove();
+});
+
+/** Brings about what a vector takes as given, and gives the way back. */
+const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
+  nothing: async () => async () => undefined,
+  'the database is stopped': async () => {
+    await sandboxDatabase('stop');
+    return async () => {
+      await sandboxDatabase('start');
+      const ready = async () => (await sendRaw(service.url, { method: 'GET', path: '/health/ready' })).status === 200;
+      await waitFor('the database answers again', ready);
+    };
+  },
+  'an operator disabled the service': async () => {
+    await service.client.switch.change({ disabled: true, reason: 'conformance' });
+    return async () => void (await service.client.switch.change({ disabled: false }));
+  },
+};
+
+async function sandboxDatabase(verb: 'stop' | 'start'): Promise<void> {
+  const ending = await runCommand(['--url', service.url, 'sandbox', 'database', verb], {});
+  expect(ending, `sandbox database ${verb}`).toMatchObject({ exitCode: 0, errors: '' });
+}
+
+test('the committed vectors are those of the specification', () => {
+  expect(readFileSync(COMMITTED, 'utf8')).toBe(text);
+  expect(vectors.length).toBeGreaterThan(0);
+});
+
+test.each(vectors)('$name', async (vector) => {
+  expect(KEYWORDS).toEqual(expect.arrayContaining(Object.keys(vector.expect)));
+  const bringAbout = GIVEN[vector.given ?? 'nothing'];
+  if (bringAbout === undefined) throw new Error(`nobody knows how to bring about: ${vector.given}`);
+  const restore = await bringAbout();
+  try {
+    const body = JSON.stringify(vector.request).replaceAll('"$card"', '"card_active"');
+    const answer = await sendRaw(service.url, { headers: { 'Content-Type': 'application/json' }, body });
+    expect(answer.status).toBe(vector.expect.Status);
+    if (vector.expect.Code === undefined) expect(answer.members).toMatchObject(JSON.parse(body));
+    else expectRecord(answer.members, vector.expect);
+  } finally {
+    await restore();
+  }
+});
+
+function expectRecord(members: Readonly<Record<string, unknown>>, expected: Expectation): void {
+  // The set and the order: members of parsed JSON keep the order in which they were written.
+  expect(Object.keys(members)).toEqual(record.fields);
+  const { Message, Status, Code, Type } = members;
+  expect({ Status, Code, Type }).toEqual({ Status: expected.Status, Code: expected.Code, Type: expected.Type });
+  expect(Code).toMatch(new RegExp(record.code_pattern));
+  expect(record.types).toContain(Type);
+  for (const name of expected.message_names ?? []) expect(Message).toContain(name);
+  for (const name of expected.message_omits ?? []) expect(Message).not.toContain(name);
+  if (expected.message_says !== undefined) expect(Message).toContain(expected.message_says);
+}
+
+test('afterwards everything is as it was, and the books balance', async () => {
+  const state = await service.client.switch.get();
+  expect(state.data.filter(({ disabled }) => disabled)).toEqual([]);
+  const created = vectors.filter(({ expect: { Status } }) => Status === 201).length;
+  // 25,000 is what the sandbox gives the card.
+  expect((await service.client.cards.get('card_active')).balance).toBe(25_000 + created * 1000);
+  const { balanced, currencies, differing_accounts } = await service.client.trialBalance.get();
+  expect({ balanced, differing_accounts }).toEqual({ balanced: true, differing_accounts: [] });
+  expect(currencies.length).toBeGreaterThan(0);
+  expect(currencies.filter(({ sum }) => sum !== 0)).toEqual([]);
+});

@@ -1,0 +1,209 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { type RawAnswer, sendRaw } from './raw-request.ts';
+import { expectBalancedBooks, useService } from './running-service.ts';
+
+const running = useService();
+afterAll(() => expectBalancedBooks(running()));
+
+const LOAD = { amount: 10, card_id: 'card_active' };
+let keys = 0;
+const newKey = () => `key-${++keys}`;
+
+function send(key: string, body: object | string, headers: Readonly<Record<string, string>> = {}): Promise<RawAnswer> {
+  return sendRaw(running().url, { headers: { 'Idempotency-Key': key, ...headers }, body });
+}
+
+const balance = async () => (await running().client.cards.get('card_active')).balance;
+const replayed = (answer: RawAnswer) => answer.headers['idempotent-replayed'];
+const disable = () => running().client.switch.change({ disabled: true, reason: 'a test' });
+const enable = () => running().client.switch.change({ disabled: false });
+
+/** Fails unless `second` is `first` again, to the letter, and says so. */
+function expectReplay(second: RawAnswer, first: RawAnswer): void {
+  expect([second.status, second.text]).toEqual([first.status, first.text]);
+  expect(second.headers.location).toBe(first.headers.location);
+  expect([replayed(first), replayed(second)]).toEqual([undefined, 'true']);
+}
+
+describe('the same request again', () => {
+  test('a 201 is answered again to the letter and moves nothing', async () => {
+    const key = newKey();
+    const first = await send(key, LOAD);
+    const before = await balance();
+    expect(first.status).toBe(201);
+    expectReplay(await send(key, LOAD), first);
+    expectReplay(await send(key, LOAD), first);
+    expect(await balance()).toBe(before);
+  });
+
+  test('a 409 is answered again, although it would come out differently now', async () => {
+    const { card_id } = await running().client.cards.create();
+    const key = newKey();
+    const unload = { amount: 5, card_id, type: 'unload' };
+    const first = await send(key, unload);
+    expect(first.members.Code).toBe('insufficient_funds');
+    await running().client.transfers.create({ amount: 100, card_id });
+    const again = await send(key, unload);
+    expectReplay(again, first);
+    expect([again.headers['money-moved'], again.headers['error-field']]).toEqual(['no', '/amount']);
+    expect((await send(newKey(), unload)).status).toBe(201);
+  });
+
+  test('the order of the members, blanks and escapes make no other request', async () => {
+    const key = newKey();
+    const first = await send(key, LOAD);
+    expectReplay(await send(key, ' {"card_id": "card\\u005factive",\n "amount": 10} '), first);
+  });
+
+  test('a quoted key is the same key', async () => {
+    const key = newKey();
+    const first = await send(`"${key}"`, LOAD);
+    expectReplay(await send(key, LOAD), first);
+    const odd = 'a"b\\c';
+    const second = await send('"a\\"b\\\\c"', LOAD);
+    expectReplay(await send(odd, LOAD), second);
+  });
+
+  test('fifty at once: one transfer, fifty equal answers', async () => {
+    const key = newKey();
+    const before = await balance();
+    const answers = await Promise.all(Array.from({ length: 50 }, () => send(key, LOAD)));
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers.filter((answer) => replayed(answer) === undefined).length).toBe(1);
+    expect(await balance()).toBe(before + 10);
+  });
+
+  test('without a key every request is its own', async () => {
+    const before = await balance();
+    for (let time = 0; time < 2; time += 1) {
+      expect((await sendRaw(running().url, { body: LOAD })).status).toBe(201);
+    }
+    expect(await balance()).toBe(before + 20);
+  });
+});
+
+describe('another request under the same key', () => {
+  test.each<[string, object]>([
+    ['another amount', { ...LOAD, amount: 11 }],
+    ['the amount as a string', { ...LOAD, amount: '10' }],
+    ['another card', { ...LOAD, card_id: 'card_empty' }],
+    ['the default said aloud', { ...LOAD, type: 'load' }],
+    ['an ignored member', { ...LOAD, note: 'x' }],
+    ['metadata', { ...LOAD, metadata: { a: 'b' } }],
+  ])('%s is a 422, and the first answer stays', async (_, other) => {
+    const key = newKey();
+    const first = await send(key, LOAD);
+    const before = await balance();
+    const refused = await send(key, other);
+    expect(refused.members).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
+    expect(refused.headers['money-moved']).toBe('no');
+    expectReplay(await send(key, LOAD), first);
+    expect(await balance()).toBe(before);
+  });
+
+  test('also when the first was a 409', async () => {
+    const key = newKey();
+    const refused = { amount: 1, card_id: 'card_closed' };
+    expect((await send(key, refused)).status).toBe(409);
+    expect((await send(key, LOAD)).members.Code).toBe('idempotency_key_exists');
+  });
+
+  test('the same key in another program, or for another operation, is another key', async () => {
+    const { client } = running();
+    const key = newKey();
+    await send(key, LOAD);
+    const { program_id: programId } = await client.programs.create({ name: 'Other', currency: 'USD' });
+    await client.deposits.create(programId, { amount: 100 }, { idempotencyKey: key });
+    await client.withdrawals.create(programId, { amount: 50 }, { idempotencyKey: key });
+    await client.cards.create({ card_id: 'card_active' }, { programId });
+    const loaded = await client.transfers.create(LOAD, { programId, idempotencyKey: key });
+    expect([loaded.response.replayed, loaded.program_id]).toEqual([false, programId]);
+  });
+});
+
+describe('what is not stored: the same key can still succeed', () => {
+  test('400', async () => {
+    const key = newKey();
+    for (const body of [{ card_id: 'card_active' }, { ...LOAD, amount: 8.5 }, { ...LOAD, currency: 'EUR' }]) {
+      expect((await send(key, body)).status).toBe(400);
+    }
+    expect((await send(key, LOAD)).status).toBe(201);
+  });
+
+  test('404, once the card is there', async () => {
+    const key = newKey();
+    const load = { amount: 1, card_id: 'registered-later' };
+    expect((await send(key, load)).members.Code).toBe('card_dne');
+    await running().client.cards.create({ card_id: 'registered-later' });
+    const created = await send(key, load);
+    expect([created.status, replayed(created)]).toEqual([201, undefined]);
+  });
+
+  test('424, once the service goes on', async () => {
+    const key = newKey();
+    await disable();
+    try {
+      expect((await send(key, LOAD)).status).toBe(424);
+    } finally {
+      await enable();
+    }
+    const created = await send(key, LOAD);
+    expect([created.status, replayed(created)]).toEqual([201, undefined]);
+  });
+
+  test('422: a refused newcomer leaves no trace', async () => {
+    const key = newKey();
+    const first = await send(key, LOAD);
+    expect((await send(key, { ...LOAD, amount: 11 })).status).toBe(422);
+    expect((await send(key, { ...LOAD, amount: 11 })).status).toBe(422);
+    expectReplay(await send(key, LOAD), first);
+  });
+
+  test('415 and 500', async () => {
+    const { client } = running();
+    const key = newKey();
+    expect((await send(key, LOAD, { 'Content-Type': 'text/xml' })).status).toBe(415);
+    await client.sandbox.stopDatabase();
+    try {
+      const failed = await send(key, LOAD);
+      expect([failed.members.Code, failed.headers['money-moved']]).toEqual(['unknown_create_transfer', 'no']);
+    } finally {
+      await client.sandbox.startDatabase();
+    }
+    const created = await send(key, LOAD);
+    expect([created.status, replayed(created)]).toEqual([201, undefined]);
+  });
+});
+
+test('while the service is disabled the first answer is still given again: a replay moves nothing', async () => {
+  const [made, refused] = [newKey(), newKey()];
+  const closed = { amount: 1, card_id: 'card_closed' };
+  const [first, second] = [await send(made, LOAD), await send(refused, closed)];
+  await disable();
+  try {
+    expectReplay(await send(made, LOAD), first);
+    expectReplay(await send(refused, closed), second);
+    expect((await send(made, { ...LOAD, amount: 11 })).status).toBe(422);
+    expect((await send(newKey(), LOAD)).status).toBe(424);
+  } finally {
+    await enable();
+  }
+});
+
+test.each([
+  ['empty', ''],
+  ['with a blank', 'a b'],
+  ['too long', 'x'.repeat(256)],
+  ['half quoted', '"abc'],
+  ['empty in quotes', '""'],
+  ['not ASCII', 'schlüssel'],
+])('a key that is %s is refused', async (_, key) => {
+  const { members } = await send(key, LOAD);
+  expect(members).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
+});
+
+test('two keys are refused, 255 characters are not', async () => {
+  const twice = await sendRaw(running().url, { headers: { 'Idempotency-Key': ['a', 'a'] }, body: LOAD });
+  expect(twice.members.Code).toBe('invalid_idempotency_key');
+  expect((await send('x'.repeat(255), LOAD)).status).toBe(201);
+});

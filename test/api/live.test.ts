@@ -1,0 +1,285 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { TransferService } from '../../sdk/client.ts';
+import {
+  embeddedServerOf,
+  runCommand,
+  type ServiceProcess,
+  startInVain,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
+import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+
+const TRANSFERS = '/api/v0.1/core/transfer';
+
+describe('live mode, from an empty directory on', () => {
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let service: ServiceProcess;
+  let operatorKey = '';
+  let environment: Record<string, string> = {};
+  const programs = { first: '', second: '' };
+  const keys = { first: '', second: '' };
+
+  const as = (key: string, programId?: string) =>
+    new TransferService({ baseUrl: service.url, key, programId, maximumRetries: 0 });
+  const send = (raw: RawRequest): Promise<RawAnswer> => sendRaw(service.url, raw);
+  const get = (path: string, headers: Readonly<Record<string, string>>) => send({ method: 'GET', path, headers });
+  const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    environment = { MODE: 'live', DATA_DIR: directory.path, SUPPORT_CONTACT: 'help@bank.test' };
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await directory?.remove();
+  });
+
+  test('it does not start without a schema, nor without an operator key, and says what to run', async () => {
+    const bare = await startInVain(environment);
+    expect(bare.exitCode).toBe(1);
+    expect(bare.errors).toContain('npx transfer-service migrate');
+    const migrated = await runCommand(['migrate'], environment);
+    expect(migrated).toMatchObject({ exitCode: 0, output: expect.stringContaining('0001_ledger') });
+    const keyless = await startInVain(environment);
+    expect(keyless.exitCode).toBe(1);
+    expect(keyless.errors).toContain('npx transfer-service operator-key create --name');
+    expect(keyless.errors).not.toMatch(/\n\s+at /);
+    const noContact = await startInVain({ ...environment, SUPPORT_CONTACT: '' });
+    expect(noContact.errors).toContain('SUPPORT_CONTACT is not set');
+  });
+
+  test('operator-key create prints the key and nothing else on standard output; then it starts', async () => {
+    const made = await runCommand(['operator-key', 'create', '--name', 'first operator'], environment);
+    expect(made.exitCode).toBe(0);
+    expect(made.output).toMatch(/^ts_[0-9a-f]{16}_[0-9a-f]{72}\n$/);
+    operatorKey = made.output.trim();
+    service = await startService(environment);
+    expect(service.output()).toContain('live mode');
+    expect(service.output()).not.toContain('card_active');
+    expect(service.output()).not.toContain(operatorKey);
+    for (const name of ['first', 'second'] as const) {
+      const { program_id } = await as(operatorKey).programs.create({ name, currency: 'USD' });
+      programs[name] = program_id;
+      await as(operatorKey).deposits.create(program_id, { amount: 10_000 });
+      keys[name] = (await as(operatorKey).keys.create({ name: `shop ${name}`, program_id })).key;
+      await as(keys[name]).cards.create({ card_id: `card-of-${name}` });
+    }
+  });
+
+  test.each([
+    ['none', {}],
+    ['an empty one', { Authorization: '' }],
+    ['another scheme', { Authorization: 'Basic dXNlcjpwYXNz' }],
+    ['nonsense', { Authorization: 'Bearer nonsense' }],
+    ['no key behind the scheme', { Authorization: 'Bearer' }],
+    ['a well-formed key that nobody made', { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(72)}` }],
+  ])('credentials: %s is a 401 that says how', async (_, headers) => {
+    const answer = await get(TRANSFERS, headers);
+    expect(answer.members).toMatchObject({ Status: 401, Code: 'auth_err', Type: 'Request Error' });
+    expect(answer.members.Message).toContain('Bearer <key>');
+    expect(answer.headers['www-authenticate']).toMatch(/^Bearer /);
+    const money = await send({ headers, body: { amount: 1, card_id: 'card-of-first' } });
+    expect([money.status, money.headers['money-moved']]).toEqual([401, 'no']);
+  });
+
+  test('a mistyped key is told from an unknown one; the secret behind another public part is unknown', async () => {
+    const last = operatorKey.endsWith('0') ? '1' : '0';
+    const mistyped = await get(TRANSFERS, bearer(`${operatorKey.slice(0, -1)}${last}`));
+    expect(mistyped.status).toBe(401);
+    expect(mistyped.members.Message).toContain('mistyped');
+    const [, secret = ''] = /_([0-9a-f]{72})$/.exec(keys.first) ?? [];
+    const spliced = await get(TRANSFERS, bearer(`${operatorKey.slice(0, 20)}${secret}`));
+    expect(spliced.status).toBe(401);
+    for (const { text } of [mistyped, spliced]) expect(text).not.toContain(secret.slice(0, 20));
+  });
+
+  test('the scheme is read in any case', async () => {
+    const answer = await get('/api/v0.1/core/card/card-of-first', { Authorization: `bearer ${keys.first}` });
+    expect(answer.status).toBe(200);
+  });
+
+  test('a revoked and an expired key stop working, for good', async () => {
+    const operator = as(operatorKey);
+    const revoked = await operator.keys.create({ name: 'to be revoked', program_id: programs.first });
+    expect((await as(revoked.key).cards.list()).data.length).toBe(1);
+    await operator.keys.revoke(revoked.key_id);
+    const soon = new Date(Date.now() + 1500).toISOString();
+    const expired = await operator.keys.create({ name: 'for a moment', program_id: programs.first, expires_at: soon });
+    for (const [key, word] of [
+      [revoked.key, 'revoked'],
+      [expired.key, 'expired'],
+    ] as const) {
+      const answer = async () => (await get(TRANSFERS, bearer(key))).members;
+      await waitFor(`the key is ${word}`, async () => (await answer()).Status === 401);
+      expect(await answer()).toMatchObject({ Code: 'auth_err', Message: expect.stringContaining(word) });
+    }
+  });
+
+  test("another program's card and transfer look exactly like none", async () => {
+    const [mine, other] = [as(keys.first), as(keys.second)];
+    const { transfer_id } = await other.transfers.create(
+      { amount: 5, card_id: 'card-of-second', reference: 'theirs' },
+      { idempotencyKey: 'theirs' },
+    );
+    const compare = async (call: (id: string) => Promise<unknown>, foreign: string, missing: string, code: string) => {
+      const [one, none] = [await refusalOf(call(foreign)), await refusalOf(call(missing))];
+      expect(one).toMatchObject({ Code: code, Status: 404 });
+      expect(one.Message.replaceAll(foreign, '*')).toBe(none.Message.replaceAll(missing, '*'));
+      const telling = (refusal: typeof one) =>
+        [...refusal.headers].filter(([name]) => !['request-id', 'date', 'content-length'].includes(name));
+      expect(telling(one)).toEqual(telling(none));
+    };
+    const missingTransfer = `tr_${transfer_id.slice(3).split('').reverse().join('')}`;
+    await compare((id) => mine.transfers.get(id), transfer_id, missingTransfer, 'transfer_dne');
+    await compare((id) => mine.cards.get(id), 'card-of-second', 'card-of-nobody', 'card_dne');
+    const load = (card_id: string) => mine.transfers.create({ amount: 1, card_id });
+    await compare(load, 'card-of-second', 'card-of-nobody', 'card_dne');
+    const type = 'card_to_card';
+    const steal = (destination_card_id: string) =>
+      mine.transfers.create({ amount: 1, card_id: 'card-of-first', type, destination_card_id });
+    await compare(steal, 'card-of-second', 'card-of-nobody', 'card_dne');
+    expect((await mine.transfers.list({ idempotency_key: 'theirs' })).data).toEqual([]);
+    expect((await mine.transfers.list({ reference: 'theirs' })).data).toEqual([]);
+    expect((await mine.transfers.list({ card_id: 'card-of-second' })).data).toEqual([]);
+    expect((await mine.cards.list()).data.map(({ card_id }) => card_id)).toEqual(['card-of-first']);
+    const same = { amount: 5, card_id: 'card-of-first', reference: 'theirs' };
+    expect((await mine.transfers.create(same, { idempotencyKey: 'theirs' })).response.replayed).toBe(false);
+  });
+
+  test("a program's key is kept out of what is not its own", async () => {
+    const mine = as(keys.first);
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => mine.trialBalance.get(),
+      () => mine.programs.get(programs.first),
+      () => mine.keys.create({ name: 'more' }),
+      () => mine.switch.change({ disabled: true, reason: 'x' }),
+      () => mine.deposits.create(programs.first, { amount: 1 }),
+    ];
+    for (const call of calls) expect(await refusalOf(call())).toMatchObject({ Code: 'forbidden', Status: 403 });
+    const other = await refusalOf(mine.cards.list({}, { programId: programs.second }));
+    const missing = await refusalOf(mine.cards.list({}, { programId: 'prog_missing' }));
+    expect([other.Code, other.Message]).toEqual(['forbidden', missing.Message]);
+    expect((await mine.cards.list({}, { programId: programs.first })).data.length).toBe(1);
+  });
+
+  test("an operator's key says which program", async () => {
+    const body = { amount: 1, card_id: 'card-of-first' };
+    const refused = await refusalOf(as(operatorKey).transfers.create(body));
+    expect(refused).toMatchObject({ Code: 'create_transfer_schema', Status: 400, moneyMoved: 'no' });
+    expect(refused.Message).toContain("'Program-Id'");
+    expect(await refusalOf(as(operatorKey).cards.list())).toMatchObject({ Code: 'list_cards_schema' });
+    expect(await refusalOf(as(operatorKey, 'prog_x').cards.list())).toMatchObject({ Code: 'program_dne' });
+    expect((await as(operatorKey, programs.first).transfers.create(body)).program_id).toBe(programs.first);
+  });
+
+  test.each(['stop', 'start'])('there is no sandbox route %s, with a key or without', async (verb) => {
+    for (const headers of [{}, bearer(operatorKey), bearer(keys.first)]) {
+      const answer = await send({ path: `/api/v0.1/sandbox/database/${verb}`, headers });
+      expect(answer.members).toMatchObject({ Status: 404, Code: 'route_dne' });
+    }
+  });
+
+  test('with keys, where a request comes from does not matter', async () => {
+    const strangers = { Host: 'bank.test', Origin: 'https://bank.test', 'Sec-Fetch-Site': 'cross-site' };
+    expect((await get(TRANSFERS, { ...bearer(keys.first), ...strangers })).status).toBe(200);
+    expect((await get(TRANSFERS, strangers)).members.Code).toBe('auth_err');
+  });
+
+  test('no secret is anywhere in the database', async () => {
+    const { databaseUrl } = await embeddedServerOf(directory.path);
+    const client = new pg.Client({ connectionString: databaseUrl });
+    await client.connect();
+    try {
+      const { rows: tables } = await client.query<{ name: string }>(
+        "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = 'public'",
+      );
+      let dump = '';
+      for (const { name } of tables) {
+        const { rows } = await client.query<{ row: string }>(`select content::text as row from ${name} as content`);
+        dump += rows.map(({ row }) => `${name} ${row}\n`).join('');
+      }
+      const made = [operatorKey, keys.first, keys.second];
+      expect(dump.match(/^(public\.)?api_key /gm)?.length).toBeGreaterThanOrEqual(made.length);
+      for (const key of made) {
+        const [, publicPart = '', secret = ''] = /^ts_([0-9a-f]{16})_([0-9a-f]{64})/.exec(key) ?? [];
+        expect(dump).toContain(publicPart);
+        expect(dump).not.toContain(secret);
+        expect(dump).not.toContain(Buffer.from(secret).toString('hex'));
+      }
+    } finally {
+      await client.end();
+    }
+  });
+
+  test('while the database is gone a key that needs looking up is a 500, never a 401', async () => {
+    const operator = as(operatorKey);
+    // Keys that were never used: nothing is known of them without asking the database.
+    const fresh: string[] = [];
+    for (let count = 0; count < 20; count += 1) {
+      fresh.push((await operator.keys.create({ name: `spare ${count}`, program_id: programs.first })).key);
+    }
+    process.kill((await embeddedServerOf(directory.path)).processId, 'SIGKILL');
+    const answers = await Promise.all(fresh.map((key) => get(TRANSFERS, bearer(key))));
+    for (const { status, members } of answers) {
+      if (status !== 200) expect(members).toMatchObject({ Status: 500, Code: 'unknown_list_transfers' });
+    }
+    for (const key of fresh) {
+      await waitFor('the database is back', async () => (await get(TRANSFERS, bearer(key))).status === 200);
+    }
+  });
+
+  test('the books balance, and it stops as it should', async () => {
+    await expectBalancedBooks({ ...service, client: as(operatorKey) });
+    expect(await service.stop()).toBe(0);
+  });
+});
+
+describe('a sandbox without keys is for its own machine only', () => {
+  const running = useService();
+  const CARD = '/api/v0.1/core/card/card_active';
+  const get = (headers: Readonly<Record<string, string>>) =>
+    sendRaw(running().url, { method: 'GET', path: CARD, headers });
+
+  test.each<Record<string, string>>([
+    { Host: 'evil.example' },
+    { Host: 'localhost.evil.example:8080' },
+    { Host: '127.0.0.1.evil.example' },
+    { Host: '192.0.2.1:8080' },
+    { Origin: 'https://evil.example' },
+    { Origin: 'null' },
+    { Origin: 'http://localhost.evil.example' },
+    { 'Sec-Fetch-Site': 'cross-site' },
+    { 'Sec-Fetch-Site': 'same-site' },
+  ])('%j is refused', async (headers) => {
+    const answer = await get(headers);
+    expect(answer.members).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
+    const money = await sendRaw(running().url, { headers, body: { amount: 1, card_id: 'card_active' } });
+    expect([money.members.Code, money.headers['money-moved']]).toEqual(['forbidden', 'no']);
+    const form = { ...headers, 'Content-Type': 'text/plain' };
+    expect((await sendRaw(running().url, { headers: form, body: '{}' })).members.Code).toBe('forbidden');
+  });
+
+  test.each<Record<string, string>>([
+    { Host: 'localhost' },
+    { Host: 'LOCALHOST:8080' },
+    { Host: '[::1]:8080' },
+    { Host: '127.0.0.1' },
+    { Origin: 'http://localhost:3000' },
+    { Origin: 'http://127.0.0.1:8080', 'Sec-Fetch-Site': 'same-origin' },
+    { 'Sec-Fetch-Site': 'none' },
+  ])('%j is not', async (headers) => {
+    expect((await get(headers)).status).toBe(200);
+  });
+
+  test('a bad key is not overlooked, and a good one is bound to its program', async () => {
+    expect((await get({ Authorization: 'Bearer nonsense' })).members.Code).toBe('auth_err');
+    const { client } = running();
+    const { program_id } = await client.programs.create({ name: 'Other', currency: 'USD' });
+    const { key } = await client.keys.create({ name: 'shop', program_id });
+    expect((await get({ Authorization: `Bearer ${key}` })).members.Code).toBe('card_dne');
+  });
+});

@@ -1,0 +1,193 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
+import { expectBalancedBooks, useService } from './running-service.ts';
+
+// What plain clients send, and what the service makes of it: lenient where that is safe, strict where it would lie.
+
+const running = useService();
+const send = (raw: RawRequest): Promise<RawAnswer> => sendRaw(running().url, raw);
+afterAll(() => expectBalancedBooks(running()));
+
+const LOAD = { amount: 1, card_id: 'card_active' };
+const FORM = 'application/x-www-form-urlencoded';
+
+describe('what is read as JSON', () => {
+  test.each([
+    ['no Content-Type', undefined],
+    ['JSON', 'application/json'],
+    ['in capitals', 'Application/JSON'],
+    ['a charset', 'application/json; charset=utf-8'],
+    ['a charset in capitals', 'application/json;charset=UTF-8'],
+    ['a quoted charset', 'application/json; charset="utf-8"'],
+    ['a quoted charset in capitals', 'application/json ; Charset="UTF-8"'],
+    ["curl's form type", FORM],
+    ["curl's form type with a charset", `${FORM}; charset=utf-8`],
+  ])('%s', async (_, type) => {
+    const answer = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: LOAD });
+    expect([answer.status, answer.members.status]).toEqual([201, 'completed']);
+  });
+
+  test.each([
+    ['no Content-Type', undefined],
+    ['JSON', 'application/json'],
+    ["curl's form type", FORM],
+  ])('an empty body is {} with %s', async (_, type) => {
+    const answer = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: '' });
+    expect(answer.members).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
+    expect(answer.members.Message).toContain("'amount' and 'card_id'");
+    const card = await send({ path: '/api/v0.1/core/card', body: ' \n' });
+    expect(card.status).toBe(201);
+  });
+
+  test.each([
+    ['a form', FORM, 'amount=1&card_id=card_active'],
+    ['XML', 'text/xml', '<amount>1</amount>'],
+    ['text', 'text/plain', JSON.stringify(LOAD)],
+    ['another charset', 'application/json; charset=utf-16', JSON.stringify(LOAD)],
+    ['a multipart form', 'multipart/form-data; boundary=x', '--x--'],
+  ])('%s is not', async (_, type, body) => {
+    const answer = await send({ headers: { 'Content-Type': type }, body });
+    expect(answer.members).toMatchObject({ Status: 415, Code: 'unsupported_media_type', Type: 'Request Error' });
+    expect(answer.headers.accept).toBe('application/json');
+    expect(answer.headers['money-moved']).toBe('no');
+  });
+
+  test('a compressed body is not either', async () => {
+    const answer = await send({ headers: { 'Content-Encoding': 'gzip' }, body: LOAD });
+    expect(answer.members).toMatchObject({ Code: 'unsupported_media_type' });
+  });
+});
+
+describe('paths', () => {
+  test('a trailing slash is ignored', async () => {
+    expect((await send({ path: '/api/v0.1/core/transfer/', body: LOAD })).status).toBe(201);
+    expect((await send({ method: 'GET', path: '/api/v0.1/core/card/card_active/' })).status).toBe(200);
+  });
+
+  test.each([
+    ['GET', '/api/v0.1/core/nothing', 404, 'route_dne'],
+    ['POST', '/api/v0.2/core/transfer', 404, 'route_dne'],
+    ['GET', '/', 200, undefined],
+    ['DELETE', '/api/v0.1/core/transfer', 405, 'method_not_allowed'],
+    ['PUT', '/api/v0.1/core/card/card_active', 405, 'method_not_allowed'],
+    ['GET', `/api/v0.1/core/transfer/${'x'.repeat(300)}`, 414, 'uri_too_long'],
+  ])('%s %s is answered with %i', async (method, path, status, code) => {
+    const answer = await send({ method, path });
+    expect([answer.status, answer.members.Code]).toEqual([status, code]);
+    expect(answer.headers.allow !== undefined).toBe(status === 405);
+  });
+});
+
+describe('members', () => {
+  test('unknown ones are ignored and named, on success and on refusal', async () => {
+    const created = await send({ body: { ...LOAD, note: 'x', größe: 1, order: { amount: 5 } } });
+    expect(created.status).toBe(201);
+    expect(created.headers['ignored-fields']).toBe('note, gr%C3%B6%C3%9Fe, order');
+    const refused = await send({ body: { ...LOAD, card_id: 'card_closed', note: 'x' } });
+    expect([refused.status, refused.headers['ignored-fields']]).toEqual([409, 'note']);
+    expect((await send({ body: LOAD })).headers).not.toHaveProperty('ignored-fields');
+  });
+
+  test.each([
+    ['Amount', 'amount'],
+    ['cardId', 'card_id'],
+    ['card-id', 'card_id'],
+    ['destinationCardId', 'destination_card_id'],
+    ['Capture', 'capture'],
+    ['TYPE', 'type'],
+    ['meta_data', 'metadata'],
+  ])('%s is refused with the right name, %s', async (variant, name) => {
+    const { members, headers } = await send({ body: { ...LOAD, [variant]: 'x' } });
+    expect(members).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
+    expect(members.Message).toContain(`'${variant}'`);
+    expect(members.Message).toContain(`'${name}'`);
+    expect(headers['error-field']).toBe(`/${variant}`);
+  });
+
+  test.each(['scheduled_for', 'expires_at'])('%s is refused: ignoring it would move the money now', async (name) => {
+    const { members } = await send({ body: { ...LOAD, [name]: '2099-01-01T00:00:00Z' } });
+    expect(members).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
+    expect(members.Message).toContain(`'${name}'`);
+  });
+
+  test.each<[object | string, string]>([
+    [{ ...LOAD, type: 'gift' }, '/type'],
+    [{ ...LOAD, type: 7 }, '/type'],
+    [{ ...LOAD, card_id: 7 }, '/card_id'],
+    [{ ...LOAD, card_id: 'x'.repeat(256) }, '/card_id'],
+    [{ ...LOAD, amount: true }, '/amount'],
+    [{ ...LOAD, capture: 'manual' }, '/capture'],
+    [{ ...LOAD, currency: 'usd' }, '/currency'],
+    [{ ...LOAD, metadata: { a: 1 } }, '/metadata'],
+    [{ ...LOAD, metadata: Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`n${at}`, ''])) }, '/metadata'],
+    [{ ...LOAD, type: 'card_to_card' }, '/destination_card_id'],
+    [{ ...LOAD, type: 'unload', destination_card_id: 'card_empty' }, '/destination_card_id'],
+    [{ ...LOAD, type: 'card_to_card', destination_card_id: 'card_active' }, '/destination_card_id'],
+    ['{"amount": 1, "amount": 2, "card_id": "card_active"}', '/amount'],
+  ])('%j is refused at %s', async (body, field) => {
+    const answer = await send({ body });
+    expect(answer.members).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Type: 'Request Error' });
+    expect([answer.headers['error-field'], answer.headers['money-moved']]).toEqual([field, 'no']);
+  });
+
+  test.each(['[]', '"x"', '7', 'null', '{', '{"amount": 1,}', "{'amount': 1}", '\u0000'])(
+    'the body %s is no JSON object',
+    async (body) => {
+      const { members } = await send({ body });
+      expect(members).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
+    },
+  );
+
+  test.each([
+    '85.5',
+    '"85.50"',
+    '1e3',
+    '-0',
+    '0',
+    '-1',
+    '"0100"',
+    '1e999',
+    '9007199254740993',
+    '1000000000000',
+    '" 1"',
+  ])('the amount %s is none', async (amount) => {
+    const { members, headers } = await send({ body: `{"card_id": "card_active", "amount": ${amount}}` });
+    expect(members).toMatchObject({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' });
+    expect(members.Message).toContain('minor units');
+    expect(headers['error-field']).toBe('/amount');
+  });
+});
+
+describe('what every answer carries', () => {
+  test('a success', async () => {
+    const { headers } = await send({ headers: { 'Request-Id': 'my-trace.7' }, body: LOAD });
+    expect(headers['request-id']).toMatch(/^req_[0-9a-f]{32}$/);
+    expect(headers['client-request-id']).toBe('my-trace.7');
+    expect(headers['cache-control']).toBe('no-store');
+    expect(headers).not.toHaveProperty('money-moved');
+  });
+
+  test('a refusal: where it is explained, whether to retry, whether money moved', async () => {
+    const { headers, text } = await send({ body: { ...LOAD, card_id: 'card_closed' } });
+    expect(text.startsWith('{"Message":')).toBe(true);
+    expect(headers).toMatchObject({
+      'error-code': 'closed_card',
+      'error-field': '/card_id',
+      link: '</errors/closed_card>; rel="describedby"',
+      'money-moved': 'no',
+      'should-retry': 'false',
+    });
+    const explained = await send({ method: 'GET', path: '/errors/closed_card.json' });
+    expect([explained.status, explained.members.status]).toEqual([200, 409]);
+  });
+
+  test('HEAD has the code in a header, and no body', async () => {
+    const answer = await send({ method: 'HEAD', path: '/api/v0.1/core/card/card_missing' });
+    expect([answer.status, answer.text, answer.headers['error-code']]).toEqual([404, '', 'card_dne']);
+  });
+
+  test('a read that fails says nothing of money', async () => {
+    const answer = await send({ method: 'GET', path: '/api/v0.1/core/card/card_missing' });
+    expect(answer.headers).not.toHaveProperty('money-moved');
+  });
+});

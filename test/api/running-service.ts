@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect } from 'vitest';
+import { TransferServiceError } from '../../sdk/client.ts';
+import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+
+/** One service process for all tests of a file, on a new sandbox ledger. */
+export function useService(): () => ServiceProcess {
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>> | undefined;
+  let service: ServiceProcess | undefined;
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    service = await startService({ DATA_DIR: directory.path });
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await directory?.remove();
+  });
+  return () => {
+    if (service === undefined) throw new Error('the service was not started');
+    return service;
+  };
+}
+
+/** The error record that a call is answered with; fails when it is answered with anything else. */
+export async function refusalOf(call: Promise<unknown>): Promise<TransferServiceError> {
+  const answer = await call.then(
+    (record: unknown) => new Error(`it was not refused: ${JSON.stringify(record)}`),
+    (error: unknown) => error,
+  );
+  if (answer instanceof TransferServiceError) return answer;
+  throw answer;
+}
+
+/** Fails unless the books balance: no account differs from its postings, and every currency sums to zero. */
+export async function expectBalancedBooks({ client }: ServiceProcess): Promise<void> {
+  const { balanced, currencies, differing_accounts } = await client.trialBalance.get();
+  expect({ balanced, differing_accounts }).toEqual({ balanced: true, differing_accounts: [] });
+  expect(currencies.length).toBeGreaterThan(0);
+  expect(currencies.filter(({ sum }) => sum !== 0)).toEqual([]);
+}

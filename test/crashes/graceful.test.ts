@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { embeddedServerOf, isRunning, startService, temporaryDirectory } from '../harness/process.ts';
+import { readBooks, readTexts } from './books.ts';
+import { findContradictions } from './checker.ts';
+import { Load } from './load.ts';
+
+const CLIENTS = 16;
+
+test('SIGTERM under load: every request is answered or never taken, and nothing acknowledged is lost', async () => {
+  const directory = await temporaryDirectory();
+  const environment = { DATA_DIR: directory.path };
+  const load = new Load(CLIENTS);
+  let service = await startService(environment);
+  try {
+    for (const card_id of load.cards) await service.client.cards.create({ card_id });
+    load.start(service.url);
+    const enough = () => load.stories.length > 500;
+    while (!enough()) await new Promise((wake) => setTimeout(wake, 10));
+    const { processId } = await embeddedServerOf(directory.path);
+    const stoppedAt = performance.now();
+    const exitCode = await service.stop();
+    const seconds = (performance.now() - stoppedAt) / 1000;
+    await load.pause();
+    const isThere = await isRunning(processId);
+    expect({ exitCode, isThere }).toEqual({ exitCode: 0, isThere: false });
+    expect(load.brokenConnections).toBe(0);
+    const answers = load.stories.flatMap((story) => story.answers);
+    expect(answers.filter(({ status }) => ![201, 409, 503].includes(status))).toEqual([]);
+    for (const { text, moneyMoved } of answers.filter(({ status }) => status === 503)) {
+      expect(JSON.parse(text)).toMatchObject({ Status: 503, Code: 'service_unavailable', Type: 'Server Error' });
+      expect(moneyMoved).toBe('no');
+    }
+    console.log(
+      `stopped in ${seconds.toFixed(1)} s; answers: ${answers.length}, of them 503: ` +
+        `${answers.filter(({ status }) => status === 503).length}, unanswered: ` +
+        `${load.stories.reduce((sum, { silences }) => sum + silences, 0)}`,
+    );
+    service = await startService(environment);
+    const { faults, ...books } = await readBooks(directory.path, load.cards, await readTexts(service.client));
+    expect(faults).toEqual({});
+    expect(findContradictions(load.stories, books)).toEqual([]);
+    expect(await service.stop()).toBe(0);
+  } finally {
+    await service.stop();
+    await directory.remove();
+  }
+});

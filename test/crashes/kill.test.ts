@@ -1,0 +1,122 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { sendRaw } from '../api/raw-request.ts';
+import {
+  embeddedServerOf,
+  type ServiceProcess,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+import { readBooks, readTexts } from './books.ts';
+import { findContradictions } from './checker.ts';
+import { Load } from './load.ts';
+
+/** How often the service is killed; before every second time PostgreSQL is too, and with every fifth. */
+const KILLS = 20;
+const CLIENTS = 16;
+/** Requests that are sent once more at the end, when the processes that answered them first are long gone. */
+const SENT_AGAIN = 2000;
+const MOST = 300_000;
+
+const somewhileUnderLoad = () => new Promise((wake) => setTimeout(wake, 50 + Math.random() * 300));
+
+/** Fails on the first difference between what clients were told and what the books say. */
+async function check(load: Load, path: string, texts?: ReadonlyMap<string, string>): Promise<void> {
+  const books = await readBooks(path, load.cards, texts);
+  expect(books.faults).toEqual({});
+  expect(findContradictions(load.stories, books)).toEqual([]);
+}
+
+/**
+ * Kills PostgreSQL: its main process alone, whose others finish what they do and go, or all of them in the middle of
+ * whatever it is.
+ */
+async function killPostgres(path: string, all: boolean): Promise<number> {
+  const { processId } = await embeddedServerOf(path);
+  const children = all ? await readFile(`/proc/${processId}/task/${processId}/children`, 'utf8').catch(() => '') : '';
+  for (const victim of [processId, ...children.split(' ').filter(Boolean).map(Number)]) {
+    try {
+      process.kill(victim, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+  }
+  return processId;
+}
+
+/** Kills PostgreSQL under the living service, and gives the time until it is back, in milliseconds. */
+async function replaceDatabase(service: ServiceProcess, path: string, all: boolean): Promise<number> {
+  const killedAt = performance.now();
+  const killed = await killPostgres(path, all);
+  const isBack = async () => {
+    const ready = await sendRaw(service.url, { method: 'GET', path: '/health/ready' });
+    const server = await embeddedServerOf(path).catch(() => undefined);
+    return ready.status === 200 && server !== undefined && server.processId !== killed;
+  };
+  await waitFor('the service has its database back', isBack);
+  return performance.now() - killedAt;
+}
+
+test(
+  `${KILLS} kills of the service and some of PostgreSQL lose nothing, double nothing and change no answer`,
+  async () => {
+    const directory = await temporaryDirectory();
+    const environment = { DATA_DIR: directory.path };
+    const load = new Load(CLIENTS);
+    const recoveries: number[] = [];
+    let service = await startService(environment);
+    try {
+      for (const card_id of load.cards) await service.client.cards.create({ card_id });
+      for (let kill = 1; kill <= KILLS; kill += 1) {
+        load.start(service.url);
+        await somewhileUnderLoad();
+        if (kill % 2 === 0) {
+          recoveries.push(await replaceDatabase(service, directory.path, kill % 4 === 0));
+          await somewhileUnderLoad();
+        }
+        if (kill % 5 === 0) await killPostgres(directory.path, true);
+        await service.kill();
+        await load.pause();
+        const killedAt = performance.now();
+        service = await startService(environment);
+        recoveries.push(performance.now() - killedAt);
+        await check(load, directory.path);
+      }
+      await load.settle(service.url, SENT_AGAIN);
+      await check(load, directory.path, await readTexts(service.client));
+      expect((await service.client.trialBalance.get()).balanced).toBe(true);
+      report(load, recoveries);
+      expect(await service.stop()).toBe(0);
+    } finally {
+      await service.stop();
+      await directory.remove();
+    }
+  },
+  MOST,
+);
+
+/** Says what the run was made of: a load that did nothing would prove nothing. */
+function report(load: Load, recoveries: readonly number[]): void {
+  const { stories } = load;
+  const answers = stories.flatMap((story) => story.answers);
+  const count = (test: (status: number) => boolean) => answers.filter(({ status }) => test(status)).length;
+  const silences = stories.reduce((sum, story) => sum + story.silences, 0);
+  const learntLater = stories.filter(({ silences: lost, answers: heard }) => lost > 0 && heard.some(isReplay)).length;
+  console.log(
+    `kills: ${recoveries.length}, keys: ${stories.length}, answers 201: ${count((status) => status === 201)}, ` +
+      `409: ${count((status) => status === 409)}, 5xx: ${count((status) => status >= 500)}, ` +
+      `lost answers: ${silences}, of them learnt by a replay: ${learntLater}, ` +
+      `longest recovery: ${Math.round(Math.max(...recoveries))} ms`,
+  );
+  expect(count((status) => status === 201)).toBeGreaterThan(KILLS * CLIENTS);
+  expect(count((status) => status === 409)).toBeGreaterThan(0);
+  expect(silences).toBeGreaterThan(KILLS);
+  expect(stories.every(({ answers: heard }) => heard.some(({ status }) => status === 201 || status === 409))).toBe(
+    true,
+  );
+}
+
+function isReplay({ replayed }: { readonly replayed: boolean }): boolean {
+  return replayed;
+}

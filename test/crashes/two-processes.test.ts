@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sendRaw } from '../api/raw-request.ts';
+import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { readBooks } from './books.ts';
+import { findContradictions } from './checker.ts';
+import { Load } from './load.ts';
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let first: ServiceProcess;
+let second: ServiceProcess;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  first = await startService({ DATA_DIR: directory.path });
+  second = await startService({ DATABASE_URL: (await embeddedServerOf(directory.path)).databaseUrl });
+});
+afterAll(async () => {
+  await second?.stop();
+  await first?.stop();
+  await directory?.remove();
+});
+
+const AT_ONCE = 50;
+const ROUNDS = 20;
+
+test(`${AT_ONCE} simultaneous sends of one key over both make one transfer and ${AT_ONCE} equal answers`, async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const { card_id } = await first.client.cards.create();
+    const headers = { 'Idempotency-Key': `both-${round}` };
+    const answers = await Promise.all(
+      Array.from({ length: AT_ONCE }, (_, index) =>
+        sendRaw((index % 2 === 0 ? first : second).url, { headers, body: { amount: 10, card_id } }),
+      ),
+    );
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]?.status).toBe(201);
+    expect(answers.filter(({ headers: answered }) => answered['idempotent-replayed'] === undefined).length).toBe(1);
+    expect((await second.client.cards.get(card_id)).balance).toBe(10);
+    expect((await second.client.transfers.list({ card_id })).data.length).toBe(1);
+  }
+});
+
+test(`the last balance is spent once, ${ROUNDS} times over`, async () => {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { card_id } = await first.client.cards.create();
+    await second.client.transfers.create({ amount: 100, card_id });
+    const spend = ({ url }: ServiceProcess) => sendRaw(url, { body: { amount: 100, card_id, type: 'unload' } });
+    const answers = await Promise.all([spend(first), spend(second)]);
+    expect(answers.map(({ members }) => members.status ?? members.Code).sort()).toEqual([
+      'completed',
+      'insufficient_funds',
+    ]);
+    expect((await first.client.cards.get(card_id)).balance).toBe(0);
+  }
+});
+
+test('what one disables, the other has stopped when the answer is there', async () => {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const load = new Load(4, `switch-${round}`);
+    for (const card_id of round === 0 ? load.cards : []) await first.client.cards.create({ card_id });
+    load.start(second.url);
+    const anyMade = () => load.stories.some(({ answers }) => answers.some(({ status }) => status === 201));
+    while (!anyMade()) await new Promise((wake) => setTimeout(wake, 5));
+    await first.client.switch.change({ disabled: true, reason: 'a test' });
+    const countOf = async () => (await readBooks(directory.path, load.cards)).transfers.length;
+    const whenDisabled = await countOf();
+    await load.pause();
+    expect(await countOf()).toBe(whenDisabled);
+    await first.client.switch.change({ disabled: false });
+  }
+});
+
+test('a load over both processes leaves books that balance', async () => {
+  const load = new Load(8, 'over-both');
+  load.start(first.url, second.url);
+  while (load.stories.length < 1000) await new Promise((wake) => setTimeout(wake, 10));
+  await load.pause();
+  await load.settle(second.url, 200);
+  const { faults, transfers, ...books } = await readBooks(directory.path, load.cards);
+  expect(faults).toEqual({});
+  const own = transfers.filter(({ key }) => key.startsWith('over-both'));
+  const others = transfers.filter(({ key }) => !key.startsWith('over-both'));
+  expect(own.length).toBeGreaterThan(100);
+  // The cards were used before: what earlier loads left on them is where this one began.
+  const opening = new Map(books.opening);
+  const add = (card: string, amount: number): void => void opening.set(card, (opening.get(card) ?? 0) + amount);
+  for (const { terms } of others) {
+    add(terms.cardId, terms.type === 'load' ? terms.amount : -terms.amount);
+    if (terms.destinationCardId !== null) add(terms.destinationCardId, terms.amount);
+  }
+  expect(findContradictions(load.stories, { ...books, opening, transfers: own })).toEqual([]);
+});

@@ -1,0 +1,222 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SEEDED_CARDS } from '../../server/operations/seed-sandbox.ts';
+import { sendRaw } from '../api/raw-request.ts';
+import {
+  type Ending,
+  embeddedServerOf,
+  isRunning,
+  runCommand,
+  startInVain,
+  startService,
+  temporaryDirectory,
+} from '../harness/process.ts';
+
+/** What a stop may take, in seconds, on a machine that does other things as well; alone it takes a fraction of it. */
+const STOP_MOST = 20;
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+});
+afterAll(() => directory?.remove());
+
+/** A path of its own for a test that needs one in which nothing is yet. */
+let paths = 0;
+const newPath = () => join(directory.path, `ledger-${++paths}`);
+/** The ledger of all other tests: a new one takes a second to make. */
+const ledger = () => join(directory.path, 'ledger');
+
+/** Fails unless the start ended with one clear message on standard error, and gives the message. */
+function messageOf({ exitCode, errors, output }: Ending): string {
+  expect(exitCode).toBe(1);
+  expect(errors).toMatch(/^\nThe service does not start: [^\n]+[.)]\n$/);
+  expect(`${errors}${output}`).not.toMatch(/\n\s+at |node:internal|Error:/);
+  expect(output).not.toContain('Ready at');
+  return errors;
+}
+
+describe('a start that cannot be says why in one sentence', () => {
+  test.each([
+    ['PORT', 'eighty', "PORT is 'eighty'"],
+    ['PORT', '70000', '0 to 65535'],
+    ['PORT', '-1', 'PORT'],
+    ['MODE', 'production', 'sandbox, live'],
+    ['HOST', 'not a host!', "HOST is 'not a host!'"],
+    ['LOG_LEVEL', 'loud', 'fatal, error, warn'],
+    ['DATABASE_URL', 'mysql://root@127.0.0.1/x', 'postgresql://'],
+  ])('%s=%s', async (name, value, word) => {
+    expect(messageOf(await startInVain({ DATA_DIR: ledger(), [name]: value }))).toContain(word);
+  });
+
+  test('an address that is not of this machine', async () => {
+    const ending = await startInVain({ DATA_DIR: ledger(), HOST: '192.0.2.1' });
+    expect(messageOf(ending)).toContain('not an address of this machine');
+  });
+
+  test('a database that cannot be reached, without its password', async () => {
+    const ending = await startInVain({ DATABASE_URL: 'postgresql://someone:pass-word@127.0.0.1:1/ledger' });
+    const message = messageOf(ending);
+    expect(message).toContain('DATABASE_URL');
+    expect(`${message}${ending.output}`).not.toContain('pass-word');
+  });
+
+  test('a data directory that is a file, or is below one', async () => {
+    const path = newPath();
+    await writeFile(path, '');
+    expect(messageOf(await startInVain({ DATA_DIR: path }))).toContain('not a directory');
+    expect(messageOf(await startInVain({ DATA_DIR: join(path, 'below') }))).toContain('not a directory');
+  });
+
+  test('a data directory that cannot be written', async () => {
+    // Root may write anywhere but where the kernel itself refuses.
+    const path = process.getuid?.() === 0 ? '/proc/transfer-service' : newPath();
+    if (path !== '/proc/transfer-service') {
+      await mkdir(path);
+      await chmod(path, 0o500);
+    }
+    const message = messageOf(await startInVain({ DATA_DIR: path }));
+    expect(message).toContain(path);
+    expect(message).toContain('DATA_DIR');
+  });
+
+  test('a port that is taken; the database it had started is gone again', async () => {
+    const taken: Server = createServer();
+    await new Promise<void>((listening) => taken.listen({ host: '127.0.0.1', port: 0 }, listening));
+    try {
+      const address = taken.address();
+      const port = typeof address === 'object' ? String(address?.port) : '';
+      const path = ledger();
+      const ending = await startInVain({ DATA_DIR: path, PORT: port });
+      expect(messageOf(ending)).toContain(`Port ${port} is taken`);
+      await expect(embeddedServerOf(path)).rejects.toThrow('ENOENT');
+    } finally {
+      taken.close();
+    }
+  });
+
+  test('a data directory that another service uses, naming its process; the other goes on', async () => {
+    const path = ledger();
+    const service = await startService({ DATA_DIR: path });
+    try {
+      const message = messageOf(await startInVain({ DATA_DIR: path }));
+      expect(message).toContain(path);
+      expect(message).toContain(`process ${service.child.pid}`);
+      const busy = await runCommand(['operator-key', 'create', '--name', 'x'], { DATA_DIR: path });
+      expect([busy.exitCode, busy.output]).toEqual([1, '']);
+      expect(busy.errors).toContain(`process ${service.child.pid}`);
+      expect((await service.client.transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');
+    } finally {
+      await service.stop();
+    }
+  });
+});
+
+describe('a start says what there is', () => {
+  test('the banner: address, ledger, cards, a command to copy, the catalogue', async () => {
+    const path = ledger();
+    const service = await startService({ DATA_DIR: path });
+    try {
+      const output = service.output();
+      for (const { name, purpose } of SEEDED_CARDS) expect(output).toMatch(new RegExp(`${name} +${purpose}`));
+      const port = new URL(service.url).port;
+      for (const part of [`Ready at http://localhost:${port}\n`, `http://localhost:${port}/errors\n`, path, 'Ctrl-C']) {
+        expect(output).toContain(part);
+      }
+      expect(service.errors()).toBe('');
+      const shown = /curl (\S+) -d '([^']+)'/.exec(output);
+      const { origin, pathname } = new URL(shown?.[1] ?? '');
+      expect(origin).toBe(`http://localhost:${port}`);
+      const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+      const answer = await sendRaw(service.url, { path: pathname, headers, body: shown?.[2] });
+      expect([answer.status, answer.members.amount]).toEqual([201, 1000]);
+    } finally {
+      await service.stop();
+    }
+  });
+
+  test('faults are logged as JSON on standard error, one a line, and nowhere else', async () => {
+    const service = await startService({ DATA_DIR: ledger() });
+    try {
+      const before = service.output();
+      await service.client.sandbox.stopDatabase();
+      const answer = await sendRaw(service.url, { body: { amount: 1, card_id: 'card_active' } });
+      expect(answer.status).toBe(500);
+      const lines = service.errors().trim().split('\n');
+      const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(entries).toContainEqual(expect.objectContaining({ code: 'unknown_create_transfer' }));
+      // What is no error line was there before: nothing of the log is on standard output.
+      expect(service.output().length - before.length).toBe(service.errors().length);
+      await service.client.sandbox.startDatabase();
+    } finally {
+      await service.stop();
+    }
+  });
+
+  test('LOG_LEVEL=silent logs nothing', async () => {
+    const service = await startService({ DATA_DIR: ledger(), LOG_LEVEL: 'silent' });
+    try {
+      await service.client.sandbox.stopDatabase();
+      expect((await sendRaw(service.url, { body: { amount: 1, card_id: 'card_active' } })).status).toBe(500);
+      expect(service.errors()).toBe('');
+    } finally {
+      await service.stop();
+    }
+  });
+});
+
+describe('a stop leaves nothing behind, and a restart finds everything', () => {
+  test.each([
+    ['SIGTERM', 1],
+    ['SIGINT', 1],
+    ['SIGINT', 2],
+    ['SIGHUP', 1],
+  ] as const)('%s, sent %i times', async (signal, times) => {
+    const path = ledger();
+    const service = await startService({ DATA_DIR: path });
+    const { processId } = await embeddedServerOf(path);
+    const transfer = await service.client.transfers.create({ amount: 5, card_id: 'card_active' });
+    const { balance } = await service.client.cards.get('card_active');
+    const ended = new Promise((resolve) => service.child.once('exit', resolve));
+    const stoppedAt = performance.now();
+    for (let time = 0; time < times; time += 1) service.child.kill(signal);
+    expect(await ended).toBe(0);
+    const seconds = (performance.now() - stoppedAt) / 1000;
+    console.log(`${signal} x ${times}: stopped in ${seconds.toFixed(2)} s`);
+    expect(seconds).toBeLessThan(STOP_MOST);
+    expect(await isRunning(processId)).toBe(false);
+    expect(service.output()).toContain('Stopped.');
+    const again = await startService({ DATA_DIR: path });
+    try {
+      expect(await again.client.transfers.get(transfer.transfer_id)).toEqual({ ...transfer });
+      expect((await again.client.cards.get('card_active')).balance).toBe(balance);
+    } finally {
+      expect(await again.stop()).toBe(0);
+    }
+  });
+
+  test('a stop while the database is stopped', async () => {
+    const path = ledger();
+    const service = await startService({ DATA_DIR: path });
+    const { balance } = await service.client.cards.get('card_active');
+    await service.client.sandbox.stopDatabase();
+    expect(await service.stop()).toBe(0);
+    const again = await startService({ DATA_DIR: path });
+    expect((await again.client.cards.get('card_active')).balance).toBe(balance);
+    expect(await again.stop()).toBe(0);
+  });
+
+  test('after a SIGKILL the next start takes over, and ends the database that was left alone', async () => {
+    const path = ledger();
+    const service = await startService({ DATA_DIR: path });
+    const { processId } = await embeddedServerOf(path);
+    const { transfer_id } = await service.client.transfers.create({ amount: 5, card_id: 'card_active' });
+    await service.kill();
+    const again = await startService({ DATA_DIR: path });
+    expect(await isRunning(processId)).toBe(false);
+    expect((await again.client.transfers.get(transfer_id)).status).toBe('completed');
+    expect(await again.stop()).toBe(0);
+  });
+});
