@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OperationId } from '../../contract/operations.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+
+/** Clients at once over both processes, and how many calls each makes. */
+const CLIENTS = 64;
+const CALLS = 40;
+
+let server: TestServer;
+let ledgers: readonly [Ledger, Ledger];
+
+beforeAll(async () => {
+  server = await startServer();
+  ledgers = [openLedger(server.connection), openLedger(server.connection)];
+});
+
+afterAll(async () => {
+  await Promise.all(ledgers.map((ledger) => ledger.close()));
+  await server.stop();
+});
+
+/** A generator of numbers below `limit` that a seed repeats (mulberry32). */
+function random(seed: number): (limit: number) => number {
+  let state = seed;
+  return (limit) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
+  };
+}
+
+const CARDS = Array.from({ length: 8 }, (_, index) => `mix_${index}`);
+const PARAMETERS = { program_id: 'prog_019000000000700080000000000000de' };
+
+/** Some call of any kind that takes locks, with few cards, keys and references so that they collide. */
+function someCall(pick: (limit: number) => number): readonly [OperationId, object, object] {
+  const card_id = CARDS[pick(CARDS.length)];
+  const amount = 1 + pick(50);
+  const key = pick(3) === 0 ? { idempotencyKey: `mix ${pick(40)}` } : {};
+  const kinds = [
+    ['create_transfer', { card_id, amount }, key],
+    ['create_transfer', { card_id, amount, type: 'unload' }, key],
+    ['create_transfer', { card_id, amount, type: 'card_to_card', destination_card_id: CARDS[pick(CARDS.length)] }, key],
+    ['create_transfer', { card_id, amount, reference: `mix ${pick(400)}` }, key],
+    ['explain_transfer', { card_id, amount, reference: `mix ${pick(400)}` }, key],
+    ['create_deposit', { amount }, { parameters: PARAMETERS, idempotencyKey: `mix ${pick(200)}` }],
+    ['create_withdrawal', { amount }, { parameters: PARAMETERS, idempotencyKey: randomUUID() }],
+    ['create_card', { card_id: `made ${pick(500)}` }, {}],
+    [
+      'change_switch',
+      { disabled: pick(2) === 0, reason: 'mix', program_id: PARAMETERS.program_id, type: 'unload' },
+      {},
+    ],
+  ] as const;
+  return kinds[pick(kinds.length)] ?? kinds[0];
+}
+
+test('any mix of operations from 64 clients over two processes ends without a deadlock or a fault', async () => {
+  for (const card_id of CARDS) await ledgers[0].call('create_card', { card_id });
+  const faults: unknown[] = [];
+  let answered = 0;
+  const client = async (number: number): Promise<void> => {
+    const pick = random(number);
+    const ledger = ledgers[number % 2 === 0 ? 0 : 1];
+    for (let call = 0; call < CALLS; call += 1) {
+      const [operation, members, more] = someCall(pick);
+      await ledger
+        .call(operation, members, { deadline: performance.now() + 20_000, ...more })
+        .catch((error: unknown) => {
+          if (!(error instanceof Refusal)) faults.push(error);
+        });
+      answered += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number)));
+  expect(faults).toEqual([]);
+  expect(answered).toBe(CLIENTS * CALLS);
+  const observer = await connect(server.connection);
+  const { rows } = await observer.query('select deadlocks from pg_stat_database where datname = current_database()');
+  await observer.end();
+  expect(Number(rows[0].deadlocks)).toBe(0);
+  expect(await trialBalance(ledgers[0])).toMatchObject({ balanced: true, postings_compared: true });
+}, 120_000);
