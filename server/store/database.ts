@@ -150,13 +150,25 @@ export class Database {
    * conflicts the row says who was first.
    */
   async settle(batchId: string, deadline: number): Promise<Settlement> {
+    const remaining = Math.max(0, deadline - performance.now());
+    let timer: NodeJS.Timeout | undefined;
+    const outOfTime = new Promise<Settlement>((resolve) => {
+      timer = setTimeout(() => resolve('unknown'), remaining);
+    });
+    // A look that hangs must not keep the caller waiting beyond its deadline; it ends by itself a little later.
+    const settlement = await Promise.race([this.#fence(batchId, deadline), outOfTime]);
+    clearTimeout(timer);
+    return settlement;
+  }
+
+  async #fence(batchId: string, deadline: number): Promise<Settlement> {
     while (performance.now() < deadline) {
       try {
         await this.read({ ...ABANDON, values: [batchId] });
         const [row] = await this.read({ ...LOOK_UP_FENCE, values: [batchId] });
         if (row !== undefined) return row.abandoned === true ? 'abandoned' : 'committed';
       } catch {
-        await new Promise((resolve) => setTimeout(resolve, Math.min(50, Math.max(0, deadline - performance.now()))));
+        await new Promise((resolve) => setTimeout(resolve, 50));
       }
     }
     return 'unknown';
@@ -183,7 +195,8 @@ export class Database {
 
   /** Runs work of the schema on a connection of its own, without time limits: migrations, partitions. */
   async administer<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
-    const client = new pg.Client({ ...this.#settings, connectionTimeoutMillis: LIMITS.connect });
+    const types = { getTypeParser: parserOf };
+    const client = new pg.Client({ ...this.#settings, connectionTimeoutMillis: LIMITS.connect, types });
     client.on('error', () => undefined);
     await client.connect();
     try {
