@@ -75,6 +75,13 @@ export const suites: readonly Suite[] = [
     filesInParallel: true,
   },
   {
+    name: 'errors',
+    folder: 'test/errors',
+    purpose: 'every error is found by its request id, whatever was down meanwhile, and holds no card number',
+    budgetSeconds: 60,
+    filesInParallel: true,
+  },
+  {
     name: 'embedded',
     folder: 'test/embedded',
     purpose: 'the local PostgreSQL starts anywhere, survives kills and is never owned twice',

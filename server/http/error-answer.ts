@@ -44,19 +44,23 @@ export function composeErrorAnswer(thrown: unknown, exchange: Exchange, desk: Er
     operation: exchange.operation,
     idempotencyKey: exchange.idempotencyKey,
     members: exchange.members,
+    parameters: exchange.parameters,
   });
 }
 
 /** The answer to bytes that were not a request. */
 export function composeBareAnswer(thrown: unknown, requestId: string, desk: ErrorDesk, allow?: string): ErrorAnswer {
-  const nothing = { operation: undefined, idempotencyKey: undefined };
+  const nothing = { operation: undefined, idempotencyKey: undefined, parameters: undefined };
   const fault = faultOf(thrown, { ...nothing, begun: false });
   const headers = faultHeaders(fault, { allow, idempotencyKey: undefined });
   const unread = { method: undefined, path: undefined, programId: undefined, caller: undefined, members: undefined };
   return compose(fault, { requestId, startedAt: Date.now() }, desk, headers, { ...nothing, ...unread });
 }
 
-type Sent = Pick<ErrorReport, 'method' | 'path' | 'programId' | 'caller' | 'operation' | 'idempotencyKey' | 'members'>;
+type Sent = Pick<
+  ErrorReport,
+  'method' | 'path' | 'parameters' | 'programId' | 'caller' | 'operation' | 'idempotencyKey' | 'members'
+>;
 
 function compose(
   fault: Fault,

@@ -18,6 +18,8 @@ export type ErrorReport = {
   readonly method: string | undefined;
   /** The pattern of the route, or else the path without its query and without long numbers. */
   readonly path: string | undefined;
+  /** The parameters in the path of the operation. */
+  readonly parameters: Readonly<Record<string, string>> | undefined;
   readonly programId: string | undefined;
   readonly caller: Caller['kind'] | undefined;
   /** Undefined when the operation moves no money. */

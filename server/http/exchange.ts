@@ -22,6 +22,8 @@ export class Exchange {
   operation: OperationId | undefined = undefined;
   /** The pattern of the route that matched. */
   pattern: string | undefined = undefined;
+  /** The parameters in the path of the operation. */
+  parameters: Readonly<Record<string, string>> | undefined = undefined;
   caller: Caller | undefined = undefined;
   programId: string | undefined = undefined;
   idempotencyKey: string | undefined = undefined;

@@ -32,6 +32,7 @@ export async function serveOperation(
   parameters: Readonly<Record<string, string>>,
 ): Promise<void> {
   exchange.operation = id;
+  exchange.parameters = parameters;
   try {
     const reply = await perform(service, exchange, id, parameters);
     await sendReply(service, exchange, reply);

@@ -11,6 +11,7 @@ import type { Exchange } from './exchange.ts';
 import { homePage } from './home-page.ts';
 import { type PageAnswer, prefersPage, sendPage } from './page-answer.ts';
 import { documentOf, PAGE_POLICY, type Page, type PageSetting } from './page-layout.ts';
+import { provoke } from './provoke.ts';
 import { exchangeOf } from './record-response.ts';
 import { referencePage } from './reference-page.ts';
 import type { HttpService } from './service.ts';
@@ -24,6 +25,9 @@ type Visit = {
   readonly wantsPage: boolean;
   readonly setting: PageSetting;
 };
+
+/** What Sandbox-Provoke can make of a page: the one code that no operation has. */
+const PROVOKED = ['unknown_request'] as const;
 
 const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
 
@@ -51,7 +55,12 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
         const exchange = exchangeOf(reply.raw);
         exchange.pattern = url;
         reply.hijack();
-        void servePage(service, exchange, () => page(visitOf(service, exchange, request.params)));
+        void servePage(service, exchange, () => {
+          const asked = exchange.head?.sandboxProvoke;
+          if (asked !== undefined && service.gateway.mode === 'sandbox')
+            provoke(asked, PROVOKED, 'malformed_request', '');
+          return page(visitOf(service, exchange, request.params));
+        });
       },
     });
   }

@@ -7,6 +7,9 @@ import { StoreFailure } from '../store/failure.ts';
 /** Bytes that a spool keeps free of errors, so that what was dropped can still be written down. */
 const SPARE = 4_096;
 
+/** Waits between two parts of a spool, in proportion to what the last one took; false says that it is time to end. */
+export type Rest = (milliseconds: number) => Promise<boolean>;
+
 /** Where the errors of this process are kept, and what stands in the way. */
 export type KeeperOptions = {
   readonly database: Database;
@@ -76,15 +79,15 @@ export class ErrorKeeper {
     });
   }
 
-  /** Loads what waits, as far as the database takes it. `rest` is waited for between two parts. */
-  async load(rest: (milliseconds: number) => Promise<void>): Promise<void> {
+  /** Loads what waits, as far as the database takes it. */
+  async load(rest: Rest): Promise<void> {
     if (!(await this.#storeDrops())) return;
     if (this.#spool !== undefined) await this.#empty(this.#spool, rest);
     await this.#storeDrops();
   }
 
   /** Loads the spools that dead processes have left. */
-  async adopt(rest: (milliseconds: number) => Promise<void>): Promise<void> {
+  async adopt(rest: Rest): Promise<void> {
     const { spoolDirectory, spoolMost } = this.#options;
     if (this.#spool === undefined || this.#isDown) return;
     for (const spool of await openLeftSpools(spoolDirectory, this.#spool, spoolMost)) {
@@ -106,7 +109,7 @@ export class ErrorKeeper {
     return isWritten ? 0 : lost();
   }
 
-  async #empty(spool: ErrorSpool, rest: (milliseconds: number) => Promise<void>): Promise<void> {
+  async #empty(spool: ErrorSpool, rest: Rest): Promise<void> {
     while (!spool.isEmpty) {
       const started = performance.now();
       const { values, torn, next } = await spool.read();
@@ -119,7 +122,7 @@ export class ErrorKeeper {
       const unreadable = torn + lines.filter((line) => line === undefined).length + counted;
       if (unreadable > 0) this.drop('spool_torn', unreadable);
       await spool.advance(next);
-      await rest(performance.now() - started);
+      if (!(await rest(performance.now() - started))) return;
     }
   }
 

@@ -17,7 +17,10 @@ export type RecorderSettings = {
   readonly loadEvery_ms: number;
   /** Milliseconds between two looks for spools of dead processes. */
   readonly adoptEvery_ms: number;
-  /** How long the recorder rests after a statement, as a multiple of what the statement took. */
+  /**
+   * How long the recorder rests after a statement, as a multiple of what the statement took. With 4 it keeps one
+   * connection busy for a fifth of the time, and transfers hardly notice; some thousand errors a second fit in that.
+   */
   readonly restFactor: number;
   /** Failures in a second whose stacks are kept; formatting one costs as much as all the rest of an error. */
   readonly stacksASecond: number;
@@ -35,6 +38,9 @@ export const RECORDER_SETTINGS: RecorderSettings = {
   restFactor: 4,
   stacksASecond: 200,
 };
+
+/** Milliseconds for which the database is asked first when the recorder stops. */
+const STOP_TIME = 1_000;
 
 /** An error as it was taken in: without card numbers and keys, fit for the log of the process. */
 export type RecordedError = ReturnType<typeof logEntryOf>['error'];
@@ -102,9 +108,11 @@ class Recorder {
     for (const wake of this.#wakers) wake();
     this.#onFirst?.();
     await Promise.all(this.#loops);
+    const deadline = performance.now() + STOP_TIME;
     while (this.#queue.length > 0) {
       const batch = this.#take();
-      const isKept = await this.#keeper.keep(batch, false);
+      // The spool is quick where the database is slow, and nobody waits long for a service to stop.
+      const isKept = await this.#keeper.keep(batch, performance.now() > deadline);
       if (!isKept) this.#keeper.drop('spool_full', batch.length + this.#takeAll());
     }
     const lost = await this.#keeper.close();
@@ -134,7 +142,10 @@ class Recorder {
 
   /** Loads what waits in spools, whenever the database takes it, until the end. */
   async #loadInTurn(): Promise<void> {
-    const rest = (milliseconds: number): Promise<void> => this.#rest(milliseconds);
+    const rest = async (milliseconds: number): Promise<boolean> => {
+      await this.#rest(milliseconds);
+      return !this.#isStopping;
+    };
     let adoptAt = performance.now();
     while (!this.#isStopping) {
       try {

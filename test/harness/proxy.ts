@@ -1,6 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** What the proxy does with the next COMMIT. */
 export type CommitFault =
@@ -11,74 +12,224 @@ export type CommitFault =
   /** Lets the server have it, and the service's side is gone at once: the server works for nobody, if it goes on. */
   | 'orphan';
 
+/** Where on the way of a transaction a trap lies. */
+export type TrapPlace =
+  /** BEGIN and the load have come from the service and have not gone on. */
+  | 'before_load'
+  /** They have reached the server; its answer is held back. */
+  | 'during_load'
+  /** The writes and COMMIT have come from the service and have not gone on. */
+  | 'before_save'
+  /** The server has done the writes; COMMIT has not gone on. */
+  | 'before_commit'
+  /** The server has committed; its answer is held back. */
+  | 'after_commit';
+
+/** What becomes of the connection, and of what is held back, when the trap has sprung. */
+export type TrapOutcome =
+  | 'go_on'
+  /** Both sides are cut, and what is held back never arrives. */
+  | 'cut'
+  /** The service's side is cut; the server still gets what was meant for it. */
+  | 'orphan'
+  /** The server still gets what was meant for it; nothing comes back any more, and nobody is told. */
+  | 'swallow';
+
+/** What a test does in the middle of a transaction. */
+export type Trap = { readonly at: TrapPlace; readonly spring: () => TrapOutcome | Promise<TrapOutcome> };
+
 /** A wire between the service and PostgreSQL that a test can cut where it hurts. */
 export type DatabaseProxy = {
   /** Directory of the proxy's Unix socket, to be used as `host`. */
   readonly host: string;
   /** Faults for the COMMITs to come, first one first; taken off as they happen. */
   readonly faults: CommitFault[];
+  /** Traps for the transactions to come; the first one springs when its place is reached, and is taken off. */
+  readonly traps: Trap[];
   /** How often the talk on any connection has turned: the client spoke after the server had. */
   readonly turns: () => number;
+  /** Cuts every connection. */
+  readonly cutAll: () => void;
+  /** Whether new connections find somebody; those that are open stay. */
+  readonly listen: (isListening: boolean) => Promise<void>;
+  /** Whether anything is passed on; connections are taken all the same. */
+  readonly mute: (isMute: boolean) => void;
   readonly close: () => Promise<void>;
 };
 
 const SOCKET = '.s.PGSQL.5432';
 
-/** The simple query `commit`, as the service sends it. */
+/** The simple queries `begin` and `commit`, as the service sends them. */
+const BEGIN = Buffer.from('Q\0\0\0\x0abegin\0', 'latin1');
 const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 
-/** The server's answer to it. */
+/** The server's answer to COMMIT. */
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
+
+/** What all connections of one proxy share. */
+type Setting = { readonly faults: CommitFault[]; readonly traps: Trap[]; turns: number; isMute: boolean };
+
+/** One connection. What comes from either side is handled in turn, so that a trap holds back what follows. */
+class Wire {
+  readonly #setting: Setting;
+  readonly #client: Socket;
+  readonly #server: Socket;
+  #toServer: Promise<void> = Promise.resolve();
+  #toClient: Promise<void> = Promise.resolve();
+  #fault: CommitFault | undefined;
+  #serverSpoke = false;
+  #isOrphan = false;
+  #isSwallowed = false;
+  #serverAnswered: () => void = () => undefined;
+
+  constructor(setting: Setting, client: Socket, server: Socket) {
+    this.#setting = setting;
+    this.#client = client;
+    this.#server = server;
+    client.on('data', (chunk: Buffer) => {
+      this.#toServer = this.#toServer.then(() => this.#fromClient(chunk));
+    });
+    server.on('data', (chunk: Buffer) => {
+      this.#serverAnswered();
+      this.#toClient = this.#toClient.then(() => this.#fromServer(chunk));
+    });
+    for (const socket of [client, server]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        if (!this.#isOrphan) this.cut();
+      });
+    }
+  }
+
+  cut(): void {
+    this.#client.destroy();
+    this.#server.destroy();
+  }
+
+  async #fromClient(chunk: Buffer): Promise<void> {
+    const { faults } = this.#setting;
+    if (this.#serverSpoke) this.#setting.turns += 1;
+    this.#serverSpoke = false;
+    if (this.#setting.isMute) return;
+    if (chunk.includes(BEGIN)) return this.#load(chunk);
+    const at = chunk.indexOf(COMMIT);
+    if (at === -1) {
+      this.#server.write(chunk);
+      return;
+    }
+    this.#fault = faults.shift();
+    if (this.#fault === 'cut_before') {
+      // The statements before it do arrive, as they would on a network.
+      this.#isOrphan = true;
+      this.#server.end(chunk.subarray(0, at));
+      this.#client.destroy();
+      return;
+    }
+    await this.#save(chunk, at);
+    if (this.#fault === 'orphan') this.#abandon();
+  }
+
+  async #load(chunk: Buffer): Promise<void> {
+    if (!(await this.#passes('before_load', () => this.#server.write(chunk)))) return;
+    const trap = this.#take('during_load');
+    if (trap === undefined) {
+      this.#server.write(chunk);
+      return;
+    }
+    // Nothing gets back before the trap has sprung.
+    const sprung = Promise.withResolvers<void>();
+    this.#toClient = this.#toClient.then(() => sprung.promise);
+    this.#server.write(chunk);
+    this.#obey(await trap.spring(), () => undefined);
+    sprung.resolve();
+  }
+
+  async #save(chunk: Buffer, commitAt: number): Promise<void> {
+    if (!(await this.#passes('before_save', () => this.#server.write(chunk)))) return;
+    const [next] = this.#setting.traps;
+    if (next?.at !== 'before_commit') {
+      this.#server.write(chunk);
+      return;
+    }
+    const answered = new Promise<void>((resolve) => {
+      this.#serverAnswered = resolve;
+    });
+    this.#server.write(chunk.subarray(0, commitAt));
+    await answered;
+    // The rest of its answer follows at once.
+    await delay(20);
+    const rest = chunk.subarray(commitAt);
+    if (await this.#passes('before_commit', () => this.#server.write(rest))) this.#server.write(rest);
+  }
+
+  async #fromServer(chunk: Buffer): Promise<void> {
+    this.#serverSpoke = true;
+    if (this.#isSwallowed || this.#setting.isMute) return;
+    const isCommitted = chunk.includes(COMMITTED);
+    if (this.#fault !== undefined) {
+      if (isCommitted) this.cut();
+      return;
+    }
+    if (isCommitted && !(await this.#passes('after_commit', () => undefined))) return;
+    this.#client.write(chunk);
+  }
+
+  /** Springs the next trap if it lies here; false when what is held back must not simply go on. */
+  async #passes(place: TrapPlace, deliver: () => void): Promise<boolean> {
+    const outcome = await this.#take(place)?.spring();
+    if (outcome === undefined || outcome === 'go_on') return true;
+    this.#obey(outcome, deliver);
+    return false;
+  }
+
+  #take(place: TrapPlace): Trap | undefined {
+    return this.#setting.traps[0]?.at === place ? this.#setting.traps.shift() : undefined;
+  }
+
+  #obey(outcome: TrapOutcome, deliver: () => void): void {
+    if (outcome === 'cut') this.cut();
+    if (outcome === 'swallow') this.#isSwallowed = true;
+    if (outcome === 'orphan' || outcome === 'swallow') deliver();
+    if (outcome === 'orphan') {
+      this.#abandon();
+      this.#server.end();
+    }
+  }
+
+  #abandon(): void {
+    this.#isOrphan = true;
+    this.#client.destroy();
+  }
+}
 
 /** Starts a proxy in front of the server whose Unix socket is in `target`. */
 export async function startProxy(target: string): Promise<DatabaseProxy> {
   const host = await mkdtemp('/tmp/proxy-');
-  const faults: CommitFault[] = [];
-  const sockets = new Set<Socket>();
-  let turns = 0;
+  const setting: Setting = { faults: [], traps: [], turns: 0, isMute: false };
+  const wires = new Set<Wire>();
   const server: Server = createServer((client) => {
     const upstream = createConnection(join(target, SOCKET));
-    const cut = (): void => {
-      client.destroy();
-      upstream.destroy();
-    };
-    let fault: CommitFault | undefined;
-    let serverSpoke = false;
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        sockets.delete(socket);
-        if (fault !== 'orphan') cut();
-      });
-    }
-    client.on('data', (chunk: Buffer) => {
-      if (serverSpoke) turns += 1;
-      serverSpoke = false;
-      const at = chunk.indexOf(COMMIT);
-      if (at !== -1) fault = faults.shift();
-      if (fault === 'cut_before') {
-        // The statements before it do arrive, as they would on a network.
-        upstream.end(chunk.subarray(0, at));
-        client.destroy();
-        return;
-      }
-      upstream.write(chunk);
-      if (fault === 'orphan') client.destroy();
-    });
-    upstream.on('data', (chunk: Buffer) => {
-      serverSpoke = true;
-      if (fault === undefined) client.write(chunk);
-      else if (chunk.includes(COMMITTED)) cut();
-    });
+    const wire = new Wire(setting, client, upstream);
+    wires.add(wire);
+    upstream.once('close', () => wires.delete(wire));
   });
-  await new Promise<void>((resolve) => server.listen(join(host, SOCKET), resolve));
+  const [here, away] = [join(host, SOCKET), join(host, 'away')];
+  await new Promise<void>((resolve) => server.listen(here, resolve));
+  const cutAll = (): void => {
+    for (const wire of wires) wire.cut();
+  };
   return {
     host,
-    faults,
-    turns: () => turns,
+    faults: setting.faults,
+    traps: setting.traps,
+    turns: () => setting.turns,
+    cutAll,
+    listen: (isListening) => (isListening ? rename(away, here) : rename(here, away)),
+    mute: (isMute) => {
+      setting.isMute = isMute;
+    },
     close: async () => {
-      for (const socket of sockets) socket.destroy();
+      cutAll();
       await new Promise((resolve) => server.close(resolve));
       await rm(host, { recursive: true, force: true });
     },

@@ -1,0 +1,335 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { OperationId } from '../../contract/operations.ts';
+import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
+import type { Statement } from '../../server/store/database.ts';
+import { countErrors, type ErrorFilter, listErrors, readError, timeOfId } from '../../server/store/error.ts';
+import { dropOldErrors, preparePartitions } from '../../server/store/partition.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+
+const OTHER_PROGRAM_ID = '01900000-0000-7000-8000-00000000000b';
+const DAY = 86_400_000;
+const ROWS = 60_000;
+/** A minute that is over, so that nothing is stored while the tests count. */
+const NEWEST = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
+/** Rows stand two minutes apart, over 83 days and their months. */
+const APART = 120_000;
+
+let server: TestServer;
+let ledger: Ledger;
+let admin: Awaited<ReturnType<typeof connect>>;
+
+/** Row n is n times two minutes old. A thousand kinds of rows, so that each index has something to tell apart. */
+const FILL = `
+  with numbered as (
+    select n, ($1::bigint - n * $2::bigint) as ms, md5(n::text) as digits from generate_series(0, $3::int - 1) as n
+  ), stored as (
+    insert into error (request_id, created_at, program_id, caller, operation, code, status, type, message, card_name,
+        causes, request)
+      select (lpad(to_hex(ms), 12, '0') || '7' || substr(digits, 1, 3) || '8' || substr(digits, 4, 15))::uuid,
+        to_timestamp(ms / 1000.0),
+        case n % 100 when 0 then null when 1 then $5::uuid else $4::uuid end, 'program_key',
+        case when n % 1000 = 7 then 'create_card' else 'create_transfer' end,
+        case when n % 1000 = 7 then 'duplicate_card' when n % 1000 = 3 then 'service_disabled'
+          when n % 10 = 5 then 'unknown_create_transfer' else 'insufficient_funds' end,
+        case when n % 1000 = 3 then 424 when n % 10 = 5 then 500 else 409 end,
+        case when n % 1000 = 3 then 'Process Error' when n % 10 = 5 then 'Server Error' else 'Request Error' end,
+        'row ' || n, 'card_' || n % 5000, '[]', json_build_object('n', n)
+      from numbered returning created_at, program_id, code
+  )
+  insert into error_count (hour, program_id, code, count)
+    select date_trunc('hour', created_at), program_id, code, count(*) from stored group by 1, 2, 3`;
+
+beforeAll(async () => {
+  server = await startServer();
+  ledger = openLedger(server.connection);
+  admin = await connect(server.connection);
+  for (let month = 3; month >= 0; month -= 1) {
+    await preparePartitions(ledger.database, new Date(NEWEST - month * 30 * DAY));
+  }
+  await admin.query(FILL, [NEWEST, APART, ROWS, DEMO_PROGRAM_ID, OTHER_PROGRAM_ID]);
+});
+afterAll(async () => {
+  await admin.end();
+  await ledger.close();
+  await server.stop();
+});
+
+type Listed = {
+  readonly data: readonly Readonly<Record<string, unknown>>[];
+  readonly next_cursor: string | null;
+  readonly dropped?: number;
+};
+
+async function list(operation: OperationId, query: object, programId = ''): Promise<Listed> {
+  return JSON.parse((await ledger.call(operation, query, { programId })).body) as Listed;
+}
+
+const numberOf = (row: Readonly<Record<string, unknown>>): number => Number(String(row.message).slice(4));
+const numbers = (page: Listed): readonly number[] => page.data.map(numberOf);
+
+describe('lists', () => {
+  test('newest first, and only those of the card program', async () => {
+    const own = await list('list_errors', { limit: 4 }, OTHER_PROGRAM_ID);
+    expect(numbers(own)).toEqual([1, 101, 201, 301]);
+    const all = await list('search_errors', { limit: 4 });
+    expect(numbers(all)).toEqual([0, 1, 2, 3]);
+    expect(all.data.map(({ program_id }) => program_id)).toEqual([
+      null,
+      toWireId('prog', OTHER_PROGRAM_ID),
+      toWireId('prog', DEMO_PROGRAM_ID),
+      toWireId('prog', DEMO_PROGRAM_ID),
+    ]);
+    expect(all.dropped).toBe(0);
+  });
+
+  test.each<[string, object, readonly number[]]>([
+    ['code', { code: 'duplicate_card' }, [7, 1007, 2007]],
+    ['type', { type: 'Process Error' }, [3, 1003, 2003]],
+    ['another type', { type: 'Server Error' }, [5, 15, 25]],
+    ['the type of nearly all', { type: 'Request Error' }, [2, 4, 6]],
+    ['operation', { operation: 'create_card' }, [7, 1007, 2007]],
+    ['card', { card_id: 'card_42' }, [42, 5042, 10042]],
+    ['card and code', { card_id: 'card_45', code: 'unknown_create_transfer' }, [45, 5045, 10045]],
+    ['code and type that exclude each other', { code: 'duplicate_card', type: 'Server Error' }, []],
+    ['from', { created_from: new Date(NEWEST - 5 * APART).toISOString(), limit: 100 }, [2, 3, 4, 5]],
+    ['to', { created_to: new Date(NEWEST - 9 * APART).toISOString() }, [10, 11, 12]],
+    [
+      'from, to and code',
+      {
+        code: 'service_disabled',
+        created_from: new Date(NEWEST - 40_000 * APART).toISOString(),
+        created_to: new Date(NEWEST - 20_003 * APART).toISOString(),
+      },
+      [21_003, 22_003, 23_003],
+    ],
+  ])('filtered by %s', async (_, query, expected) => {
+    const own = await list('list_errors', { limit: 3, ...query }, DEMO_PROGRAM_ID);
+    expect(numbers(own)).toEqual(expected);
+    const program = { program_id: toWireId('prog', DEMO_PROGRAM_ID) };
+    expect(numbers(await list('search_errors', { limit: 3, ...query, ...program }))).toEqual(expected);
+  });
+
+  test.each<[OperationId, object]>([
+    ['list_errors', { card_id: 'card_42' }],
+    ['list_errors', { code: 'service_disabled' }],
+    ['search_errors', { type: 'Process Error' }],
+    ['search_errors', { operation: 'create_card', limit: 7 }],
+  ])('%s by %j is paged through to its end, each error once', async (operation, query) => {
+    const seen: number[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: Listed = await list(operation, { limit: 5, ...query, ...(cursor && { cursor }) }, DEMO_PROGRAM_ID);
+      seen.push(...numbers(page));
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    expect(seen).toHaveLength('card_id' in query ? 12 : 60);
+    expect(seen).toEqual([...new Set(seen)].sort((left, right) => left - right));
+  });
+
+  test.each<[OperationId, object, string]>([
+    ['list_errors', { code: 'nonsense' }, '/code'],
+    ['list_errors', { operation: 'create_money' }, '/operation'],
+    ['list_errors', { cursor: 'nonsense' }, '/cursor'],
+    ['search_errors', { program_id: 'nonsense' }, '/program_id'],
+    ['count_errors', { code: 'nonsense' }, '/code'],
+    ['count_errors', { from: '2030-01-31T12:00:00Z', to: '2030-01-31T11:00:00Z' }, '/from'],
+    ['count_errors', { from: '2020-01-31T12:00:00Z' }, '/from'],
+  ])('%s refuses %j', async (operation, query, field) => {
+    const refusal = await list(operation, query, DEMO_PROGRAM_ID).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(Refusal);
+    expect(refusal).toMatchObject({ code: `${operation}_schema`, details: { field } });
+  });
+});
+
+describe('counts', () => {
+  type Counts = { readonly data: readonly { readonly start: string; readonly code: string; readonly count: number }[] };
+  const count = async (query: object) => JSON.parse((await ledger.call('count_errors', query)).body) as Counts;
+  const sum = ({ data }: Counts): number => data.reduce((total, row) => total + row.count, 0);
+  const whole = { from: new Date(NEWEST - 84 * DAY).toISOString(), to: new Date(NEWEST + 1).toISOString() };
+
+  test('by day, over everything that is stored', async () => {
+    const counts = await count({ ...whole, interval: 'day' });
+    expect(sum(counts)).toBe(ROWS);
+    expect(counts.data.filter(({ start }) => !start.endsWith('T00:00:00.000Z'))).toEqual([]);
+    expect(counts.data.map(({ start }) => start)).toEqual(counts.data.map(({ start }) => start).sort());
+    for (const { code } of counts.data) expect(CATALOGUE).toHaveProperty(code);
+  });
+
+  test('by hour, of one code or one card program', async () => {
+    const day = { from: new Date(NEWEST - DAY).toISOString() };
+    const hours = await count({ ...day, code: 'insufficient_funds' });
+    expect(new Set(hours.data.map(({ start }) => start)).size).toBeGreaterThanOrEqual(24);
+    expect(new Set(hours.data.map(({ code }) => code))).toEqual(new Set(['insufficient_funds']));
+    expect(sum(await count({ ...whole, interval: 'day', program_id: toWireId('prog', OTHER_PROGRAM_ID) }))).toBe(600);
+    expect(sum(await count({ ...whole, interval: 'day', code: 'service_disabled' }))).toBe(60);
+  });
+
+  test('without bounds the last 24 hours', async () => {
+    const counts = await count({});
+    expect(sum(counts)).toBeGreaterThan(23 * 30);
+    expect(sum(counts)).toBeLessThanOrEqual(24 * 30);
+  });
+});
+
+describe('plans', () => {
+  type Plan = {
+    readonly 'Node Type': string;
+    readonly 'Relation Name'?: string;
+    readonly 'Actual Rows'?: number;
+    readonly 'Actual Loops'?: number;
+    readonly 'Rows Removed by Filter'?: number;
+    readonly Plans?: readonly Plan[];
+  };
+  const NOTHING: ErrorFilter = {
+    after: null,
+    count: 21,
+    programId: null,
+    codes: null,
+    operation: null,
+    cardName: null,
+    from: null,
+    to: null,
+  };
+  const codesOf = (type: string): readonly string[] =>
+    Object.keys(CATALOGUE).filter((code) => CATALOGUE[code as ErrorCode].type === type);
+  const programId = DEMO_PROGRAM_ID;
+  const STATEMENTS: Readonly<Record<string, Statement>> = {
+    'look-up': readError(randomUUIDv7(), null),
+    'look-up of a program': readError(randomUUIDv7(), programId),
+    everything: listErrors(NOTHING),
+    'a program': listErrors({ ...NOTHING, programId }),
+    'a later page': listErrors({ ...NOTHING, programId, after: idAt(NEWEST - 30 * DAY) }),
+    'a rare code': listErrors({ ...NOTHING, codes: ['duplicate_card'] }),
+    'a rare code of a program': listErrors({ ...NOTHING, programId, codes: ['duplicate_card'] }),
+    'a rare type': listErrors({ ...NOTHING, programId, codes: codesOf('Process Error') }),
+    'a common type': listErrors({ ...NOTHING, programId, codes: codesOf('Request Error') }),
+    'a type that is not there': listErrors({ ...NOTHING, codes: ['card_fraud', 'lost_card'] }),
+    'a rare operation': listErrors({ ...NOTHING, operation: 'create_card' }),
+    'a rare operation of a program': listErrors({ ...NOTHING, programId, operation: 'create_card' }),
+    'an operation that is not there': listErrors({ ...NOTHING, programId, operation: 'create_key' }),
+    'a card': listErrors({ ...NOTHING, programId, cardName: 'card_42' }),
+    'a card that is not there': listErrors({ ...NOTHING, cardName: 'card_nowhere' }),
+    'a time': listErrors({ ...NOTHING, from: new Date(NEWEST - 50 * DAY), to: new Date(NEWEST - 49 * DAY) }),
+  };
+
+  function nodesOf(plan: Plan): readonly Plan[] {
+    return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+  }
+
+  /** Rows that a plan has read from tables. */
+  function rowsRead(plan: Plan): number {
+    return nodesOf(plan)
+      .filter((node) => node['Relation Name'] !== undefined)
+      .reduce((sum, node) => {
+        const perLoop = (node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0);
+        return sum + perLoop * (node['Actual Loops'] ?? 1);
+      }, 0);
+  }
+
+  async function explain({ text, values }: Statement, isGeneric: boolean): Promise<Plan> {
+    const { rows } = isGeneric
+      ? await admin.query(`explain (generic_plan, format json) ${text}`)
+      : await admin.query(`explain (analyze, timing off, format json) ${text}`, [...values]);
+    return rows[0]['QUERY PLAN'][0].Plan as Plan;
+  }
+
+  async function expectNoScan(statement: Statement): Promise<void> {
+    for (const isGeneric of [false, true]) {
+      const plan = await explain(statement, isGeneric);
+      const scanned = nodesOf(plan).filter((node) => node['Node Type'] === 'Seq Scan');
+      // A partition of a month to come is empty, and nothing is faster than reading all of that.
+      const grown = scanned.map((node) => node['Relation Name'] ?? '').filter((name) => filled.has(name));
+      expect(grown).toEqual([]);
+      // A twentieth of the table would be no use of an index either.
+      if (!isGeneric) expect(rowsRead(plan)).toBeLessThan(ROWS / 20);
+    }
+  }
+
+  let filled: ReadonlySet<string> = new Set();
+  beforeAll(async () => {
+    const { rows } = await admin.query('select distinct tableoid::regclass::text as name from error');
+    filled = new Set(rows.map(({ name }) => String(name)));
+    expect(filled.size).toBeGreaterThanOrEqual(3);
+  });
+
+  describe('when the table was just filled', () => {
+    test.each(Object.keys(STATEMENTS))('%s uses an index', async (name) => {
+      await expectNoScan(STATEMENTS[name] as Statement);
+    });
+  });
+
+  describe('when the table was analyzed', () => {
+    beforeAll(async () => {
+      await admin.query('analyze error');
+    });
+
+    test.each(Object.keys(STATEMENTS))('%s uses an index', async (name) => {
+      await expectNoScan(STATEMENTS[name] as Statement);
+    });
+  });
+
+  test('a look-up reads one partition', async () => {
+    const requestId = idAt(NEWEST - 40 * DAY);
+    const read = nodesOf(await explain(readError(requestId, null), false)).filter((node) => 'Relation Name' in node);
+    expect(new Set(read.map((node) => node['Relation Name']))).toEqual(
+      new Set([`error_${timeOfId(requestId).toISOString().slice(0, 7).replace('-', '_')}`]),
+    );
+  });
+
+  test('a chart of a year reads counts, not errors', async () => {
+    const statement = countErrors('day', new Date(NEWEST - 365 * DAY), new Date(NEWEST), null, null);
+    const { rows } = await admin.query(`explain (analyze, format json) ${statement.text}`, [...statement.values]);
+    expect(rows[0]['QUERY PLAN'][0]['Execution Time']).toBeLessThan(1_000);
+    expect(nodesOf(rows[0]['QUERY PLAN'][0].Plan).map((node) => node['Relation Name'] ?? '')).toContain('error_count');
+  });
+});
+
+/** A request id of a moment. */
+function idAt(time: number): string {
+  const hex = time.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8000-000000000000`;
+}
+
+describe('retention', () => {
+  test('months that are wholly older than the limit go, with their counts; a month at the limit stays', async () => {
+    await admin.query(
+      `insert into error (request_id, created_at, code, status, type, message, causes)
+       values ($1, $2, 'auth_err', 401, 'Request Error', 'very old', '[]')`,
+      [idAt(NEWEST - 900 * DAY), new Date(NEWEST - 900 * DAY)],
+    );
+    await admin.query(
+      `insert into error_drop (drop_id, reason, count, since, until) values (gen_random_uuid(), 'queue_full', 5, $1, $1)`,
+      [new Date(NEWEST - 900 * DAY)],
+    );
+    const before = await oldest();
+    expect(before.message).toBe('very old');
+
+    const dropped = await dropOldErrors(ledger.database, 45);
+    const limit = Date.now() - 45 * DAY;
+    expect(dropped.length).toBeGreaterThan(0);
+    for (const name of dropped) {
+      const [, year, month] = /^error_(\d{4})_(\d{2})$/.exec(name) ?? [];
+      expect(Date.UTC(Number(year), Number(month), 1)).toBeLessThanOrEqual(limit);
+    }
+    const after = await oldest();
+    // Not one error younger than the limit has gone, and of those older only the limit's own month is left.
+    expect(after.created_at.getTime()).toBeLessThanOrEqual(limit + APART);
+    expect(after.created_at.getTime()).toBeGreaterThan(limit - 32 * DAY);
+    expect(await dropOldErrors(ledger.database, 45)).toEqual([]);
+    const counts = await admin.query('select min(hour) as hour from error_count');
+    expect(counts.rows[0].hour.getTime()).toBeGreaterThanOrEqual(limit);
+    expect((await admin.query('select from error_drop')).rowCount).toBe(0);
+    // What is left can be looked up and added to as before.
+    const [{ request_id = '' } = {}] = (await list('search_errors', { limit: 1 })).data as { request_id?: string }[];
+    const reply = await ledger.call('inspect_error', {}, { parameters: { request_id } });
+    expect(JSON.parse(reply.body)).toMatchObject({ message: 'row 0' });
+  });
+
+  async function oldest(): Promise<{ readonly message: string; readonly created_at: Date }> {
+    return (await admin.query('select message, created_at from error order by created_at limit 1')).rows[0];
+  }
+});

@@ -1,0 +1,294 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { connect as connectSocket } from 'node:net';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
+import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import { TransferService } from '../../sdk/client.ts';
+import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { errorOf, lookUp, pause, tell, worst } from './log-reader.ts';
+
+const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';
+const TRANSFER = OPERATIONS.create_transfer.path;
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let service: ServiceProcess;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  service = await startService({ DATA_DIR: directory.path });
+});
+afterAll(async () => {
+  await service.stop();
+  await directory.remove();
+});
+
+type Sent = { readonly requestId: string; readonly status: number; readonly code: string };
+
+async function send(path: string, init: RequestInit = {}): Promise<Sent> {
+  const answer = await fetch(`${service.url}${path}`, init);
+  await answer.text();
+  return {
+    requestId: answer.headers.get('request-id') ?? '',
+    status: answer.status,
+    code: answer.headers.get('error-code') ?? '',
+  };
+}
+
+/** Sends bytes that need not be HTTP, and reads the answer until the service closes the connection. */
+function sendBytes(bytes: string): Promise<Sent> {
+  const { hostname, port } = new URL(service.url);
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connectSocket(Number(port), hostname, () => socket.write(bytes, 'latin1'));
+    socket.on('data', (chunk) => {
+      text += chunk.toString();
+    });
+    socket.on('error', reject);
+    socket.on('close', () => {
+      const header = (name: string): string => new RegExp(`^${name}: (.*)\r$`, 'im').exec(text)?.[1] ?? '';
+      resolve({ requestId: header('request-id'), status: Number(text.slice(9, 12)), code: header('error-code') });
+    });
+  });
+}
+
+function post(body: unknown, headers: Record<string, string> = {}): RequestInit {
+  return {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  };
+}
+
+/** Waits until what was answered before is stored. */
+async function settle(): Promise<void> {
+  const { requestId } = await send('/settled');
+  await lookUp(service.client, requestId);
+}
+
+describe('every error is found within a second of its answer', () => {
+  test('each code of an operation, provoked', async () => {
+    const provoked: (readonly [code: string, sent: Promise<Sent>])[] = [];
+    const delays: number[] = [];
+    for (const code of Object.keys(CATALOGUE) as ErrorCode[]) {
+      const id = OPERATION_IDS.find((operation) => precedenceOf(operation).includes(code));
+      if (id === undefined) continue;
+      const { method, path, idempotency } = OPERATIONS[id];
+      const url = path.replaceAll(/\{[a-z_]+\}/g, 'x');
+      const key = idempotency === 'required' ? { 'Idempotency-Key': code } : undefined;
+      const headers = { 'Sandbox-Provoke': code, ...key };
+      provoked.push([code, send(url, method === 'GET' ? { headers } : { ...post({}, headers), method })]);
+      if (provoked.length % 8 !== 0) continue;
+      const sent = await Promise.all(provoked.slice(-8).map(([, one]) => one));
+      const found = await Promise.all(sent.map(({ requestId }) => lookUp(service.client, requestId)));
+      delays.push(...found.map(({ after }) => after));
+    }
+    for (const [code, sent] of provoked) {
+      const { requestId, status } = await sent;
+      const { error } = await lookUp(service.client, requestId);
+      expect(error).toMatchObject({ request_id: requestId, code, status, type: CATALOGUE[code as ErrorCode].type });
+    }
+    expect(provoked.length).toBeGreaterThan(60);
+    tell('errors of an operation, the slowest found after', worst(delays), 'ms');
+  });
+
+  test.each<[string, () => Promise<Sent>]>([
+    ['route_dne', () => send('/nowhere')],
+    ['route_dne', () => send('/errors/nonsense')],
+    ['method_not_allowed', () => send(TRANSFER, { method: 'DELETE' })],
+    ['malformed_request', () => send(`${TRANSFER}/%zz`)],
+    ['malformed_request', () => sendBytes('nonsense\r\n\r\n')],
+    ['malformed_request', () => sendBytes('\x16\x03\x01\x02\x00\x01\x00')],
+    ['headers_too_large', () => sendBytes(`GET / HTTP/1.1\r\nHost: localhost\r\nA: ${'x'.repeat(9000)}\r\n\r\n`)],
+    [
+      'expectation_failed',
+      () => sendBytes('GET / HTTP/1.1\r\nHost: localhost\r\nExpect: x\r\nConnection: close\r\n\r\n'),
+    ],
+    ['auth_err', () => send(TRANSFER, { headers: { authorization: 'Bearer nonsense' } })],
+    ['forbidden', () => send(TRANSFER, { headers: { origin: 'https://example.com' } })],
+    ['unsupported_media_type', () => send(TRANSFER, post('<x/>', { 'content-type': 'text/xml' }))],
+    ['payload_too_large', () => send(TRANSFER, post({ x: 'x'.repeat(20_000) }))],
+    ['create_transfer_schema', () => send(TRANSFER, post({ amount: 1 }))],
+    ['invalid_amount', () => send(TRANSFER, post({ amount: 8.5, card_id: 'card_active' }))],
+    ['card_dne', () => send('/api/v0.1/core/card/card_nowhere')],
+    ['closed_card', () => send(TRANSFER, post({ amount: 1, card_id: 'card_closed' }))],
+  ])('%s through its real cause', async (code, provoke) => {
+    const sent = await provoke();
+    const { error, after } = await lookUp(service.client, sent.requestId);
+    expect(error).toMatchObject({ code, request_id: sent.requestId, status: sent.status });
+    expect(sent.code).toBe(code);
+    tell(code, after, 'ms until found');
+  });
+});
+
+test('what is recorded of a refusal: everything that was known of the request', async () => {
+  const body = {
+    amount: 700,
+    card_id: 'card_empty',
+    type: 'unload',
+    description: 'for lunch',
+    metadata: { b: '1', a: '2' },
+  };
+  const refused = await errorOf(service.client.transfers.create(body as never, { idempotencyKey: 'order-17' }));
+  const { error } = await lookUp(service.client, refused.requestId);
+  expect(error).toEqual({
+    request_id: refused.requestId,
+    created_at: expect.stringMatching(/^20\d\d-/),
+    operation: 'create_transfer',
+    code: 'insufficient_funds',
+    status: 409,
+    type: 'Request Error',
+    message: refused.Message,
+    field: '/amount',
+    method: 'POST',
+    path: TRANSFER,
+    card_id: 'card_empty',
+    transfer_id: null,
+    idempotency_key: 'order-17',
+    money_moved: 'no',
+    request: { ...body, amount: '700' },
+    program_id: DEMO_PROGRAM,
+    caller: 'sandbox',
+    checks: { account: 'card', available: '0', amount: '700' },
+    causes: [],
+  });
+  expect(Math.abs(Date.parse(error.created_at) - Date.now())).toBeLessThan(60_000);
+});
+
+test('what is recorded of a doubtful failure: the transfer that may exist, and what was thrown', async () => {
+  const headers = { 'Sandbox-Provoke': 'unknown_create_transfer; money_moved=unknown' };
+  const answer = await fetch(`${service.url}${TRANSFER}`, post({ amount: 1, card_id: 'card_active' }, headers));
+  const { error } = await lookUp(service.client, answer.headers.get('request-id') ?? '');
+  expect(error).toMatchObject({
+    code: 'unknown_create_transfer',
+    status: 500,
+    type: 'Server Error',
+    money_moved: 'unknown',
+    transfer_id: answer.headers.get('transfer-id'),
+    causes: [{ name: 'OperationFailure', message: 'provoked' }],
+  });
+  expect(error.causes[0]?.stack[0]).toMatch(/^at provoke /);
+});
+
+describe('card programs', () => {
+  test('a key sees the errors of its own program; those of others and of none are as if they never were', async () => {
+    const { client, url } = service;
+    const { program_id } = await client.programs.create({ name: 'Gifts', currency: 'USD' });
+    const { key } = await client.keys.create({ name: 'shop', program_id });
+    const own = new TransferService({ baseUrl: url, key, maximumRetries: 0 });
+    const mine = await errorOf(own.cards.get('card_active'));
+    const theirs = await errorOf(client.cards.get('card_nowhere'));
+    const nobodys = await send('/nowhere');
+    for (const { requestId } of [mine, theirs, nobodys]) await lookUp(client, requestId);
+
+    const shown = await own.errors.get(mine.requestId);
+    expect(shown).toMatchObject({ request_id: mine.requestId, code: 'card_dne', operation: 'get_card' });
+    expect(Object.keys(shown)).not.toContain('causes');
+    expect(Object.keys(shown)).not.toContain('checks');
+    expect(Object.keys(shown)).not.toContain('caller');
+
+    const never = 'req_01a1fb99f33475829e5a6cdb072c0ea9';
+    const missing = await errorOf(own.errors.get(never));
+    for (const { requestId } of [theirs, nobodys]) {
+      const refused = await errorOf(own.errors.get(requestId));
+      expect([refused.Status, refused.Code, refused.Type]).toEqual([missing.Status, missing.Code, missing.Type]);
+      expect(refused.Message).toBe(missing.Message.replace(never, requestId));
+    }
+    await settle();
+    const { data } = await own.errors.list();
+    expect(data.map(({ code }) => code)).toEqual(['error_dne', 'error_dne', 'error_dne', 'card_dne']);
+    expect((await errorOf(client.errors.get(mine.requestId))).Code).toBe('error_dne');
+    expect((await client.errors.get(mine.requestId, { programId: program_id })).request_id).toBe(mine.requestId);
+    const found = await client.errors.search({ program_id });
+    expect(found.data.map(({ caller }) => caller)).toContain('program_key');
+
+    for (const call of [own.errors.inspect(mine.requestId), own.errors.search(), own.errors.count()]) {
+      expect((await errorOf(call)).Code).toBe('forbidden');
+    }
+  });
+
+  test('an operator counts them all', async () => {
+    await settle();
+    const counts = await service.client.errors.count();
+    const { data, dropped } = await service.client.errors.search({ code: 'route_dne', limit: 100 });
+    expect(counts.data.find(({ code }) => code === 'route_dne')).toMatchObject({ type: 'Request Error' });
+    const sum = counts.data.filter(({ code }) => code === 'route_dne').reduce((total, { count }) => total + count, 0);
+    expect(sum).toBe(data.length);
+    expect([counts.dropped, dropped]).toEqual([0, 0]);
+  });
+});
+
+describe('what must never be kept', () => {
+  const NUMBERS = ['4111111111111111', '5500 0000 0000 0004', '3782-822463-10005', '6011.0009.9013.9424'];
+  /** Each number as it would stand in the database, in a log or in a file, however it is grouped. */
+  const traces = NUMBERS.map((number) => new RegExp([...number.replaceAll(/[^0-9]/g, '')].join('[^0-9a-z]{0,3}')));
+
+  test('card numbers and keys, wherever they are sent, are in no table, no spool and no log', async () => {
+    const { client } = service;
+    const { key } = await client.keys.create({ name: 'shop', program_id: DEMO_PROGRAM });
+    const wrongKey = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
+    await plant(key, wrongKey);
+    await settle();
+    await client.sandbox.stopDatabase();
+    await plant(key, wrongKey);
+    await pause(500);
+    const spool = readAll(`${directory.path}/error-spool`);
+    expect(spool).toContain('[redacted]');
+    expectClean('the spool', spool, key);
+    await client.sandbox.startDatabase();
+    await settle();
+
+    const { databaseUrl } = await embeddedServerOf(directory.path);
+    const database = new pg.Client(databaseUrl);
+    await database.connect();
+    const { rows } = await database.query('select * from error');
+    await database.end();
+    const table = JSON.stringify(rows);
+    expect(table).toContain('[redacted]');
+    expectClean('the table', table, key);
+    expectClean('the log', service.output(), key);
+  });
+
+  async function plant(key: string, wrongKey: string): Promise<void> {
+    const planted: Promise<Sent>[] = [];
+    for (const number of NUMBERS) {
+      const member = { amount: 1, card_id: 'card_closed' };
+      planted.push(
+        send(TRANSFER, post({ ...member, description: `pan ${number}`, metadata: { [number]: 'x', pan: number } })),
+        send(TRANSFER, post({ ...member, card_id: number })),
+        send(
+          TRANSFER,
+          post({ ...member, reference: `${number},${number}` }, { 'idempotency-key': number.replaceAll(' ', '-') }),
+        ),
+        send(TRANSFER, post({ ...member, type: number })),
+        send(TRANSFER, post({ ...member, amount: number })),
+        send(TRANSFER, post({ ...member, [number]: 1, Amount: number })),
+        send(`/api/v0.1/core/card/${encodeURIComponent(number)}`),
+        send(`/nowhere/${encodeURIComponent(number)}?pan=${encodeURIComponent(number)}`),
+        send(`/api/v0.1/core/transfer?status=${encodeURIComponent(number)}`),
+        send(`/errors/${encodeURIComponent(number)}`),
+      );
+    }
+    for (const secret of [key, wrongKey]) {
+      planted.push(
+        send(TRANSFER, { ...post({ amount: 1 }), headers: { authorization: `Bearer ${wrongKey}` } }),
+        send(TRANSFER, post({ amount: 1 }, { authorization: `Bearer ${key}` })),
+        send(TRANSFER, post({ amount: 1, card_id: secret, description: `Authorization: Bearer ${secret}` })),
+        send(`/nowhere/${secret}`),
+        send(`/api/v0.1/core/card/${secret}`),
+      );
+    }
+    for (const { status } of await Promise.all(planted)) expect(status).toBeGreaterThanOrEqual(400);
+  }
+
+  function expectClean(where: string, text: string, key: string): void {
+    for (const trace of traces) expect([where, trace.exec(text)?.[0]]).toEqual([where, undefined]);
+    const secret = key.split('_')[2] ?? '';
+    expect(secret).toHaveLength(72);
+    expect([where, text.indexOf(secret.slice(0, 60))]).toEqual([where, -1]);
+  }
+
+  function readAll(path: string): string {
+    const entries = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    return entries.map((entry) => readFileSync(`${entry.parentPath}/${entry.name}`, 'utf8')).join('\n');
+  }
+});

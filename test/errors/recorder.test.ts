@@ -1,0 +1,304 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { appendFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Database } from '../../server/store/database.ts';
+import {
+  type ErrorRecorder,
+  RECORDER_SETTINGS,
+  type RecorderSettings,
+  recordErrors,
+} from '../../server/worker/record-errors.ts';
+import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { temporaryDirectory, waitFor } from '../harness/process.ts';
+import { linesOf, pause, spoolOf, tell } from './log-reader.ts';
+
+type Report = Parameters<ErrorRecorder['record']>[0];
+
+let server: TestServer;
+let admin: Awaited<ReturnType<typeof connect>>;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const databases: Database[] = [];
+
+beforeAll(async () => {
+  server = await startServer();
+  admin = await connect(server.connection);
+});
+afterAll(async () => {
+  await Promise.all(databases.map((database) => database.close()));
+  await admin.end();
+  await server.stop();
+});
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  await admin.query('truncate error, error_count, error_drop');
+  return () => directory.remove();
+});
+
+function report(change: Partial<Report> = {}): Report {
+  return {
+    requestId: randomUUIDv7(),
+    operation: 'create_transfer',
+    code: 'insufficient_funds',
+    status: 409,
+    type: 'Request Error',
+    message: "The card 'card_empty' has 0.00 USD available, and the transfer is for 0.01 USD.",
+    method: 'POST',
+    path: '/api/v0.1/core/transfer',
+    programId: undefined,
+    caller: 'sandbox',
+    moneyMoved: 'no',
+    transferId: undefined,
+    saw: { account: 'card', available: '0', amount: '1' },
+    field: '/amount',
+    idempotencyKey: 'order-17',
+    members: { amount: { source: '1', quoted: false }, card_id: 'card_empty', type: 'unload' },
+    cause: undefined,
+    ...change,
+  };
+}
+
+function reports(count: number): readonly Report[] {
+  return Array.from({ length: count }, () => report());
+}
+
+type Started = { readonly recorder: ErrorRecorder; readonly troubles: string[] };
+
+/** A recorder as a service process has one; over a port at which nobody listens, it has no database. */
+async function start(
+  settings: Partial<RecorderSettings> = {},
+  { away = false, spoolMost = 1_000_000 }: { away?: boolean; spoolMost?: number } = {},
+): Promise<Started> {
+  const database = new Database(away ? { ...server.connection, host: '127.0.0.1', port: 1 } : server.connection);
+  databases.push(database);
+  const troubles: string[] = [];
+  const recorder = await recordErrors(
+    {
+      database,
+      spoolDirectory: `${directory.path}/error-spool`,
+      spoolMost,
+      onTrouble: (sentence, cause) => troubles.push(`${sentence} ${cause === undefined ? '' : String(cause)}`),
+    },
+    { ...RECORDER_SETTINGS, ...settings },
+  );
+  return { recorder, troubles };
+}
+
+async function stored(): Promise<number> {
+  return Number((await admin.query('select count(*) as count from error')).rows[0]?.count);
+}
+
+async function counted(): Promise<number> {
+  return Number((await admin.query('select coalesce(sum(count), 0) as count from error_count')).rows[0]?.count);
+}
+
+async function dropped(): Promise<Record<string, number>> {
+  const { rows } = await admin.query('select reason, sum(count)::int as count from error_drop group by reason');
+  return Object.fromEntries(rows.map(({ reason, count }) => [reason, count]));
+}
+
+describe('with the database', () => {
+  test('errors are stored and counted once, also when they are reported twice', async () => {
+    const { recorder, troubles } = await start();
+    const all = reports(700);
+    for (const one of [...all, ...all]) recorder.record(one);
+    await recorder.stop();
+    expect(await stored()).toBe(700);
+    expect(await counted()).toBe(700);
+    expect(troubles).toEqual([]);
+  });
+
+  test('what waits is stored at the stop', async () => {
+    const { recorder } = await start({ gather_ms: 60_000 });
+    for (const one of reports(300)) recorder.record(one);
+    await recorder.stop();
+    expect(await stored()).toBe(300);
+  });
+
+  test('an error that the database refuses takes no other with it, and is counted', async () => {
+    const { recorder, troubles } = await start();
+    for (const one of reports(20)) recorder.record(one);
+    recorder.record(report({ status: 99 }));
+    for (const one of reports(20)) recorder.record(one);
+    await recorder.stop();
+    expect(await stored()).toBe(40);
+    expect(await dropped()).toEqual({ row_refused: 1 });
+    expect(troubles.join()).toContain('refuses the error of request');
+  });
+
+  test('texts that PostgreSQL cannot store as they are', async () => {
+    const { recorder } = await start();
+    const { requestId } = recorder.record(
+      report({
+        message: `nul \0, half a pair \ud800, long ${'x'.repeat(5000)}`,
+        members: { description: 'a\0b', metadata: { '\udfff': '\u2028' }, amount: { source: '9'.repeat(9000) } },
+      }),
+    );
+    await recorder.stop();
+    const { rows } = await admin.query('select message, request from error where request_id = $1', [requestId]);
+    expect(rows[0]?.message).toHaveLength(2001);
+    expect(rows[0]?.request.description).toBe('a\ufffdb');
+  });
+
+  test('a flood: the queue is bounded, what it does not hold is counted, and the two add up', async () => {
+    const { recorder, troubles } = await start({ queueMost: 1_000, crowdedFrom: 500 }, { spoolMost: 300_000 });
+    const flood = reports(50_000);
+    const started = performance.now();
+    for (const [index, one] of flood.entries()) {
+      recorder.record(one);
+      // A service takes breath between requests, too.
+      if (index % 500 === 499) await pause(1);
+    }
+    tell('report in a flood', ((performance.now() - started) * 1000) / flood.length, 'us, pauses included');
+    await waitFor('the spool to be loaded', async () => linesOf(spoolOf(directory.path)).length === 0);
+    await recorder.stop();
+    const { queue_full: lost = 0 } = await dropped();
+    expect(lost).toBeGreaterThan(0);
+    expect((await stored()) + lost).toBe(50_000);
+    expect(troubles).toEqual([]);
+  });
+
+  test('a queue of large errors is bounded by its bytes', async () => {
+    const { recorder } = await start({ gather_ms: 60_000, queueBytesMost: 100_000 });
+    for (let count = 0; count < 100; count += 1)
+      recorder.record(report({ members: { description: 'é'.repeat(1900) } }));
+    await recorder.stop();
+    const { queue_full: lost = 0 } = await dropped();
+    expect(lost).toBeGreaterThan(50);
+    expect((await stored()) + lost).toBe(100);
+  });
+});
+
+describe('without the database', () => {
+  test('errors wait in the spool and are loaded, once, by the next process', async () => {
+    const first = await start({}, { away: true });
+    const all = reports(600);
+    for (const one of all) first.recorder.record(one);
+    await waitFor('the spool to be written', async () => linesOf(spoolOf(directory.path)).length === 600);
+    await first.recorder.stop();
+    expect(first.troubles[0]).toContain('they are spooled');
+    const order = linesOf(spoolOf(directory.path)).map((line) => JSON.parse(line).error.requestId);
+    expect(order).toEqual(all.map(({ requestId }) => requestId));
+
+    // Half of it has arrived before: the process was killed before it could say so.
+    const second = await start();
+    for (const one of all.slice(0, 300)) second.recorder.record(one);
+    await waitFor('the spool to be loaded', async () => linesOf(spoolOf(directory.path)).length === 0);
+    await second.recorder.stop();
+    expect(await stored()).toBe(600);
+    expect(await counted()).toBe(600);
+    expect(await dropped()).toEqual({});
+  });
+
+  test('a line that a kill has torn is counted, and those around it are loaded', async () => {
+    const first = await start({}, { away: true });
+    for (const one of reports(5)) first.recorder.record(one);
+    await first.recorder.stop();
+    const path = spoolOf(directory.path);
+    appendFileSync(path, linesOf(path)[0]?.slice(0, 100) ?? '');
+
+    const second = await start({}, { away: true });
+    for (const one of reports(5)) second.recorder.record(one);
+    await second.recorder.stop();
+    expect(linesOf(path)).toHaveLength(11);
+    appendFileSync(path, '{"error":{"requestId":"torn');
+
+    const third = await start();
+    await waitFor('the spool to be loaded', async () => statSync(path).size === 0);
+    await third.recorder.stop();
+    expect(await stored()).toBe(10);
+    expect(await dropped()).toEqual({ spool_torn: 2 });
+  });
+
+  test('a spool of something else is emptied, and does no harm', async () => {
+    mkdirSync(`${directory.path}/error-spool/1`, { recursive: true });
+    const junk = [
+      'null',
+      '17',
+      '{}',
+      '{"error":{"requestId":"nonsense"}}',
+      '{"drop":{}}',
+      'not json',
+      'x'.repeat(600_000),
+    ];
+    const halfRight = [
+      JSON.stringify({ error: { requestId: randomUUIDv7(), status: 'many' } }),
+      JSON.stringify({ drop: { dropId: randomUUIDv7(), count: 'many' } }),
+    ];
+    writeFileSync(spoolOf(directory.path), `${[...junk, ...halfRight].join('\n')}\n`);
+    const { recorder } = await start();
+    recorder.record(report());
+    await waitFor('the spool to be emptied', async () => statSync(spoolOf(directory.path)).size === 0);
+    await recorder.stop();
+    expect(await stored()).toBe(1);
+    const { row_refused, spool_torn = 0 } = await dropped();
+    expect(row_refused).toBe(1);
+    expect(spool_torn).toBeGreaterThanOrEqual(8);
+  });
+
+  test('the spool is bounded; the queue fills up behind it, and what it does not hold is counted for later', async () => {
+    const settings = { queueMost: 50, crowdedFrom: 50, batch: 10, gather_ms: 5, loadEvery_ms: 20 };
+    const first = await start(settings, { away: true, spoolMost: 20_000 });
+    for (let count = 0; count < 40; count += 1) {
+      for (const one of reports(10)) first.recorder.record(one);
+      await pause(10);
+    }
+    await first.recorder.stop();
+    const { size } = statSync(spoolOf(directory.path));
+    expect(size).toBeGreaterThan(10_000);
+    expect(size).toBeLessThanOrEqual(20_000);
+
+    const second = await start(settings, { spoolMost: 20_000 });
+    await waitFor('the spool to be loaded', async () => linesOf(spoolOf(directory.path)).length === 0);
+    await second.recorder.stop();
+    const { queue_full = 0, spool_full = 0 } = await dropped();
+    expect(queue_full).toBeGreaterThan(0);
+    expect((await stored()) + queue_full + spool_full).toBe(400);
+  });
+
+  test('each process has a spool of its own; that of a dead one is found by the living', async () => {
+    const first = await start({ adoptEvery_ms: 100 });
+    const second = await start({}, { away: true });
+    for (const one of reports(30)) second.recorder.record(one);
+    await waitFor('its own spool to be written', async () => linesOf(spoolOf(directory.path, 2)).length === 30);
+    await pause(300);
+    expect(await stored()).toBe(0);
+    await second.recorder.stop();
+    await waitFor('the spool to be adopted', async () => linesOf(spoolOf(directory.path, 2)).length === 0);
+    await first.recorder.stop();
+    expect(await stored()).toBe(30);
+  });
+
+  test('where no spool can be made, errors wait in memory', async () => {
+    writeFileSync(`${directory.path}/error-spool`, 'a file where a directory should be');
+    const { recorder, troubles } = await start();
+    for (const one of reports(10)) recorder.record(one);
+    await recorder.stop();
+    expect(troubles.join()).toContain('cannot be spooled');
+    expect(await stored()).toBe(10);
+    const without = await start({}, { away: true });
+    for (const one of reports(10)) without.recorder.record(one);
+    await without.recorder.stop();
+    expect(without.troubles.join()).toContain('10 errors were dropped, and neither database nor spool could be told');
+  });
+});
+
+test('figures: what a report costs, and how many errors are stored in a second', async () => {
+  const settings = { queueMost: 100_000, queueBytesMost: 1e9, crowdedFrom: 100_000, restFactor: 0, gather_ms: 0 };
+  const { recorder } = await start(settings);
+  const failure = new Error('the database failed', { cause: new Error('connect ECONNREFUSED') });
+  const refusals = reports(10_000);
+  const failures = refusals.map((one) => report({ ...one, requestId: randomUUIDv7(), status: 500, cause: failure }));
+  for (const [name, list] of [
+    ['refusal', refusals],
+    ['failure', failures],
+  ] as const) {
+    const started = performance.now();
+    for (const one of list) recorder.record(one);
+    tell(`a report of a ${name} in onError`, ((performance.now() - started) * 1000) / list.length, 'us');
+  }
+  const started = performance.now();
+  await waitFor('all of them to be stored', async () => (await stored()) === 20_000);
+  const seconds = (performance.now() - started) / 1000;
+  await recorder.stop();
+  tell('stored without a rest', 20_000 / seconds, 'errors a second');
+});
