@@ -2,7 +2,7 @@ import type { OutgoingHttpHeader } from 'node:http';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { Reply } from '../operations/call.ts';
 import { CallerGone, discardBody } from './body.ts';
-import { composeErrorAnswer, exchangeHeaders, headerSafe, JSON_TYPE, tell } from './error-answer.ts';
+import { composeErrorAnswer, exchangeHeaders, headerSafe, JSON_TYPE, reportRow, tell } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpService } from './service.ts';
 
@@ -15,12 +15,8 @@ export async function sendReply(service: HttpService, exchange: Exchange, reply:
   const more: OutgoingHttpHeader[] = [];
   if (location !== undefined) more.push('Location', headerSafe(location));
   if (replayed === true) more.push('Idempotent-Replayed', 'true');
+  if (reply.refusedRow !== undefined) tell(service, reportRow(reply.refusedRow, exchange, service));
   await send(service, exchange, status, body, more);
-}
-
-/** Sends data of a page, such as the catalogue. */
-export async function sendJson(service: HttpService, exchange: Exchange, value: unknown): Promise<void> {
-  await send(service, exchange, 200, JSON.stringify(value), []);
 }
 
 async function send(

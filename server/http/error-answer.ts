@@ -2,6 +2,7 @@ import { redactCardNumbers } from '../../domain/card-number.ts';
 import { type ErrorRecord, withSupport } from '../../domain/error-record.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { RefusalDetails } from '../../domain/refusal.ts';
+import type { RefusedRow } from '../operations/call.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
 import type { Exchange } from './exchange.ts';
 import { type Fault, faultOf } from './fault.ts';
@@ -46,6 +47,23 @@ export function composeErrorAnswer(thrown: unknown, exchange: Exchange, desk: Er
     members: exchange.members,
     parameters: exchange.parameters,
   });
+}
+
+/** What the error log keeps of a success with refused rows: the gravest of them, as if it had been sent by itself. */
+export function reportRow(row: RefusedRow, exchange: Exchange, desk: ErrorDesk): ErrorReport {
+  const idempotencyKey = row.idempotencyKey ?? undefined;
+  const operation = 'create_transfer';
+  const fault = faultOf(row.thrown, { operation, begun: true, idempotencyKey });
+  return compose(fault, exchange, desk, [], {
+    method: exchange.request.method,
+    path: exchange.pattern,
+    programId: exchange.programId,
+    caller: exchange.caller?.kind,
+    operation,
+    idempotencyKey,
+    members: { row: row.index, refused_rows: row.refused },
+    parameters: undefined,
+  }).report;
 }
 
 /** The answer to bytes that were not a request. */

@@ -35,6 +35,17 @@ export type Reply = {
   readonly location?: string;
   /** Set when this is the first answer to an idempotency key, given again. */
   readonly replayed?: boolean;
+  /** The gravest refusal or fault among the rows of a success that has rows, for the error log. */
+  readonly refusedRow?: RefusedRow;
+};
+
+/** A row that was answered with an error record inside a success. */
+export type RefusedRow = {
+  readonly thrown: unknown;
+  readonly idempotencyKey: string | null;
+  /** Place of the row, from 0, and how many rows were refused or failed. */
+  readonly index: number;
+  readonly refused: number;
 };
 
 /** One operation. Throws a Refusal (domain) for no, {@link OperationFailure} for a fault; anything else is a bug. */

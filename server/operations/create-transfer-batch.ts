@@ -3,11 +3,11 @@ import { readMembers } from '../../contract/read.ts';
 import { type CreateTransferBatchBody, type TransferBatchOutcomes, TransferBatchRow } from '../../contract/schemas.ts';
 import { redactCardNumbers } from '../../domain/card-number.ts';
 import { errorRecord, withSupport } from '../../domain/error-record.ts';
-import type { ErrorCode, MoneyMoved } from '../../domain/errors.ts';
+import { CATALOGUE, type ErrorCode, type MoneyMoved } from '../../domain/errors.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { OPERATIONS } from '../../domain/operation.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { type Call, OperationFailure, type Reply } from './call.ts';
+import { type Call, OperationFailure, type RefusedRow, type Reply } from './call.ts';
 import { createTransfer } from './create-transfer.ts';
 import type { Service } from './service.ts';
 
@@ -22,12 +22,27 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
  */
 export async function createTransferBatch(service: Service, call: Call): Promise<Reply> {
   const { transfers } = call.members as CreateTransferBatchBody;
-  const outcomes = await Promise.all(transfers.map((row, index) => createRow(service, call, row, index)));
-  return { status: 200, body: `{"data":[${outcomes.join(',')}]}` };
+  const refused: Omit<RefusedRow, 'refused'>[] = [];
+  const outcomes = await Promise.all(transfers.map((row, index) => createRow(service, call, row, index, refused)));
+  const body = `{"data":[${outcomes.join(',')}]}`;
+  const [gravest] = refused.toSorted((left, right) => gravityOf(right.thrown) - gravityOf(left.thrown));
+  if (gravest === undefined) return { status: 200, body };
+  return { status: 200, body, refusedRow: { ...gravest, refused: refused.length } };
+}
+
+/** What the error log should lead to first, when several rows were refused: a fault of ours before one of theirs. */
+function gravityOf(thrown: unknown): number {
+  return CATALOGUE[toFault(thrown).code].status === 424 ? 599 : CATALOGUE[toFault(thrown).code].status;
 }
 
 /** The outcome of one row as JSON text. Never rejects. */
-async function createRow(service: Service, call: Call, row: JsonValue, index: number): Promise<string> {
+async function createRow(
+  service: Service,
+  call: Call,
+  row: JsonValue,
+  index: number,
+  refused: Omit<RefusedRow, 'refused'>[],
+): Promise<string> {
   const sentKey = isJsonObject(row) && typeof row.idempotency_key === 'string' ? row.idempotency_key : null;
   const key = sentKey !== null && VISIBLE.test(sentKey) ? sentKey : null;
   try {
@@ -38,6 +53,7 @@ async function createRow(service: Service, call: Call, row: JsonValue, index: nu
     // The transfer goes in as the text it was kept as, so that a replay is the first answer to the letter.
     return `${JSON.stringify({ ...outcome, money_moved: moneyMoved }).slice(0, -1)},"transfer":${reply.body}}`;
   } catch (thrown) {
+    refused.push({ thrown, idempotencyKey: key, index });
     return JSON.stringify(outcomeOf(service, call, thrown, index, key));
   }
 }
