@@ -61,7 +61,7 @@ export function readFundingAccount(programId: string, currency: string): Stateme
   return {
     name: 'read_funding_account',
     text: `select account_id from account
-      where program_id = $1 and kind = 'funding' and owner_id = $1 and currency = $2`,
+      where owner_id = $1 and kind = 'funding' and currency = $2`,
     values: [programId, currency],
   };
 }
@@ -71,7 +71,7 @@ export function lockFundingAccounts(programId: string, currency: string): Statem
   return {
     name: 'lock_funding_accounts',
     text: `select ${COLUMNS} from account
-      where program_id = $1 and kind in ('funding', 'world') and owner_id = $1 and currency = $2
+      where owner_id = $1 and kind in ('funding', 'world') and currency = $2
       order by account_id for no key update`,
     values: [programId, currency],
   };

@@ -14,6 +14,13 @@ export function isFatal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC');
 }
 
+/** How `pg` says that it has waited long enough: for an answer, for a new connection, for one of the pool. */
+const SILENCES: ReadonlySet<string> = new Set([
+  'Query read timeout',
+  'Connection terminated due to connection timeout',
+  'timeout exceeded when trying to connect',
+]);
+
 /** A transaction or a read that certainly changed nothing. `cause` is what `pg` said. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
@@ -27,9 +34,9 @@ export class StoreFailure extends Error {
     this.connectionLost = facts.connectionLost;
   }
 
-  /** Nobody answered on an open connection: the server hangs, or the network swallows everything. */
+  /** Nobody answered, on an open connection or a new one: the server hangs, or the network swallows everything. */
   get timedOut(): boolean {
-    return this.cause instanceof Error && this.cause.message === 'Query read timeout';
+    return this.cause instanceof Error && SILENCES.has(this.cause.message);
   }
 
   /** A lock was not to be had in time. */

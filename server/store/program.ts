@@ -19,7 +19,7 @@ const COLUMNS = `program.program_id, program.name, program.currency, program.tim
         'currency', account.currency, 'balance', account.balance::text, 'held', account.held::text
       ) order by account.currency), '[]')
     from account
-    where account.program_id = program.program_id and account.kind = 'funding' and account.owner_id = program.program_id
+    where account.owner_id = program.program_id and account.kind = 'funding'
   ) as funding`;
 
 /** Reads one program. */

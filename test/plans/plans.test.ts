@@ -109,12 +109,24 @@ const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['updating the accounts', updateAccounts([])],
 ];
 
-type Plan = { readonly 'Node Type': string; readonly 'Relation Name'?: string; readonly Plans?: readonly Plan[] };
+type Plan = {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly Filter?: string;
+  readonly Plans?: readonly Plan[];
+};
 
 function wholeReads(plan: Plan): readonly string[] {
   const inner = (plan.Plans ?? []).flatMap(wholeReads);
   const whole = plan['Node Type'] === 'Seq Scan' && GROWING.includes(plan['Relation Name'] ?? '');
   return whole ? [...inner, plan['Relation Name'] ?? ''] : inner;
+}
+
+/** Scans of growing tables that read rows and then throw some away: a probe of the wrong index. */
+function halfProbes(plan: Plan): readonly string[] {
+  const inner = (plan.Plans ?? []).flatMap(halfProbes);
+  const half = plan.Filter !== undefined && GROWING.includes(plan['Relation Name'] ?? '');
+  return half ? [...inner, `${plan['Relation Name']}: ${plan.Filter}`] : inner;
 }
 
 describe.each([
@@ -133,7 +145,8 @@ describe.each([
     try {
       for (const option of WRITER_OPTIONS) await writer.query(`set ${option.slice(3)}`);
       const { rows } = await writer.query(`explain (generic_plan, format json) ${text}`);
-      expect(wholeReads(rows[0]['QUERY PLAN'][0].Plan), JSON.stringify(rows[0]['QUERY PLAN'], null, 1)).toEqual([]);
+      const { Plan: plan } = rows[0]['QUERY PLAN'][0];
+      expect([...wholeReads(plan), ...halfProbes(plan)], JSON.stringify(plan, null, 1)).toEqual([]);
     } finally {
       await writer.end();
     }
