@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import type { Belongings } from './belongings.ts';
+import { processorTime_ms } from './processor-time.ts';
+
+/** How a program that ends by itself came out. */
+export type Ending = {
+  readonly output: string;
+  /** CPU time, as it stood at most a tenth of a second before the end. */
+  readonly processorTime_ms: number;
+  readonly elapsed_ms: number;
+};
+
+/** How often the CPU time is looked at: after the end it is gone. */
+const LOOK_EVERY_MS = 50;
+
+/** Runs a program to its end and gives what it printed. Rejects with its last words when it fails. */
+export async function runProgram(
+  belongings: Belongings,
+  command: string,
+  words: readonly string[],
+  more: {
+    readonly input?: string;
+    readonly environment?: Readonly<Record<string, string>>;
+    readonly cwd?: string;
+  } = {},
+): Promise<Ending> {
+  const begun = performance.now();
+  const child = spawn(command, words, {
+    env: { ...process.env, ...more.environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    ...(more.cwd === undefined ? {} : { cwd: more.cwd }),
+  });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  const forget = belongings.add(command, async () => {
+    child.kill('SIGTERM');
+    await ended;
+  });
+  let output = '';
+  let errors = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  child.stdin.end(more.input ?? '');
+  let spent_ms = Number.NaN;
+  const timer = setInterval(() => {
+    const now_ms = child.pid === undefined ? Number.NaN : processorTime_ms(child.pid);
+    if (!Number.isNaN(now_ms)) spent_ms = now_ms;
+  }, LOOK_EVERY_MS);
+  try {
+    const code = await ended;
+    if (code === 0) return { output, processorTime_ms: spent_ms, elapsed_ms: performance.now() - begun };
+    throw new Error(`${command} ended with ${code}: ${errors.trim().split('\n').slice(-5).join(' | ')}`);
+  } finally {
+    clearInterval(timer);
+    await forget();
+  }
+}

@@ -1,0 +1,14 @@
+import fastify from 'fastify';
+import { CreateTransferBody } from '../contract/schemas.ts';
+
+// The ceiling: one bare Fastify route that validates the body of create_transfer against the same schema and sends it
+// back. No key, no money, no database. Prints its address and ends with its parent.
+
+const server = fastify({ ajv: { customOptions: { strict: false } } });
+server.post('/api/v0.1/core/transfer', { schema: { body: CreateTransferBody } }, (request, reply) => {
+  reply.code(201).send(request.body);
+});
+const address = await server.listen({ host: '127.0.0.1', port: 0 });
+process.stdout.write(`${address}\n`);
+process.stdin.resume();
+process.stdin.once('end', () => process.exit(0));

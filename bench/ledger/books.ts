@@ -1,0 +1,29 @@
+import { FIND_DIFFERING_ACCOUNTS, SUM_KINDS } from '../../server/store/trial-balance.ts';
+import type { DatabaseServer } from './server.ts';
+
+/**
+ * Draws up the trial balance with the service's own statements, but without its time limit, and counts the transfers.
+ * Throws when a balance is wrong or a transfer that was answered with 201 is not there.
+ */
+export async function examineBooks(server: DatabaseServer, database: string, answered: number): Promise<void> {
+  const sums = await server.query(database, SUM_KINDS.text);
+  const byCurrency = new Map<string, bigint>();
+  for (const { currency, balance } of sums.rows) {
+    byCurrency.set(currency, (byCurrency.get(currency) ?? 0n) + BigInt(balance));
+  }
+  for (const [currency, sum] of byCurrency) {
+    if (sum !== 0n) throw new Error(`the books of ${database} do not balance: ${sum} minor units of ${currency}`);
+  }
+  const differing = await server.query(database, FIND_DIFFERING_ACCOUNTS.text);
+  if (differing.rows.length > 0) {
+    throw new Error(`${differing.rows.length} accounts of ${database} differ from their postings`);
+  }
+  const stored = await countTransfers(server, database);
+  if (stored < answered) throw new Error(`${answered} transfers were answered, and ${database} holds ${stored}`);
+}
+
+/** How many transfers a ledger holds. */
+export async function countTransfers(server: DatabaseServer, database: string): Promise<number> {
+  const { rows } = await server.query(database, 'select count(*) as count from transfer');
+  return Number(rows[0]?.count);
+}

@@ -1,0 +1,73 @@
+import { startService } from '../../test/harness/process.ts';
+import type { Traffic } from '../load/traffic.ts';
+import type { Stage } from '../stage.ts';
+import { examineBooks } from './books.ts';
+import { HOT_CARDS } from './seed.ts';
+import { databaseUrl, LIVE } from './server.ts';
+
+/** A service in live mode on a ledger. */
+export type Served = {
+  readonly database: string;
+  readonly processId: number;
+  /** Transfers over one hot funding account and a thousand cards; a part may change programs and cards. */
+  readonly traffic: Traffic;
+  /** Ends the service as an operator does; throws when it does not end well. */
+  readonly stop: () => Promise<void>;
+};
+
+/** A database with the schema and the seed, and how many transfers the bench was told it holds. */
+export type Ledger = {
+  readonly database: string;
+  /** Transfers that were answered with 201 so far; the books must hold as many. */
+  answered: number;
+};
+
+let made = 0;
+
+/** Copies the seed into a database of its own. */
+export async function createLedger({ server, seed }: Stage): Promise<Ledger> {
+  made += 1;
+  const database = `bench_ledger_${made}`;
+  await server.query('postgres', `create database ${database} owner transfer_service template ${seed.database}`);
+  return { database, answered: 0 };
+}
+
+/** Removes a ledger, so that no vacuum of it disturbs what comes next. */
+export async function dropLedger({ server }: Stage, { database }: Ledger): Promise<void> {
+  await server.query('postgres', `drop database ${database} with (force)`);
+}
+
+/** Starts a service in live mode on a ledger. */
+export async function serve(stage: Stage, { database }: Ledger, nodeOptions = ''): Promise<Served> {
+  const { belongings, seed, server } = stage;
+  made += 1;
+  const service = await startService({
+    ...LIVE,
+    DATABASE_URL: databaseUrl(server, database),
+    DATA_DIR: `${server.directory}/service-${made}`,
+    NODE_OPTIONS: nodeOptions,
+  });
+  const stop = belongings.add('a measured service', async () => {
+    const code = await service.stop();
+    if (code !== 0) throw new Error(`a measured service ended with ${code}: ${service.errors()}`);
+  });
+  const traffic = { url: service.url, key: seed.key, programs: [seed.hotProgram], cards: HOT_CARDS };
+  return { database, processId: service.child.pid ?? 0, traffic, stop };
+}
+
+/**
+ * Makes a new ledger with a service on it, lets `run` work with both, and then holds the books against what was
+ * answered: a rate counts only if the money is right.
+ */
+export async function withLedger<Result>(
+  stage: Stage,
+  run: (service: Served, ledger: Ledger) => Promise<Result>,
+): Promise<Result> {
+  const ledger = await createLedger(stage);
+  const service = await serve(stage, ledger);
+  const result = await run(service, ledger);
+  await service.stop();
+  await examineBooks(stage.server, ledger.database, ledger.answered);
+  await dropLedger(stage, ledger);
+  return result;
+}

@@ -1,0 +1,92 @@
+import { fromWireId, toWireId } from '../../domain/identifier.ts';
+import { lockAccountsOfCards } from '../../server/store/account.ts';
+import { readAnswers } from '../../server/store/idempotency.ts';
+import { listTransfers, readTransfer } from '../../server/store/transfer.ts';
+import type { ListedRequest } from '../load/generator.ts';
+import { runGenerator } from '../load/run-generator.ts';
+import { AMOUNT, cardName } from '../load/traffic.ts';
+import type { Stage } from '../stage.ts';
+import type { Served } from './ledger.ts';
+import { HOT_CARDS } from './seed.ts';
+
+/** Reads of one kind, one after the other; the median latency in milliseconds. */
+export type ReadLatencies = Readonly<Record<(typeof READS)[number], number>>;
+
+/** The reads that must not slow down as a ledger grows. */
+export const READS = ['get_transfer', 'list_transfers of a card', 'list_transfers', 'replay of an old key'] as const;
+
+/** Measures each kind of read by a lone caller, on transfers and keys drawn by chance from the whole ledger. */
+export async function measureReads(stage: Stage, service: Served): Promise<ReadLatencies> {
+  const count = stage.options.quick ? 500 : 3000;
+  const drawn = await drawTransfers(stage, service.database, count);
+  const requests: Record<(typeof READS)[number], readonly ListedRequest[]> = {
+    get_transfer: drawn.map(({ id }) => ({ method: 'GET', path: `/api/v0.1/core/transfer/${id}` })),
+    'list_transfers of a card': Array.from({ length: HOT_CARDS }, (_, index) => ({
+      method: 'GET',
+      path: `/api/v0.1/core/transfer?card_id=${cardName(index + 1)}`,
+    })),
+    list_transfers: [{ method: 'GET', path: '/api/v0.1/core/transfer' }],
+    'replay of an old key': drawn.map(({ key, card }) => ({
+      method: 'POST',
+      path: '/api/v0.1/core/transfer',
+      idempotencyKey: key,
+      body: `{"amount":${AMOUNT},"card_id":"${card}"}`,
+    })),
+  };
+  const medians = {} as Record<(typeof READS)[number], number>;
+  for (const name of READS) {
+    const plan = { ...service.traffic, mode: 'closed', connections: 1, count } as const;
+    const result = await runGenerator(stage.belongings, {
+      ...plan,
+      send: { kind: 'listed', requests: requests[name] },
+    });
+    if (result.failed > 0) throw new Error(`${name}: ${result.failed} failed. The first: ${result.firstFailure}`);
+    medians[name] = result.latencies_ms.p50;
+  }
+  return medians;
+}
+
+type Drawn = { readonly id: string; readonly key: string; readonly card: string };
+
+async function drawTransfers(stage: Stage, database: string, count: number): Promise<readonly Drawn[]> {
+  const { rows } = await stage.server.query(
+    database,
+    `select transfer.transfer_id, idempotency.key, card.name
+      from (select * from idempotency where operation = 'create_transfer' order by random() limit $1) as idempotency
+      join transfer on transfer.program_id = idempotency.program_id and transfer.transfer_id = idempotency.subject_id
+      join card on card.program_id = transfer.program_id and card.card_id = transfer.card_id`,
+    [count],
+  );
+  return rows.map(({ transfer_id, key, name }) => ({ id: toWireId('tr', transfer_id), key, card: name }));
+}
+
+/** How PostgreSQL goes about the reads, and the locks of every transfer, when it does not know the values. */
+export async function explainReads(
+  stage: Stage,
+  database: string,
+): Promise<Readonly<Record<string, readonly string[]>>> {
+  const programId = fromWireId('prog', stage.seed.hotProgram) ?? '';
+  const nothing = { after: null, type: null, status: null, reference: null, idempotencyKey: null };
+  const statements = {
+    get_transfer: readTransfer(programId, programId),
+    'list_transfers of a card': listTransfers(programId, { ...nothing, count: 21, cardName: cardName(1) }),
+    list_transfers: listTransfers(programId, { ...nothing, count: 21, cardName: null }),
+    'answers to keys': readAnswers([]),
+    'locks of accounts': lockAccountsOfCards([]),
+  };
+  const plans: Record<string, readonly string[]> = {};
+  for (const [name, { text }] of Object.entries(statements)) {
+    const { rows } = await stage.server.query(database, `explain (generic_plan, costs off) ${text}`);
+    plans[name] = rows.map((row) => row['QUERY PLAN']);
+  }
+  return plans;
+}
+
+/** Where a plan costs more with every row: a growing table read from end to end, or a list sorted before its limit. */
+export function growingPlans(plans: Readonly<Record<string, readonly string[]>>): readonly string[] {
+  return Object.entries(plans).flatMap(([name, lines]) => {
+    const scan = lines.find((line) => /Seq Scan on (transfer|posting|idempotency|account|card|event)/.test(line));
+    const sort = name.startsWith('list_') ? lines.find((line) => /-> {2}(Incremental )?Sort/.test(line)) : undefined;
+    return [scan, sort].flatMap((line) => (line === undefined ? [] : [`${name} (${line.replace('->', '').trim()})`]));
+  });
+}

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Linux counts the CPU time of processes in hundredths of a second, whatever its own clock. */
+const MILLISECONDS_PER_TICK = 10;
+
+/** CPU time of a process, or NaN where there is no /proc or no such process any more. */
+export function processorTime_ms(processId: number): number {
+  const fields = readStatus(processId);
+  return fields === undefined ? Number.NaN : (fields.own + fields.ofChildren) * MILLISECONDS_PER_TICK;
+}
+
+/** CPU time of a process and of its children, those that have ended included. */
+export function familyProcessorTime_ms(processId: number): number {
+  let sum = processorTime_ms(processId);
+  for (const name of readdirSync('/proc')) {
+    if (!/^[0-9]+$/.test(name)) continue;
+    const fields = readStatus(Number(name));
+    if (fields?.parent === processId) sum += fields.own * MILLISECONDS_PER_TICK;
+  }
+  return sum;
+}
+
+/** Memory of a process that is in RAM, in bytes. */
+export function residentBytes(processId: number): number {
+  const kilobytes = /^VmRSS:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'))?.[1];
+  return Number(kilobytes) * 1024;
+}
+
+type Status = { readonly parent: number; readonly own: number; readonly ofChildren: number };
+
+function readStatus(processId: number): Status | undefined {
+  try {
+    const text = readFileSync(`/proc/${processId}/stat`, 'utf8');
+    // The command's name may hold anything; what follows its closing bracket is state, parent, ...
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
+    const [, parent = 0] = fields;
+    const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = fields.slice(11, 15);
+    return { parent, own: user + system, ofChildren: childrenUser + childrenSystem };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,120 @@
+import { inWords, short, whole } from '../figures.ts';
+import { WAITING } from '../profile.ts';
+import { drawBars } from './bar-chart.ts';
+import { type Axis, drawLines } from './line-chart.ts';
+import type { Results } from './results.ts';
+
+/** Draws what was measured; gives SVG texts by file name. */
+export function drawPlots(results: Results): Readonly<Record<string, string>> {
+  const plots = {
+    'rate-by-concurrency.svg': drawConcurrency(results),
+    'rate-by-stored-transfers.svg': drawGrowth(results),
+    'latency-percentiles.svg': drawLatencies(results),
+    'time-of-a-transfer.svg': drawProfile(results),
+  };
+  return Object.fromEntries(Object.entries(plots).filter((plot): plot is [string, string] => plot[1] !== undefined));
+}
+
+const perSecond = (value: number): string => `${whole(value)}/s`;
+
+function rateAxis(rates: readonly number[]): Axis {
+  return { label: 'Transfers a second', ticks: roundTicks(Math.max(...rates)), isLogarithmic: false };
+}
+
+/** Zero and three to six round values, the last at or above the most. */
+function roundTicks(most: number): Axis['ticks'] {
+  const magnitude = 10 ** Math.floor(Math.log10(most));
+  const step = [0.2, 0.5, 1, 2].map((factor) => factor * magnitude).find((size) => most / size <= 6) ?? magnitude;
+  const count = Math.ceil(most / step);
+  return Array.from({ length: count + 1 }, (_, index) => ({ at: index * step, text: whole(index * step) }));
+}
+
+function powersOfTwo(most: number): Axis['ticks'] {
+  const ticks: { at: number; text: string }[] = [];
+  for (let at = 1; at <= most; at *= 2) ticks.push({ at, text: `${at}` });
+  return ticks;
+}
+
+function drawConcurrency({ concurrency, machine }: Results): string | undefined {
+  if (concurrency === null) return undefined;
+  const { service, pgbench } = concurrency;
+  const series = [
+    { name: 'create_transfer', points: service.map(({ callers, rate }) => [callers, rate] as const) },
+    { name: 'pgbench TPC-B', points: pgbench.map(({ callers, rate }) => [callers, rate] as const) },
+  ].filter(({ points }) => points.length > 0);
+  return drawLines({
+    title: 'Rate by callers',
+    subtitle: `Single runs on ${machine.cores} cores. create_transfer: over HTTP, one hot funding account; pgbench: without HTTP`,
+    x: {
+      label: 'Callers at once, each waiting for its answer',
+      ticks: powersOfTwo(Math.max(...service.map(({ callers }) => callers))),
+      isLogarithmic: true,
+    },
+    y: rateAxis(service.map(({ rate }) => rate)),
+    series,
+    format: perSecond,
+  });
+}
+
+function drawGrowth({ stored }: Results): string | undefined {
+  if (stored === null) return undefined;
+  const { growth } = stored;
+  return drawLines({
+    title: 'Rate by what is stored',
+    subtitle:
+      'One hot funding account, a thousand cards; the first and the last point are medians, those between single runs',
+    x: {
+      label: 'Transfers stored',
+      ticks: growth.map(({ stored: at }) => ({ at, text: inWords(at) })),
+      isLogarithmic: false,
+    },
+    y: rateAxis(growth.map(({ rate }) => rate)),
+    series: [{ name: 'create_transfer', points: growth.map(({ stored: at, rate }) => [at, rate] as const) }],
+    format: perSecond,
+  });
+}
+
+/** Percentiles stand as far apart as they are rarer: 90, 99 and 99.9 in equal steps. */
+const PERCENTILES = [
+  { name: 'p50', at: 2, text: '50 %' },
+  { name: 'p90', at: 10, text: '90 %' },
+  { name: 'p99', at: 100, text: '99 %' },
+  { name: 'p999', at: 1000, text: '99.9 %' },
+] as const;
+
+function drawLatencies({ latencies }: Results): string | undefined {
+  if (latencies === null) return undefined;
+  const named = { full: 'all there is', half: 'half the rate', alone: 'lone caller' } as const;
+  const series = (['full', 'half', 'alone'] as const).map((which) => ({
+    name: named[which],
+    points: PERCENTILES.map(({ name, at }) => [at, latencies[which][name]] as const),
+  }));
+  const values = series.flatMap(({ points }) => points.map(([, value]) => value));
+  const bounds = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+  const first = bounds.findLast((bound) => bound <= Math.min(...values)) ?? 0.1;
+  const last = bounds.find((bound) => bound >= Math.max(...values)) ?? 5000;
+  const ticks = bounds.filter((bound) => bound >= first && bound <= last).map((at) => ({ at, text: `${at}` }));
+  return drawLines({
+    title: 'How long a caller waits',
+    subtitle: 'Latency of create_transfer at its percentiles; half the rate arrives at a constant pace (open loop)',
+    x: {
+      label: 'Answered within this time: share of all requests',
+      ticks: PERCENTILES.map(({ at, text }) => ({ at, text })),
+      isLogarithmic: true,
+    },
+    y: { label: 'Milliseconds', ticks, isLogarithmic: true },
+    series,
+    format: (value) => `${short(value)} ms at 99.9 %`,
+  });
+}
+
+function drawProfile({ profile }: Results): string | undefined {
+  if (profile === null) return undefined;
+  return drawBars({
+    title: 'Where the time of a transfer goes',
+    subtitle: `Main thread of the service under full load, by room. PostgreSQL beside it: ${whole(profile.postgres_us)} µs of CPU`,
+    bars: profile.rooms
+      .filter(({ us }) => us >= 0.5)
+      .map(({ room, us }) => ({ name: room, value: us, text: `${us.toFixed(1)} µs`, isMuted: room === WAITING })),
+  });
+}

@@ -1,0 +1,33 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { drawPlots } from './plots.ts';
+import type { Results } from './results.ts';
+import { resultsInMarkdown } from './tables.ts';
+
+const DOCUMENT = fileURLToPath(new URL('../../docs/performance.md', import.meta.url));
+
+/** Where the results of full runs are committed. */
+export const COMMITTED = fileURLToPath(new URL('../../docs/performance', import.meta.url));
+
+const BEGIN = '<!-- Written by npm run bench: begin -->';
+const END = '<!-- Written by npm run bench: end -->';
+
+/**
+ * Writes what was found to a directory: data, plots and tables. Where that is the committed one, the tables go into
+ * docs/performance.md, between their two marks.
+ */
+export async function writeResults(results: Results, directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, 'latest.json'), `${JSON.stringify(results, undefined, 2)}\n`);
+  for (const [name, text] of Object.entries(drawPlots(results))) await writeFile(join(directory, name), text);
+  const text = resultsInMarkdown(results);
+  if (directory !== COMMITTED) {
+    await writeFile(join(directory, 'results.md'), `${text}\n`);
+    return;
+  }
+  const [before, rest] = (await readFile(DOCUMENT, 'utf8')).split(BEGIN);
+  const after = rest?.split(END)[1];
+  if (after === undefined) throw new Error(`${DOCUMENT} has lost the marks between which the results stand`);
+  await writeFile(DOCUMENT, `${before}${BEGIN}\n\n${text}\n\n${END}${after}`);
+}
