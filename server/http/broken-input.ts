@@ -48,7 +48,8 @@ export function answerBrokenInput(service: HttpService, error: ParserError, sock
   } else if (isInBody) {
     connection.onFault?.(refusal);
   } else {
-    latest?.response.once('close', () => writeRecord(service, connection, refusal));
+    connection.owed = () => writeRecord(service, connection, refusal);
+    latest?.response.once('close', () => connection.owed?.());
   }
 }
 
@@ -68,6 +69,7 @@ function refusalOf(error: ParserError): Refusal {
 export function writeRecord(service: HttpService, connection: Connection, thrown: unknown, allow?: string): void {
   const { socket } = connection;
   if (!socket.writable || connection.ended) return;
+  connection.owed = undefined;
   const answer = composeBareAnswer(thrown, randomUUIDv7(), service, allow);
   tell(service, answer.report);
   socket.write(rawAnswer(answer.status, answer.headers, answer.body));

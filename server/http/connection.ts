@@ -12,6 +12,8 @@ export class Connection {
   fault: { readonly refusal: Refusal; readonly request: IncomingMessage | undefined } | undefined = undefined;
   /** Told of a fault while a body is read. */
   onFault: ((refusal: Refusal) => void) | undefined = undefined;
+  /** Writes the answer to input that broke behind requests which are still being answered, and ends the connection. */
+  owed: (() => void) | undefined = undefined;
   /** Bytes that had come when the last answer was sent. */
   bytesAnswered = 0;
   /** Whether the last answer has been sent: whatever still arrives is not a request. */
@@ -36,6 +38,12 @@ export class Connection {
    * reset, and a reset can overtake the answer: the caller would never learn why it was refused.
    */
   end(linger_ms: number): void {
+    if (this.ended) return;
+    const { owed } = this;
+    this.owed = undefined;
+    // Node ends the connection with the last answer it knows of when the caller has ended its side.
+    if (owed !== undefined && !this.busy) owed();
+    // The record that was owed has been the last answer, unless the caller had gone.
     if (this.ended) return;
     this.ended = true;
     const { socket } = this;

@@ -39,6 +39,8 @@ export class Exchange {
   /** Whether the connection cannot be used after this answer. */
   mustClose = false;
   answered = false;
+  /** When the wait for a step of it is over, by `performance.now()`. */
+  overdueAt = Number.POSITIVE_INFINITY;
   /** Ends the wait for the operation, with an error. */
   giveUp: ((reason: Error) => void) | undefined = undefined;
 

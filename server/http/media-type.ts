@@ -39,7 +39,9 @@ function refuseCharset(parameter: string): void {
  */
 export function refuseForm(label: BodyLabel, bytes: Buffer): void {
   if (label === 'json') return;
-  const first = bytes.find((byte) => byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09);
+  // A byte order mark is no more than white space to whoever reads the JSON behind it.
+  const text = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+  const first = text.find((byte) => byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09);
   if (first === undefined || first === 0x7b) return;
   throw unsupported("The body is a form. Send a JSON object, as 'Content-Type: application/json'.");
 }

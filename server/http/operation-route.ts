@@ -101,27 +101,34 @@ async function introduce(
   return { caller, programId };
 }
 
-/** Waits for a step no longer than its deadline and a grace, so that no fault elsewhere leaves a caller waiting. */
+/**
+ * Waits for a step no longer than its deadline and a grace, so that no fault elsewhere leaves a caller waiting. The
+ * server looks for those that are overdue ({@link giveUpOverdue}): a timer for each request would cost more than its
+ * decision.
+ */
 function within<Value>(exchange: Exchange, settings: HttpSettings, step: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const most = settings.answerWithin_ms + settings.answerGrace_ms;
-    const timer = setTimeout(() => reject(new NoAnswer(`There was no answer in ${most} ms.`)), most);
+    exchange.overdueAt = performance.now() + settings.answerWithin_ms + settings.answerGrace_ms;
     exchange.giveUp = reject;
-    const settle = (): void => {
-      clearTimeout(timer);
-      exchange.giveUp = undefined;
-    };
     step.then(
       (value) => {
-        settle();
+        exchange.giveUp = undefined;
         resolve(value);
       },
       (error) => {
-        settle();
+        exchange.giveUp = undefined;
         reject(error);
       },
     );
   });
+}
+
+/** Gives up the waits whose time is over. */
+export function giveUpOverdue(active: ReadonlySet<Exchange>): void {
+  const now = performance.now();
+  for (const exchange of active) {
+    if (exchange.overdueAt <= now) exchange.giveUp?.(new NoAnswer('There was no answer in time.'));
+  }
 }
 
 /** The body, once nothing stands against reading it. */

@@ -10,6 +10,7 @@ const SAMPLES = 10;
 export class EventLoopLag {
   readonly #lags_ms: number[] = [];
   #expected = 0;
+  #mean_ms = 0;
   #timer: NodeJS.Timeout | undefined;
 
   start(): void {
@@ -21,18 +22,20 @@ export class EventLoopLag {
   stop(): void {
     clearInterval(this.#timer);
     this.#lags_ms.length = 0;
+    this.#mean_ms = 0;
   }
 
-  /** Mean lag over the last samples, in milliseconds; 0 until there are enough of them. */
+  /** Mean lag over the last samples, in milliseconds; 0 until there are enough of them. Asked by every request. */
   mean(): number {
-    if (this.#lags_ms.length < SAMPLES) return 0;
-    return this.#lags_ms.reduce((sum, lag) => sum + lag, 0) / SAMPLES;
+    return this.#mean_ms;
   }
 
   #sample(): void {
     const now = performance.now();
     this.#lags_ms.push(Math.max(0, now - this.#expected));
     if (this.#lags_ms.length > SAMPLES) this.#lags_ms.shift();
+    const isEnough = this.#lags_ms.length === SAMPLES;
+    this.#mean_ms = isEnough ? this.#lags_ms.reduce((sum, lag) => sum + lag, 0) / SAMPLES : 0;
     this.#expected = now + INTERVAL_MS;
   }
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { containsCardNumber } from '../../domain/card-number.ts';
 import { Refusal } from '../../domain/refusal.ts';
 
 /** The headers that the service looks at, each at most once. */
@@ -69,7 +70,8 @@ export function readHead(request: IncomingMessage, headersMost: number): Request
     }
   }
   const head = named(values, idempotencyKeyTwice);
-  if (request.httpVersionMajor < 1) {
+  // Node's parser lets HTTP/2.0 pass in a request line, where it cannot be meant.
+  if (request.httpVersionMajor !== 1) {
     throw new Refusal('malformed_request', 'The request line does not end in HTTP/1.1 or HTTP/1.0.');
   }
   if (head.host === undefined && request.httpVersion === '1.1') {
@@ -134,5 +136,5 @@ export function readTarget(url: string): { readonly target: string; readonly aut
 export function clientRequestId(request: IncomingMessage): string | undefined {
   const id = request.headers['request-id'];
   if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(id) || /[0-9]{12}/.test(id)) return undefined;
-  return id;
+  return containsCardNumber(id) ? undefined : id;
 }

@@ -9,6 +9,7 @@ import { composeErrorAnswer, tell } from './error-answer.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
 import { Exchange } from './exchange.ts';
 import { type AddressServer, type Begin, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
+import { giveUpOverdue } from './operation-route.ts';
 import { EventLoopLag } from './overload.ts';
 import { ErrorRecordResponse } from './record-response.ts';
 import { readHead, readTarget } from './request-head.ts';
@@ -49,6 +50,9 @@ export type HttpServer = {
   readonly close: () => Promise<void>;
 };
 
+/** How often requests are looked for that have waited too long; an answer in their stead is that much later. */
+const OVERDUE_CHECK_MS = 100;
+
 /** Builds the HTTP server over the operations. It listens when told to. */
 export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): HttpServer {
   const lag = new EventLoopLag();
@@ -66,6 +70,7 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
     }
   };
   let closing: Promise<void> | undefined;
+  let overdue: NodeJS.Timeout | undefined;
 
   const listen = async (where: ListenOptions): Promise<void> => {
     await app.ready();
@@ -88,12 +93,14 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
       throw error;
     }
     if (service.settings.lagMost_ms > 0) lag.start();
+    overdue = setInterval(() => giveUpOverdue(service.active), OVERDUE_CHECK_MS).unref();
   };
 
   const shut = async (): Promise<void> => {
     service.isClosing = true;
     lag.stop();
     await drain(service, servers);
+    clearInterval(overdue);
     await app.close();
   };
 

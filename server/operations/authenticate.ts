@@ -1,4 +1,4 @@
-import { timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Database } from '../store/database.ts';
 import { type ApiKey, readKey, toApiKey } from '../store/key.ts';
@@ -9,32 +9,40 @@ import { readRows } from './transaction.ts';
 /** How long a key is believed without asking, in milliseconds: a revoked key stops working everywhere within it. */
 const BELIEVED = 1000;
 
-/** Keys remembered at most; beyond it the oldest are forgotten. */
+/** Keys remembered at most; beyond it all are forgotten and asked for again. */
 const REMEMBERED = 10_000;
+
+type Known = { readonly caller: Caller; readonly until: number };
 
 /**
  * Makes the check of Bearer keys: the caller that a key stands for, or a Refusal `auth_err`. A database that fails is
  * a failure of the operation, never a 401.
+ *
+ * A key that was right is remembered by its hash for a moment. Requests that come while it is being asked for share the
+ * one question: a busy caller's key is looked up once a second, not once for every request that finds it forgotten.
  */
 export function openAuthentication(database: Database): (key: string) => Promise<Caller> {
-  const remembered = new Map<string, { readonly key: ApiKey; readonly until: number }>();
-  const find = async (publicPart: string): Promise<ApiKey | undefined> => {
-    const known = remembered.get(publicPart);
-    if (known !== undefined && known.until > performance.now()) return known.key;
-    const asked = performance.now();
-    const [row] = await readRows(database, readKey(publicPart));
-    remembered.delete(publicPart);
-    if (row === undefined) return undefined;
-    const key = toApiKey(row);
-    remembered.set(publicPart, { key, until: asked + BELIEVED });
-    const [oldest] = remembered.keys();
-    if (remembered.size > REMEMBERED && oldest !== undefined) remembered.delete(oldest);
-    return key;
-  };
-  return async (sent) => {
+  const remembered = new Map<string, Known>();
+  const asking = new Map<string, Promise<Caller>>();
+  const ask = async (sent: string, digest: string): Promise<Caller> => {
     const parts = readKeyParts(sent);
     if (parts === undefined) throw refuse('The API key is not one of this service, or it was mistyped.');
-    return toCaller(await find(parts.publicPart), parts);
+    const asked = performance.now();
+    const [row] = await readRows(database, readKey(parts.publicPart));
+    const caller = toCaller(row === undefined ? undefined : toApiKey(row), parts);
+    if (remembered.size >= REMEMBERED) remembered.clear();
+    remembered.set(digest, { caller, until: asked + BELIEVED });
+    return caller;
+  };
+  return async (sent) => {
+    const digest = hash('sha256', sent, 'base64');
+    const known = remembered.get(digest);
+    if (known !== undefined && known.until > performance.now()) return known.caller;
+    const shared = asking.get(digest);
+    if (shared !== undefined) return shared;
+    const question = ask(sent, digest).finally(() => asking.delete(digest));
+    asking.set(digest, question);
+    return question;
   };
 }
 

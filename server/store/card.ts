@@ -71,9 +71,11 @@ export function listCards(programId: string, after: string | null, count: number
   // Two texts: one that serves both cases would read all that comes before the page.
   return {
     name: after === null ? 'list_cards' : 'list_cards_after',
-    text: `select ${DETAILS} from card join program using (program_id) join account using (program_id, account_id)
-      where card.program_id = $1 ${after === null ? '' : 'and card.card_id < $3'}
-      order by card.card_id desc limit $2`,
+    text: `select ${DETAILS} from (
+        select * from card where card.program_id = $1 ${after === null ? '' : 'and card.card_id < $3'}
+        order by card.card_id desc limit $2
+      ) as card join program using (program_id) join account using (program_id, account_id)
+      order by card.card_id desc`,
     values: after === null ? [programId, count] : [programId, count, after],
   };
 }

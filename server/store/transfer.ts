@@ -9,8 +9,7 @@ const COLUMNS = `transfer.program_id, transfer.transfer_id, transfer.type, trans
   transfer.expires_at, transfer.scheduled_for, transfer.description, transfer.reference, transfer.metadata,
   transfer.error, transfer.request_id, transfer.created_at, transfer.updated_at, transfer.completed_at`;
 
-const FROM = `from transfer
-  join card on card.program_id = transfer.program_id and card.card_id = transfer.card_id
+const JOINED = `join card on card.program_id = transfer.program_id and card.card_id = transfer.card_id
   left join card as destination
     on destination.program_id = transfer.program_id and destination.card_id = transfer.destination_card_id`;
 
@@ -67,7 +66,8 @@ export function insertCompletedTransfers(transfers: readonly Transfer[], now: nu
 export function readTransfer(programId: string, transferId: string): Statement {
   return {
     name: 'read_transfer',
-    text: `select ${COLUMNS} ${FROM} where transfer.program_id = $1 and transfer.transfer_id = $2`,
+    text: `select ${COLUMNS} from transfer ${JOINED}
+      where transfer.program_id = $1 and transfer.transfer_id = $2`,
     values: [programId, transferId],
   };
 }
@@ -106,8 +106,11 @@ export function listTransfers(programId: string, filter: TransferFilter): Statem
   const conditions = used.map(([, condition], index) => `and ${condition(`$${index + 3}`)}`);
   return {
     name: ['list_transfers', ...used.map(([name]) => name)].join('_by_'),
-    text: `select ${COLUMNS} ${FROM} where transfer.program_id = $1 ${conditions.join(' ')}
-      order by transfer.transfer_id desc limit $2`,
+    // The page first, the cards' names after it: joined the other way round it could be sorted out of everything.
+    text: `select ${COLUMNS} from (
+        select * from transfer where transfer.program_id = $1 ${conditions.join(' ')}
+        order by transfer.transfer_id desc limit $2
+      ) as transfer ${JOINED} order by transfer.transfer_id desc`,
     values: [programId, filter.count, ...used.map(([name]) => filter[name])],
   };
 }
