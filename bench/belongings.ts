@@ -23,6 +23,11 @@ export class Belongings {
     };
   }
 
+  /** Whether all was ended, as after Ctrl-C. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** How much there is, to be given to {@link endAll}: what was there before is then spared. */
   get count(): number {
     return this.#ends.length;

@@ -68,8 +68,8 @@ function askVersion(path: string, option: string): string | undefined {
   try {
     return firstLine(execFileSync(path, [option], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
   } catch (error) {
-    const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : '';
-    return output === '' || output === 'null' ? undefined : firstLine(output);
+    const output: unknown = error instanceof Error ? Reflect.get(error, 'stdout') : undefined;
+    return typeof output === 'string' && output !== '' ? firstLine(output) : undefined;
   }
 }
 

@@ -151,6 +151,7 @@ async function runParts(stage: Stage): Promise<Findings> {
     try {
       await tasks[part]();
     } catch (error) {
+      if (belongings.isOver) throw error;
       // What one part found stands without the next; the bench still ends as failed.
       failed.push(`${name}: ${String(error)}`);
       say(`  ${name} failed: ${describe(error)}`);

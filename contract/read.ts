@@ -87,7 +87,7 @@ function findVariant(known: readonly string[], value: JsonObject): Problem | und
   const bare = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   const byBareName = new Map(known.map((name) => [bare(name), name]));
   for (const name of unknown) {
-    const reason = NOT_YET[name];
+    const reason = Object.hasOwn(NOT_YET, name) ? NOT_YET[name] : undefined;
     if (reason !== undefined && known.includes('amount')) {
       return { field: pointer(name), message: `'${name}' cannot be used: ${reason}. Leave it out.` };
     }

@@ -82,6 +82,20 @@ export const suites: readonly Suite[] = [
     filesInParallel: true,
   },
   {
+    name: 'codes',
+    folder: 'test/codes',
+    purpose: 'every code of the catalogue comes by its real cause and by Sandbox-Provoke, and no other code comes',
+    budgetSeconds: 90,
+    filesInParallel: true,
+  },
+  {
+    name: 'fuzz',
+    folder: 'test/fuzz',
+    purpose: 'generated requests get a record or exactly what they ask for; npm run fuzz sends a million',
+    budgetSeconds: 60,
+    filesInParallel: true,
+  },
+  {
     name: 'embedded',
     folder: 'test/embedded',
     purpose: 'the local PostgreSQL starts anywhere, survives kills and is never owned twice',
@@ -101,6 +115,14 @@ export const suites: readonly Suite[] = [
     purpose: 'no kill, at whatever moment, loses or doubles money or an answer',
     budgetSeconds: 120,
     filesInParallel: false,
+  },
+  {
+    name: 'faults',
+    folder: 'test/faults',
+    purpose:
+      'whatever breaks between a request and its answer, what the answer says of the money is what the books say',
+    budgetSeconds: 180,
+    filesInParallel: true,
   },
 ];
 

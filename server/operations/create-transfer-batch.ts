@@ -94,7 +94,7 @@ type Fault = { readonly code: ErrorCode; readonly message: string; readonly mone
 function toFault(thrown: unknown): Fault {
   if (thrown instanceof Refusal) return { code: thrown.code, message: thrown.message, moneyMoved: 'no' };
   if (thrown instanceof OperationFailure && thrown.busy) {
-    const message = 'The service has more to do than it can answer in time, and has not begun with this transfer.';
+    const message = 'The service has more to do than it can answer in time, and has done nothing of this transfer.';
     return { code: 'service_unavailable', message, moneyMoved: thrown.moneyMoved };
   }
   const moneyMoved = thrown instanceof OperationFailure ? thrown.moneyMoved : 'unknown';

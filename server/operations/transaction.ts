@@ -3,6 +3,9 @@ import { type Database, LIMITS, type Row, type Statement, type Steps } from '../
 import { CommitUnknown, StoreFailure } from '../store/failure.ts';
 import { OperationFailure } from './call.ts';
 
+/** Between two tries, in milliseconds: whoever is in the way has that much time to get out of it. */
+const PAUSE = 20;
+
 /** Reads rows for an operation; a store that fails becomes an {@link OperationFailure} that moved nothing. */
 export async function readRows(database: Database, statement: Statement): Promise<readonly Row[]> {
   try {
@@ -28,6 +31,7 @@ export async function transact<Result, Name extends string>(
     } catch (error) {
       const again = error instanceof StoreFailure && (error.conflict || error.lockTimeout);
       if (!again || performance.now() + LIMITS.lock > deadline) throw toOperationFailure(error);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
   }
 }

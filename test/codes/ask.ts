@@ -1,0 +1,36 @@
+import type { ExampleRequest } from '../../contract/example-requests.ts';
+import { type RawAnswer, RawConnection } from '../http/raw-connection.ts';
+
+/** A request as it goes over the wire; a name may be there twice. */
+export type Question = {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly body?: string;
+};
+
+/** The bytes of a request. `Host` and the length of the body are added, as HTTP/1.1 demands. */
+export function bytesOf({ method, path, headers = [], body }: Question): string {
+  const length: readonly (readonly [string, string])[] =
+    body === undefined ? [] : [['Content-Length', String(Buffer.byteLength(body))]];
+  const lines = [['Host', 'localhost'] as const, ...headers, ...length].map(([name, value]) => `${name}: ${value}`);
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
+}
+
+/** A request as the contract shows it, with more headers. */
+export function toQuestion(example: ExampleRequest, more: Readonly<Record<string, string>> = {}): Question {
+  const { method, path, body } = example;
+  const headers = Object.entries({ ...example.headers, ...more });
+  return { method, path, headers, ...(body === undefined ? {} : { body }) };
+}
+
+/** Sends a request on a connection of its own and gives the answer. */
+export async function ask(url: string, question: Question): Promise<RawAnswer> {
+  const connection = await RawConnection.open(Number(new URL(url).port));
+  try {
+    connection.send(bytesOf(question));
+    return await connection.next(question.method);
+  } finally {
+    connection.close();
+  }
+}

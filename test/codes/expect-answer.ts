@@ -1,0 +1,85 @@
+import { expect } from 'vitest';
+import { movesMoney, type OperationId, precedenceOf } from '../../contract/operations.ts';
+import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import type { RawAnswer } from '../http/raw-connection.ts';
+
+/** What an answer must be, beyond what the catalogue says of its code. */
+export type Expected = {
+  readonly code: ErrorCode;
+  /** Undefined where the request did not get as far as an operation. */
+  readonly operation: OperationId | undefined;
+  readonly method?: string;
+  /** `no` unless said otherwise. */
+  readonly moneyMoved?: 'unknown';
+  /** Whether the request had an idempotency key, with which it may be repeated even in doubt. */
+  readonly keyed?: true;
+  /** Seconds at most until a service that is disabled opens again, where that is known. */
+  readonly opensWithin?: number;
+};
+
+/** Everything that an error answer may have; a header that nobody has decided on is a fault, too. */
+const HEADERS: ReadonlySet<string> = new Set([
+  ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
+  ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
+  ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
+]);
+
+/** Holds an answer against the catalogue: status, record, and each header that it must or must not have. */
+export function expectAnswer(answer: RawAnswer, expected: Expected): void {
+  const { code, operation, method = 'GET' } = expected;
+  const entry = CATALOGUE[code];
+  const header = (name: string): string | undefined => answer.headers.get(name);
+  expect(`${answer.status} ${header('error-code')}`, answer.body).toBe(`${entry.status} ${code}`);
+  expect(header('link')).toBe(`</errors/${code}>; rel="describedby"`);
+  expect(header('request-id')).toMatch(/^req_[0-9a-f]{32}$/);
+  expect(header('content-type')).toBe('application/json; charset=utf-8');
+  expect(header('cache-control')).toBe('no-store');
+  expect(header('x-content-type-options')).toBe('nosniff');
+  expect([...answer.headers.keys()].filter((name) => !HEADERS.has(name))).toEqual([]);
+  if (operation !== undefined) expect(precedenceOf(operation), `${operation} answered`).toContain(code);
+  expectMoney(answer, expected);
+  expectCauseHeaders(answer, expected);
+  if (method === 'HEAD') expect(answer.body).toBe('');
+  else expectRecord(answer, code);
+}
+
+function expectMoney({ headers }: RawAnswer, { code, operation, moneyMoved, keyed }: Expected): void {
+  const { retry, moneyMoved: told } = CATALOGUE[code];
+  const isMoney = operation !== undefined && movesMoney(operation);
+  const moved = isMoney ? (moneyMoved ?? 'no') : undefined;
+  expect(headers.get('money-moved')).toBe(moved);
+  if (moved === 'unknown') expect(told).toBe('no or unknown');
+  const isDoubtful = moved === 'unknown' && keyed !== true;
+  expect(headers.get('should-retry')).toBe(String(retry && !isDoubtful));
+  if (moved !== 'unknown') expect(headers.get('transfer-id')).toBeUndefined();
+}
+
+/** The headers that belong to one code each. */
+function expectCauseHeaders({ headers }: RawAnswer, { code, opensWithin }: Expected): void {
+  const header = (name: string): string | undefined => headers.get(name);
+  const isChallenge = code === 'auth_err';
+  expect(header('www-authenticate')).toBe(isChallenge ? 'Bearer realm="transfer-service"' : undefined);
+  expect(header('accept')).toBe(code === 'unsupported_media_type' ? 'application/json' : undefined);
+  if (code === 'method_not_allowed') expect(header('allow')).toMatch(/^[A-Z]+(, [A-Z]+)*$/);
+  else expect(header('allow')).toBeUndefined();
+  if (code === 'service_unavailable') expect(header('retry-after')).toBe('1');
+  else if (opensWithin === undefined) expect(header('retry-after')).toBeUndefined();
+  else {
+    const seconds = Number(header('retry-after'));
+    expect(seconds).toBeGreaterThanOrEqual(1);
+    expect(seconds).toBeLessThanOrEqual(opensWithin);
+  }
+  expect(header('error-field') ?? '/').toMatch(/^\//);
+}
+
+function expectRecord({ body, status, headers }: RawAnswer, code: ErrorCode): void {
+  expect(Number(headers.get('content-length'))).toBe(Buffer.byteLength(body));
+  const record: Record<string, unknown> = JSON.parse(body);
+  expect(Object.keys(record)).toEqual(['Message', 'Status', 'Code', 'Type']);
+  const { type } = CATALOGUE[code];
+  expect(record).toEqual({ Message: expect.any(String), Status: status, Code: code, Type: type });
+  const support = `contact support (support@example.com) and quote the request id ${headers.get('request-id')}.`;
+  if (type === 'Request Error') expect(record.Message).not.toContain('contact support');
+  else expect(record.Message).toContain(support);
+  expect(String(record.Message)).toMatch(/^[A-Z'].*\.$/);
+}

@@ -1,0 +1,153 @@
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DEMO_PROGRAM, exampleOf } from '../../contract/example-requests.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
+import { ask, type Question, toQuestion } from './ask.ts';
+import { type Attempt, byRequests, type Observation, observeAll, type RealCause, withMembers } from './real-cause.ts';
+import { SHARED_CAUSES, unknownKey } from './shared-causes.ts';
+import { startDatabase, stopDatabase, type World } from './world.ts';
+
+const withBody = (operation: OperationId, body: string): Attempt => ({
+  operation,
+  question: { ...toQuestion(exampleOf(operation)), body },
+});
+const withQuery = (operation: OperationId, query: string): Attempt => {
+  const question = toQuestion(exampleOf(operation));
+  return { operation, question: { ...question, path: `${question.path}?${query}` } };
+};
+/** What is wrong with a query that the operation has no use for. */
+const twice = (operation: OperationId): readonly Attempt[] => [
+  withQuery(operation, 'a=1&a=2'),
+  withQuery(operation, '%zz'),
+];
+const wrongly = (operation: OperationId, ...bodies: readonly object[]): readonly Attempt[] => [
+  ...bodies.map((members) => withMembers(operation, members)),
+  withBody(operation, '{'),
+  withBody(operation, '{"a":1,"a":2}'),
+];
+
+/** Requests of the wrong form, by operation. */
+const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
+  create_transfer: wrongly(
+    'create_transfer',
+    { amount: null },
+    { card_id: '' },
+    { amount: true },
+    { type: 'gift' },
+    { type: 'card_to_card' },
+    { destination_card_id: 'card_empty' },
+    { cardId: 'x' },
+    { expires_at: '2030-01-01T00:00:00Z' },
+    { metadata: { a: 1 } },
+  ),
+  get_transfer: [...twice('get_transfer'), { operation: 'get_transfer', question: controlCharacter('get_transfer') }],
+  list_transfers: ['limit=0', 'limit=101', 'limit=x', 'cursor=x'].map((query) => withQuery('list_transfers', query)),
+  explain_transfer: wrongly('explain_transfer', { amount: null }, { type: 'card_to_card' }),
+  create_transfer_batch: wrongly('create_transfer_batch', { transfers: null }, { transfers: [] }, { transfers: {} }),
+  create_card: wrongly('create_card', { currency: 'XXY' }, { last_four: '1' }, { card_id: `card_${'0'.repeat(32)}` }),
+  get_card: [...twice('get_card'), { operation: 'get_card', question: controlCharacter('get_card') }],
+  list_cards: ['limit=0', 'cursor=x'].map((query) => withQuery('list_cards', query)),
+  get_error: twice('get_error'),
+  list_errors: ['limit=0', 'code=nothing', 'operation=x', 'created_from=x'].map((query) =>
+    withQuery('list_errors', query),
+  ),
+  create_program: wrongly('create_program', { name: null }, { currency: 'XXY' }, { time_zone: 'Mars/Base' }),
+  get_program: twice('get_program'),
+  list_programs: ['limit=0', 'cursor=x'].map((query) => withQuery('list_programs', query)),
+  create_deposit: wrongly('create_deposit', { amount: null }, { currency: 'XXY' }),
+  create_withdrawal: wrongly('create_withdrawal', { amount: [] }, { currency: 'XXY' }),
+  get_switch: twice('get_switch'),
+  change_switch: wrongly(
+    'change_switch',
+    { disabled: null },
+    { reason: null },
+    { type: 'load' },
+    { until: '2001-01-01T00:00:00Z' },
+    { disabled: false, until: '2100-01-01T00:00:00Z' },
+  ),
+  get_trial_balance: twice('get_trial_balance'),
+  create_key: wrongly('create_key', { name: null }, { expires_at: '2001-01-01T00:00:00Z' }),
+  list_keys: ['limit=0', 'cursor=x'].map((query) => withQuery('list_keys', query)),
+  revoke_key: twice('revoke_key'),
+  inspect_error: twice('inspect_error'),
+  search_errors: ['limit=0', 'program_id=x', 'type=x'].map((query) => withQuery('search_errors', query)),
+  count_errors: ['interval=week', 'from=x', 'code=x'].map((query) => withQuery('count_errors', query)),
+  stop_database: twice('stop_database'),
+  start_database: twice('start_database'),
+};
+
+function controlCharacter(operation: OperationId): Question {
+  return { method: 'GET', path: OPERATIONS[operation].path.replace(/\{.*\}/, 'a%00b') };
+}
+
+/** A program that no process has asked the database about; without an answer nobody can say whether it exists. */
+const UNSEEN_PROGRAM = 'prog_00000000000070008000000000000002';
+
+/**
+ * What makes each operation fail with its database stopped, in a keyless sandbox. Three do not read the books there:
+ * a batch answers for each of its rows, so it fails only before it begins with them, and the sandbox's own two fail
+ * when a key comes with them, which cannot be looked up.
+ */
+const FAILING: Readonly<Record<OperationId, (question: Question) => Question>> = {
+  ...(Object.fromEntries(OPERATION_IDS.map((id) => [id, (question: Question) => question])) as Record<
+    OperationId,
+    (question: Question) => Question
+  >),
+  create_transfer_batch: (question) => ({ ...question, headers: [['Program-Id', UNSEEN_PROGRAM]] }),
+  stop_database: (question) => ({ ...question, headers: [['Authorization', `Bearer ${unknownKey()}`]] }),
+  start_database: (question) => ({ ...question, headers: [['Authorization', `Bearer ${unknownKey()}`]] }),
+};
+
+/** Every operation: in the sandbox, and in a live service, where even the key cannot be looked up, which is no 401. */
+function failing(operation: OperationId): RealCause {
+  const question = toQuestion(exampleOf(operation));
+  return {
+    given: 'the database is stopped',
+    observe: async ({ sandbox, live, operatorKey }) => {
+      const code = `unknown_${operation}` as const;
+      const own = await observeAll(sandbox.url, code, [{ operation, question: FAILING[operation](question) }]);
+      if (OPERATIONS[operation].scope === 'sandbox') return own;
+      const headers = [
+        ...(question.headers ?? []),
+        ['Authorization', `Bearer ${operatorKey}`],
+        ['Program-Id', DEMO_PROGRAM],
+      ] as const;
+      return [...own, ...(await observeAll(live.url, code, [{ operation, question: { ...question, headers } }]))];
+    },
+  };
+}
+
+/** A server that does not start because its files are not there: the sandbox says so when its time is up. */
+async function observeVanishedLedger({ sandbox, dataDirectory }: World): Promise<readonly Observation[]> {
+  const [ledger, away] = [join(dataDirectory, 'postgresql'), join(dataDirectory, 'away')];
+  await stopDatabase(sandbox.url);
+  await rename(ledger, away);
+  try {
+    const question = { method: 'POST', path: OPERATIONS.start_database.path };
+    return await observeAll(sandbox.url, 'unknown_start_database', [{ operation: 'start_database', question }]);
+  } finally {
+    await rename(away, ledger);
+    await startDatabase(sandbox.url);
+  }
+}
+
+/** A real cause for every code of the catalogue, by code. */
+export const REAL_CAUSES: Readonly<Record<ErrorCode, RealCause>> = {
+  ...SHARED_CAUSES,
+  ...(Object.fromEntries(
+    OPERATION_IDS.map((id) => [`${id}_schema`, byRequests(`${id}_schema`, SCHEMA_CAUSES[id])]),
+  ) as Record<`${OperationId}_schema`, RealCause>),
+  ...(Object.fromEntries(OPERATION_IDS.map((id) => [`unknown_${id}`, failing(id)])) as Record<
+    `unknown_${OperationId}`,
+    RealCause
+  >),
+};
+
+/** A second cause of `unknown_start_database`: the start itself. */
+export const VANISHED_LEDGER: RealCause = { observe: observeVanishedLedger };
+
+/** Whether the sandbox answers again, after all that. */
+export async function isWell({ sandbox }: World): Promise<boolean> {
+  return (await ask(sandbox.url, { method: 'GET', path: '/health/ready' })).status === 200;
+}

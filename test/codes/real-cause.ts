@@ -1,0 +1,75 @@
+import { type ExampleRequest, exampleOf } from '../../contract/example-requests.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
+import type { RawAnswer } from '../http/raw-connection.ts';
+import { ask, type Question, toQuestion } from './ask.ts';
+import type { Expected } from './expect-answer.ts';
+import type { World } from './world.ts';
+
+/** An answer that a real cause brought about, and what it must be. */
+export type Observation = { readonly answer: RawAnswer; readonly expected: Expected };
+
+/** What really brings a code about. */
+export type RealCause = {
+  /** What must hold while `observe` runs; the test sees to it. */
+  readonly given?: 'the database is stopped';
+  readonly observe: (world: World) => Promise<readonly Observation[]>;
+};
+
+/** One request of a sandbox, and the operation that it is for. */
+export type Attempt = {
+  readonly question: Question;
+  readonly operation?: OperationId;
+  readonly more?: Partial<Expected>;
+};
+
+/** A cause that is nothing but requests to the sandbox. */
+export function byRequests(code: ErrorCode, attempts: readonly Attempt[]): RealCause {
+  return { observe: ({ sandbox }) => observeAll(sandbox.url, code, attempts) };
+}
+
+/** Sends requests one after the other; every one of them must be answered with the code. */
+export async function observeAll(
+  url: string,
+  code: ErrorCode,
+  attempts: readonly Attempt[],
+): Promise<readonly Observation[]> {
+  const observations: Observation[] = [];
+  for (const { question, operation, more } of attempts) {
+    const answer = await ask(url, question);
+    observations.push({ answer, expected: { code, operation, method: question.method, ...more } });
+  }
+  return observations;
+}
+
+/** The example of every operation that `fits`, changed. */
+export function eachOperation(
+  change: (question: Question, id: OperationId) => Question,
+  fits: (id: OperationId) => boolean = () => true,
+): readonly Attempt[] {
+  return OPERATION_IDS.filter(fits).map((operation) => ({
+    operation,
+    question: change(toQuestion(exampleOf(operation)), operation),
+  }));
+}
+
+/** A request with one more header. */
+export function withHeader(question: Question, name: string, value: string): Question {
+  return { ...question, headers: [...(question.headers ?? []), [name, value]] };
+}
+
+/** Whether an operation reads a body. */
+export function hasBody(id: OperationId): boolean {
+  return OPERATIONS[id].body !== undefined;
+}
+
+/** The example of an operation with other members in its body; undefined leaves one out. */
+export function withMembers(
+  operation: OperationId,
+  members: object,
+  headers: Readonly<Record<string, string>> = {},
+): Attempt {
+  const example: ExampleRequest = exampleOf(operation);
+  const body = JSON.stringify({ ...JSON.parse(example.body ?? '{}'), ...members });
+  return { operation, question: toQuestion({ ...example, body }, headers) };
+}

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ERROR_CODES } from '../../contract/catalogue.ts';
+import { OPERATION_IDS, precedenceOf } from '../../contract/operations.ts';
+import { expectBalancedBooks } from '../api/running-service.ts';
+import { expectAnswer } from './expect-answer.ts';
+import { isWell, REAL_CAUSES, VANISHED_LEDGER } from './operation-causes.ts';
+import type { RealCause } from './real-cause.ts';
+import { startDatabase, startWorld, stopDatabase, type World } from './world.ts';
+
+let world: World;
+/** `<operation> <code>` for each answer that was seen. */
+const seen = new Set<string>();
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+
+afterAll(async () => {
+  await world.end();
+});
+
+async function prove({ observe }: RealCause): Promise<void> {
+  const observations = await observe(world);
+  expect(observations.length).toBeGreaterThan(0);
+  for (const { answer, expected } of observations) {
+    expectAnswer(answer, expected);
+    seen.add(`${expected.operation} ${expected.code}`);
+  }
+}
+
+/** The service that is closed to see `service_unavailable` is needed until then. */
+const LAST = 'service_unavailable';
+const CODES = [...ERROR_CODES.filter((code) => code !== LAST), LAST] as const;
+const ofStopped = CODES.filter((code) => REAL_CAUSES[code].given === 'the database is stopped');
+const others = CODES.filter((code) => !ofStopped.includes(code));
+
+test('the table of causes and the catalogue have the same codes', () => {
+  expect(Object.keys(REAL_CAUSES).sort()).toEqual([...ERROR_CODES].sort());
+});
+
+describe('its real cause brings about', () => {
+  test.each(others)('%s', async (code) => {
+    await prove(REAL_CAUSES[code]);
+  });
+
+  test('unknown_start_database, when the server cannot start', async () => {
+    await prove(VANISHED_LEDGER);
+  });
+});
+
+describe('a database that is really stopped brings about', () => {
+  beforeAll(() => stopDatabase(world.sandbox.url));
+  afterAll(() => startDatabase(world.sandbox.url));
+
+  test.each(ofStopped)('%s', async (code) => {
+    await prove(REAL_CAUSES[code]);
+  });
+});
+
+test('every code that an operation lists, beyond faults of HTTP itself, it has really answered with', () => {
+  const unseen = OPERATION_IDS.flatMap((id) => {
+    const listed = precedenceOf(id);
+    return listed.slice(listed.indexOf('auth_err')).map((code) => `${id} ${code}`);
+  }).filter((pair) => !seen.has(pair));
+  expect(unseen).toEqual([]);
+});
+
+test('after all that, the service is well and its books balance', async () => {
+  expect(await isWell(world)).toBe(true);
+  await expectBalancedBooks(world.sandbox);
+});

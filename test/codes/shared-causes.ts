@@ -1,0 +1,299 @@
+import { randomUUID } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { SharedCode } from '../../domain/errors.ts';
+import { RawConnection } from '../http/raw-connection.ts';
+import { ask, bytesOf, type Question } from './ask.ts';
+import {
+  type Attempt,
+  byRequests,
+  eachOperation,
+  hasBody,
+  type Observation,
+  observeAll,
+  type RealCause,
+  withHeader,
+  withMembers,
+} from './real-cause.ts';
+import { startDatabase, stopDatabase, type World } from './world.ts';
+
+const TRANSFER = OPERATIONS.create_transfer.path;
+const NO_PROGRAM = 'prog_00000000000070008000000000000001';
+const NO_ID = '00000000000070008000000000000001';
+
+/** A transfer of one cent that differs in what matters, under a new key each time. */
+const transfer = (members: object): Attempt =>
+  withMembers('create_transfer', { amount: 1, ...members }, { 'Idempotency-Key': randomUUID() });
+const get = (operation: OperationId, path: string): Attempt => ({ operation, question: { method: 'GET', path } });
+const pathOf = (operation: OperationId, id: string): string => OPERATIONS[operation].path.replace(/\{.*\}/, id);
+const unknownCard = (card: string): readonly Attempt[] => [
+  transfer({ card_id: card }),
+  transfer({ type: 'card_to_card', card_id: 'card_active', destination_card_id: card }),
+];
+const bearer = (key: string): readonly [string, string] => ['Authorization', `Bearer ${key}`];
+const isMoneyOfOperators = (id: OperationId): boolean => OPERATIONS[id].idempotency === 'required';
+const takesKey = (id: OperationId): boolean => OPERATIONS[id].idempotency !== 'none';
+
+/** What really brings each shared code about; one more code, or one less, and this does not compile. */
+export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
+  service_disabled: { observe: observeSwitch },
+  auth_err: { observe: observeCredentials },
+  forbidden: { observe: observeForbidden },
+  route_dne: byRequests('route_dne', [
+    { question: { method: 'GET', path: '/api/v0.1/core/nothing' } },
+    { question: { method: 'POST', path: '/api/v9/core/transfer', body: '{"amount":1,"card_id":"card_active"}' } },
+    { question: { method: 'GET', path: '/errors/nothing' } },
+    { question: { method: 'HEAD', path: '/nothing' } },
+    { question: { method: 'POST', path: pathOf('create_deposit', '') } },
+  ]),
+  method_not_allowed: byRequests('method_not_allowed', [
+    ...OPERATION_IDS.map((id) => ({ question: { method: 'DELETE', path: pathOf(id, 'x') } })),
+    { question: { method: 'POST', path: '/errors' } },
+  ]),
+  malformed_request: byRequests('malformed_request', [
+    ...eachOperation((question) => withHeader(withHeader(question, 'Origin', 'http://localhost'), 'Origin', 'null')),
+    { question: { method: 'GET', path: '/%zz' } },
+    { question: { method: 'get', path: '/' } },
+  ]),
+  unsupported_media_type: byRequests('unsupported_media_type', [
+    ...eachOperation((question) => withHeader(question, 'Content-Type', 'text/xml'), hasBody),
+    ...eachOperation((question) => withHeader(question, 'Content-Encoding', 'gzip'), hasBody),
+  ]),
+  payload_too_large: byRequests('payload_too_large', [
+    ...eachOperation((question, id) => {
+      const most = OPERATIONS[id].bodyMost ?? 16_384;
+      return { ...question, body: ' '.repeat(most + 1) };
+    }, hasBody),
+  ]),
+  uri_too_long: byRequests(
+    'uri_too_long',
+    OPERATION_IDS.filter((id) => OPERATIONS[id].path.includes('{')).map((operation) => ({
+      operation,
+      question: { method: OPERATIONS[operation].method, path: pathOf(operation, 'x'.repeat(256)) },
+    })),
+  ),
+  headers_too_large: byRequests('headers_too_large', [
+    ...eachOperation((question) => ({
+      ...question,
+      headers: [...(question.headers ?? []), ...Array.from({ length: 100 }, (_, at) => [`x-${at}`, 'x'] as const)],
+    })),
+    { question: { method: 'GET', path: TRANSFER, headers: [['x', 'x'.repeat(9000)]] } },
+  ]),
+  request_timeout: { observe: observeSlowness },
+  expectation_failed: byRequests(
+    'expectation_failed',
+    eachOperation((question) => withHeader(question, 'Expect', 'wonders')),
+  ),
+  service_unavailable: { observe: observeClosing },
+  unknown_request: {
+    observe: ({ damaged }) =>
+      observeAll(damaged.url, 'unknown_request', [
+        { question: { method: 'GET', path: '/openapi.json' } },
+        { question: { method: 'HEAD', path: '/openapi.json' } },
+      ]),
+  },
+  card_dne: byRequests('card_dne', [
+    ...unknownCard('card_missing'),
+    get('get_card', pathOf('get_card', 'card_missing')),
+  ]),
+  transfer_dne: byRequests('transfer_dne', [
+    get('get_transfer', pathOf('get_transfer', 'tr_missing')),
+    get('get_transfer', pathOf('get_transfer', `tr_${NO_ID}`)),
+  ]),
+  program_dne: { observe: observeNoProgram },
+  key_dne: byRequests('key_dne', [
+    { operation: 'revoke_key', question: { method: 'POST', path: pathOf('revoke_key', `key_${NO_ID}`) } },
+  ]),
+  error_dne: byRequests('error_dne', [
+    get('get_error', pathOf('get_error', `req_${NO_ID}`)),
+    get('inspect_error', pathOf('inspect_error', 'req_missing')),
+  ]),
+  preactive_card: byRequests('preactive_card', unknownCard('card_preactive')),
+  inactive_card: byRequests('inactive_card', unknownCard('card_inactive')),
+  closed_card: byRequests('closed_card', unknownCard('card_closed')),
+  expired_card: byRequests('expired_card', unknownCard('card_expired')),
+  lost_card: byRequests('lost_card', [...unknownCard('card_lost'), ...unknownCard('card_stolen')]),
+  card_fraud: byRequests('card_fraud', unknownCard('card_fraud')),
+  duplicate_card: byRequests('duplicate_card', [withMembers('create_card', { card_id: 'card_active' })]),
+  invalid_amount: byRequests(
+    'invalid_amount',
+    (['create_transfer', 'create_deposit', 'create_withdrawal'] as const).flatMap((operation) =>
+      [0, -1, 85.5, '85.50', 1e12].map((amount) => withMembers(operation, { amount })),
+    ),
+  ),
+  limit_exceeded: byRequests('limit_exceeded', [
+    transfer({ card_id: 'card_full' }),
+    withMembers('create_deposit', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
+  ]),
+  currency_mismatch: byRequests('currency_mismatch', [
+    transfer({ currency: 'EUR' }),
+    transfer({ type: 'card_to_card', destination_card_id: 'card_eur' }),
+  ]),
+  insufficient_funds: byRequests('insufficient_funds', [
+    transfer({ card_id: 'card_empty', type: 'unload' }),
+    transfer({ amount: 999_999_999_999 }),
+    withMembers('create_withdrawal', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
+  ]),
+  duplicate_reference: {
+    observe: async ({ sandbox }) => {
+      const again = transfer({ reference: randomUUID() });
+      await insistOnSuccess(sandbox.url, again.question);
+      const { headers: _sameKey, ...rest } = again.question;
+      return observeAll(sandbox.url, 'duplicate_reference', [{ ...again, question: rest }]);
+    },
+  },
+  idempotency_key_exists: { observe: observeUsedKeys },
+  invalid_idempotency_key: byRequests('invalid_idempotency_key', [
+    ...eachOperation((question) => ({ ...question, headers: [['Idempotency-Key', '']] }), takesKey),
+    ...eachOperation((question) => ({ ...question, headers: [['Idempotency-Key', 'k'.repeat(256)]] }), takesKey),
+    ...eachOperation((question) => withHeader(question, 'Idempotency-Key', 'another'), takesKey),
+    ...eachOperation((question) => ({ ...question, headers: [] }), isMoneyOfOperators),
+  ]),
+};
+
+async function insistOnSuccess(url: string, question: Question): Promise<void> {
+  const { status, body } = await ask(url, question);
+  if (status >= 300) throw new Error(`what comes before the cause failed: ${body}`);
+}
+
+/** A switch that is really thrown, for as long as a transfer takes to be refused: for all, with an end, in part. */
+async function observeSwitch({ sandbox }: World): Promise<readonly Observation[]> {
+  const scopes = [
+    {},
+    { until: new Date(Date.now() + 3_600_000).toISOString() },
+    { program_id: DEMO_PROGRAM },
+    { program_id: DEMO_PROGRAM, type: 'load' },
+  ];
+  const observations: Observation[] = [];
+  for (const scope of scopes) {
+    const { until, ...same } = { until: undefined, ...scope };
+    const change = withMembers('change_switch', { disabled: true, reason: 'a test', ...scope }).question;
+    const back = withMembers('change_switch', { disabled: false, reason: undefined, ...same }).question;
+    await insistOnSuccess(sandbox.url, change);
+    try {
+      const more = until === undefined ? {} : { opensWithin: 3600 };
+      observations.push(...(await observeAll(sandbox.url, 'service_disabled', [{ ...transfer({}), more }])));
+    } finally {
+      await insistOnSuccess(sandbox.url, back);
+    }
+  }
+  return observations;
+}
+
+/** No key and a bad one, at every operation of a live service, and a bad one at those of the sandbox. */
+async function observeCredentials({ sandbox, live }: World): Promise<readonly Observation[]> {
+  const isSandboxOnly = (id: OperationId): boolean => OPERATIONS[id].scope === 'sandbox';
+  const bad = (question: Question): Question => ({ ...question, headers: [bearer('nonsense')] });
+  const unknown = (question: Question): Question => ({ ...question, headers: [bearer(unknownKey())] });
+  const isLive = (id: OperationId): boolean => !isSandboxOnly(id);
+  return [
+    ...(await observeAll(
+      live.url,
+      'auth_err',
+      eachOperation((question) => question, isLive),
+    )),
+    ...(await observeAll(live.url, 'auth_err', eachOperation(unknown, isLive))),
+    ...(await observeAll(sandbox.url, 'auth_err', eachOperation(bad))),
+  ];
+}
+
+/** A key of the right form, its checksum included, that nobody made. */
+export function unknownKey(): string {
+  const parts = `${'0'.repeat(16)}_${'0'.repeat(64)}`;
+  return `ts_${parts}${crc32(parts).toString(16).padStart(8, '0')}`;
+}
+
+/** A page of another site at a keyless sandbox; a program's key where an operator's is needed, or for another program. */
+async function observeForbidden({ sandbox, live, programKey }: World): Promise<readonly Observation[]> {
+  const foreign = (question: Question): Question => withHeader(question, 'Origin', 'https://example.com');
+  const asProgram = (question: Question): Question => ({ ...question, headers: [bearer(programKey)] });
+  const elsewhere = (question: Question): Question => ({
+    ...question,
+    headers: [bearer(programKey), ['Program-Id', NO_PROGRAM]],
+  });
+  const isOperators = (id: OperationId): boolean => OPERATIONS[id].scope === 'operator';
+  return [
+    ...(await observeAll(sandbox.url, 'forbidden', eachOperation(foreign))),
+    ...(await observeAll(live.url, 'forbidden', eachOperation(asProgram, isOperators))),
+    ...(await observeAll(
+      live.url,
+      'forbidden',
+      eachOperation(elsewhere, (id) => OPERATIONS[id].program),
+    )),
+  ];
+}
+
+/** A program that nobody made: in the Program-Id header, in the path, in the body. */
+async function observeNoProgram({ sandbox, live, operatorKey }: World): Promise<readonly Observation[]> {
+  const named = (question: Question): Question => withHeader(question, 'Program-Id', NO_PROGRAM);
+  const asOperator = (question: Question): Question => withHeader(named(question), ...bearer(operatorKey));
+  const inProgram = (id: OperationId): boolean => OPERATIONS[id].program;
+  const inPath = (id: OperationId): boolean => OPERATIONS[id].path.includes('{program_id}');
+  const missing = (question: Question, id: OperationId): Question => ({ ...question, path: pathOf(id, NO_PROGRAM) });
+  return [
+    ...(await observeAll(sandbox.url, 'program_dne', eachOperation(named, inProgram))),
+    ...(await observeAll(live.url, 'program_dne', eachOperation(asOperator, inProgram))),
+    ...(await observeAll(sandbox.url, 'program_dne', eachOperation(missing, inPath))),
+    ...(await observeAll(sandbox.url, 'program_dne', [
+      withMembers('change_switch', { program_id: NO_PROGRAM }),
+      withMembers('create_key', { program_id: NO_PROGRAM }),
+    ])),
+  ];
+}
+
+async function observeUsedKeys({ sandbox }: World): Promise<readonly Observation[]> {
+  const observations: Observation[] = [];
+  for (const operation of ['create_transfer', 'create_deposit', 'create_withdrawal'] as const) {
+    const headers = { 'Idempotency-Key': randomUUID() };
+    await insistOnSuccess(sandbox.url, withMembers(operation, { amount: 1 }, headers).question);
+    const other = withMembers(operation, { amount: 2 }, headers);
+    observations.push(...(await observeAll(sandbox.url, 'idempotency_key_exists', [other])));
+  }
+  return observations;
+}
+
+/** The requests that were begun when the services started and were never finished. */
+async function observeSlowness({ slow }: World): Promise<readonly Observation[]> {
+  const code = 'request_timeout';
+  const expected = { code, method: 'POST' } as const;
+  return [
+    { answer: await slow.head.next(), expected: { ...expected, operation: undefined } },
+    { answer: await slow.body.next(), expected: { ...expected, operation: 'create_transfer' } },
+  ];
+}
+
+/**
+ * A service that closes while a request is under way: everything that still comes, at any operation, is told. And the
+ * sandbox's readiness while its database is stopped.
+ */
+async function observeClosing(world: World): Promise<readonly Observation[]> {
+  const { damaged, sandbox } = world;
+  const port = Number(new URL(damaged.url).port);
+  const code = 'service_unavailable';
+  const attempts = eachOperation((question) => question);
+  const inFlight = await RawConnection.open(port);
+  const half = await RawConnection.open(port);
+  const open = await Promise.all(attempts.map(() => RawConnection.open(port)));
+  inFlight.send(bytesOf({ method: 'POST', path: TRANSFER, headers: [['Content-Length', '10']] }));
+  half.send('GET / HTTP/1.1\r\nHost: loc');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  damaged.child.kill('SIGTERM');
+  while (!damaged.output().includes('Stopping')) await new Promise((resolve) => setTimeout(resolve, 5));
+  const observations: Observation[] = [];
+  for (const [at, { question, operation }] of attempts.entries()) {
+    open[at]?.send(bytesOf(question));
+    const answer = await open[at]?.next(question.method);
+    if (answer !== undefined) observations.push({ answer, expected: { code, operation, method: question.method } });
+  }
+  observations.push({ answer: await half.next(), expected: { code, operation: undefined } });
+  observations.push({ answer: await inFlight.next(), expected: { code, operation: 'create_transfer' } });
+  await stopDatabase(sandbox.url);
+  try {
+    const ready: Attempt = { question: { method: 'GET', path: '/health/ready' } };
+    observations.push(...(await observeAll(sandbox.url, code, [ready])));
+  } finally {
+    await startDatabase(sandbox.url);
+  }
+  return observations;
+}

@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ERROR_CODES, familyOf } from '../../contract/catalogue.ts';
+import { OPERATION_IDS, precedenceOf } from '../../contract/operations.ts';
+import { isErrorCode } from '../../domain/errors.ts';
+
+const PROJECT = new URL('../../', import.meta.url).pathname;
+
+/** Where codes are decided on. The catalogue itself and what shows it are not among it. */
+const SOURCES = ['server', 'domain', 'contract/read.ts']
+  .flatMap((part) => (part.endsWith('.ts') ? [part] : filesBelow(part)))
+  .filter((path) => !['domain/errors.ts', 'domain/operation.ts'].includes(path) && !/-page\.ts$/.test(path));
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(join(PROJECT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => `${folder}/${path}`);
+}
+
+type Use = { readonly where: string; readonly code: string };
+
+/** The first argument of every `new Refusal(`, as far as it is a literal; tables of codes with their messages. */
+function usesIn(path: string): readonly Use[] {
+  const text = readFileSync(join(PROJECT, path), 'utf8');
+  const patterns = [
+    /new Refusal\(\s*['`]([^'`]+)['`]/g,
+    /\[\s*'([a-z]+(?:_[a-z]+)+)',\s*['"]/g,
+    /\bcode: '([a-z]+(?:_[a-z]+)+)'/g,
+    /\bcode(?:: ErrorCode)? = [^;]*?'([a-z]+(?:_[a-z]+)+)'/g,
+    /'((?:preactive|inactive|closed|expired|lost)_card|card_fraud)'/g,
+    /`(\$\{[^}]+\}_schema|unknown_\$\{[^}]+\})`/g,
+  ];
+  return patterns.flatMap((pattern) =>
+    [...text.matchAll(pattern)].map((match) => ({ where: path, code: match[1] ?? '' })),
+  );
+}
+
+const USES = SOURCES.flatMap(usesIn);
+const isTemplate = ({ code }: Use): boolean => /^\$\{[^}]+\}_schema$|^unknown_\$\{[^}]+\}$/.test(code);
+
+describe('the source and the catalogue', () => {
+  test('agree: every code that is thrown is catalogued', () => {
+    expect(USES.length).toBeGreaterThan(40);
+    const strange = USES.filter((use) => !isTemplate(use) && !isErrorCode(use.code));
+    expect(strange).toEqual([]);
+  });
+
+  test('agree: every shared code is thrown somewhere, and both families are', () => {
+    const thrown = new Set(USES.map(({ code }) => code));
+    expect(ERROR_CODES.filter((code) => familyOf(code) === undefined && !thrown.has(code))).toEqual([]);
+    const templates = USES.filter(isTemplate).map(({ code }) => code.replace(/\$\{.*\}/, '*'));
+    expect(new Set(templates)).toEqual(new Set(['*_schema', 'unknown_*']));
+  });
+
+  test('every code is listed by an operation, but the one of pages; no operation lists one twice', () => {
+    const listed = new Set(OPERATION_IDS.flatMap((id) => precedenceOf(id)));
+    expect(ERROR_CODES.filter((code) => !listed.has(code))).toEqual(['unknown_request']);
+    for (const id of OPERATION_IDS) expect(new Set(precedenceOf(id)).size).toBe(precedenceOf(id).length);
+  });
+
+  test('an operation throws no schema code of another by name', () => {
+    const own = (path: string): string => path.replace(/^.*\/|\.ts$/g, '').replaceAll('-', '_');
+    const foreign = USES.filter(({ where, code }) => {
+      const operation = isErrorCode(code) ? familyOf(code)?.operation : undefined;
+      // A row of a batch is a create_transfer, and so are its faults.
+      if (where === 'server/operations/create-transfer-batch.ts')
+        return operation !== undefined && operation !== 'create_transfer';
+      return operation !== undefined && operation !== own(where);
+    });
+    expect(foreign).toEqual([]);
+  });
+});

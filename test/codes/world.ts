@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cp, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { OPERATIONS } from '../../contract/operations.ts';
+import {
+  embeddedServerOf,
+  type ServiceProcess,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+import { RawConnection } from '../http/raw-connection.ts';
+import { ask, bytesOf } from './ask.ts';
+
+const PROJECT = new URL('../../', import.meta.url).pathname;
+
+/** Everything that real causes need: a sandbox, a live service on its ledger, and one with a file missing. */
+export type World = {
+  readonly sandbox: ServiceProcess;
+  /** Where the sandbox keeps its ledger. */
+  readonly dataDirectory: string;
+  readonly live: ServiceProcess;
+  readonly operatorKey: string;
+  /** Of the demo program. */
+  readonly programKey: string;
+  /** A third process on the same ledger, run from files of which `/openapi.json` is missing, and stopped by a test. */
+  readonly damaged: { readonly url: string; readonly child: ChildProcess; readonly output: () => string };
+  /** Connections on which half a request was sent when everything had started: its body is missing, or its head's end. */
+  readonly slow: { readonly body: RawConnection; readonly head: RawConnection };
+  readonly end: () => Promise<void>;
+};
+
+/** Starts all of it. */
+export async function startWorld(): Promise<World> {
+  const directories = await Promise.all([temporaryDirectory(), temporaryDirectory(), temporaryDirectory()]);
+  const [own, other, copy] = directories;
+  const sandbox = await startService({ DATA_DIR: own.path });
+  const { databaseUrl } = await embeddedServerOf(own.path);
+  const { key: operatorKey } = await sandbox.client.keys.create({ name: 'operator of the test' });
+  const { key: programKey } = await sandbox.client.keys.create({ name: 'shop', program_id: DEMO_PROGRAM });
+  const shared = { DATABASE_URL: databaseUrl, DATA_DIR: other.path };
+  const [live, damaged] = await Promise.all([
+    startService({ ...shared, MODE: 'live', SUPPORT_CONTACT: 'support@example.com' }),
+    startDamaged(copy.path, { ...shared, DATA_DIR: copy.path }),
+  ]);
+  return {
+    sandbox,
+    dataDirectory: own.path,
+    live,
+    operatorKey,
+    programKey,
+    damaged,
+    slow: await beginSlowly(live.url, programKey),
+    end: async () => {
+      damaged.child.kill('SIGKILL');
+      await live.stop();
+      await sandbox.stop();
+      await Promise.all(directories.map(({ remove }) => remove()));
+    },
+  };
+}
+
+/** Begins requests that will not be finished; the service must say so by itself. */
+async function beginSlowly(url: string, key: string): Promise<World['slow']> {
+  const port = Number(new URL(url).port);
+  const [body, head] = await Promise.all([RawConnection.open(port), RawConnection.open(port)]);
+  const path = OPERATIONS.create_transfer.path;
+  body.send(
+    bytesOf({
+      method: 'POST',
+      path,
+      headers: [
+        ['Authorization', `Bearer ${key}`],
+        ['Content-Length', '10'],
+      ],
+    }),
+  );
+  head.send(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n`);
+  return { body, head };
+}
+
+/** A service whose files are a copy, so that one of them can be missing. */
+async function startDamaged(
+  directory: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<World['damaged']> {
+  for (const part of ['server', 'contract', 'domain', 'package.json']) {
+    await cp(join(PROJECT, part), join(directory, part), { recursive: true });
+  }
+  await symlink(join(PROJECT, 'node_modules'), join(directory, 'node_modules'));
+  await rm(join(directory, 'contract/openapi.json'));
+  const child = spawn(process.execPath, [join(directory, 'server/main.ts')], {
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', HOST: '127.0.0.1', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  const address = (): string | undefined => /Ready at http:\/\/localhost(:\d+)/.exec(output)?.[1];
+  await waitFor(`the damaged service\n${output}`, async () => address() !== undefined || child.exitCode !== null);
+  if (address() === undefined) throw new Error(`the damaged service did not start:\n${output}`);
+  return { url: `http://127.0.0.1${address()}`, child, output: () => output };
+}
+
+/** Runs something while the database server of the sandbox is really stopped. */
+export async function withoutDatabase<Result>({ sandbox }: World, run: () => Promise<Result>): Promise<Result> {
+  await stopDatabase(sandbox.url);
+  try {
+    return await run();
+  } finally {
+    await startDatabase(sandbox.url);
+  }
+}
+
+/** Stops the database server of a sandbox. */
+export async function stopDatabase(url: string): Promise<void> {
+  const { status, body } = await ask(url, { method: 'POST', path: OPERATIONS.stop_database.path });
+  if (status !== 200) throw new Error(`the database was not stopped: ${body}`);
+}
+
+/** Starts it again. */
+export async function startDatabase(url: string): Promise<void> {
+  const { status, body } = await ask(url, { method: 'POST', path: OPERATIONS.start_database.path });
+  if (status !== 200) throw new Error(`the database was not started: ${body}`);
+}

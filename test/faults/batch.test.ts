@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type RawAnswer, sendRaw } from '../api/raw-request.ts';
+import { trialBalance } from '../harness/ledger.ts';
+import { type Attempt, movementsOf } from './attempt.ts';
+import { change, lay, openStage, type Stage, untilReady } from './stage.ts';
+
+// The rows of a batch speak of the money one by one; each of them is held against the books by itself.
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await openStage();
+});
+
+afterAll(async () => {
+  await stage.end();
+});
+
+const ROWS = 5;
+
+type Row = { readonly money_moved: string; readonly status: number; readonly replayed: boolean };
+
+function newRows(): readonly Attempt[] {
+  return Array.from({ length: ROWS }, () => ({
+    operation: 'create_transfer',
+    key: randomUUID(),
+    marker: randomUUID(),
+  }));
+}
+
+function sendRows(rows: readonly Attempt[]): Promise<RawAnswer> {
+  const transfers = rows.map(({ key, marker }) => ({
+    idempotency_key: key,
+    amount: 1,
+    card_id: 'card_active',
+    description: marker,
+  }));
+  return sendRaw(stage.service().url, { path: '/api/v0.1/core/transfer/batch', body: { transfers } });
+}
+
+async function movedOf(rows: readonly Attempt[]): Promise<readonly number[]> {
+  const moved: number[] = [];
+  for (const row of rows) moved.push(await movementsOf(stage, row));
+  return moved;
+}
+
+type BatchFault = {
+  readonly name: string;
+  readonly says: string;
+  /** Brings it about, and gives what mends it. */
+  readonly arrange: (rows: readonly Attempt[]) => Promise<() => Promise<void>>;
+};
+
+const nothing = async (): Promise<void> => undefined;
+
+const FAULTS: readonly BatchFault[] = [
+  {
+    name: 'the database server is stopped',
+    says: 'no no no no no',
+    arrange: async () => {
+      await stage.server.embedded.pause();
+      return () => stage.server.embedded.resume();
+    },
+  },
+  {
+    // The first row is committed alone; the others wait for it and are committed together.
+    name: 'the connection is cut before COMMIT',
+    says: 'no yes yes yes yes',
+    arrange: async () => {
+      lay(stage, 'before_commit', 'cut');
+      return nothing;
+    },
+  },
+  {
+    name: 'the connection is cut after COMMIT',
+    says: 'yes yes yes yes yes',
+    arrange: async () => {
+      lay(stage, 'after_commit', 'cut');
+      return nothing;
+    },
+  },
+  {
+    name: 'the store refuses one of the rows',
+    says: 'yes yes no yes yes',
+    arrange: (rows) =>
+      change(
+        stage,
+        `alter table transfer add constraint refuses check (description <> '${rows[2]?.marker}') not valid`,
+        'alter table transfer drop constraint refuses',
+      ),
+  },
+  {
+    name: 'the server has committed and is gone for longer than anyone waits',
+    says: 'unknown no no no no',
+    arrange: async () => {
+      lay(stage, 'after_commit', 'cut', () => stage.server.embedded.pause());
+      return () => stage.server.embedded.resume();
+    },
+  },
+  {
+    name: 'the server has not committed and is gone for as long',
+    says: 'unknown no no no no',
+    arrange: async () => {
+      lay(stage, 'before_commit', 'cut', () => stage.server.embedded.pause());
+      return () => stage.server.embedded.resume();
+    },
+  },
+];
+
+test.each(FAULTS)('batch: $name', { timeout: 60_000 }, async ({ says, arrange }) => {
+  await untilReady(stage);
+  const rows = newRows();
+  const mend = await arrange(rows);
+  const answer = await sendRows(rows).finally(mend);
+  expect(stage.proxy.traps).toEqual([]);
+  await untilReady(stage);
+  const told = (answer.members.data as readonly Row[]).map((row) => row.money_moved);
+  expect(told.join(' ')).toBe(says);
+  const moved = await movedOf(rows);
+  for (const [at, word] of told.entries()) {
+    if (word !== 'unknown') expect(moved[at], `row ${at}`).toBe(word === 'yes' ? 1 : 0);
+  }
+  const again = (await sendRows(rows)).members.data as readonly Row[];
+  expect(again.map((row) => [row.status, row.replayed])).toEqual(moved.map((count) => [201, count === 1]));
+  expect(await movedOf(rows)).toEqual(rows.map(() => 1));
+  expect(await trialBalance(stage.ledger)).toMatchObject({ balanced: true, postings_compared: true });
+});

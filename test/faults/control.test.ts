@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RawAnswer } from '../api/raw-request.ts';
+import { type Attempt, type Heard, newAttempts, send } from './attempt.ts';
+import { openStage, type Stage } from './stage.ts';
+import { judge } from './verdict.ts';
+
+// A test that cannot fail proves nothing: each of these is a lie, and must be found out.
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await openStage();
+});
+
+afterAll(async () => {
+  await stage.end();
+});
+
+function forged(status: number, moneyMoved: string | undefined, more: Record<string, string> = {}): Heard {
+  const headers = { ...(moneyMoved === undefined ? {} : { 'money-moved': moneyMoved }), ...more };
+  const answer: RawAnswer = { status, headers, text: '', members: {} };
+  return { answer, milliseconds: 1 };
+}
+
+const judged = (attempt: Attempt, heard: Heard) => judge(stage, { step: 'control', fault: 'a lie' }, attempt, heard);
+
+describe.each([0, 1, 2])('of request %i', (at) => {
+  const attemptOf = (): Attempt => newAttempts()[at] ?? { operation: 'create_transfer', key: null, marker: '' };
+
+  test('"no" to a request that has moved money is found out', async () => {
+    const attempt = attemptOf();
+    expect((await send(stage, attempt)).answer?.status).toBe(201);
+    await expect(judged(attempt, forged(500, 'no', { 'should-retry': 'true' }))).rejects.toThrow(/a lie/);
+  });
+
+  test('201 to a request that has moved none is found out', async () => {
+    await expect(judged(attemptOf(), forged(201, undefined))).rejects.toThrow(/a lie/);
+  });
+
+  test('a failure that does not speak of the money is found out', async () => {
+    await expect(judged(attemptOf(), forged(500, undefined))).rejects.toThrow();
+  });
+
+  test('the truth is taken for what it is', async () => {
+    const attempt = attemptOf();
+    await judged(attempt, await send(stage, attempt));
+  });
+});
+
+test('an outcome in doubt that may be repeated without a key is found out', async () => {
+  const [, keyless] = newAttempts();
+  if (keyless === undefined) throw new Error('there is no request without a key');
+  await expect(judged(keyless, forged(500, 'unknown', { 'should-retry': 'true' }))).rejects.toThrow(/a lie/);
+});
+
+test('money that moved twice is found out', async () => {
+  const [, keyless] = newAttempts();
+  if (keyless === undefined) throw new Error('there is no request without a key');
+  await send(stage, keyless);
+  await expect(judged(keyless, await send(stage, keyless))).rejects.toThrow(/a lie/);
+});
+
+test('a look-up that contradicts the books is found out', async () => {
+  const [keyed] = newAttempts();
+  if (keyed === undefined) throw new Error('there is no request with a key');
+  const never = { 'should-retry': 'true', 'transfer-id': `tr_${'0'.repeat(12)}7${'0'.repeat(3)}8${'0'.repeat(15)}` };
+  await send(stage, keyed);
+  await expect(judged(keyed, forged(500, 'unknown', never))).rejects.toThrow(/look-up/);
+});

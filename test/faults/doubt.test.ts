@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { type Fault, runFaults } from './run-faults.ts';
+import { holdWith, type Laid, lay, type Stage } from './stage.ts';
+
+/** Faults at COMMIT that nobody can settle in the time that a caller waits. */
+const DOUBT: readonly Fault[] = [
+  {
+    name: 'the server has committed and is gone for longer than anyone waits',
+    outcomes: ['unknown'],
+    arrange: async (stage) => ({ trap: layStop(stage, 'after_commit'), mend: () => stage.server.embedded.resume() }),
+  },
+  {
+    name: 'the server has not committed and is gone for as long',
+    outcomes: ['unknown'],
+    arrange: async (stage) => ({ trap: layStop(stage, 'before_commit'), mend: () => stage.server.embedded.resume() }),
+  },
+  {
+    name: 'nobody can find out, since a stranger holds what would tell',
+    outcomes: ['unknown'],
+    arrange: async (stage) => {
+      let letGo: (() => Promise<void>) | undefined;
+      const trap = lay(stage, 'after_commit', 'cut', async () => {
+        letGo = await holdWith(stage.server, 'lock table write_batch in access exclusive mode');
+      });
+      return { trap, mend: async () => letGo?.() };
+    },
+  },
+  {
+    name: 'the server warns that its replica may lack it',
+    outcomes: ['unknown'],
+    arrange: async (stage) => {
+      await replicate(stage, 'nobody');
+      const trap = lay(stage, 'before_commit', 'go_on', () => void delay(300).then(() => cancelCommits(stage)));
+      return { trap, mend: () => replicate(stage, '') };
+    },
+  },
+  {
+    name: 'the server waits for its replica for longer than anyone waits',
+    outcomes: ['unknown'],
+    arrange: async (stage) => {
+      await replicate(stage, 'nobody');
+      return { trap: lay(stage, 'before_commit', 'go_on'), mend: () => replicate(stage, '') };
+    },
+  },
+];
+
+/** The server is shut down in an orderly way, with all its connections, and stays down. */
+function layStop(stage: Stage, at: 'after_commit' | 'before_commit'): Laid {
+  return lay(stage, at, 'cut', () => stage.server.embedded.pause());
+}
+
+/** Makes commits wait for a replica of this name; none for an empty one. */
+async function replicate({ server }: Stage, name: string): Promise<void> {
+  const administrator = new pg.Client({ ...server.connection, user: 'postgres', database: 'postgres' });
+  await administrator.connect();
+  await administrator.query(`alter system set synchronous_standby_names = '${name}'`);
+  await administrator.query('select pg_reload_conf()');
+  await administrator.end();
+  await delay(100);
+}
+
+/** What an impatient administrator does to commits that hang: they become commits that are on this machine only. */
+async function cancelCommits(stage: Stage): Promise<void> {
+  await stage.ask((client) =>
+    client.query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'"),
+  );
+}
+
+runFaults('doubt', DOUBT);

@@ -1,0 +1,127 @@
+import { expect } from 'vitest';
+import { trialBalance } from '../harness/ledger.ts';
+import { type Attempt, type Heard, lookUp, movementsOf, send } from './attempt.ts';
+import { type Stage, untilAtRest } from './stage.ts';
+
+/** What an answer says of the money: a success says that it moved, silence says nothing. */
+export type Outcome = 'made' | 'no' | 'unknown' | 'silence';
+
+/** A line of the table that is printed at the end. */
+export type Line = {
+  readonly step: string;
+  readonly fault: string;
+  readonly request: string;
+  readonly answer: string;
+  readonly says: Outcome;
+  readonly retry: string;
+  readonly moved: number;
+  readonly lookedUp: string;
+  readonly sentAgain: string;
+  readonly milliseconds: number;
+};
+
+/** No answer takes longer: five seconds, a second of grace, and what a busy machine adds. */
+const ANSWERED_WITHIN = 8000;
+
+export function outcomeOf({ answer }: Heard): Outcome {
+  if (answer === undefined) return 'silence';
+  if (answer.status === 201) return 'made';
+  const said = answer.headers['money-moved'];
+  expect(['no', 'unknown'], `${answer.status} ${answer.text}`).toContain(said);
+  return said === 'no' ? 'no' : 'unknown';
+}
+
+/**
+ * Holds what was heard against the books, once the fault has gone and nothing is under way any more; then does what
+ * the answer advises: looks it up, and sends it again where it may be sent again.
+ */
+export async function judge(
+  stage: Stage,
+  { step, fault }: Pick<Line, 'step' | 'fault'>,
+  attempt: Attempt,
+  heard: Heard,
+): Promise<Line> {
+  await untilAtRest(stage);
+  const { operation, key } = attempt;
+  const says = outcomeOf(heard);
+  const moved = await movementsOf(stage, attempt);
+  const retry = String(heard.answer?.headers['should-retry'] ?? '');
+  const told = `${fault}: ${heard.answer?.text ?? 'silence'}`;
+  expect(moved, told).toBeLessThanOrEqual(1);
+  if (says === 'made') expect(moved, told).toBe(1);
+  if (says === 'no') expect(moved, told).toBe(0);
+  if (says === 'unknown') expect(retry, told).toBe(String(key !== null));
+  expect(heard.milliseconds).toBeLessThan(ANSWERED_WITHIN);
+  const lookedUp = await resolve(stage, attempt, heard, moved);
+  const sentAgain = await sendAgain(stage, attempt, says, retry, moved);
+  expect(await trialBalance(stage.ledger), told).toMatchObject({ balanced: true, postings_compared: true });
+  return {
+    step,
+    fault,
+    request: `${operation === 'create_transfer' ? 'transfer' : 'deposit'}${key === null ? '' : ' + key'}`,
+    answer:
+      heard.answer === undefined ? '-' : `${heard.answer.status} ${String(heard.answer.members.Code ?? '')}`.trim(),
+    says,
+    retry,
+    moved,
+    lookedUp,
+    sentAgain,
+    milliseconds: Math.round(heard.milliseconds),
+  };
+}
+
+/** Every look-up that the caller has must say what the books say. */
+async function resolve(stage: Stage, { operation, key }: Attempt, { answer }: Heard, moved: number): Promise<string> {
+  if (operation !== 'create_transfer') return '';
+  const id = answer?.headers['transfer-id'];
+  const found: string[] = [];
+  if (typeof id === 'string') {
+    expect(await lookUp(stage, { id }), `look-up of ${id}`).toBe(moved);
+    found.push('id');
+  }
+  if (key !== null) {
+    expect(await lookUp(stage, { key }), `look-up by key`).toBe(moved);
+    found.push('key');
+  }
+  return found.join(' ');
+}
+
+/** A request that may be sent again, since it has a key or the answer says so, then moves the money exactly once. */
+async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: string, moved: number): Promise<string> {
+  const mayRepeat = retry === 'true' || attempt.key !== null;
+  if (!mayRepeat) {
+    expect(says === 'made' || says === 'unknown' || says === 'silence').toBe(true);
+    return '';
+  }
+  const { answer } = await send(stage, attempt);
+  expect(answer?.status, answer?.text).toBe(201);
+  expect(answer?.headers['idempotent-replayed']).toBe(moved === 1 ? 'true' : undefined);
+  expect(await movementsOf(stage, attempt)).toBe(1);
+  return moved === 1 ? 'replayed' : 'made';
+}
+
+/** The table, in columns. */
+export function tableOf(lines: readonly Line[]): string {
+  const names = [
+    'step',
+    'fault',
+    'request',
+    'answer',
+    'says',
+    'retry',
+    'moved',
+    'lookedUp',
+    'sentAgain',
+    'milliseconds',
+  ] as const;
+  const rows = [names.map(String), ...lines.map((line) => names.map((name) => String(line[name])))];
+  const widths = names.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,253 @@
+import { OPERATIONS } from '../../contract/operations.ts';
+import type { Draft } from './draft.ts';
+import { bare, type Change } from './harmless.ts';
+import type { Random } from './random.ts';
+
+/** Amounts that are none: every one of them is moved by some parser that means well. */
+const BAD_AMOUNTS = [
+  ...['0', '-0', '-1', '85.5', '0.1', '1.0', '1e3', '1E2', '1e999', '-1e999', '1e-1', '1000000000000', '0e1'],
+  ...['9007199254740993', '99999999999999999999', '1'.repeat(400), '01', '+1', '.5', '5.', '0x10', '1_000', '1,000'],
+  ...[
+    '"85.50"',
+    '"1e3"',
+    '" 5"',
+    '"5 "',
+    '"+5"',
+    '"-5"',
+    '"0x10"',
+    '"007"',
+    '"１２"',
+    '"1,000"',
+    '"Infinity"',
+    '"5\\n"',
+  ],
+  ...['NaN', 'Infinity', '-Infinity', 'null', '""', 'true', '[]', '{}', '[5]', '{"amount":5}', '"five"', "'5'"],
+] as const;
+
+/** Amounts that explain_transfer explains, since they can be read as JSON numbers or strings. */
+const isAmountOfForm = (text: string): boolean => /^-?(0|[1-9]\d*)(\.\d+)?([eE]-?\d+)?$|^"[^"]+"$/.test(text);
+
+const schemaOf = ({ operation }: Draft) => OPERATIONS[operation].body;
+const member = ({ members }: Draft, name: string) => members?.find(([known]) => bare(known) === name);
+const requiredOf = (made: Draft): readonly string[] => schemaOf(made)?.required ?? [];
+const namesOf = (made: Draft): readonly string[] => Object.keys(schemaOf(made)?.properties ?? {});
+
+/** A change of the bytes of a body. */
+function patch(name: string, change: (body: Buffer, random: Random) => Buffer): Change {
+  return {
+    name,
+    apply: (made, random) => {
+      if (made.members === undefined) return false;
+      made.patches.push((body) => change(body, random));
+      return true;
+    },
+  };
+}
+
+/** A member that no body may have, under a name that is nobody's. */
+function strange(name: string, make: (random: Random) => readonly [name: string, value: string]): Change {
+  return {
+    name,
+    apply: ({ members }, random) => members !== undefined && members.push([...make(random)]) > 0,
+  };
+}
+
+const insertAt = (body: Buffer, at: number, bytes: Buffer): Buffer =>
+  Buffer.concat([body.subarray(0, at), bytes, body.subarray(at)]);
+
+/** Bytes that are no UTF-8: a stray continuation, overlong forms, a surrogate, beyond Unicode, a sequence cut short. */
+const NOT_UTF8 = ['ff', '80', 'c080', 'c1bf', 'e08080', 'eda080', 'edbfbf', 'f4908080', 'f8888080', 'c3', 'e282'];
+const LONE = ['\\ud800', '\\udc00', '\\ud800\\ud800', '\\udfff\\ud800', 'a\\udbffb', '\\uD83D'];
+
+/** Faults of the text, which no parser may look past. */
+const OF_TEXT: readonly Change[] = [
+  patch('bytes that are not UTF-8', (body, random) =>
+    insertAt(body, placeInString(body, random), Buffer.from(random.pick(NOT_UTF8), 'hex')),
+  ),
+  patch('a raw control character in a string', (body, random) => {
+    const at = placeInString(body, random);
+    // Outside of strings some of them are white space.
+    return insertAt(body, at, Buffer.from([at === 0 ? 1 : random.pick([0, 1, 7, 10, 13, 31])]));
+  }),
+  strange('half a surrogate pair', (random) => ['lone', `"${random.pick(LONE)}"`]),
+  strange('half a surrogate pair in a name', (random) => [`"${random.pick(LONE)}"`, '1']),
+  strange('an escaped NUL', (random) =>
+    random.pick([
+      ['nul', '"a\\u0000b"'],
+      ['"\\u0000"', '1'],
+    ] as const),
+  ),
+  strange('a bad escape', (random) => [
+    'escape',
+    random.pick(['"\\x41"', '"\\u12"', '"\\u00zz"', '"\\"', '"\\U0041"']),
+  ]),
+  strange('deep nesting', (random) => {
+    const depth = random.pick([32, 40, 500, 3000]);
+    return [
+      'deep',
+      random.chance(0.5) ? `${'['.repeat(depth)}${']'.repeat(depth)}` : `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`,
+    ];
+  }),
+  strange('__proto__', () => ['__proto__', '{"amount":1}']),
+  strange('a number that is none', (random) => [
+    'number',
+    random.pick(['01', '1.', '.1', '0x1', 'NaN', '--1', '1e', '+1']),
+  ]),
+  strange('a word that is none', (random) => ['word', random.pick(['True', 'nul', 'undefined', 'yes', 'nil'])]),
+  patch('something behind the end', (body, random) =>
+    Buffer.concat([body, Buffer.from(random.pick(['x', '{}', ',', ']', '\0', '}', ' 1', '\v', ';']))]),
+  ),
+  patch('the end left out', (body) => body.subarray(0, body.lastIndexOf('}'))),
+  patch('a trailing comma', (body) => Buffer.from(body.toString('latin1').replace(/\}(\s*)$/, ',}$1'), 'latin1')),
+  patch('a comment', (body, random) =>
+    insertAt(body, body.indexOf('{') + 1, Buffer.from(random.pick(['/* x */', '// x\n', '# x\n']))),
+  ),
+  patch('no object', (_body, random) =>
+    Buffer.from(random.pick(['[]', 'null', '5', '"x"', 'true', '[{"amount":1,"card_id":"fuzz-0"}]', 'amount=1'])),
+  ),
+  patch('UTF-16', (body) => Buffer.from(`\ufeff${body.toString('latin1')}`, 'utf16le')),
+  patch('single quotes', (body) => {
+    const changed = Buffer.from(body.toString('latin1').replaceAll('"', "'"), 'latin1');
+    return changed.equals(body) ? Buffer.from("{'a':1}") : changed;
+  }),
+];
+
+/** Somewhere inside a string of the body; a string of its own is made when there is none. */
+function placeInString(body: Buffer, random: Random): number {
+  const places: number[] = [];
+  let isInside = false;
+  for (let at = 0; at < body.length; at += 1) {
+    if (body[at] === 0x5c) at += 1;
+    else if (body[at] === 0x22) {
+      isInside = !isInside;
+      if (isInside) places.push(at + 1);
+    }
+  }
+  return places.length === 0 ? 0 : random.pick(places);
+}
+
+/** Faults of what is said. */
+const OF_MEMBERS: readonly Change[] = [
+  {
+    name: 'a member twice',
+    apply: ({ members }, random) => {
+      if (members === undefined || members.length === 0) return false;
+      const [name, value] = random.pick(members);
+      const plain = bare(name);
+      const again = random.chance(0.3)
+        ? `"\\u${plain.charCodeAt(0).toString(16).padStart(4, '0')}${plain.slice(1)}"`
+        : plain;
+      members.push([plain === '' ? '' : again, random.chance(0.5) ? value : '1']);
+      return true;
+    },
+  },
+  {
+    name: 'a required member missing',
+    apply: (made, random) => {
+      const required = requiredOf(made);
+      if (required.length === 0) return false;
+      const missing = random.pick(required);
+      const text = random.pick([undefined, 'null', '""']);
+      made.members = made.members?.filter(([name]) => bare(name) !== missing);
+      if (text !== undefined) made.members?.push([missing, text]);
+      return true;
+    },
+  },
+  {
+    name: 'a bad amount',
+    apply: (made, random) => {
+      const amount = member(made, 'amount');
+      if (amount === undefined) return false;
+      const texts =
+        made.operation === 'explain_transfer' ? BAD_AMOUNTS.filter((text) => !isAmountOfForm(text)) : BAD_AMOUNTS;
+      amount[1] = random.pick(texts);
+      return true;
+    },
+  },
+  {
+    name: 'a member of the wrong type',
+    apply: (made, random) => {
+      const strings = made.members?.filter(([, value]) => value.startsWith('"') && value !== '""') ?? [];
+      const known = strings.filter(([name]) => namesOf(made).includes(bare(name)) && bare(name) !== 'amount');
+      if (known.length === 0) return false;
+      random.pick(known)[1] = random.pick(['1', 'true', 'false', '[]', '{}', '["x"]', '1e999']);
+      return true;
+    },
+  },
+  {
+    name: 'a name that is nearly one',
+    apply: (made, random) => {
+      const names = namesOf(made).filter((name) => name !== 'metadata');
+      if (made.members === undefined || names.length === 0) return false;
+      const name = random.pick(names);
+      const camel = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+      const variants = [name.toUpperCase(), `${name}_`, ` ${name}`, `${name[0]?.toUpperCase()}${name.slice(1)}`];
+      made.members.push([random.pick(camel === name ? variants : [...variants, camel]), '"x"']);
+      return true;
+    },
+  },
+  {
+    name: 'a promise that cannot be kept',
+    apply: (made, random) => {
+      if (!namesOf(made).includes('amount')) return false;
+      const [name, value] = random.pick([
+        ['scheduled_for', '"2100-01-01T00:00:00Z"'],
+        ['expires_at', '"2100-01-01T00:00:00Z"'],
+        ['capture', '"manual"'],
+        ['metadata', '{"a":1e999}'],
+        ['metadata', '{"":"x"}'],
+        ['metadata', `{"a":"${'x'.repeat(501)}"}`],
+        ['currency', '"usd"'],
+        ['currency', '"XXY"'],
+        ['type', '"gift"'],
+        ['destination_card_id', '"fuzz-0"'],
+      ] as const);
+      const isKnown = ['scheduled_for', 'expires_at'].includes(name) || namesOf(made).includes(name);
+      // What explain_transfer can explain is no fault there.
+      if (!isKnown || (made.operation === 'explain_transfer' && value === '"XXY"')) return false;
+      if (name === 'destination_card_id' && member(made, 'type')?.[1] === '"card_to_card"') return false;
+      made.members = made.members?.filter(([known]) => bare(known) !== name);
+      made.members?.push([name, value]);
+      return true;
+    },
+  },
+  {
+    name: 'a card that is not there',
+    apply: (made, random) => {
+      const card = member(made, 'card_id');
+      if (card === undefined || made.operation !== 'create_transfer') return false;
+      const names = [
+        'fuzz-99',
+        'FUZZ-0',
+        ' fuzz-0',
+        'fuzz-0 ',
+        'fuzz-0\\u200b',
+        "' or '1'='1",
+        '../fuzz-0',
+        'x'.repeat(255),
+      ];
+      card[1] = `"${random.pick(names)}"`;
+      return true;
+    },
+  },
+  {
+    name: 'a text that is too long',
+    apply: (made) => {
+      if (!namesOf(made).includes('description')) return false;
+      made.members = made.members?.filter(([name]) => bare(name) !== 'description');
+      made.members?.push(['description', JSON.stringify('é'.repeat(256))]);
+      return true;
+    },
+  },
+  {
+    name: 'a body that is too large',
+    apply: (made) => {
+      if (made.members === undefined || made.operation === 'create_transfer_batch') return false;
+      made.patches.push((body) => Buffer.concat([body, Buffer.alloc(16_385, ' ')]));
+      return true;
+    },
+  },
+];
+
+/** Changes of a body after which there is no success. */
+export const FAULTY_BODY: readonly Change[] = [...OF_TEXT, ...OF_MEMBERS];

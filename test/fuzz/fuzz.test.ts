@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { runCampaign } from './campaign.ts';
+import type { Answer } from './conversation.ts';
+import { newBatchOf } from './generate.ts';
+import { type Asked, judge, judgeExchange } from './judge.ts';
+
+describe('generated requests', () => {
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let service: ServiceProcess;
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    service = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'silent' });
+  });
+
+  afterAll(async () => {
+    await service.stop();
+    await directory.remove();
+  });
+
+  it('are answered with records or with exactly what they ask for, ten thousand of them', {
+    timeout: 120_000,
+  }, async () => {
+    const seed = 20_260_101;
+    const result = await runCampaign(service, { seed, count: 10_000 });
+    // A violation is looked at with: npm run fuzz -- --seed 20260101 --batch <batch>
+    expect(result.violations).toEqual([]);
+    expect(result.requests).toBeGreaterThanOrEqual(10_000);
+    expect(result.moves).toBeGreaterThan(2000);
+    for (const status of [200, 201, 400, 401, 403, 404, 405, 413, 415, 417, 431]) {
+      expect(result.statuses.get(status), `status ${status}`).toBeGreaterThan(0);
+    }
+    expect(result.statuses.get(500)).toBeUndefined();
+  });
+});
+
+it('are the same for the same seed, and others for another', () => {
+  const bytesOf = (seed: number) =>
+    Array.from({ length: 50 }, (_, batch) => {
+      const made = newBatchOf({ seed, batch });
+      return made.kind === 'bytes' ? made.bytes : Buffer.concat(made.requests.map(({ bytes }) => bytes));
+    });
+  expect(bytesOf(7)).toEqual(bytesOf(7));
+  expect(bytesOf(7)).not.toEqual(bytesOf(8));
+});
+
+// A judge that cannot say no proves nothing.
+describe('the judge', () => {
+  const asked: Asked = {
+    method: 'POST',
+    operation: 'create_transfer',
+    expectation: 'refusal',
+    faults: ['a fault'],
+    planted: [],
+    amount: 5,
+  };
+
+  function refused(message: string, change: (answer: Answer) => Answer = (answer) => answer): Answer {
+    const body = JSON.stringify({
+      Message: message,
+      Status: 400,
+      Code: 'create_transfer_schema',
+      Type: 'Request Error',
+    });
+    const headers = [
+      'HTTP/1.1 400 Bad Request',
+      'Content-Type: application/json; charset=utf-8',
+      `Request-Id: req_${'0'.repeat(32)}`,
+      'Cache-Control: no-store',
+      'Error-Code: create_transfer_schema',
+      'Link: </errors/create_transfer_schema>; rel="describedby"',
+      'Should-Retry: false',
+      'Money-Moved: no',
+    ];
+    return change({ status: 400, head: headers.join('\r\n'), body });
+  }
+
+  const without = (header: string) => (answer: Answer) => ({
+    ...answer,
+    head: answer.head.replace(new RegExp(`\r\n${header}: [^\r]*`), ''),
+  });
+
+  it('takes a record for what it is', () => {
+    expect(judge(refused('It is not so.'), asked, ['4111111111111111'])).toBeUndefined();
+  });
+
+  it.each<[string, Answer]>([
+    ['a success in spite of a fault', { status: 201, head: 'HTTP/1.1 201 Created', body: '{"amount":5}' }],
+    ['a redirection', { status: 302, head: 'HTTP/1.1 302 Found', body: '' }],
+    ['a stack', refused('Broken at handler (file.ts:1:2).')],
+    ["PostgreSQL's own words", refused('duplicate key value violates unique constraint "card_name".')],
+    ['a function that was meant to be a reason', refused('function toString() { [native code] }.')],
+    ['a card number', refused('There is no card 4111 1111 1111 1111.')],
+    ['a fifth member', refused('No.', (answer) => ({ ...answer, body: answer.body.replace('}', ',"Extra":1}') }))],
+    ['members in another order', refused('No.', (answer) => ({ ...answer, body: reordered(answer.body) }))],
+    [
+      'another status in the body',
+      refused('No.', (answer) => ({ ...answer, body: answer.body.replace('400', '404') })),
+    ],
+    [
+      'a code that nobody knows',
+      refused('No.', (answer) => ({ ...answer, head: answer.head.replace('_schema', '_x') })),
+    ],
+    ['no request id', refused('No.', without('Request-Id'))],
+    ['no link', refused('No.', without('Link'))],
+    ['no advice whether to retry', refused('No.', without('Should-Retry'))],
+    ['money in doubt', refused('No.', (answer) => ({ ...answer, head: answer.head.replace(': no', ': unknown') }))],
+    ['no message', refused('')],
+    ['support for a fault of the caller', refused('Please contact support.')],
+  ])('finds out %s', (_, answer) => {
+    expect(judge(answer, asked, ['4111111111111111'])).toBeDefined();
+  });
+
+  it('finds out an amount that is not the one that was sent, and a refusal for nothing', () => {
+    const good = { ...asked, expectation: 'success', faults: [] } as const;
+    const moved = { status: 201, head: 'HTTP/1.1 201 Created', body: '{"amount":6}' };
+    expect(judge(moved, good, [])).toMatch(/for 5 and moved 6/);
+    expect(judge(refused('No.'), good, [])).toMatch(/nothing was wrong/);
+  });
+
+  it('finds out a connection that ends without a word, and one that says too much', () => {
+    const two = [
+      { closes: false, method: 'GET' },
+      { closes: false, method: 'GET' },
+    ];
+    const answers = [{ status: 200, head: 'HTTP/1.1 200 OK', body: '{}' }];
+    expect(judgeExchange({ answers, rest: '', isEnded: true }, two)).toMatch(/no answer said so/);
+    expect(judgeExchange({ answers, rest: '', isEnded: false }, two)).toMatch(/in time/);
+    expect(judgeExchange({ answers: [...answers, ...answers], rest: 'x', isEnded: false }, two)).toMatch(/more came/);
+  });
+});
+
+function reordered(body: string): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(body)).reverse()));
+}

@@ -1,0 +1,119 @@
+import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
+import { type Answer, type Exchange, saysClose } from './conversation.ts';
+import type { Request } from './generate.ts';
+
+/** Text that only the inside of the service knows: stacks, SQL, paths, names of Node, of its libraries, of PostgreSQL. */
+const INTERNAL =
+  /\bat \S+ \(|node:|node_modules|FST_|HPE_|ERR_[A-Z]|\bE[A-Z]{4,}\b:|\.ts\b|\/work\/|\/tmp\/|[Pp]ostgre|\bpg\b|\bSQL|[Ss]elect .* from|insert into|violates|constraint|relation "|syntax error|[A-Za-z]+Error:|\bundefined\b|\[object|\[native|NaN|[Ff]astify|deadlock|timeout exceeded/;
+
+/** What is asked of the answer to one request. */
+export type Asked = Pick<Request, 'method' | 'expectation' | 'faults' | 'planted' | 'operation' | 'amount'>;
+
+/** What is wrong with an answer, in a sentence; undefined when nothing is. */
+export function judge(answer: Answer, asked: Asked, plantedNearby: readonly string[]): string | undefined {
+  const { status } = answer;
+  if (Number.isNaN(status)) return 'the answer does not begin with a status line';
+  if (status < 300) return judgeSuccess(answer, asked);
+  if (status < 400) return `the status is ${status}, which nobody decided on`;
+  const problem = judgeRecord(answer, asked.method) ?? judgeSecrets(answer, plantedNearby);
+  if (problem !== undefined) return problem;
+  const isShed = status === 503;
+  if (asked.expectation === 'success' && !isShed) return `nothing was wrong with it, and it was refused with ${status}`;
+  return undefined;
+}
+
+function judgeSuccess(
+  { status, body }: Answer,
+  { expectation, faults, operation, amount, method }: Asked,
+): string | undefined {
+  if (expectation === 'refusal')
+    return `it succeeded with ${status} in spite of: ${faults.join(', ') || 'what it names'}`;
+  if (operation !== 'create_transfer' || method !== 'POST' || status !== 201 || amount === undefined) return undefined;
+  const record: { readonly amount?: unknown } = JSON.parse(body);
+  return record.amount === amount ? undefined : `it was for ${amount} and moved ${String(record.amount)}`;
+}
+
+/** Every answer from 400 on is the record, with the headers that every record has. */
+function judgeRecord({ status, head, body }: Answer, method: string): string | undefined {
+  const code = headerOf(head, 'Error-Code') ?? '';
+  if (!isErrorCode(code)) return `the Error-Code is '${code}', which the catalogue does not have`;
+  const entry = CATALOGUE[code];
+  if (entry.status !== status) return `${code} came with ${status}`;
+  if (!/^req_[0-9a-f]{32}$/.test(headerOf(head, 'Request-Id') ?? '')) return 'there is no Request-Id';
+  if (headerOf(head, 'Link') !== `</errors/${code}>; rel="describedby"`) return 'there is no Link to the code';
+  if (headerOf(head, 'Content-Type') !== 'application/json; charset=utf-8') return 'the media type is not JSON';
+  if (headerOf(head, 'Cache-Control') !== 'no-store') return 'it may be stored';
+  if (!['true', 'false'].includes(headerOf(head, 'Should-Retry') ?? '')) return 'there is no Should-Retry';
+  const moved = headerOf(head, 'Money-Moved');
+  if (moved !== undefined && moved !== 'no') return `nothing failed, and Money-Moved is '${moved}'`;
+  if (method === 'HEAD') return body === '' ? undefined : 'the answer to HEAD has a body';
+  return judgeBody(body, status, code, entry.type);
+}
+
+function judgeBody(body: string, status: number, code: string, type: string): string | undefined {
+  let record: Readonly<Record<string, unknown>>;
+  try {
+    record = JSON.parse(body);
+  } catch {
+    return 'the body is no JSON';
+  }
+  if (Object.keys(record).join() !== 'Message,Status,Code,Type')
+    return 'the body does not have exactly the four members';
+  if (record.Status !== status || record.Code !== code || record.Type !== type)
+    return 'body, head and catalogue differ';
+  if (typeof record.Message !== 'string' || record.Message === '') return 'there is no message';
+  if (record.Message.isWellFormed() === false) return 'the message is not well-formed';
+  const isForSupport = record.Message.includes('contact support');
+  return isForSupport === (type !== 'Request Error') ? undefined : 'it sends to the wrong people';
+}
+
+function judgeSecrets({ head, body, status }: Answer, planted: readonly string[]): string | undefined {
+  const internal = INTERNAL.exec(`${head}\n${body}`)?.[0];
+  if (internal !== undefined) return `it says '${internal}'`;
+  // A fault of our own in a request that is only odd is a bug, whatever it says.
+  if (status === 500) return 'it was answered with 500';
+  const joined = `${head}${body}`.replaceAll(/[ .\-\u00a0]/g, '');
+  const echoed = planted.find((number) => joined.includes(number));
+  return echoed === undefined ? undefined : `it repeats the card number ${echoed}`;
+}
+
+function headerOf(head: string, name: string): string | undefined {
+  const start = head.indexOf(`\r\n${name}: `);
+  if (start === -1) return undefined;
+  const from = start + name.length + 4;
+  const end = head.indexOf('\r\n', from);
+  return head.slice(from, end === -1 ? undefined : end);
+}
+
+/** What is wrong with how a connection went, beyond the single answers. */
+export function judgeExchange(
+  { answers, rest, isEnded }: Exchange,
+  asked: readonly Pick<Request, 'closes' | 'method'>[],
+): string | undefined {
+  const last = answers.at(-1);
+  // A head that cannot be read does not say HEAD either: then the record follows, and the connection ends.
+  const isUnread = asked.at(-1)?.method === 'HEAD' && last !== undefined && saysClose(last);
+  if (rest !== '' && !(isUnread && rest.startsWith('{"Message"')))
+    return `more came than was asked for: ${rest.slice(0, 80)}`;
+  if (answers.length === asked.length) return undefined;
+  if (!isEnded) return `only ${answers.length} of ${asked.length} answers came in time`;
+  if (last === undefined) return 'the connection ended without an answer';
+  return saysClose(last) ? undefined : 'the connection ended, and no answer said so';
+}
+
+/** What is wrong with the answers to bytes that may be anything. */
+export function judgeBytes({ answers, rest }: Exchange, count: number, planted: readonly string[]): string | undefined {
+  if (answers.length === 0) return 'there was no answer at all';
+  if (rest !== '') return `a part of an answer came: ${rest.slice(0, 80)}`;
+  const asked: Asked = {
+    method: 'GET',
+    expectation: 'either',
+    faults: [],
+    planted,
+    operation: 'get_card',
+    amount: undefined,
+  };
+  // One request can become two, but hardly more.
+  if (answers.length > count * 3 + 3) return `${answers.length} answers to ${count} requests`;
+  return answers.map((answer) => judge(answer, asked, planted)).find((problem) => problem !== undefined);
+}
