@@ -35,8 +35,17 @@ export async function makeSeed(belongings: Belongings, server: DatabaseServer): 
   const key = await createOperatorKey(belongings, url);
   const service = await startService({ ...LIVE, DATABASE_URL: url, DATA_DIR: `${server.directory}/seed` });
   const stop = belongings.add('the service that sows', async () => void (await service.stop()));
-  const operator = new TransferService({ baseUrl: service.url, key });
-  const within = (programId: string) => new TransferService({ baseUrl: service.url, key, programId });
+  const seed = await sow({ database, key, url: service.url }).catch((error: unknown) => {
+    throw new Error(`the seed could not be sown. The service said: ${service.errors().slice(-2000)}`, { cause: error });
+  });
+  await stop();
+  await server.query(database, 'vacuum analyze');
+  return seed;
+}
+
+async function sow({ database, key, url }: Pick<Seed, 'database' | 'key'> & { readonly url: string }): Promise<Seed> {
+  const operator = new TransferService({ baseUrl: url, key });
+  const within = (programId: string) => new TransferService({ baseUrl: url, key, programId });
   const makeProgram = async (name: string): Promise<string> => {
     const { program_id } = await operator.programs.create({ name, currency: 'USD' });
     await operator.deposits.create(program_id, { amount: FUNDING });
@@ -51,8 +60,6 @@ export async function makeSeed(belongings: Belongings, server: DatabaseServer): 
     await within(programId).cards.create({ card_id: cardName(1) });
     spreadPrograms.push(programId);
   });
-  await stop();
-  await server.query(database, 'vacuum analyze');
   return { database, key, hotProgram, spreadPrograms };
 }
 

@@ -50,7 +50,7 @@ function drawConcurrency({ concurrency, machine }: Results): string | undefined 
       ticks: powersOfTwo(Math.max(...service.map(({ callers }) => callers))),
       isLogarithmic: true,
     },
-    y: rateAxis(service.map(({ rate }) => rate)),
+    y: rateAxis([...service, ...pgbench].map(({ rate }) => rate)),
     series,
     format: perSecond,
   });

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,6 +7,8 @@ import type { Results } from './results.ts';
 import { resultsInMarkdown } from './tables.ts';
 
 const DOCUMENT = fileURLToPath(new URL('../../docs/performance.md', import.meta.url));
+
+const BIOME = fileURLToPath(new URL('../../node_modules/@biomejs/biome/bin/biome', import.meta.url));
 
 /** Where the results of full runs are committed. */
 export const COMMITTED = fileURLToPath(new URL('../../docs/performance', import.meta.url));
@@ -26,6 +29,8 @@ export async function writeResults(results: Results, directory: string): Promise
     await writeFile(join(directory, 'results.md'), `${text}\n`);
     return;
   }
+  // Committed files are formatted as all others are.
+  spawnSync(process.execPath, [BIOME, 'format', '--write', directory], { stdio: 'ignore' });
   const [before, rest] = (await readFile(DOCUMENT, 'utf8')).split(BEGIN);
   const after = rest?.split(END)[1];
   if (after === undefined) throw new Error(`${DOCUMENT} has lost the marks between which the results stand`);
