@@ -45,8 +45,11 @@ const CAUSES_MOST = 6;
 
 const LEFT_OUT = '[left out]';
 
-/** An API key, also one that was mistyped or cut short. */
-const KEY = /(?<![0-9a-z])ts_[0-9a-f]{6,}(?:_[0-9a-f]*)?/gi;
+/**
+ * An API key, also one that was mistyped or cut short, or of which long numbers were masked already: whatever follows
+ * the prefix goes with it.
+ */
+const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
 const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 
 /** How a key, or what introduces one, can be told from far. */

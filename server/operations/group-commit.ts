@@ -48,6 +48,9 @@ const ATTEMPTS = 4;
 /** What an item must have left before its deadline to be tried once more, in milliseconds: a wait for a lock. */
 const ENOUGH_FOR_ANOTHER = 700;
 
+/** Between two tries of an item whose locks others hold, in milliseconds. */
+const PAUSE = 25;
+
 /**
  * Commits items in groups: what arrives while a commit is under way forms the next group, so that a row every item
  * needs (the funding account) is locked once a group. A lone item is committed at once and never waits for company.
@@ -135,20 +138,28 @@ export class GroupCommit<Item, Answer, Name extends string> {
       await this.#contention.takeTurn(needs, async () => {
         answered = await this.#tryAlone(pending, needs);
       });
+      if (!answered) await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
     const message = 'somebody else holds what the request needs';
     if (!answered) pending.reject(new OperationFailure(message, { busy: true, moneyMoved: 'no' }));
   }
 
-  /** One attempt; false when the locks were not to be had. */
+  /**
+   * One attempt; false when the locks were not to be had. It never waits for one: it would hold the others meanwhile,
+   * the funding account among them, and everybody who needs those would wait with it.
+   */
   async #tryAlone(pending: Pending<Item, Answer>, needs: readonly string[]): Promise<boolean> {
     if (pending.deadline - performance.now() < ENOUGH_FOR_ANOTHER) return false;
     const batchId = randomUUIDv7();
     try {
-      const steps = this.#work.stepsOf([pending.item], 'wait');
-      const answers = await this.#database.transact({ ...steps, batchId });
+      const steps = this.#work.stepsOf([pending.item], 'skip');
+      const [answer] = await this.#database.transact({ ...steps, batchId });
+      if (answer instanceof Blocked) {
+        this.#contention.begin(answer.blockedBy);
+        return false;
+      }
       this.#contention.end(needs);
-      this.#answer([pending], answers);
+      this.#answer([pending], answer === undefined ? [] : [answer]);
     } catch (error) {
       if (error instanceof StoreFailure && (error.lockTimeout || error.conflict)) return false;
       if (error instanceof CommitUnknown) await this.#settle([pending], batchId, error);
