@@ -107,7 +107,7 @@ export const suites: readonly Suite[] = [
     folder: 'test/embedded',
     purpose: 'the local PostgreSQL starts anywhere, survives kills and is never owned twice',
     budgetSeconds: 90,
-    filesInParallel: false,
+    filesInParallel: true,
   },
   {
     name: 'start',
