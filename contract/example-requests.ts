@@ -1,4 +1,4 @@
-import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from './operations.ts';
+import { OPERATIONS, type OperationId, parametersOf } from './operations.ts';
 
 /** A request as an example shows it. Header names are written as they are sent. */
 export type ExampleRequest = {
@@ -86,17 +86,6 @@ export function examplePath(id: OperationId): string {
     (filled, name) => filled.replace(`{${name}}`, String(VALUES[name] ?? `${name}_1`)),
     path,
   );
-}
-
-/** An operation of the table by its method and path, or undefined. */
-export function operationAt(method: string, path: string): OperationId | undefined {
-  const segments = path.replace(/\?.*$/, '').split('/');
-  return OPERATION_IDS.find((id) => {
-    const own = OPERATIONS[id].path.split('/');
-    const fits =
-      own.length === segments.length && own.every((part, at) => part.startsWith('{') || part === segments[at]);
-    return fits && OPERATIONS[id].method === method;
-  });
 }
 
 /** The request as a command for a POSIX shell. `base` is the address of the service, such as http://localhost:8080. */

@@ -51,7 +51,7 @@ const CARD_STATES = [
   'closed_card',
 ] as const;
 
-/** Codes of a card that cannot take part, in no particular order: a card has one state. */
+/** Codes of the rules about a transfer, in the order of TRANSFER_CHECKS; of a card's states only one can apply. */
 const TRANSFER_RULES: readonly ErrorCode[] = [
   'service_disabled',
   'card_dne',

@@ -45,7 +45,7 @@ type Pending<Item, Answer> = {
 /** How often a whole group is tried again because others were in the way. */
 const ATTEMPTS = 4;
 
-/** What an item must have left before its deadline to be tried once more, in milliseconds: a wait for a lock. */
+/** What an item must have left before its deadline to be tried once more, in milliseconds: time for a slow commit. */
 const ENOUGH_FOR_ANOTHER = 700;
 
 /** Between two tries of an item whose locks others hold, in milliseconds. */
