@@ -1,16 +1,44 @@
 import { type Command, Option } from 'commander';
-import type { CardRecord } from '../sdk/client.ts';
+import type { CardLimits, CardRecord, CreateCardBody, UpdateCardBody } from '../sdk/client.ts';
+import { describeCardLimits, LIMITS_FORM, LIMITS_NOTE, readLimits } from './limits.ts';
 import { type Column, money } from './output.ts';
-import { type AddCommands, addPageOptions, openSession, type PageOptions, showList } from './session.ts';
+import {
+  type AddCommands,
+  addPageOptions,
+  openSession,
+  type PageOptions,
+  type Surroundings,
+  showList,
+} from './session.ts';
+import { addStatement } from './statement.ts';
 
-type CreateOptions = {
-  readonly card?: string;
-  readonly currency?: string;
-  readonly status?: 'preactive' | 'active';
+/** What a card can be given as it is made and later. */
+type GivenOptions = {
   readonly holderReference?: string;
   readonly lastFour?: string;
   readonly expiresOn?: string;
+  readonly limits?: CardLimits;
 };
+
+type CreateOptions = GivenOptions & {
+  readonly card?: string;
+  readonly currency?: string;
+  readonly status?: CreateCardBody['status'];
+};
+
+type UpdateOptions = GivenOptions & {
+  readonly status?: UpdateCardBody['status'];
+  readonly balanceTo?: UpdateCardBody['balance_to'];
+};
+
+const GIVEN_STATUSES = [
+  'active',
+  'inactive',
+  'lost',
+  'stolen',
+  'fraud',
+  'closed',
+] as const satisfies readonly UpdateCardBody['status'][];
 
 const COLUMNS: readonly Column<CardRecord>[] = [
   { heading: 'card_id', show: (card) => card.card_id },
@@ -19,30 +47,10 @@ const COLUMNS: readonly Column<CardRecord>[] = [
   { heading: 'available', show: (card) => money(card.available, card.currency), right: true },
 ];
 
-/** Adds `cards create | get | list`. */
+/** Adds `cards create | get | list | update | limits | postings | export-postings`. */
 export const addCards: AddCommands = (program, surroundings) => {
-  const cards = program.command('cards').description('cards, and what is on them');
-  cards
-    .command('create')
-    .description('register a card')
-    .option('--card <card_id>', 'an id of your own, unique in the program')
-    .option('--currency <code>', "the program's if left out")
-    .addOption(new Option('--status <status>', 'active if left out').choices(['preactive', 'active']))
-    .option('--holder-reference <text>', 'your name for the holder; never a card number')
-    .option('--last-four <digits>', 'last four digits of the card number')
-    .option('--expires-on <date>', 'last day of use, YYYY-MM-DD')
-    .action(async (options: CreateOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      const card = await session.service.cards.create({
-        card_id: options.card,
-        currency: options.currency,
-        status: options.status,
-        holder_reference: options.holderReference,
-        last_four: options.lastFour,
-        expires_on: options.expiresOn,
-      });
-      session.showRecord(card);
-    });
+  const cards = program.command('cards').description('cards, what is on them and what they may do');
+  addCreate(cards, surroundings);
   cards
     .command('get')
     .description('show a card and its balance')
@@ -57,4 +65,59 @@ export const addCards: AddCommands = (program, surroundings) => {
       await showList(session, COLUMNS, options, (page) => session.service.cards.list(page));
     },
   );
+  addUpdate(cards, surroundings);
+  cards
+    .command('limits')
+    .description('show what a card could do now: its limits, what is used and what is left')
+    .argument('<card_id>', 'its id: card_..., or your own')
+    .action(async (cardId: string, _options: object, command: Command) => {
+      const session = openSession(command, surroundings);
+      const limits = await session.service.cards.limits(cardId);
+      session.showText(limits, describeCardLimits(limits));
+    });
+  addStatement(cards, surroundings);
 };
+
+function addCreate(cards: Command, surroundings: Surroundings): void {
+  const create = cards
+    .command('create')
+    .description('register a card')
+    .option('--card <card_id>', 'an id of your own, unique in the program')
+    .option('--currency <code>', "the program's if left out")
+    .addOption(new Option('--status <status>', 'active if left out').choices(['preactive', 'active']));
+  addGivenOptions(create).action(async (options: CreateOptions, command: Command) => {
+    const session = openSession(command, surroundings);
+    const { card, currency, status } = options;
+    const body = { card_id: card, currency, status, ...givenIn(options) };
+    session.showRecord(await session.service.cards.create(body));
+  });
+}
+
+function addUpdate(cards: Command, surroundings: Surroundings): void {
+  const update = cards
+    .command('update')
+    .description('change its state, limits, holder or last day; what is left out stays as it is')
+    .argument('<card_id>', 'its id: card_..., or your own')
+    .addOption(new Option('--status <status>', 'the state that it is given').choices(GIVEN_STATUSES))
+    .addOption(
+      new Option('--balance-to <where>', 'with --status closed: where what is on it goes').choices(['funding']),
+    );
+  addGivenOptions(update).action(async (cardId: string, options: UpdateOptions, command: Command) => {
+    const session = openSession(command, surroundings);
+    const body = { status: options.status, balance_to: options.balanceTo, ...givenIn(options) };
+    session.showRecord(await session.service.cards.update(cardId, body));
+  });
+}
+
+function addGivenOptions(command: Command): Command {
+  return command
+    .option('--holder-reference <text>', 'your name for the holder; never a card number')
+    .option('--last-four <digits>', 'last four digits of the card number')
+    .option('--expires-on <date>', 'last day of use, YYYY-MM-DD')
+    .option('--limits <limits>', `its limits: ${LIMITS_FORM}`, readLimits)
+    .addHelpText('after', LIMITS_NOTE);
+}
+
+function givenIn({ holderReference, lastFour, expiresOn, limits }: GivenOptions) {
+  return { holder_reference: holderReference, last_four: lastFour, expires_on: expiresOn, limits };
+}

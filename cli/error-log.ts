@@ -9,7 +9,16 @@ import {
   type OperatorErrorRecord,
 } from '../sdk/client.ts';
 import { alignedLines, type Column, pairsOf, printable, table } from './output.ts';
-import { addPageOptions, openSession, type PageOptions, type Surroundings, showList } from './session.ts';
+import {
+  addPageOptions,
+  addTimeOptions,
+  openSession,
+  type PageOptions,
+  pageText,
+  readPages,
+  type Surroundings,
+  showList,
+} from './session.ts';
 
 type FilterOptions = PageOptions & {
   readonly code?: string;
@@ -84,16 +93,13 @@ function addOperatorCommands(errors: Command, surroundings: Surroundings): void 
     .option('--program <program_id>', 'only those of this card program')
     .action(async (options: FilterOptions, command: Command) => {
       const session = openSession(command, surroundings);
-      let dropped = 0;
-      const list = async (page: { limit: number | undefined; cursor: string | undefined }): Promise<FoundErrors> => {
-        // Only a program that is typed narrows the search: an operator must not miss the rest by a forgotten variable.
-        const filters = { ...filtersOf(options), program_id: session.typedProgram };
-        const found = await session.service.errors.search({ ...page, ...filters });
-        dropped = found.dropped;
-        return found;
-      };
-      if (session.json) session.showText(await allPages(options, list), '');
-      else await showList(session, SEARCH_COLUMNS, options, list);
+      // Only a program that is typed narrows the search: an operator must not miss the rest by a forgotten variable.
+      const filters = { ...filtersOf(options), program_id: session.typedProgram };
+      const found = await readPages<FoundErrors>(options, (page) =>
+        session.service.errors.search({ ...page, ...filters }),
+      );
+      session.showText(found, pageText(SEARCH_COLUMNS, found));
+      const { dropped } = found;
       if (dropped > 0) surroundings.writeError(`${dropped} more errors of this time could not be recorded.\n`);
     });
   errors
@@ -113,32 +119,15 @@ function addOperatorCommands(errors: Command, surroundings: Surroundings): void 
 }
 
 function addFilters(command: Command): Command {
-  return addPageOptions(command)
+  return addTimeOptions(addPageOptions(command), 'those')
     .option('--code <code>', 'only those with this code')
     .addOption(new Option('--type <type>', 'only those of this type').choices(ERROR_TYPES))
     .option('--operation <operation>', 'only those of this operation, such as create_transfer')
-    .option('--card <card_id>', 'only those about this card')
-    .option('--from <time>', 'only those from this time on, such as 2030-01-31T12:00:00Z')
-    .option('--to <time>', 'only those before this time');
+    .option('--card <card_id>', 'only those about this card');
 }
 
 function filtersOf({ code, type, operation, card, from, to }: FilterOptions) {
   return { code, type, operation, card_id: card, created_from: from, created_to: to };
-}
-
-/** All pages as one, or the one that was asked for, with what is beside the items. */
-async function allPages(
-  options: PageOptions,
-  list: (page: { limit: number | undefined; cursor: string | undefined }) => Promise<FoundErrors>,
-): Promise<FoundErrors> {
-  const limit = options.limit ?? (options.all ? 100 : undefined);
-  let page = await list({ limit, cursor: options.cursor });
-  const data = [...page.data];
-  while (options.all && page.next_cursor !== null) {
-    page = await list({ limit, cursor: page.next_cursor });
-    data.push(...page.data);
-  }
-  return { ...page, data };
 }
 
 function describe({ causes, ...rest }: InspectedErrorRecord): string {

@@ -1,5 +1,6 @@
 import {
   ConnectionFailure,
+  IncompleteAnswer,
   InvalidArgument,
   type MoneyMoved,
   RequestError,
@@ -15,6 +16,7 @@ export const EXIT_CODES = {
   usage: 2,
   serviceFault: 3,
   noConnection: 4,
+  outputFault: 5,
   /** sysexits' EX_SOFTWARE: a bug in the command itself. */
   bug: 70,
 } as const;
@@ -22,15 +24,21 @@ export const EXIT_CODES = {
 /** What to print of a failure, and what to end with. */
 export type FailureReport = { readonly text: string; readonly exitCode: number };
 
+/** What came could not be written where it should go. */
+export class OutputFailure extends Error {
+  override readonly name = 'OutputFailure';
+}
+
 /** Reports whatever a command failed of. `url` is where the person can reach the service's error pages. */
 export function reportFailure(error: unknown, url: string, json: boolean): FailureReport {
   if (error instanceof InvalidArgument) return { text: `error: ${error.message}\n`, exitCode: EXIT_CODES.usage };
+  if (error instanceof OutputFailure) return { text: `error: ${error.message}\n`, exitCode: EXIT_CODES.outputFault };
   if (error instanceof TransferServiceError) {
     const exitCode = error instanceof RequestError ? EXIT_CODES.requestError : EXIT_CODES.serviceFault;
     return { text: json ? asJson(recordMembers(error)) : recordText(error, url), exitCode };
   }
   if (error instanceof ConnectionFailure) {
-    const text = `${printable(error.message)}\n${keyHint(error)}Is the service running? Start it with npm start.\n`;
+    const text = `${printable(error.message)}\n${keyHint(error)}${silenceHint(error)}`;
     return { text: json ? asJson(silenceMembers(error)) : text, exitCode: EXIT_CODES.noConnection };
   }
   if (error instanceof UnexpectedAnswer) {
@@ -78,6 +86,12 @@ function keyHint(error: {
   return `Send it again with --idempotency-key ${printable(error.idempotencyKey)}: it moves money at most once.\n`;
 }
 
+/** An answer that broke off has a request id, by which the error log knows why; one that never came has not. */
+function silenceHint(error: ConnectionFailure): string {
+  if (!(error instanceof IncompleteAnswer)) return 'Is the service running? Start it with npm start.\n';
+  return error.requestId === undefined ? '' : `Request id: ${printable(error.requestId)}\n`;
+}
+
 function recordMembers(error: TransferServiceError): object {
   return {
     Message: error.Message,
@@ -95,12 +109,19 @@ function recordMembers(error: TransferServiceError): object {
 }
 
 function silenceMembers(error: ConnectionFailure | UnexpectedAnswer): object {
+  const answered = error instanceof IncompleteAnswer || error instanceof UnexpectedAnswer ? error : undefined;
   return {
-    failure: error instanceof ConnectionFailure ? 'no_answer' : 'unexpected_answer',
+    failure: nameOfSilence(error),
     message: error.message,
+    request_id: answered?.requestId ?? null,
     money_moved: error.moneyMoved,
     idempotency_key: error.idempotencyKey ?? null,
   };
+}
+
+function nameOfSilence(error: ConnectionFailure | UnexpectedAnswer): string {
+  if (error instanceof UnexpectedAnswer) return 'unexpected_answer';
+  return error instanceof IncompleteAnswer ? 'incomplete_answer' : 'no_answer';
 }
 
 function asJson(value: object): string {

@@ -3,7 +3,7 @@ import { formatMoney } from '../sdk/client.ts';
 /** Widest line of running text, in characters. */
 const WIDTH = 80;
 
-const AMOUNT_NAMES = new Set(['amount', 'captured_amount', 'reversed_amount', 'balance', 'held', 'available', 'sum']);
+const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(held|available|incoming|sum)$/;
 
 /** A name and what stands behind it. */
 export type Pair = readonly [name: string, value: string];
@@ -20,7 +20,7 @@ export function pairsOf(record: object, currency = currencyOf(record)): Pair[] {
     if (typeof value === 'object') {
       return pairsOf(value, currency).map(([inner, text]): Pair => [`${name}.${inner}`, text]);
     }
-    if (typeof value === 'number' && currency !== undefined && AMOUNT_NAMES.has(name)) {
+    if (typeof value === 'number' && currency !== undefined && AMOUNT_NAMES.test(name)) {
       return [[name, money(value, currency)]];
     }
     return [[name, typeof value === 'boolean' ? yesOrNo(value) : String(value)]];

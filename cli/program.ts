@@ -34,11 +34,13 @@ Exit codes:
   2  the command was not typed right
   3  Server Error, Process Error, or an answer that is not the service's;
      from trial-balance also: the books do not balance
-  4  no answer
+  4  no answer, or not all of it
+  5  the output cannot be written
 
 Examples:
   transfer-service transfers create --card card_active --amount 1000
   transfer-service transfers list --card card_active --all --json
+  transfer-service cards statement card_active --from 2030-01-01T00:00:00Z
   transfer-service switch disable --reason "maintenance"
   transfer-service errors explain insufficient_funds
   transfer-service errors inspect req_...`;
@@ -59,6 +61,7 @@ export function buildProgram(surroundings: Surroundings): Command {
     .configureOutput({ writeOut: surroundings.write, writeErr: surroundings.writeError })
     .configureHelp({
       showGlobalOptions: true,
+      subcommandTerm: termOf,
       commandDescription: (command) => sentence(command.description()),
       // Where a command explains a global option in its own words, once is enough.
       visibleGlobalOptions: (command): Option[] => globalOptionsFor(command, program),
@@ -78,6 +81,12 @@ function tidyHelp(command: Command): void {
     if (inner.commands.length > 0) inner.usage('<verb> [options]');
     tidyHelp(inner);
   }
+}
+
+/** A verb in a list, by all its names and with its arguments: that it has options goes without saying. */
+function termOf(command: Command): string {
+  const names = [command.name(), ...command.aliases()].join('|');
+  return [names, ...command.registeredArguments.map((argument) => `<${argument.name()}>`)].join(' ');
 }
 
 /** A description begins small in a list of commands; above its own help it is a sentence. */

@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
-import type { ProgramRecord } from '../sdk/client.ts';
+import type { CardLimits, ProgramLimits, ProgramRecord } from '../sdk/client.ts';
+import { LIMITS_FORM, LIMITS_NOTE, readLimits } from './limits.ts';
 import { type Column, money, type Pair, pairsOf } from './output.ts';
 import { type AddCommands, addPageOptions, openSession, type PageOptions, showList } from './session.ts';
 
 type CreateOptions = { readonly name: string; readonly currency: string; readonly timeZone?: string };
+
+type UpdateOptions = { readonly name?: string; readonly limits?: ProgramLimits; readonly cardLimits?: CardLimits };
 
 const COLUMNS: readonly Column<ProgramRecord>[] = [
   { heading: 'program_id', show: (program) => program.program_id },
@@ -24,7 +27,7 @@ function programPairs({ funding, ...rest }: ProgramRecord): Pair[] {
   return [...pairsOf(rest), ...accounts];
 }
 
-/** Adds `programs create | get | list`. */
+/** Adds `programs create | get | list | update`. */
 export const addPrograms: AddCommands = (program, surroundings) => {
   const programs = program.command('programs').description('card programs');
   programs
@@ -54,4 +57,18 @@ export const addPrograms: AddCommands = (program, surroundings) => {
       await showList(session, COLUMNS, options, (page) => session.service.programs.list(page));
     },
   );
+  programs
+    .command('update')
+    .description('change its name and its limits; what is left out stays as it is')
+    .argument('<program_id>', 'its id, prog_...')
+    .option('--name <text>', 'its name')
+    .option('--limits <limits>', `of all cards together: ${LIMITS_FORM}`, readLimits)
+    .option('--card-limits <limits>', 'of each card that has no limit of its own of that name', readLimits)
+    .addHelpText('after', LIMITS_NOTE)
+    .action(async (programId: string, options: UpdateOptions, command: Command) => {
+      const session = openSession(command, surroundings);
+      const { name, limits, cardLimits } = options;
+      const updated = await session.service.programs.update(programId, { name, limits, card_limits: cardLimits });
+      session.showRecord(updated, programPairs(updated));
+    });
 };

@@ -1,9 +1,19 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { type AddCommands, openSession } from './session.ts';
 
-/** Adds `sandbox database stop | start`. */
+const SECONDS_IN: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** Adds `sandbox database stop | start` and `sandbox clock`. */
 export const addSandbox: AddCommands = (program, surroundings) => {
-  const sandbox = program.command('sandbox').description('make a sandbox fail on purpose');
+  const sandbox = program.command('sandbox').description('make a sandbox fail on purpose, and let time pass');
+  sandbox
+    .command('clock')
+    .description('set its clock ahead: holds expire, limits free, what is due is done')
+    .argument('<ahead>', 'ahead of the time of day: seconds, or such as 90m, 36h, 8d', readDuration)
+    .action(async (ahead: number, _options: object, command: Command) => {
+      const session = openSession(command, surroundings);
+      session.showRecord(await session.service.sandbox.moveClock({ seconds_ahead: ahead }));
+    });
   const database = sandbox.command('database').description("the sandbox's database server");
   database
     .command('stop')
@@ -20,3 +30,11 @@ export const addSandbox: AddCommands = (program, surroundings) => {
       session.showRecord(await session.service.sandbox.startDatabase());
     });
 };
+
+/** A length of time in seconds. */
+function readDuration(text: string): number {
+  const [, digits, unit] = /^([0-9]{1,9})([smhd]?)$/.exec(text) ?? [];
+  if (digits === undefined)
+    throw new InvalidArgumentError('It must be a number of seconds, or such as 90m, 36h or 8d.');
+  return Number(digits) * (SECONDS_IN[unit ?? ''] ?? 1);
+}

@@ -7,6 +7,8 @@ import { alignedLines, type Column, type Pair, pairsOf, table, yesOrNo } from '.
 export type Surroundings = {
   readonly environment: Environment;
   readonly write: (text: string) => void;
+  /** Writes a text of any length as it comes, no faster than it is read. Rejects as `chunks` does. */
+  readonly writeAll: (chunks: AsyncIterable<string>) => Promise<void>;
   readonly writeError: (text: string) => void;
   /** Says what the process shall end with when the command itself did not fail. */
   readonly endWith: (exitCode: number) => void;
@@ -25,6 +27,9 @@ export type GlobalOptions = {
 
 /** The options of a list. */
 export type PageOptions = { readonly limit?: number; readonly cursor?: string; readonly all?: boolean };
+
+/** Which page a list is asked for. */
+export type PageAsked = { readonly limit: number | undefined; readonly cursor: string | undefined };
 
 /** One command while it runs: whom it talks to and how it shows what comes back. */
 export type Session = {
@@ -82,26 +87,47 @@ export function addPageOptions(command: Command): Command {
     .addOption(new Option('--all', 'every page, to the last').conflicts('cursor'));
 }
 
+/** Reads one page, or all of them joined: the last one with the items of all. */
+export async function readPages<Found extends Page<unknown>>(
+  options: PageOptions,
+  list: (page: PageAsked) => Promise<Found>,
+): Promise<Found> {
+  const limit = options.limit ?? (options.all ? 100 : undefined);
+  let page = await list({ limit, cursor: options.cursor });
+  const data: unknown[] = [...page.data];
+  while (options.all && page.next_cursor !== null) {
+    page = await list({ limit, cursor: page.next_cursor });
+    data.push(...page.data);
+  }
+  return { ...page, data };
+}
+
+/** A page as a table, and how to go on. */
+export function pageText<Item>(columns: readonly Column<Item>[], page: Page<Item>): string {
+  const rest = page.next_cursor === null ? '' : `There is more: add --all, or --cursor ${page.next_cursor}\n`;
+  return (page.data.length === 0 ? 'There are none.\n' : table(columns, page.data)) + rest;
+}
+
+/** Adds `--from` and `--to`: from when on, and until before when. */
+export function addTimeOptions(command: Command, items: string): Command {
+  return command
+    .option('--from <time>', `only ${items} from this time on, such as 2030-01-31T12:00:00Z`)
+    .option('--to <time>', `only ${items} before this time`);
+}
+
 /** Shows one page, or all of them joined, as a table. */
 export async function showList<Item>(
   session: Session,
   columns: readonly Column<Item>[],
   options: PageOptions,
-  list: (page: { limit: number | undefined; cursor: string | undefined }) => Promise<Page<Item>>,
+  list: (page: PageAsked) => Promise<Page<Item>>,
 ): Promise<void> {
-  const limit = options.limit ?? (options.all ? 100 : undefined);
-  let page = await list({ limit, cursor: options.cursor });
-  const items = [...page.data];
-  while (options.all && page.next_cursor !== null) {
-    page = await list({ limit, cursor: page.next_cursor });
-    items.push(...page.data);
-  }
-  const rest = page.next_cursor === null ? '' : `There is more: add --all, or --cursor ${page.next_cursor}\n`;
-  const text = items.length === 0 ? 'There are none.\n' : table(columns, items);
-  session.showText({ data: items, next_cursor: page.next_cursor }, `${text}${rest}`);
+  const page = await readPages(options, list);
+  session.showText(page, pageText(columns, page));
 }
 
-function readWholeNumber(text: string): number {
-  if (!/^[0-9]{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+/** Reads an option that is a whole number. */
+export function readWholeNumber(text: string): number {
+  if (!/^[0-9]{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
 }

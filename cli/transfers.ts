@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   type CreateTransferBody,
+  type ExportTransfersQuery,
   InvalidArgument,
   TRANSFER_STATUSES,
   TRANSFER_TYPES,
@@ -10,16 +11,20 @@ import {
   type TransferExplanation,
   type TransferRecord,
 } from '../sdk/client.ts';
+import { addOutputOption, type OutputOptions, showExport } from './export.ts';
 import { type Column, money, table } from './output.ts';
 import {
   type AddCommands,
   addPageOptions,
+  addTimeOptions,
   moneyPairs,
   openSession,
   type PageOptions,
+  readWholeNumber,
   type Surroundings,
   showList,
 } from './session.ts';
+import { addTransferChanges, readPair } from './transfer-changes.ts';
 
 type TransferType = TransferRecord['type'];
 
@@ -29,18 +34,26 @@ type CreateOptions = {
   readonly type?: TransferType;
   readonly destinationCard?: string;
   readonly currency?: string;
+  readonly capture?: TransferRecord['capture'];
+  readonly expiresAt?: string;
+  readonly scheduledFor?: string;
   readonly description?: string;
   readonly reference?: string;
   readonly metadata?: Record<string, string>;
   readonly idempotencyKey?: string;
 };
 
-type ListOptions = PageOptions & {
+type FilterOptions = {
   readonly card?: string;
   readonly type?: TransferType;
   readonly status?: TransferRecord['status'];
   readonly reference?: string;
   readonly idempotencyKey?: string;
+  readonly metadata?: Record<string, string>;
+  readonly from?: string;
+  readonly to?: string;
+  readonly minimumAmount?: number;
+  readonly maximumAmount?: number;
 };
 
 const COLUMNS: readonly Column<TransferRecord>[] = [
@@ -68,7 +81,7 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
   },
 ];
 
-/** Adds `transfers create | explain | create-batch | get | list`. */
+/** Adds `transfers create | explain | create-batch | get | list | export`, and what changes them. */
 export const addTransfers: AddCommands = (program, surroundings) => {
   const transfers = program.command('transfers').description('move money, and see what has moved');
   addCreate(transfers, surroundings);
@@ -82,26 +95,50 @@ export const addTransfers: AddCommands = (program, surroundings) => {
       const session = openSession(command, surroundings);
       session.showRecord(await session.service.transfers.get(transferId));
     });
-  addPageOptions(transfers.command('list').description('list transfers, newest first'))
-    .option('--card <card_id>', 'only those of this card')
+  addFilters(addPageOptions(transfers.command('list').description('list transfers, newest first'))).action(
+    async (options: PageOptions & FilterOptions, command: Command) => {
+      const session = openSession(command, surroundings);
+      const filters = filtersIn(options);
+      await showList(session, COLUMNS, options, (page) => session.service.transfers.list({ ...page, ...filters }));
+    },
+  );
+  const exported = transfers.command('export').description('export transfers as comma-separated values, oldest first');
+  addOutputOption(addFilters(exported)).action(async (options: OutputOptions & FilterOptions, command: Command) => {
+    const session = openSession(command, surroundings);
+    await showExport(session, options, surroundings, () => session.service.transfers.export(filtersIn(options)));
+  });
+  addTransferChanges(transfers, surroundings);
+};
+
+function addFilters(command: Command): Command {
+  command
+    .option('--card <card_id>', 'only those of this card, on either side')
     .addOption(new Option('--type <type>', 'only those of this type').choices(TRANSFER_TYPES))
     .addOption(new Option('--status <status>', 'only those in this state').choices(TRANSFER_STATUSES))
     .option('--reference <text>', 'only the one with this reference')
     .option('--idempotency-key <key>', 'only the one that this key made')
-    .action(async (options: ListOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      await showList(session, COLUMNS, options, (page) =>
-        session.service.transfers.list({
-          ...page,
-          card_id: options.card,
-          type: options.type,
-          status: options.status,
-          reference: options.reference,
-          idempotency_key: options.idempotencyKey,
-        }),
-      );
-    });
-};
+    .option('--metadata <name=value>', 'only those with this pair', readOnePair)
+    .option('--minimum-amount <amount>', 'only those of so many minor units or more', readWholeNumber)
+    .option('--maximum-amount <amount>', 'only those of so many minor units or less', readWholeNumber);
+  return addTimeOptions(command, 'those');
+}
+
+function filtersIn(options: FilterOptions): ExportTransfersQuery {
+  const [name, value] = Object.entries(options.metadata ?? {})[0] ?? [];
+  return {
+    card_id: options.card,
+    type: options.type,
+    status: options.status,
+    reference: options.reference,
+    idempotency_key: options.idempotencyKey,
+    metadata_name: name,
+    metadata_value: value,
+    created_from: options.from,
+    created_to: options.to,
+    minimum_amount: options.minimumAmount,
+    maximum_amount: options.maximumAmount,
+  };
+}
 
 /** `create` and `explain` take the same options: what is explained is what would be created. */
 function addTransferOptions(command: Command): Command {
@@ -111,6 +148,14 @@ function addTransferOptions(command: Command): Command {
     .addOption(new Option('--type <type>', 'load if left out').choices(TRANSFER_TYPES))
     .option('--destination-card <card_id>', 'the card that receives; for card_to_card')
     .option('--currency <code>', 'must be the one of the card')
+    .addOption(
+      new Option('--capture <when>', 'manual only holds the money; automatic if left out').choices([
+        'automatic',
+        'manual',
+      ]),
+    )
+    .option('--expires-at <time>', 'when a hold ends, up to 90 days ahead; 7 days if left out')
+    .option('--scheduled-for <time>', 'when to make it, such as 2030-01-31T12:00:00Z; or now')
     .option('--description <text>', 'free text')
     .option('--reference <text>', 'a name of your own, unique in the program')
     .option('--metadata <name=value>', 'a pair of your own; can be repeated', readPair)
@@ -125,6 +170,9 @@ function bodyOf(options: CreateOptions): CreateTransferBody {
     type: options.type,
     destination_card_id: options.destinationCard,
     currency: options.currency,
+    capture: options.capture,
+    expires_at: options.expiresAt,
+    scheduled_for: options.scheduledFor,
     description: options.description,
     reference: options.reference,
     metadata: options.metadata,
@@ -187,8 +235,7 @@ function readRows(file: string): TransferBatchRow[] {
   }
 }
 
-function readPair(text: string, before: Record<string, string> | undefined): Record<string, string> {
-  const at = text.indexOf('=');
-  if (at < 1) throw new InvalidArgumentError('It must be a name, "=" and a value.');
-  return Object.fromEntries([...Object.entries(before ?? {}), [text.slice(0, at), text.slice(at + 1)]]);
+function readOnePair(text: string, before: Record<string, string> | undefined): Record<string, string> {
+  if (before !== undefined) throw new InvalidArgumentError('It can be given once.');
+  return readPair(text, undefined);
 }

@@ -21,6 +21,8 @@ export const addTrialBalance: AddCommands = (program, surroundings) => {
 function describe(balance: TrialBalance): string {
   const head = alignedLines([
     ['balanced', yesOrNo(balance.balanced)],
+    ['postings_compared', yesOrNo(balance.postings_compared)],
+    ['differing_holds', String(balance.differing_holds)],
     ['drawn_up_at', balance.drawn_up_at],
   ]);
   const currencies = balance.currencies.map(({ currency, accounts, sum, by_kind }) => {

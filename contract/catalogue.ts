@@ -1,12 +1,6 @@
 import { type Static, Type } from 'typebox';
-import {
-  CATALOGUE,
-  type CatalogueEntry,
-  ERROR_TYPES,
-  type ErrorCode,
-  type ErrorType,
-  isErrorCode,
-} from '../domain/errors.ts';
+import { type CatalogueEntry, ERROR_TYPES, type ErrorType } from '../domain/catalogue-entry.ts';
+import { CATALOGUE, type ErrorCode, isErrorCode } from '../domain/errors.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from './operations.ts';
 
 /** What one type of error stands for (specification, section 7.1). */

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { ERROR_TYPES, type ErrorType, type MoneyMoved } from '../domain/errors.ts';
-import { pageOf } from './schemas.ts';
+import { ERROR_TYPES, type ErrorType, type MoneyMoved } from '../domain/catalogue-entry.ts';
+import { pageOf } from './schema-parts.ts';
 
 const type = (description: string) => Type.Unsafe<ErrorType>({ type: 'string', enum: [...ERROR_TYPES], description });
 const text = (maximum: number, description: string) =>

@@ -12,7 +12,10 @@ import {
 } from './example-requests.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from './operations.ts';
 
-/** How a code comes about in a sandbox: `before` prepares, `request` is answered with the code, `after` clears up. */
+/**
+ * How a code comes about in a sandbox: `before` prepares, `request` is answered with the code, `after` clears up.
+ * `{transfer_id}` in the path of `request` stands for the transfer that the last of `before` was answered with.
+ */
 export type Reproduction = {
   readonly before?: readonly ExampleRequest[];
   readonly request: ExampleRequest;
@@ -32,6 +35,9 @@ type Sample = {
 
 const TRANSFER = OPERATIONS.create_transfer.path;
 const SWITCH = OPERATIONS.change_switch.path;
+const CARD = OPERATIONS.get_card.path;
+/** What stands in a path for the transfer that was made before. */
+const TAKEN = '{transfer_id}';
 const LEGAL = { amount: 1000, card_id: 'card_active' } as const;
 
 function get(path: string, headers: Readonly<Record<string, string>> = {}): ExampleRequest {
@@ -39,14 +45,31 @@ function get(path: string, headers: Readonly<Record<string, string>> = {}): Exam
 }
 
 function post(path: string, body?: object | string, headers: Readonly<Record<string, string>> = {}): ExampleRequest {
-  if (body === undefined) return { method: 'POST', path, headers };
-  return { method: 'POST', path, headers, body: typeof body === 'string' ? body : writtenJson(body) };
+  return send('POST', path, body, headers);
+}
+
+function send(
+  method: string,
+  path: string,
+  body: object | string | undefined,
+  headers: Readonly<Record<string, string>> = {},
+): ExampleRequest {
+  if (body === undefined) return { method, path, headers };
+  return { method, path, headers, body: typeof body === 'string' ? body : writtenJson(body) };
+}
+
+/** Gives a card another state. */
+function status(card: string, to: string): ExampleRequest {
+  return send('PATCH', CARD.replace('{card_id}', card), { status: to });
 }
 
 /** A load of ten dollars that differs from a good one in what matters. */
 function transfer(members: object = {}, headers: Readonly<Record<string, string>> = {}): ExampleRequest {
   return post(TRANSFER, { ...LEGAL, ...members }, headers);
 }
+
+/** The largest load that the seeded card with limits takes; three of them, and it takes no fourth in a day. */
+const FULL_LOAD = transfer({ amount: 10_000, card_id: 'card_limited' });
 
 function cardIn(card: string, meaning: string): Sample {
   return {
@@ -128,6 +151,16 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     message: "There is no transfer 'tr_missing' in this card program. A transfer id is tr_ and 32 hex digits.",
     how: { request: get(`${TRANSFER}/tr_missing`) },
   },
+  reversal_dne: {
+    message: "There is no reversal 'rev_missing' in this card program. A reversal id is rev_ and 32 hex digits.",
+    how: { request: get(OPERATIONS.get_reversal.path.replace('{reversal_id}', 'rev_missing')) },
+  },
+  invalid_transfer_status: {
+    message:
+      'The transfer tr_0196f5c2d9a17b40a5d2c08e6f1b3a97 is completed since 2026-01-31T09:30:00.000Z and cannot be ' +
+      'canceled. Only a scheduled or pending transfer can be.',
+    how: { before: [transfer()], request: post(OPERATIONS.cancel_transfer.path) },
+  },
   program_dne: {
     message: "There is no card program 'prog_missing'.",
     how: { request: get(OPERATIONS.get_program.path.replace('{program_id}', 'prog_missing')) },
@@ -154,6 +187,20 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     'was reported lost and cannot receive money. What is on it can be unloaded or moved to another card.',
   ),
   card_fraud: cardIn('card_fraud', 'is blocked for suspected fraud and cannot receive money.'),
+  invalid_card_status: {
+    message:
+      "The card 'card_closed' is closed for good: it is given no other status, and nothing else of it is changed " +
+      "('status').",
+    field: '/status',
+    how: { request: status('card_closed', 'active') },
+  },
+  card_not_empty: {
+    message:
+      "The card 'card_inactive' cannot be closed: 50.00 USD are on it. " +
+      "Unload the card, or send 'balance_to': 'funding' with the status.",
+    field: '/status',
+    how: { request: status('card_inactive', 'closed') },
+  },
   duplicate_card: {
     message: "The card program has a card 'card_active' already.",
     field: '/card_id',
@@ -166,10 +213,26 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     field: '/amount',
     how: { request: transfer({ amount: 85.5 }) },
   },
-  limit_exceeded: {
-    message: 'The transfer would take the card account past the largest balance there is, 90071992547409.91 GBP.',
+  small_amount: {
+    message:
+      "The card 'card_limited' may receive no transfer under 1.00 USD, and this one is for 0.99 USD. " +
+      "Its 'minimum_amount' limit (set on the card) says so.",
     field: '/amount',
-    how: { request: transfer({ card_id: 'card_full' }) },
+    how: { request: transfer({ amount: 99, card_id: 'card_limited' }) },
+  },
+  large_amount: {
+    message:
+      "The card 'card_limited' may receive no transfer over 100.00 USD, and this one is for 100.01 USD. " +
+      "Its 'maximum_amount' limit (set on the card) says so.",
+    field: '/amount',
+    how: { request: transfer({ amount: 10_001, card_id: 'card_limited' }) },
+  },
+  limit_exceeded: {
+    message:
+      "The card 'card_limited' may receive 350.00 USD a day: 300.00 USD used, 50.00 USD left, and this transfer is for " +
+      "100.00 USD. Its 'daily_amount' limit (set on the card) frees at 2026-02-01T00:00:00Z.",
+    field: '/amount',
+    how: { before: [FULL_LOAD, FULL_LOAD, FULL_LOAD], request: FULL_LOAD },
   },
   currency_mismatch: {
     message: "'currency' is 'EUR', but the card 'card_active' is kept in USD. Send 'USD' or leave 'currency' out.",
@@ -217,7 +280,14 @@ export function reproductionCommands(code: ErrorCode, base: string): readonly st
   const shown = shell ?? (request === undefined ? undefined : curlOf(request, base, '-i'));
   if (shown === undefined) return [];
   const plain = (requests: readonly ExampleRequest[]) => requests.map((one) => curlOf(one, base));
-  return [...plain(before), shown, ...plain(after)];
+  if (request?.path.includes(TAKEN) !== true) return [...plain(before), shown, ...plain(after)];
+  const taking = plain(before).map((command, at) => (at === before.length - 1 ? taken(command) : command));
+  return [...taking, shown.replace(`'${base}${request.path}'`, `"${base}${request.path.replace(TAKEN, '$id')}"`)];
+}
+
+/** A command that keeps the id of the transfer it makes, with what every machine has. */
+function taken(command: string): string {
+  return `id=$(${command} | grep -o 'tr_[0-9a-f]*')`;
 }
 
 /**
@@ -270,11 +340,12 @@ function schemaFault(id: OperationId): SchemaFault {
     const members: object = JSON.parse(whole);
     const rest = Object.fromEntries(Object.entries(members).filter(([name]) => name !== missing));
     const message = `The required field '${missing}' is missing.`;
-    return { request: post(path, rest, headers), message, field: `/${missing}` };
+    return { request: send(method, path, rest, headers), message, field: `/${missing}` };
   }
   if (body !== undefined) {
     const message = 'The body must be a JSON object, but it is an array.';
-    return { request: post(path, '[]', { ...headers, 'Content-Type': 'application/json' }), message, field: undefined };
+    const isJson = { ...headers, 'Content-Type': 'application/json' };
+    return { request: send(method, path, '[]', isJson), message, field: undefined };
   }
   if (query !== undefined && Object.hasOwn(query.properties, 'limit')) {
     const message = "'limit' must be a whole number from 1 to 100, but it is '0'.";
@@ -289,11 +360,11 @@ function faultyRequest(id: OperationId): Reproduction {
 }
 
 /**
- * The sandbox's own operations work without the database, and a batch answers for each of its rows: stopping the
- * database brings about no fault of theirs.
+ * Stopping and starting the database work without it, and a batch answers for each of its rows: a stopped database
+ * brings about no fault of theirs.
  */
 function whileDatabaseIsStopped(id: OperationId): Reproduction | undefined {
-  if (OPERATIONS[id].scope === 'sandbox' || id === 'create_transfer_batch') return undefined;
+  if (id === 'stop_database' || id === 'start_database' || id === 'create_transfer_batch') return undefined;
   const request = exampleOf(id);
   return {
     before: [post(OPERATIONS.stop_database.path)],

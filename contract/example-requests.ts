@@ -21,11 +21,16 @@ const VALUES: Readonly<Record<string, unknown>> = {
   captured_amount: 1000,
   reversed_amount: 0,
   held: 0,
+  incoming: 0,
   sum: 0,
+  differing_holds: 0,
+  dropped: 0,
+  seconds_ahead: 86_400,
   card_id: 'card_active',
   idempotency_key: 'example-row-1',
   program_id: DEMO_PROGRAM,
   transfer_id: 'tr_0196f5c2d9a17b40a5d2c08e6f1b3a97',
+  reversal_id: 'rev_0196f5c2d9a87b21c4d09e5f3a6b8172',
   key_id: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
   movement_id: 'dep_0196f5c2d9a47e62a7f5031bd9ce6f83',
   account_id: '0196f5c2-d9a5-7f73-88a6-142ce0df7094',
@@ -51,6 +56,10 @@ const SHOWN: Partial<Record<OperationId, Readonly<Record<string, unknown>>>> = {
   create_withdrawal: { amount: 25_000 },
   change_switch: { disabled: true, reason: 'Maintenance' },
   create_key: { name: 'Shop server', program_id: DEMO_PROGRAM },
+  capture_transfer: { amount: 600 },
+  reverse_transfer: { amount: 250, description: 'One of four articles came back' },
+  update_card: { limits: { in: { daily_amount: 50_000 }, out: { maximum_amount: 10_000 }, maximum_balance: 200_000 } },
+  update_program: { limits: { in: { daily_amount: 10_000_000 } }, card_limits: { maximum_balance: 500_000 } },
 };
 
 type Shape = {
@@ -72,11 +81,6 @@ export function exampleOf(id: OperationId): ExampleRequest {
     idempotency === 'none' ? {} : { 'Idempotency-Key': `example-${method === 'POST' ? id.replaceAll('_', '-') : id}` };
   if (body === undefined) return { method, path, headers: key };
   return { method, path, headers: key, body: writtenJson(SHOWN[id] ?? sampleOf(body, true)) };
-}
-
-/** What the operation answers with when all is well, made from its schema. */
-export function exampleReply(id: OperationId): unknown {
-  return sampleOf(OPERATIONS[id].reply, false);
 }
 
 /** A way to call the operation that is valid as far as its path goes. */
@@ -113,11 +117,11 @@ function quoted(text: string): string {
   return /^[A-Za-z0-9_.:/=@%-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-function sampleOf(schema: object, requiredOnly: boolean, name = ''): unknown {
+/** A value that fits a schema: of objects all members, or only those that are required. */
+export function sampleOf(schema: object, requiredOnly: boolean, name = ''): unknown {
   const shape: Shape = schema;
   if (Object.hasOwn(VALUES, name) && shape.properties === undefined) return VALUES[name];
-  if (shape.enum !== undefined)
-    return name === 'status' && shape.enum.includes('completed') ? 'completed' : shape.enum[0];
+  if (shape.enum !== undefined) return shape.enum.find((word) => name === 'status' && isUsual(word)) ?? shape.enum[0];
   if (shape.anyOf !== undefined) return sampleOfUnion(shape.anyOf, requiredOnly, name);
   if (shape.format === 'date-time') return '2026-01-31T09:30:00.000Z';
   if (shape.type === 'boolean') return name === 'balanced';
@@ -132,9 +136,14 @@ function sampleOf(schema: object, requiredOnly: boolean, name = ''): unknown {
   return `${name.replaceAll('_', ' ')}`;
 }
 
+/** The state that most transfers, and most cards, are in. */
+function isUsual(status: unknown): boolean {
+  return status === 'completed' || status === 'active';
+}
+
 /** Where null is allowed it is the usual case, but for the moments and names that every finished thing has. */
 function sampleOfUnion(shapes: readonly Shape[], requiredOnly: boolean, name: string): unknown {
-  const isUsual = name === 'completed_at' || !shapes.some(({ type }) => type === 'null');
+  const isGiven = name === 'completed_at' || !shapes.some(({ type }) => type === 'null');
   const shape = shapes.find(({ type }) => type !== 'null');
-  return isUsual && shape !== undefined ? sampleOf(shape, requiredOnly, name) : null;
+  return isGiven && shape !== undefined ? sampleOf(shape, requiredOnly, name) : null;
 }

@@ -29,10 +29,10 @@ type Shape = {
   readonly 'x-amount'?: true;
 };
 
-/** The members of an object's schema, in its order. */
+/** The members of an object's schema, in its order. What two of them have in common inside is listed for the first. */
 export function fieldsOf(schema: object): readonly Field[] {
   const shape: Shape = schema;
-  return Object.entries(shape.properties ?? {}).map(([name, member]) => {
+  const fields = Object.entries(shape.properties ?? {}).map(([name, member]) => {
     const described = withoutNull(member);
     const inner = described.items ?? described;
     return {
@@ -44,6 +44,16 @@ export function fieldsOf(schema: object): readonly Field[] {
       inner: fieldsOf(inner),
     };
   });
+  return fields.map((field, at) => {
+    const twin = fields.slice(0, at).find(({ inner }) => inner.length > 0 && isSame(inner, field.inner));
+    if (twin === undefined) return field;
+    const says = `The same members as '${twin.name}'`;
+    return { ...field, description: field.description === '' ? says : `${field.description}. ${says}`, inner: [] };
+  });
+}
+
+function isSame(left: readonly Field[], right: readonly Field[]): boolean {
+  return JSON.stringify(left) === JSON.stringify(right);
 }
 
 /** Where null is allowed beside one other shape, that shape. */

@@ -16,6 +16,11 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
     schema: { type: 'string' },
     example: EXAMPLE_REQUEST_ID,
   },
+  'Content-Disposition': {
+    description: 'A name for the file.',
+    schema: { type: 'string' },
+    example: 'attachment; filename="transfers-2026-01-31.csv"',
+  },
   Location: { description: 'Path of what was made.', schema: { type: 'string' } },
   'Idempotent-Replayed': {
     description: '`true` when this is the first answer to the `Idempotency-Key`, given again.',

@@ -1,13 +1,20 @@
 import type { TObject } from 'typebox';
-import { CATALOGUE, ERROR_TYPES, type ErrorCode } from '../domain/errors.ts';
+import { ERROR_TYPES } from '../domain/catalogue-entry.ts';
+import { CATALOGUE, type ErrorCode } from '../domain/errors.ts';
+import * as cards from './card-schemas.ts';
 import { CatalogueRecord, ERROR_CODES, familyOf, operationsWith, TYPE_GUIDES } from './catalogue.ts';
 import * as errorLog from './error-log-schemas.ts';
 import { exampleRecord } from './example-failures.ts';
-import { exampleOf, examplePath, exampleReply } from './example-requests.ts';
+import { exampleFile, exampleReply } from './example-replies.ts';
+import { exampleOf, examplePath } from './example-requests.ts';
+import { fieldsOf } from './fields.ts';
+import * as limits from './limit-schemas.ts';
 import { ERROR_HEADERS, errorHeadersOf, REPLY_HEADERS, REQUEST_HEADERS } from './openapi-headers.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, parametersOf, precedenceOf } from './operations.ts';
-import * as schemas from './schemas.ts';
+import * as operator from './operator-schemas.ts';
+import * as parts from './schema-parts.ts';
 import { SECTIONS, sectionOf } from './sections.ts';
+import * as transfers from './transfer-schemas.ts';
 
 /** JSON as the document is made of. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
@@ -17,12 +24,21 @@ type JsonObject = { readonly [name: string]: Json | undefined };
 const CONTACT = 'support@example.com';
 
 /** Schemas with a name: wherever one of them stands in the table, the document refers to it. */
-const NAMED: ReadonlyMap<unknown, string> = new Map(
-  Object.entries({ ...schemas, ...errorLog, CatalogueRecord })
-    // A query is no schema of its own in OpenAPI: its members are parameters.
-    .filter(([name, value]) => isSchema(value) && !name.endsWith('Query'))
-    .map(([name, value]) => [value, name.replace(/Schema$/, '')]),
+const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entries({
+  ...transfers,
+  ...cards,
+  ...limits,
+  ...operator,
+  ...errorLog,
+  ...parts,
+  CatalogueRecord,
+}).flatMap(([name, value]: [string, unknown]) =>
+  // A query is no schema of its own in OpenAPI: its members are parameters.
+  isSchema(value) && !name.endsWith('Query') ? [[name.replace(/Schema$/, ''), value] as const] : [],
 );
+
+/** Their names by what they say: a schema that may be left out is another object, but says the same. */
+const NAMES: ReadonlyMap<string, string> = new Map(NAMED.map(([name, schema]) => [JSON.stringify(schema), name]));
 
 function isSchema(value: unknown): value is object {
   return typeof value === 'object' && value !== null && Reflect.get(value, 'type') === 'object';
@@ -37,14 +53,14 @@ export function openApiDocument(): JsonObject {
       version: '0.1.0',
       summary: 'Moves money to, from and between cards, and explains every failure.',
       description: introduction(),
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'The service that this document comes from' }],
     security: [{ apiKey: [] }, {}],
     tags: SECTIONS.map(({ title, description }) => ({ name: title, description })),
     paths: paths(),
     components: {
-      schemas: Object.fromEntries([...NAMED].map(([schema, name]) => [name, toJson(schema, true)])),
+      schemas: Object.fromEntries(NAMED.map(([name, schema]) => [name, toJson(schema, true)])),
       headers: { ...REPLY_HEADERS, ...ERROR_HEADERS },
       parameters: REQUEST_HEADERS,
       responses: Object.fromEntries(SHARED_ANSWERS.map((code) => [code, errorResponse([code])])),
@@ -160,12 +176,13 @@ const SHARED_ANSWERS: readonly ErrorCode[] = ERROR_CODES.filter(
 );
 
 function responses(id: OperationId): JsonObject {
-  const { status, idempotency, method } = OPERATIONS[id];
+  const { status, idempotency, method, csv } = OPERATIONS[id];
   const codes = precedenceOf(id);
   const errors = [...new Set(codes.map((code) => CATALOGUE[code].status))].sort((left, right) => left - right);
   const headers = [
     'Request-Id',
     ...(method === 'POST' && status === 201 ? ['Location'] : []),
+    ...(csv === true ? ['Content-Disposition'] : []),
     ...(idempotency === 'none' ? [] : ['Idempotent-Replayed']),
     'Ignored-Fields',
     'Client-Request-Id',
@@ -174,7 +191,7 @@ function responses(id: OperationId): JsonObject {
     [status]: {
       description: status === 201 ? 'It is done.' : 'As asked.',
       headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
-      content: { 'application/json': { schema: toJson(OPERATIONS[id].reply), example: toJson(exampleReply(id)) } },
+      content: replyContent(id),
     },
     ...Object.fromEntries(
       errors.map((error) => {
@@ -185,6 +202,17 @@ function responses(id: OperationId): JsonObject {
       }),
     ),
   };
+}
+
+function replyContent(id: OperationId): JsonObject {
+  const { csv, reply } = OPERATIONS[id];
+  if (csv === undefined) return { 'application/json': { schema: toJson(reply), example: toJson(exampleReply(id)) } };
+  const columns = fieldsOf(reply).map(({ name, description }) => `- \`${name}\`${description && `: ${description}`}`);
+  const description =
+    'Comma-separated values (RFC 4180): a line with the names of the columns, then a line for each record. What is ' +
+    'null is empty, an object is JSON, and amounts are minor units. An export that breaks off is cut without its last ' +
+    `chunk, so that no part passes for the whole. The columns, in their order:\n\n${columns.join('\n')}`;
+  return { 'text/csv': { schema: { type: 'string', description }, example: exampleFile(id) } };
 }
 
 function errorResponse(codes: readonly ErrorCode[], isMoney?: boolean): JsonObject {
@@ -286,8 +314,8 @@ function reference(kind: string, name: string): { readonly $ref: string } {
 
 /** Plain JSON of a schema or an example, with named schemas referred to; `isRoot` when the schema itself is wanted. */
 function toJson(value: unknown, isRoot = false): Json {
-  const name = NAMED.get(value);
-  if (!isRoot && name !== undefined) return reference('schemas', name);
+  const name = isRoot || !isSchema(value) ? undefined : NAMES.get(JSON.stringify(value));
+  if (name !== undefined) return reference('schemas', name);
   if (Array.isArray(value)) return value.map((item) => toJson(item));
   if (typeof value === 'object' && value !== null) {
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toJson(inner)]));

@@ -23,16 +23,11 @@ type Shape = {
   readonly propertyNames?: { readonly maxLength?: number };
   readonly additionalProperties?: { readonly maxLength?: number };
   readonly description?: string;
+  readonly properties?: Readonly<Record<string, Shape>>;
   readonly 'x-amount'?: true;
 };
 
-type Read = { readonly value: unknown } | { readonly wrong: string };
-
-/** Names that create_transfer will take one day. Ignoring them today would move money that was meant to wait. */
-const NOT_YET: Readonly<Record<string, string>> = {
-  scheduled_for: 'scheduled transfers are not supported yet',
-  expires_at: 'holds are not supported yet',
-};
+type Read = { readonly value: unknown } | { readonly wrong: string; readonly within?: string };
 
 /**
  * Reads the members of a body or query against their schema (specification, section 4, rule 1).
@@ -58,7 +53,10 @@ export function readMembers<Schema extends TObject>(
     const sent = value[name];
     if (isAbsent(sent)) continue;
     const read = readValue(shape, sent, from);
-    if ('wrong' in read) return { problem: { field: `/${name}`, message: `'${name}' ${read.wrong}.` } };
+    if ('wrong' in read) {
+      const field = `/${name}${read.within ?? ''}`;
+      return { problem: { field, message: `'${field.slice(1).replaceAll('/', '.')}' ${read.wrong}.` } };
+    }
     members[name] = read.value;
   }
   const ignored = Object.keys(value).filter((name) => !Object.hasOwn(shapes, name));
@@ -87,10 +85,6 @@ function findVariant(known: readonly string[], value: JsonObject): Problem | und
   const bare = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   const byBareName = new Map(known.map((name) => [bare(name), name]));
   for (const name of unknown) {
-    const reason = Object.hasOwn(NOT_YET, name) ? NOT_YET[name] : undefined;
-    if (reason !== undefined && known.includes('amount')) {
-      return { field: pointer(name), message: `'${name}' cannot be used: ${reason}. Leave it out.` };
-    }
     const meant = byBareName.get(bare(name));
     if (meant === undefined) continue;
     return { field: pointer(name), message: `There is no field '${shorten(name)}'. The field is called '${meant}'.` };
@@ -105,6 +99,7 @@ function readValue(shape: Shape, sent: JsonValue, from: 'body' | 'query'): Read 
     return typeof sent === 'boolean' ? { value: sent } : { wrong: `must be true or false, but it is ${nameOf(sent)}` };
   }
   if (shape.type === 'integer') return readInteger(shape, sent, from);
+  if (shape.properties !== undefined) return readInner(shape.properties, sent, from);
   if (shape.type === 'object') return readPairs(shape, sent);
   if (shape.type === 'array') return readRows(shape, sent);
   return readText(shape, sent);
@@ -128,6 +123,28 @@ function readInteger(shape: Shape, sent: JsonValue, from: 'body' | 'query'): Rea
   const integer = /^-?[0-9]{1,16}$/.test(source) ? Number(source) : Number.NaN;
   if (integer >= minimum && integer <= maximum) return { value: integer };
   return { wrong: `must be a whole number from ${minimum} to ${maximum}, but it is ${nameOf(sent)}` };
+}
+
+/**
+ * An object inside the body. Here nothing unknown is ignored: such objects hold limits, and one that was misspelt must
+ * not come to mean no limit.
+ */
+function readInner(shapes: Readonly<Record<string, Shape>>, sent: JsonValue, from: 'body' | 'query'): Read {
+  if (!isJsonObject(sent)) return { wrong: `must be an object, but it is ${nameOf(sent)}` };
+  const unknown = Object.keys(sent).find((name) => !Object.hasOwn(shapes, name));
+  if (unknown !== undefined) {
+    const known = Object.keys(shapes).map((name) => `'${name}'`);
+    return { wrong: `has '${shorten(unknown)}', but it can only hold ${known.join(', ')}` };
+  }
+  const value: Record<string, unknown> = {};
+  for (const [name, shape] of Object.entries(shapes)) {
+    const member = sent[name];
+    if (isAbsent(member)) continue;
+    const read = readValue(shape, member, from);
+    if ('wrong' in read) return { wrong: read.wrong, within: `/${name}${read.within ?? ''}` };
+    value[name] = read.value;
+  }
+  return { value };
 }
 
 function readPairs(shape: Shape, sent: JsonValue): Read {

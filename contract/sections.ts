@@ -1,4 +1,5 @@
-import { OPERATION_IDS, OPERATIONS, type OperationId, type Scope } from './operations.ts';
+import type { Scope } from './operation.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from './operations.ts';
 
 /** Operations that the reference shows together. */
 export type Section = {
@@ -11,17 +12,26 @@ export type Section = {
 export const SECTIONS: readonly Section[] = [
   {
     title: 'Transfers',
-    description: 'Move money to, from and between cards, and find out what became of it.',
+    description:
+      'Move money to, from and between cards, at once, later or held first; give it back, and find out what became of it.',
     scopes: ['transfers:read', 'transfers:write'],
   },
-  { title: 'Cards', description: 'Register cards and read their balances.', scopes: ['cards:read', 'cards:write'] },
+  {
+    title: 'Cards',
+    description: 'Register cards, change their states and limits, read their balances and statements.',
+    scopes: ['cards:read', 'cards:write'],
+  },
   { title: 'Errors', description: 'Look up what an answer was about.', scopes: ['errors:read'] },
   {
     title: 'Operators',
-    description: "Run the service: card programs and their funding, keys, the switch. Needs an operator's key.",
+    description: "Run the service: card programs, their funding and limits, keys, the switch. Needs an operator's key.",
     scopes: ['operator'],
   },
-  { title: 'Sandbox', description: 'Only in the sandbox: make things fail on purpose.', scopes: ['sandbox'] },
+  {
+    title: 'Sandbox',
+    description: 'Only in the sandbox: make things fail on purpose, and time pass.',
+    scopes: ['sandbox'],
+  },
   { title: 'Catalogue of errors', description: 'Every error code explained, for people and programs.', scopes: [] },
 ];
 

@@ -1,4 +1,5 @@
 import type { ErrorCode } from './errors.ts';
+import type { Limits } from './limits.ts';
 
 /** Whether money may come onto a card, and whether it may leave it. */
 type CardRule = {
@@ -41,6 +42,24 @@ export type Card = {
   readonly fundingAccountId: string;
   /** Last day on which the card can be used, as YYYY-MM-DD; null for a card that does not expire. */
   readonly expiresOn: string | null;
+  /** The card's own limits; null where it has none. */
+  readonly limits: Limits | null;
+};
+
+/**
+ * Which states a card can be given in which. A lost card can be found again, a suspicion of fraud cleared; a stolen
+ * card is never used again, and a closed one is closed for good. An expired card is active again when it is given a
+ * later last day.
+ */
+export const CARD_MOVES: Readonly<Record<CardStatus, readonly CardStatus[]>> = {
+  preactive: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
+  active: ['inactive', 'lost', 'stolen', 'fraud', 'closed'],
+  inactive: ['active', 'lost', 'stolen', 'fraud', 'closed'],
+  lost: ['active', 'inactive', 'stolen', 'fraud', 'closed'],
+  stolen: ['closed'],
+  fraud: ['active', 'inactive', 'stolen', 'closed'],
+  expired: ['lost', 'stolen', 'fraud', 'closed'],
+  closed: [],
 };
 
 /** A card's state on a day (YYYY-MM-DD, in the program's time zone): an active or suspended card expires by itself. */

@@ -1,204 +1,108 @@
 import type { Card } from './card.ts';
-import { CARD_RULES, cardRefusal, cardStatusOn } from './card.ts';
-import { type Account, available, canGive, canTake, type Posting, post } from './ledger.ts';
-import { formatMoney, MAXIMUM_BALANCE } from './money.ts';
-import { Refusal } from './refusal.ts';
-import { disabledBy, type SwitchSetting, scopeOf } from './switch.ts';
-import type { TransferTerms } from './transfer.ts';
+import type { EventType } from './event.ts';
+import { type Hold, USUAL_HOLD } from './hold.ts';
+import { type Account, type Ends, type Posting, placeHold, post } from './ledger.ts';
+import type { CounterChange } from './limits.ts';
+import type { Refusal } from './refusal.ts';
+import { newTransfer, type Transfer, type TransferBirth, type TransferNotes, type TransferTerms } from './transfer.ts';
+import { endsOf, limitedSides, TRANSFER_CHECKS, type TransferView } from './transfer-checks.ts';
 
-/** What the rules look at, all of it read after the locks were taken. */
-export type TransferView = {
-  readonly programId: string;
-  /** The database's clock, in milliseconds since 1970. */
-  readonly now: number;
-  /** The day in the program's time zone, YYYY-MM-DD. */
-  readonly today: string;
-  readonly switches: readonly SwitchSetting[];
-  readonly card: Card | undefined;
-  readonly destinationCard: Card | undefined;
-  readonly account: (accountId: string) => Account;
-  /** The transfer that has the same reference, as its id on the wire. */
-  readonly referenceTakenBy: string | undefined;
+/** What a decision about a transfer comes to: everything that changes, as it is afterwards. */
+export type TransferPlan = {
+  readonly transfer: Transfer;
+  readonly event: EventType;
+  readonly postings: readonly Posting[];
+  /** The accounts that changed. */
+  readonly accounts: readonly Account[];
+  /** The hold that the transfer has from now on; null where it has none. */
+  readonly hold: Hold | null;
+  readonly counts: readonly CounterChange[];
 };
 
-/** What one check found. `not_evaluated`: an earlier check left it nothing to look at. */
-export type Finding =
-  | { readonly outcome: 'passed'; readonly saw: Saw }
-  | { readonly outcome: 'failed'; readonly saw: Saw; readonly refusal: Refusal }
-  | { readonly outcome: 'not_evaluated' };
-
-type Saw = Readonly<Record<string, string | number | boolean | null>>;
-
-/** One rule about creating a transfer. */
-export type TransferCheck = {
-  readonly name: string;
-  /** Whether it has nothing to look at when the amount is none. */
-  readonly needsAmount?: true;
-  readonly examine: (terms: TransferTerms, view: TransferView) => Finding;
+/** A transfer that is asked for: its ids, its terms, and what the caller attached to it. */
+export type TransferAsked = {
+  readonly birth: TransferBirth;
+  readonly terms: TransferTerms;
+  readonly notes: TransferNotes;
 };
-
-/** What a check finds that has nothing to look at. */
-export const NOT_EVALUATED: Finding = { outcome: 'not_evaluated' };
 
 /**
- * Every rule about creating a transfer, in the order in which a fault is answered: the first that fails wins.
- * create_transfer stops at the first failure; explain_transfer runs them all.
+ * Decides whether a transfer may be made and what that changes, or answers with the refusal that comes first. A
+ * scheduled one moves and holds nothing yet, so it is not held to how the books stand now.
  */
-export const TRANSFER_CHECKS: readonly TransferCheck[] = [
-  { name: 'service_enabled', examine: examineSwitch },
-  { name: 'card_exists', examine: (terms, view) => examineExistence(terms.cardName, '/card_id', view.card) },
-  {
-    name: 'destination_card_exists',
-    examine: (terms, view) =>
-      terms.destinationCardName === null
-        ? NOT_EVALUATED
-        : examineExistence(terms.destinationCardName, '/destination_card_id', view.destinationCard),
-  },
-  {
-    name: 'card_state',
-    examine: (terms, view) => examineState(view.card, terms.type === 'load' ? 'in' : 'out', '/card_id', view),
-  },
-  {
-    name: 'destination_card_state',
-    examine: (_terms, view) => examineState(view.destinationCard, 'in', '/destination_card_id', view),
-  },
-  { name: 'currency', examine: examineCurrency },
-  { name: 'destination_currency', examine: examineDestinationCurrency },
-  { name: 'reference', examine: examineReference },
-  { name: 'maximum_balance', needsAmount: true, examine: examineMaximum },
-  { name: 'available_balance', needsAmount: true, examine: examineAvailable },
-];
-
-/** A transfer that may be made: the posting it makes and the two accounts as they are afterwards. */
-export type TransferPlan = {
-  readonly postings: readonly Posting[];
-  readonly accounts: readonly Account[];
-  readonly card: Card;
-  readonly destinationCard: Card | undefined;
-};
-
-/** Decides whether a transfer may be made and what it posts, or answers with the refusal that comes first. */
-export function decideTransfer(terms: TransferTerms, view: TransferView): TransferPlan | Refusal {
+export function decideTransfer(asked: TransferAsked, view: TransferView): TransferPlan | Refusal {
+  const { birth, notes } = asked;
+  const terms = withHoldEnd(asked.terms, birth.now);
+  const isScheduled = terms.scheduledFor !== null;
   for (const check of TRANSFER_CHECKS) {
+    if (isScheduled && check.whenDue === true) continue;
     const finding = check.examine(terms, view);
     if (finding.outcome === 'failed') return finding.refusal;
   }
+  const { card, destinationCard } = view;
   const ends = endsOf(terms, view);
-  if (ends === undefined || view.card === undefined)
-    throw new Error('the checks let through a transfer without a card');
-  const posted = post({ index: 0, purpose: terms.type, ...ends, amount: terms.amount });
+  if (ends === undefined || card === undefined) throw new Error('the checks let through a transfer without a card');
+  const transfer = newTransfer(birth, terms, notes, { card, destinationCard });
+  if (isScheduled) {
+    return { transfer, event: 'transfer.scheduled', postings: [], accounts: [], hold: null, counts: [] };
+  }
+  return begin(transfer, ends, countsOf(transfer, { card, destinationCard }, view));
+}
+
+/** A manual capture holds the money for seven days unless the caller says otherwise. */
+function withHoldEnd(terms: TransferTerms, now: number): TransferTerms {
+  if (terms.capture === 'automatic' || terms.expiresAt !== null) return terms;
+  return { ...terms, expiresAt: (terms.scheduledFor ?? now) + USUAL_HOLD };
+}
+
+/** What a transfer that has passed its checks does to the books: it holds the money, or moves it. */
+export function begin(transfer: Transfer, ends: Ends, counts: readonly CounterChange[]): TransferPlan {
+  if (transfer.status === 'pending') return hold(transfer, ends, counts);
+  const { posting, source, destination } = post({ index: 0, purpose: transfer.type, ...ends, amount: transfer.amount });
   return {
-    postings: [posted.posting],
-    accounts: [posted.source, posted.destination],
-    card: view.card,
-    destinationCard: view.destinationCard,
+    transfer,
+    event: 'transfer.completed',
+    postings: [posting],
+    accounts: [source, destination],
+    hold: null,
+    counts,
   };
 }
 
-/** The accounts that a transfer moves money between, or undefined when a card it names does not exist. */
-export function endsOf(
-  terms: Pick<TransferTerms, 'type'>,
-  view: Pick<TransferView, 'card' | 'destinationCard' | 'account'>,
-): { readonly source: Account; readonly destination: Account } | undefined {
-  const { card, destinationCard } = view;
-  if (card === undefined) return undefined;
-  const ofCard = view.account(card.accountId);
-  if (terms.type === 'load') return { source: view.account(card.fundingAccountId), destination: ofCard };
-  if (terms.type === 'unload') return { source: ofCard, destination: view.account(card.fundingAccountId) };
-  if (destinationCard === undefined) return undefined;
-  return { source: ofCard, destination: view.account(destinationCard.accountId) };
+function hold(transfer: Transfer, ends: Ends, counts: readonly CounterChange[]): TransferPlan {
+  const { source, destination } = placeHold(ends, transfer.amount);
+  const [first] = counts;
+  if (transfer.expiresAt === null || first === undefined) throw new Error('a hold needs an end and a day it counts on');
+  return {
+    transfer,
+    event: 'transfer.pending',
+    postings: [],
+    accounts: [source, destination],
+    hold: {
+      programId: transfer.programId,
+      transferId: transfer.transferId,
+      sourceAccountId: source.accountId,
+      destinationAccountId: destination.accountId,
+      amount: transfer.amount,
+      expiresAt: transfer.expiresAt,
+      dayStart: first.dayStart,
+    },
+    counts,
+  };
 }
 
-function examineSwitch(terms: TransferTerms, view: TransferView): Finding {
-  const setting = disabledBy(view.switches, view.programId, terms.type, view.now);
-  if (setting === undefined) return { outcome: 'passed', saw: { disabled: false } };
-  const what = {
-    service: 'The service is disabled',
-    program: 'The service is disabled for this card program',
-    transfer_type: `The service is disabled for transfers of type '${terms.type}' in this card program`,
-  }[scopeOf(setting)];
-  const saw = { disabled: true, scope: scopeOf(setting), reason: setting.reason, until: setting.until };
-  const until = setting.until === null ? {} : { until: setting.until };
-  return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw, ...until }) };
-}
-
-function examineExistence(name: string, field: string, card: Card | undefined): Finding {
-  if (card !== undefined) return { outcome: 'passed', saw: { card_id: name } };
-  const message = `There is no card '${name}' in this card program ('${field.slice(1)}').`;
-  const saw = { card_id: name };
-  return { outcome: 'failed', saw, refusal: new Refusal('card_dne', message, { field, saw }) };
-}
-
-function examineState(card: Card | undefined, direction: 'in' | 'out', field: string, view: TransferView): Finding {
-  if (card === undefined) return NOT_EVALUATED;
-  const status = cardStatusOn(card, view.today);
-  const code = cardRefusal(status, direction);
-  const saw = { card_id: card.name, status, direction, expires_on: card.expiresOn };
-  if (code === null) return { outcome: 'passed', saw };
-  const deed = direction === 'in' ? 'receive money' : 'be debited';
-  const rule = CARD_RULES[status].moneyOut ? ' What is on it can be unloaded or moved to another card.' : '';
-  const when = status === 'expired' ? ` (its last day was ${card.expiresOn})` : '';
-  const message = `The card '${card.name}' ${CARD_RULES[status].meaning}${when} and cannot ${deed}.${rule}`;
-  return { outcome: 'failed', saw, refusal: new Refusal(code, message, { field, saw }) };
-}
-
-function examineCurrency(terms: TransferTerms, view: TransferView): Finding {
-  if (view.card === undefined) return NOT_EVALUATED;
-  const saw = { requested: terms.currency, card_currency: view.card.currency };
-  if (terms.currency === null || terms.currency === view.card.currency) return { outcome: 'passed', saw };
-  const message =
-    `'currency' is '${terms.currency}', but the card '${view.card.name}' is kept in ${view.card.currency}. ` +
-    `Send '${view.card.currency}' or leave 'currency' out.`;
-  const refusal = new Refusal('currency_mismatch', message, { field: '/currency', saw });
-  return { outcome: 'failed', saw, refusal };
-}
-
-function examineDestinationCurrency(_terms: TransferTerms, view: TransferView): Finding {
-  const { card, destinationCard } = view;
-  if (card === undefined || destinationCard === undefined) return NOT_EVALUATED;
-  const saw = { card_currency: card.currency, destination_currency: destinationCard.currency };
-  if (card.currency === destinationCard.currency) return { outcome: 'passed', saw };
-  const message =
-    `The card '${card.name}' is kept in ${card.currency} and the card '${destinationCard.name}' in ` +
-    `${destinationCard.currency}. Both cards of a card_to_card transfer must have one currency.`;
-  const refusal = new Refusal('currency_mismatch', message, { field: '/destination_card_id', saw });
-  return { outcome: 'failed', saw, refusal };
-}
-
-function examineReference(terms: TransferTerms, view: TransferView): Finding {
-  if (terms.reference === null) return NOT_EVALUATED;
-  const saw = { reference: terms.reference, taken_by: view.referenceTakenBy ?? null };
-  if (view.referenceTakenBy === undefined) return { outcome: 'passed', saw };
-  const message =
-    `The reference '${terms.reference}' already belongs to the transfer ${view.referenceTakenBy}. ` +
-    'A reference is unique among the transfers of a card program.';
-  const refusal = new Refusal('duplicate_reference', message, { field: '/reference', saw });
-  return { outcome: 'failed', saw, refusal };
-}
-
-function examineAvailable(terms: TransferTerms, view: TransferView): Finding {
-  const ends = endsOf(terms, view);
-  if (ends === undefined) return NOT_EVALUATED;
-  const { source } = ends;
-  const saw = { account: source.kind, available: available(source).toString(), amount: terms.amount.toString() };
-  if (canTake(source, terms.amount)) return { outcome: 'passed', saw };
-  const whose = source.kind === 'card' ? `The card '${view.card?.name}'` : "The card program's funding account";
-  const message =
-    `${whose} has ${formatMoney(available(source), source.currency)} available, and the transfer is for ` +
-    `${formatMoney(terms.amount, source.currency)}.`;
-  const refusal = new Refusal('insufficient_funds', message, { field: '/amount', saw });
-  return { outcome: 'failed', saw, refusal };
-}
-
-function examineMaximum(terms: TransferTerms, view: TransferView): Finding {
-  const ends = endsOf(terms, view);
-  if (ends === undefined) return NOT_EVALUATED;
-  const { destination } = ends;
-  const saw = { account: destination.kind, balance: destination.balance.toString(), amount: terms.amount.toString() };
-  if (canGive(destination, terms.amount)) return { outcome: 'passed', saw };
-  const message =
-    `The transfer would take the ${destination.kind} account past the largest balance there is, ` +
-    `${formatMoney(MAXIMUM_BALANCE, destination.currency)}.`;
-  const refusal = new Refusal('limit_exceeded', message, { field: '/amount', saw });
-  return { outcome: 'failed', saw, refusal };
+/** What a transfer adds to the counters of its cards and its program today. */
+export function countsOf(
+  transfer: Pick<Transfer, 'type' | 'amount'>,
+  cards: { readonly card: Card; readonly destinationCard: Card | undefined },
+  view: Pick<TransferView, 'rules'>,
+): readonly CounterChange[] {
+  const dayStart = view.rules.calendar.day.start;
+  return limitedSides(transfer.type, cards.card, cards.destinationCard, view.rules).map(({ accountId, direction }) => ({
+    accountId,
+    direction,
+    dayStart,
+    amount: transfer.amount,
+    count: 1n,
+  }));
 }

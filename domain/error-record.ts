@@ -1,4 +1,5 @@
-import { CATALOGUE, type ErrorCode, type ErrorType } from './errors.ts';
+import type { ErrorType } from './catalogue-entry.ts';
+import { CATALOGUE, type ErrorCode } from './errors.ts';
 
 /** The body of every answer that is not 2xx: these four members, in this order (specification, section 2.1). */
 export type ErrorRecord = {

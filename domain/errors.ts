@@ -1,167 +1,9 @@
+import { CALLER, type CatalogueEntry, SERVER } from './catalogue-entry.ts';
+import { HTTP_ERRORS } from './http-errors.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from './operation.ts';
 
-/** The three groups of errors (specification, sections 2.1 and 7.1). */
-export const ERROR_TYPES = ['Request Error', 'Server Error', 'Process Error'] as const;
-
-/** One of {@link ERROR_TYPES}. */
-export type ErrorType = (typeof ERROR_TYPES)[number];
-
-/** Whether the request that was answered moved money: `no` and `yes` are certain. */
-export type MoneyMoved = 'no' | 'yes' | 'unknown';
-
-/** What the catalogue says of one code. `status` and `type` never vary for a code (specification, section 7.2). */
-export type CatalogueEntry = {
-  readonly status: number;
-  readonly type: ErrorType;
-  /** What the code stands for, in a sentence. */
-  readonly meaning: string;
-  /** What brings it about, each a full sentence. */
-  readonly causes: readonly string[];
-  /** What to do. */
-  readonly resolution: string;
-  /** Who can do it (specification, section 7.1). */
-  readonly resolver: 'caller' | 'support';
-  /** What it says about money, when a money operation answers with it. */
-  readonly moneyMoved: 'no' | 'no or unknown';
-  /** Whether the same request, sent again unchanged, can succeed. */
-  readonly retry: boolean;
-  /** Version of the interface that first had the code. Codes are never renamed and never used for something else. */
-  readonly since: string;
-  /** How anyone sees it in the sandbox without the Sandbox-Provoke header. */
-  readonly reproduce: string;
-};
-
-const CALLER = { type: 'Request Error', resolver: 'caller', moneyMoved: 'no', retry: false, since: '0.1' } as const;
-const SERVER = { type: 'Server Error', resolver: 'support', moneyMoved: 'no', retry: true, since: '0.1' } as const;
-const PROCESS = { type: 'Process Error', resolver: 'support', moneyMoved: 'no', retry: false, since: '0.1' } as const;
-
 const SHARED = {
-  service_disabled: {
-    ...PROCESS,
-    status: 424,
-    meaning: 'The service has been disabled: as a whole, for a card program, or for one type of transfer.',
-    causes: ['An operator has thrown the switch, for maintenance or because something had to be stopped at once.'],
-    resolution: 'Contact support and quote the request id. A Retry-After header says when it ends, if that is known.',
-    reproduce: 'Disable the service with "transfer-service switch disable --reason test", then create a transfer.',
-  },
-  auth_err: {
-    ...CALLER,
-    status: 401,
-    meaning: 'The request carries no API key that the service knows.',
-    causes: [
-      'There is no Authorization header, or it is not of the form "Bearer <key>".',
-      'The key is mistyped, unknown, revoked or expired.',
-    ],
-    resolution: 'Send a valid API key in the Authorization header. An operator creates keys.',
-    reproduce: 'Send the header "Authorization: Bearer nonsense".',
-  },
-  forbidden: {
-    ...CALLER,
-    status: 403,
-    meaning: 'The request is not allowed for this caller.',
-    causes: [
-      "The API key belongs to a card program and the operation is an operator's, or it is for another program.",
-      'A keyless sandbox was called under a foreign host name or from a web page of another origin.',
-    ],
-    resolution: 'Use a key that may do this; call a keyless sandbox as localhost, and not from a web page.',
-    reproduce: 'Send the header "Origin: https://example.com".',
-  },
-  route_dne: {
-    ...CALLER,
-    status: 404,
-    meaning: 'There is nothing at this path.',
-    causes: ['The path is mistyped, or its version is not one that this service has.'],
-    resolution: 'Compare the path with the API reference at /docs.',
-    reproduce: 'GET /api/v0.1/core/nothing.',
-  },
-  method_not_allowed: {
-    ...CALLER,
-    status: 405,
-    meaning: 'The path exists, but not with this method.',
-    causes: ['A GET was sent where only POST is taken, or the other way round.'],
-    resolution: 'Use one of the methods in the Allow header.',
-    reproduce: 'DELETE /api/v0.1/core/transfer.',
-  },
-  malformed_request: {
-    ...CALLER,
-    status: 400,
-    meaning: 'The request is broken HTTP, and it could not be told which operation it was meant for.',
-    causes: [
-      'The bytes on the connection are not an HTTP/1.1 request: TLS or HTTP/2 sent to a plain port, a bad header.',
-      'The path holds an invalid percent escape, or a header that may occur once was sent twice.',
-    ],
-    resolution: 'Correct the client or the proxy in front of it; a maintained HTTP library does not send this.',
-    reproduce: 'GET /api/v0.1/core/transfer/%zz.',
-  },
-  unsupported_media_type: {
-    ...CALLER,
-    status: 415,
-    meaning: 'The body is not JSON in UTF-8, or it is compressed.',
-    causes: ['The Content-Type is not application/json, its charset is not UTF-8, or there is a Content-Encoding.'],
-    resolution: 'Send the body as "Content-Type: application/json", uncompressed.',
-    reproduce: 'POST a transfer with the header "Content-Type: text/xml".',
-  },
-  payload_too_large: {
-    ...CALLER,
-    status: 413,
-    meaning: 'The body is larger than the operation takes.',
-    causes: ['The body has more bytes than the limit that the message names.'],
-    resolution: 'Send less; metadata and descriptions have limits of their own.',
-    reproduce: 'POST a body of 17,000 bytes to /api/v0.1/core/transfer.',
-  },
-  uri_too_long: {
-    ...CALLER,
-    status: 414,
-    meaning: 'A part of the path is longer than any id can be.',
-    causes: ['An id in the path has more than 255 characters.'],
-    resolution: 'Compare the id with the one that the service answered with.',
-    reproduce: 'GET /api/v0.1/core/transfer/ followed by 300 letters.',
-  },
-  headers_too_large: {
-    ...CALLER,
-    status: 431,
-    meaning: 'The head of the request is too large.',
-    causes: ['The request line and the headers together pass 8 KiB, or there are more than 100 headers.'],
-    resolution: 'Send fewer and smaller headers; cookies are never needed.',
-    reproduce: 'Send a header of 9,000 bytes.',
-  },
-  request_timeout: {
-    ...CALLER,
-    status: 408,
-    retry: true,
-    meaning: 'The request did not arrive in time.',
-    causes: ['The connection is slow or was cut: headers took over 10 seconds or the whole request over 15.'],
-    resolution: 'Send the request again, whole; with the same Idempotency-Key that is always safe.',
-    reproduce: 'Announce a Content-Length and send nothing.',
-  },
-  expectation_failed: {
-    ...CALLER,
-    status: 417,
-    meaning: 'The Expect header asks for something that the service does not do.',
-    causes: ['The request has an Expect header other than "100-continue".'],
-    resolution: 'Leave the Expect header out.',
-    reproduce: 'Send the header "Expect: something".',
-  },
-  service_unavailable: {
-    ...SERVER,
-    status: 503,
-    meaning: 'The service cannot take the request right now and has not begun with it.',
-    causes: [
-      'The service is shutting down or starting.',
-      'More requests are waiting than it can answer in time.',
-      'The account is being changed by a transaction that does not end.',
-    ],
-    resolution: 'Send the request again after the Retry-After time. If it lasts, contact support.',
-    reproduce: 'Send SIGTERM to a service with requests on open connections.',
-  },
-  unknown_request: {
-    ...SERVER,
-    status: 500,
-    meaning: 'A page could not be shown because of a fault inside the service. No operation was asked for.',
-    causes: ['A file of the service is missing or cannot be read.', 'The service has a bug.'],
-    resolution: 'Contact support and quote the request id.',
-    reproduce: 'GET / with the header "Sandbox-Provoke: unknown_request".',
-  },
+  ...HTTP_ERRORS,
   card_dne: {
     ...CALLER,
     status: 404,
@@ -177,6 +19,25 @@ const SHARED = {
     causes: ['The transfer id is mistyped.', 'The transfer belongs to another card program.'],
     resolution: 'Check the transfer id; look a transfer up by its key with GET /transfer?idempotency_key=….',
     reproduce: 'GET /api/v0.1/core/transfer/tr_missing.',
+  },
+  reversal_dne: {
+    ...CALLER,
+    status: 404,
+    meaning: 'There is no such reversal in the card program.',
+    causes: ['The reversal id is mistyped.', 'The reversal belongs to another card program.'],
+    resolution: 'Check the reversal id; list those of a transfer with GET /transfer/{transfer_id}/reversal.',
+    reproduce: 'GET /api/v0.1/core/reversal/rev_missing.',
+  },
+  invalid_transfer_status: {
+    ...CALLER,
+    status: 409,
+    meaning: 'The transfer is in a state in which this cannot be done with it.',
+    causes: [
+      'Somebody else was first: it was captured, canceled or reversed already, or it has expired.',
+      'A capture was sent for a transfer that holds nothing, or a reversal for one that has not completed.',
+    ],
+    resolution: 'Read the transfer; the message names the state it is in.',
+    reproduce: 'Create a transfer, then cancel it.',
   },
   program_dne: {
     ...CALLER,
@@ -254,6 +115,22 @@ const SHARED = {
     resolution: 'Resolve the suspicion with the people who run the card program; then the card can be active again.',
     reproduce: 'Load the card "card_fraud".',
   },
+  invalid_card_status: {
+    ...CALLER,
+    status: 409,
+    meaning: 'The card cannot go from the state it is in to the one that was asked for.',
+    causes: ['A closed card is never opened again, and a stolen one never used again; docs/reference has the table.'],
+    resolution: 'Read the card and ask for a state that it can be given.',
+    reproduce: 'Give the card "card_closed" the status active.',
+  },
+  card_not_empty: {
+    ...CALLER,
+    status: 409,
+    meaning: 'The card cannot be closed because there is money on it or on hold for it.',
+    causes: ['The balance of the card is not zero.', 'A pending transfer holds money on the card or for it.'],
+    resolution: 'Capture or cancel what is pending; unload the card, or close it with balance_to "funding".',
+    reproduce: 'Give the card "card_inactive" the status closed.',
+  },
   duplicate_card: {
     ...CALLER,
     status: 409,
@@ -273,13 +150,37 @@ const SHARED = {
     resolution: 'Send the amount in minor units, such as 8550 for 85.50 USD.',
     reproduce: 'Create a transfer with the amount 85.5.',
   },
+  small_amount: {
+    ...CALLER,
+    status: 400,
+    meaning: 'The amount is under the least that one transfer may be.',
+    causes: ['The card or its card program has a limit minimum_amount, and the amount is under it.'],
+    resolution: 'Send at least what the message names.',
+    reproduce: 'Load the card "card_limited" with 99.',
+  },
+  large_amount: {
+    ...CALLER,
+    status: 400,
+    meaning: 'The amount is over the most that this one transfer may be.',
+    causes: [
+      'The card or its card program has a limit maximum_amount, and the amount is over it.',
+      'A capture asks for more than the transfer holds, or a reversal for more than is left to reverse.',
+    ],
+    resolution: 'Send at most what the message names.',
+    reproduce: 'Load the card "card_limited" with 10001.',
+  },
   limit_exceeded: {
     ...CALLER,
     status: 409,
     meaning: 'The transfer would pass a limit.',
-    causes: ['An account would pass the largest balance there is, 2^53 - 1 minor units.'],
-    resolution: 'Send a smaller amount; the message names the limit.',
-    reproduce: 'Load the card "card_full".',
+    causes: [
+      'The transfers of a day, a week or a month would come to more than a limit of the card or its card program.',
+      'The card would hold more than its maximum_balance, what is on hold for it included.',
+      'An account would pass the largest balance there is, 2^53 - 1 minor units.',
+      'A card that is to be closed holds more than one transfer can move.',
+    ],
+    resolution: 'Send a smaller amount, or wait until the limit frees; the message names the limit and the time.',
+    reproduce: 'Load the card "card_limited" with 10000 four times in a day.',
   },
   currency_mismatch: {
     ...CALLER,

@@ -1,8 +1,17 @@
 /** What happened, as the events of the service name it. Names are never renamed, only added. */
 export type EventType =
+  | 'transfer.scheduled'
+  | 'transfer.pending'
   | 'transfer.completed'
+  | 'transfer.canceled'
+  | 'transfer.expired'
+  | 'transfer.failed'
+  | 'transfer.updated'
+  | 'reversal.completed'
   | 'card.created'
+  | 'card.updated'
   | 'program.created'
+  | 'program.updated'
   | 'funding.deposited'
   | 'funding.withdrawn'
   | 'switch.changed'

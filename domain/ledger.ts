@@ -10,7 +10,10 @@ export type Account = {
   readonly kind: AccountKind;
   readonly currency: string;
   readonly balance: bigint;
+  /** The sum of the open holds on the account: money that is here and spoken for. */
   readonly held: bigint;
+  /** The sum of the open holds towards the account: money that is elsewhere and may come. */
+  readonly incoming: bigint;
   /** Lowest available balance, or null where there is none (the world outside). */
   readonly floor: bigint | null;
   /** How many postings have touched the account; each gives it the next number. */
@@ -18,7 +21,7 @@ export type Account = {
 };
 
 /** Why money moved between two accounts. */
-export type PostingPurpose = 'load' | 'unload' | 'card_to_card' | 'deposit' | 'withdrawal';
+export type PostingPurpose = 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit' | 'withdrawal';
 
 /** One amount moved from a source to a destination: it balances by construction. */
 export type Posting = {
@@ -64,9 +67,39 @@ export function canTake(account: Account, amount: bigint): boolean {
   );
 }
 
-/** Whether giving `amount` keeps the balance within 2^53 - 1. */
+/** Whether giving `amount` keeps the balance, with all that may still come, within 2^53 - 1. */
 export function canGive(account: Account, amount: bigint): boolean {
-  return account.balance + amount <= MAXIMUM_BALANCE;
+  return account.balance + account.incoming + amount <= MAXIMUM_BALANCE;
+}
+
+/** Two accounts between which money is held or moves. */
+export type Ends = { readonly source: Account; readonly destination: Account };
+
+/**
+ * Holds an amount at its source for its destination. The caller has decided that it may; what may not throws
+ * {@link LedgerViolation}.
+ */
+export function placeHold({ source, destination }: Ends, amount: bigint): Ends {
+  insist(amount > 0n, 'a hold is for more than nothing');
+  insist(source.accountId !== destination.accountId, 'a hold has two different accounts');
+  insist(source.programId === destination.programId, 'a hold stays within one program');
+  insist(source.currency === destination.currency, 'a hold stays within one currency');
+  insist(canTake(source, amount), 'a hold leaves its source at or above the floor');
+  insist(canGive(destination, amount), 'a hold keeps its destination within bounds');
+  return {
+    source: { ...source, held: source.held + amount },
+    destination: { ...destination, incoming: destination.incoming + amount },
+  };
+}
+
+/** Ends a hold, whatever becomes of the money. */
+export function liftHold({ source, destination }: Ends, amount: bigint): Ends {
+  insist(amount > 0n && source.held >= amount, 'a hold that ends was there at its source');
+  insist(destination.incoming >= amount, 'a hold that ends was there at its destination');
+  return {
+    source: { ...source, held: source.held - amount },
+    destination: { ...destination, incoming: destination.incoming - amount },
+  };
 }
 
 /**

@@ -8,8 +8,8 @@ export type RefusalDetails = {
   readonly saw?: Readonly<Record<string, string | number | boolean | null>>;
   /** Set when this is the first answer to an idempotency key, given again. */
   readonly replayed?: boolean;
-  /** When the reason ends by itself, in milliseconds since 1970, for the `Retry-After` header. */
-  readonly until?: number;
+  /** In how many milliseconds the reason ends by itself, for the `Retry-After` header. */
+  readonly endsIn?: number;
 };
 
 /**

@@ -15,11 +15,14 @@ export type SwitchSetting = {
   readonly until: number | null;
 };
 
-/** The setting that keeps a transfer of this program and type from being made at `now`, widest scope first. */
+/**
+ * The setting that keeps transfers of this program and type from moving money at `now`, widest scope first. Where the
+ * type is not known (null), settings of one type say nothing.
+ */
 export function disabledBy(
   settings: readonly SwitchSetting[],
   programId: string,
-  transferType: TransferType,
+  transferType: TransferType | null,
   now: number,
 ): SwitchSetting | undefined {
   return settings

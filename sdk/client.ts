@@ -10,19 +10,14 @@ import { Switch } from './switch.ts';
 import { Transfers } from './transfers.ts';
 import { TrialBalances } from './trial-balance.ts';
 
-export {
-  CATALOGUE,
-  type CatalogueEntry,
-  ERROR_TYPES,
-  type ErrorCode,
-  type ErrorType,
-  isErrorCode,
-  type MoneyMoved,
-} from '../domain/errors.ts';
+export { type CatalogueEntry, ERROR_TYPES, type ErrorType, type MoneyMoved } from '../domain/catalogue-entry.ts';
+export { CATALOGUE, type ErrorCode, isErrorCode } from '../domain/errors.ts';
+export { LIMIT_NAMES } from '../domain/limits.ts';
 export { formatMoney } from '../domain/money.ts';
 export { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfer.ts';
 export {
   ConnectionFailure,
+  IncompleteAnswer,
   InvalidArgument,
   ProcessError,
   RequestError,
@@ -32,6 +27,7 @@ export {
 } from './error.ts';
 export type * from './records.ts';
 export type { CallOptions, MoneyCallOptions } from './request.ts';
+export type { TextChunks } from './text-chunks.ts';
 
 /** How to reach the service, and as whom. */
 export type TransferServiceOptions = {
@@ -41,7 +37,10 @@ export type TransferServiceOptions = {
   readonly key?: string | undefined;
   /** The card program to act in, for callers whose key does not name one. */
   readonly programId?: string | undefined;
-  /** How long one attempt may take, in milliseconds; 10,000 if left out. */
+  /**
+   * How long one attempt may take, in milliseconds; 10,000 if left out. For an export: how long the service may take
+   * for the next piece of it.
+   */
   readonly timeoutMilliseconds?: number | undefined;
   /** How often a request that failed is sent again, where that is safe; 2 if left out. */
   readonly maximumRetries?: number | undefined;
@@ -54,7 +53,8 @@ export type TransferServiceOptions = {
  *
  * A method resolves to the record that the service answered with; `record.response` has the request id, `replayed` and
  * the headers. It rejects with a TransferServiceError (RequestError, ServerError, ProcessError), a ConnectionFailure,
- * an UnexpectedAnswer or an InvalidArgument; the first three say whether money moved.
+ * an UnexpectedAnswer or an InvalidArgument; the first three say whether money moved. An export resolves to the pieces
+ * of its text, with the same `response`; the loop that reads them throws an IncompleteAnswer when they break off.
  */
 export class TransferService {
   /** Where the service is, without a slash at the end. */

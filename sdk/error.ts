@@ -1,4 +1,5 @@
-import { CATALOGUE, type ErrorCode, type ErrorType, isErrorCode, type MoneyMoved } from '../domain/errors.ts';
+import type { ErrorType, MoneyMoved } from '../domain/catalogue-entry.ts';
+import { CATALOGUE, type ErrorCode, isErrorCode } from '../domain/errors.ts';
 
 /** Any text, next to literals that editors should still offer. */
 type AnyText = string & Record<never, never>;
@@ -111,7 +112,7 @@ export type SilenceReason = 'unreachable' | 'lost' | 'timeout' | 'aborted';
 
 /** There was no answer at all. `cause` is what the platform says of it, or the reason of the signal that aborted. */
 export class ConnectionFailure extends Error implements FailedCall {
-  override readonly name = 'ConnectionFailure';
+  override readonly name: string = 'ConnectionFailure';
   readonly reason: SilenceReason;
   readonly moneyMoved: MoneyMoved;
   readonly idempotencyKey: string | undefined;
@@ -129,6 +130,23 @@ export class ConnectionFailure extends Error implements FailedCall {
     this.idempotencyKey = facts.idempotencyKey;
     this.attempts = facts.attempts;
     this.baseUrl = facts.baseUrl;
+  }
+}
+
+/**
+ * An export broke off. It is a ConnectionFailure, but one in which an answer had begun: what came of it is not the whole
+ * of it. The service cuts an export that it cannot finish; why, its error log says by the request id.
+ */
+export class IncompleteAnswer extends ConnectionFailure {
+  override readonly name = 'IncompleteAnswer';
+  /** What to quote to support. */
+  readonly requestId: string | undefined;
+  readonly headers: Headers;
+
+  constructor(message: string, facts: ConstructorParameters<typeof ConnectionFailure>[1], headers: Headers) {
+    super(message, facts);
+    this.requestId = headers.get('request-id') ?? undefined;
+    this.headers = headers;
   }
 }
 

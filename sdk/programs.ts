@@ -1,5 +1,5 @@
 import { everyItem } from './paging.ts';
-import type { Answered, CreateProgramBody, Page, PageQuery, ProgramRecord } from './records.ts';
+import type { Answered, CreateProgramBody, Page, PageQuery, ProgramRecord, UpdateProgramBody } from './records.ts';
 import type { CallOptions } from './request.ts';
 import type { Send } from './send.ts';
 
@@ -29,5 +29,13 @@ export class Programs {
   /** list_programs, page after page, for `for await`. */
   listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<ProgramRecord, void, undefined> {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * update_program: changes the name and the limits of a program, in minor units of its currency. A change is not sent
+   * again by itself. Codes: `update_program_schema`, `program_dne`.
+   */
+  update(programId: string, body: UpdateProgramBody, options?: CallOptions): Promise<Answered<ProgramRecord>> {
+    return this.#send('update_program', { parameters: { program_id: programId }, body, options });
   }
 }

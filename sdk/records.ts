@@ -1,6 +1,9 @@
+import type * as cards from '../contract/card-schemas.ts';
 import type * as errorLog from '../contract/error-log-schemas.ts';
+import type * as operator from '../contract/operator-schemas.ts';
 import type { readMembers } from '../contract/read.ts';
-import type * as schemas from '../contract/schemas.ts';
+import type * as parts from '../contract/schema-parts.ts';
+import type * as transfers from '../contract/transfer-schemas.ts';
 
 type AnySchema = Parameters<typeof readMembers>[0];
 
@@ -26,38 +29,53 @@ export type Amount = number | bigint | string;
 
 type WithAmount<Members> = Loose<Omit<Members, 'amount'>> & { readonly amount: Amount };
 
+/** Where the amount can be left out, that means all there is. */
+type WithOptionalAmount<Members> = Loose<Omit<Members, 'amount'>> & { readonly amount?: Amount | undefined };
+
 /** What create_transfer takes; `amount` and `card_id` are required (specification, section 2.2). */
-export type CreateTransferBody = WithAmount<MembersOf<typeof schemas.CreateTransferBody>>;
+export type CreateTransferBody = WithAmount<MembersOf<typeof transfers.CreateTransferBody>>;
 /** A row of create_transfer_batch: what create_transfer takes, and the key of the row. */
 export type TransferBatchRow = CreateTransferBody & { readonly idempotency_key: string };
+/** What capture_transfer takes; without an amount all that is held is captured. */
+export type CaptureTransferBody = WithOptionalAmount<MembersOf<typeof transfers.CaptureTransferBody>>;
+/** What reverse_transfer takes; without an amount all that is left is moved back. */
+export type ReverseTransferBody = WithOptionalAmount<MembersOf<typeof transfers.ReverseTransferBody>>;
+/** What update_transfer takes: metadata, in place of all there was. */
+export type UpdateTransferBody = Loose<MembersOf<typeof transfers.UpdateTransferBody>>;
 /** What list_transfers takes: filters, `limit` (1 to 100) and `cursor`. */
-export type ListTransfersQuery = Loose<MembersOf<typeof schemas.ListTransfersQuery>>;
+export type ListTransfersQuery = Loose<MembersOf<typeof transfers.ListTransfersQuery>>;
+/** What export_transfers takes: filters. */
+export type ExportTransfersQuery = Loose<MembersOf<typeof transfers.ExportTransfersQuery>>;
 /** What a list without filters takes: `limit` (1 to 100) and `cursor`. */
-export type PageQuery = Loose<MembersOf<typeof schemas.PageQuery>>;
+export type PageQuery = Loose<MembersOf<typeof parts.PageQuery>>;
 /** What create_card takes; everything in it is optional. */
-export type CreateCardBody = Loose<MembersOf<typeof schemas.CreateCardBody>>;
+export type CreateCardBody = Loose<MembersOf<typeof cards.CreateCardBody>>;
+/** What update_card takes: what is left out stays; `limits` take the place of all there were. */
+export type UpdateCardBody = Loose<MembersOf<typeof cards.UpdateCardBody>>;
+/** What list_postings takes: the time from `created_from` to before `created_to`, `limit` (1 to 100) and `cursor`. */
+export type ListPostingsQuery = Loose<MembersOf<typeof cards.ListPostingsQuery>>;
+/** What export_postings takes: the time from `created_from` to before `created_to`. */
+export type ExportPostingsQuery = Loose<MembersOf<typeof cards.ExportPostingsQuery>>;
 /** What create_program takes. */
-export type CreateProgramBody = Loose<MembersOf<typeof schemas.CreateProgramBody>>;
+export type CreateProgramBody = Loose<MembersOf<typeof operator.CreateProgramBody>>;
+/** What update_program takes: what is left out stays; limits take the place of all there were. */
+export type UpdateProgramBody = Loose<MembersOf<typeof operator.UpdateProgramBody>>;
 /** What create_deposit and create_withdrawal take. */
-export type FundingMovementBody = WithAmount<MembersOf<typeof schemas.FundingMovementBody>>;
+export type FundingMovementBody = WithAmount<MembersOf<typeof operator.FundingMovementBody>>;
 /** What change_switch takes: neither program_id nor type means the whole service. */
-export type ChangeSwitchBody = Loose<MembersOf<typeof schemas.ChangeSwitchBody>>;
+export type ChangeSwitchBody = Loose<MembersOf<typeof operator.ChangeSwitchBody>>;
 /** What create_key takes; without `program_id` it makes an operator's key. */
-export type CreateKeyBody = Loose<MembersOf<typeof schemas.CreateKeyBody>>;
+export type CreateKeyBody = Loose<MembersOf<typeof operator.CreateKeyBody>>;
 /** What list_errors takes: filters, `limit` (1 to 100) and `cursor`. */
 export type ListErrorsQuery = Loose<MembersOf<typeof errorLog.ListErrorsQuery>>;
 /** What search_errors takes: filters, `limit` (1 to 100) and `cursor`. */
 export type SearchErrorsQuery = Loose<MembersOf<typeof errorLog.SearchErrorsQuery>>;
 /** What count_errors takes: the interval, its bounds and filters. */
 export type CountErrorsQuery = Loose<MembersOf<typeof errorLog.CountErrorsQuery>>;
+/** What move_clock takes: how far, in seconds, the sandbox's clock is to be ahead of the time of day. */
+export type MoveClockBody = Loose<MembersOf<typeof operator.MoveClockBody>>;
 
-/** All settings of the switch. */
-export type SwitchState = MembersOf<typeof schemas.SwitchState>;
-/** A new API key; `key` is the secret, and no other answer ever holds it. */
-export type NewKeyRecord = MembersOf<typeof schemas.NewKeyRecord>;
-/** The state of the sandbox's database server. */
-export type DatabaseState = MembersOf<typeof schemas.DatabaseState>;
-
+export type { CardRecord, PostingRecord, StatementPage } from '../contract/card-schemas.ts';
 export type {
   ErrorCounts,
   FoundErrors,
@@ -65,17 +83,24 @@ export type {
   LoggedErrorRecord,
   OperatorErrorRecord,
 } from '../contract/error-log-schemas.ts';
+export type { CardLimits, CardLimitsRecord, ProgramLimits } from '../contract/limit-schemas.ts';
 export type {
-  CardRecord,
+  ClockRecord,
+  DatabaseState,
   FundingMovementRecord,
   KeyRecord,
+  NewKeyRecord,
   ProgramRecord,
   SwitchRecord,
+  SwitchState,
+  TrialBalance,
+} from '../contract/operator-schemas.ts';
+export type {
+  ReversalRecord,
   TransferBatchOutcomes,
   TransferExplanation,
   TransferRecord,
-  TrialBalance,
-} from '../contract/schemas.ts';
+} from '../contract/transfer-schemas.ts';
 
 /** One page of a list, newest first; `next_cursor` is null on the last. */
 export type Page<Item> = { readonly data: readonly Item[]; readonly next_cursor: string | null };

@@ -37,6 +37,8 @@ export type PreparedRequest = {
   /** Whether sending it twice does the same as sending it once. */
   readonly repeatable: boolean;
   readonly movesMoney: boolean;
+  /** Whether the answer is a stream of comma-separated values instead of a record. */
+  readonly isExport: boolean;
   readonly signal: AbortSignal | undefined;
 };
 
@@ -49,10 +51,10 @@ export function prepareRequest(
   operation: OperationId,
   asked: Asked,
 ): PreparedRequest {
-  const { method, path, idempotency, program, repeatable } = OPERATIONS[operation];
+  const { method, path, idempotency, program, repeatable, csv } = OPERATIONS[operation];
   const options = asked.options ?? {};
   const idempotencyKey = idempotency === 'none' ? undefined : (options.idempotencyKey ?? newIdempotencyKey());
-  const headers = new Headers({ accept: 'application/json' });
+  const headers = new Headers({ accept: csv ? 'text/csv, application/json' : 'application/json' });
   if (client.key !== undefined) setHeader(headers, 'Authorization', `Bearer ${client.key}`, 'The API key');
   const programId = options.programId ?? client.programId;
   if (program && programId !== undefined) setHeader(headers, 'Program-Id', programId, 'programId');
@@ -68,6 +70,7 @@ export function prepareRequest(
     idempotencyKey,
     repeatable: method === 'GET' || idempotencyKey !== undefined || repeatable === true,
     movesMoney: movesMoney(operation),
+    isExport: csv === true,
     signal: options.signal,
   };
 }

@@ -1,8 +1,8 @@
-import type { Answered, DatabaseState } from './records.ts';
+import type { Answered, ClockRecord, DatabaseState, MoveClockBody } from './records.ts';
 import type { CallOptions } from './request.ts';
 import type { Send } from './send.ts';
 
-/** What only a sandbox can do: fail on purpose. */
+/** What only a sandbox can do: fail on purpose, and let time pass. */
 export class Sandbox {
   readonly #send: Send;
 
@@ -18,5 +18,13 @@ export class Sandbox {
   /** start_database: starts the database server again. */
   startDatabase(options?: CallOptions): Promise<Answered<DatabaseState>> {
     return this.#send('start_database', { options });
+  }
+
+  /**
+   * move_clock: sets the sandbox's clock so many seconds ahead of the time of day, to see holds expire, limits free and
+   * scheduled transfers come due; 0 sets it right again. Codes: `move_clock_schema`.
+   */
+  moveClock(body: MoveClockBody, options?: CallOptions): Promise<Answered<ClockRecord>> {
+    return this.#send('move_clock', { body, options });
   }
 }

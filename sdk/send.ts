@@ -1,18 +1,21 @@
 import type { OperationId } from '../contract/operations.ts';
-import type { MoneyMoved } from '../domain/errors.ts';
+import type { MoneyMoved } from '../domain/catalogue-entry.ts';
 import {
   ConnectionFailure,
   errorFor,
   type FailedCall,
+  IncompleteAnswer,
   moneyMovedBy,
   type ReceivedRecord,
   readErrorRecord,
   readRetryAfter,
-  type SilenceReason,
   UnexpectedAnswer,
 } from './error.ts';
 import type { Answered, ResponseFacts } from './records.ts';
 import { type Asked, type PreparedRequest, prepareRequest } from './request.ts';
+import { brokenOffText, type Silence, silenceOf, silenceText } from './silence.ts';
+import { beginText } from './text-chunks.ts';
+import { Watch } from './watch.ts';
 
 /** What the client needs of the platform's fetch. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -28,23 +31,18 @@ export type ClientSettings = {
   readonly fetch: Fetch;
 };
 
-/** Sends one operation and gives the record of its answer. */
+/** Sends one operation and gives the record of its answer; for an export, the TextChunks of it. */
 export type Send = <Body extends object>(operation: OperationId, asked: Asked) => Promise<Answered<Body>>;
 
 type Answer = { readonly status: number; readonly headers: Headers };
 
 type Outcome =
-  | ({ readonly kind: 'record'; readonly body: object } & Answer)
+  | ({ readonly kind: 'success'; readonly body: object } & Answer)
   | ({ readonly kind: 'error'; readonly record: ReceivedRecord } & Answer)
   | ({ readonly kind: 'unexpected'; readonly excerpt: string } & Answer)
-  | {
-      readonly kind: 'silence';
-      readonly reason: SilenceReason;
-      readonly mayHaveArrived: boolean;
-      readonly cause: unknown;
-    };
+  | ({ readonly kind: 'silence' } & Silence);
 
-type Failure = Exclude<Outcome, { kind: 'record' }>;
+type Failure = Exclude<Outcome, { kind: 'success' }>;
 
 const FIRST_WAIT_MILLISECONDS = 200;
 const LONGEST_BACKOFF_MILLISECONDS = 5_000;
@@ -53,7 +51,8 @@ const LONGEST_RETRY_AFTER_SECONDS = 30;
 
 /**
  * How every call goes out. It is sent again, at most `maximumRetries` times, when the answer says `Should-Retry: true`
- * or there is none, and only if it is safe to repeat: a GET, or a request with an idempotency key.
+ * or there is none, and only if it is safe to repeat: a GET, or a request with an idempotency key. An export is not
+ * asked for again once its first piece is there.
  *
  * Rejects with a TransferServiceError for an error record, ConnectionFailure for no answer, UnexpectedAnswer for an
  * answer of something else, InvalidArgument for what cannot be sent.
@@ -63,8 +62,8 @@ export function sender(settings: ClientSettings): Send {
     const request = prepareRequest(settings, operation, asked);
     let moneyMoved: MoneyMoved = 'no';
     for (let attempts = 1; ; attempts += 1) {
-      const outcome = await attempt(settings, request);
-      if (outcome.kind === 'record') {
+      const outcome = await attempt(settings, request, attempts);
+      if (outcome.kind === 'success') {
         return withResponse<Body>(outcome.body, factsOf(outcome, request, attempts));
       }
       moneyMoved = moneyMovedSoFar(moneyMoved, outcome, request);
@@ -76,17 +75,11 @@ export function sender(settings: ClientSettings): Send {
   };
 }
 
-async function attempt(settings: ClientSettings, request: PreparedRequest): Promise<Outcome> {
+async function attempt(settings: ClientSettings, request: PreparedRequest, attempts: number): Promise<Outcome> {
   const { signal } = request;
   if (signal?.aborted) return { kind: 'silence', reason: 'aborted', mayHaveArrived: false, cause: signal.reason };
-  const controller = new AbortController();
-  let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    controller.abort();
-  }, settings.timeoutMilliseconds);
-  const abort = () => controller.abort();
-  signal?.addEventListener('abort', abort);
+  const watch = new Watch(signal, settings.timeoutMilliseconds);
+  let isHandedOver = false;
   // Called as a plain function: a browser's fetch refuses to be the method of another object.
   const { fetch } = settings;
   try {
@@ -94,44 +87,52 @@ async function attempt(settings: ClientSettings, request: PreparedRequest): Prom
       method: request.method,
       headers: request.headers,
       ...(request.body === undefined ? {} : { body: request.body }),
-      signal: controller.signal,
+      signal: watch.signal,
       // Following would turn a POST into a GET, whose answer looks like success.
       redirect: 'manual',
     });
-    return readAnswer(response.status, response.headers, await response.text());
+    const { status, headers } = response;
+    if (!request.isExport || !isCsv(response)) return readAnswer(request, status, headers, await response.text());
+    const failure = (cause: unknown) => brokenOff(silenceOf(cause, watch), headers, settings, attempts);
+    const body = await beginText(response.body, watch, failure);
+    isHandedOver = true;
+    return { kind: 'success', status, headers, body };
   } catch (cause) {
-    if (signal?.aborted) return { kind: 'silence', reason: 'aborted', mayHaveArrived: true, cause: signal.reason };
-    if (timedOut) return { kind: 'silence', reason: 'timeout', mayHaveArrived: true, cause };
-    const reached = !isNeverConnected(cause);
-    return { kind: 'silence', reason: reached ? 'lost' : 'unreachable', mayHaveArrived: reached, cause };
+    return { kind: 'silence', ...silenceOf(cause, watch) };
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
+    if (!isHandedOver) watch.end();
   }
 }
 
-function readAnswer(status: number, headers: Headers, text: string): Outcome {
+function isCsv({ status, headers }: Answer): boolean {
+  return isSuccess(status) && /^text\/csv\b/i.test(headers.get('content-type') ?? '');
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function readAnswer({ isExport }: PreparedRequest, status: number, headers: Headers, text: string): Outcome {
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
     body = undefined;
   }
-  if (status >= 200 && status < 300 && typeof body === 'object' && body !== null && !Array.isArray(body)) {
-    return { kind: 'record', status, headers, body };
+  if (!isExport && isSuccess(status) && typeof body === 'object' && body !== null && !Array.isArray(body)) {
+    return { kind: 'success', status, headers, body };
   }
   const record = status >= 400 ? readErrorRecord(body) : undefined;
   if (record !== undefined) return { kind: 'error', status, headers, record };
   return { kind: 'unexpected', status, headers, excerpt: text.slice(0, 200) };
 }
 
-/** Node says in the cause that no connection came about; browsers never say, so there it stays unknown. */
-function isNeverConnected(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (typeof cause !== 'object' || cause === null) return false;
-  const { code, syscall } = cause as { code?: unknown; syscall?: unknown };
-  if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
-  return code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT';
+/** An export moves nothing, so there is nothing to say of money. */
+function brokenOff(silence: Silence, headers: Headers, settings: ClientSettings, attempts: number): IncompleteAnswer {
+  const { reason, cause } = silence;
+  const call = { moneyMoved: 'no', idempotencyKey: undefined, attempts } as const;
+  const facts = { ...call, reason, cause, baseUrl: settings.baseUrl };
+  return new IncompleteAnswer(brokenOffText(silence, settings), facts, headers);
 }
 
 /**
@@ -194,41 +195,22 @@ function withResponse<Body extends object>(body: object, response: ResponseFacts
 
 function failureOf(outcome: Failure, request: PreparedRequest, settings: ClientSettings, call: FailedCall): Error {
   if (outcome.kind === 'error') return errorFor(outcome.record, outcome.headers, call);
-  const consequence = request.movesMoney ? consequenceOf(call) : '';
+  const consequence = request.movesMoney ? consequenceOf(call, request) : '';
   if (outcome.kind === 'unexpected') {
     const from = `${settings.baseUrl} answered ${request.operation} with status ${outcome.status}`;
-    const message = `${from}, but not with an error record or a record of the service: is something in between?`;
+    const what = request.isExport ? 'an export' : 'a record';
+    const message = `${from}, but not with an error record or ${what} of the service: is something in between?`;
     return new UnexpectedAnswer(message + consequence, outcome, call);
   }
   const { reason, cause } = outcome;
-  const message = `${silenceText(reason, settings)}${reasonGiven(reason, cause)}.${consequence}`;
+  const message = silenceText(outcome, settings) + consequence;
   return new ConnectionFailure(message, { ...call, reason, cause, baseUrl: settings.baseUrl });
 }
 
-function silenceText(reason: SilenceReason, { baseUrl, timeoutMilliseconds }: ClientSettings): string {
-  switch (reason) {
-    case 'unreachable':
-      return `The service cannot be reached at ${baseUrl}`;
-    case 'lost':
-      return `The connection to ${baseUrl} failed before the answer was there`;
-    case 'timeout':
-      return `There was no answer from ${baseUrl} within ${timeoutMilliseconds} ms`;
-    case 'aborted':
-      return 'The call was given up before the answer was there';
-  }
-}
-
-function reasonGiven(reason: SilenceReason, cause: unknown): string {
-  if (reason !== 'unreachable' && reason !== 'lost') return '';
-  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
-  if (!(inner instanceof Error)) return '';
-  // An error about several addresses has a code and no message of its own.
-  const said = inner.message === '' ? (inner as { code?: unknown }).code : inner.message;
-  return typeof said === 'string' ? ` (${said})` : '';
-}
-
-function consequenceOf({ moneyMoved, idempotencyKey }: FailedCall): string {
+function consequenceOf({ moneyMoved, idempotencyKey }: FailedCall, { repeatable }: PreparedRequest): string {
   if (moneyMoved === 'no') return ' No money moved.';
-  const safe = `Send the same request again with the idempotency key "${idempotencyKey}": it moves money at most once.`;
-  return moneyMoved === 'yes' ? ` Money moved. ${safe}` : ` It is unknown whether money moved. ${safe}`;
+  const moved = moneyMoved === 'yes' ? ' Money moved.' : ' It is unknown whether money moved.';
+  if (!repeatable) return `${moved} Read what became of it before you send it again.`;
+  const key = idempotencyKey === undefined ? '' : ` with the idempotency key "${idempotencyKey}"`;
+  return `${moved} Send the same request again${key}: it moves money at most once.`;
 }

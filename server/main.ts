@@ -16,6 +16,7 @@ import { StartupProblem } from './startup-problem.ts';
 import { keepForgettingKeys } from './worker/forget-keys.ts';
 import { keepPartitions } from './worker/keep-partitions.ts';
 import { type ErrorRecorder, recordErrors } from './worker/record-errors.ts';
+import { keepSettlingDue } from './worker/settle-due.ts';
 
 /** Time for seeding the sandbox, in milliseconds. */
 const SEED_TIME = 10_000;
@@ -88,10 +89,11 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     log.error({ cause: String(error) }, 'partitions could not be made or removed'),
   );
   const keys = keepForgettingKeys(database, (error) => log.error({ cause: String(error) }, 'old keys stay for now'));
+  const due = keepSettlingDue(service, (error) => log.error({ cause: String(error) }, 'what is due waits'));
   stopOnSignal(async () => {
     partitions.stop();
     keys.stop();
-    await server.close();
+    await Promise.all([due.stop(), server.close()]);
     await errors.stop();
     await opened.close();
   });

@@ -10,12 +10,14 @@ export type Suite = {
   readonly budgetSeconds: number;
   /** Whether its files may run beside each other; not when they count, measure or kill. */
   readonly filesInParallel: boolean;
+  /** Whether it mostly waits: for starts, for time-outs, for recoveries. Such suites run beside those that work. */
+  readonly waits?: true;
 };
 
 /**
- * The suites, in the order in which they run: the quickest first. To add one, make its folder below test/ and give it
- * an entry here. A folder of test/ or a test file anywhere that no entry covers fails the whole run, and so does a
- * suite in which no test ran: nothing is left out unnoticed.
+ * The suites, in the order in which they run: the quickest first, and beside them those that mostly wait. To add one,
+ * make its folder below test/ and give it an entry here. A folder of test/ or a test file anywhere that no entry covers
+ * fails the whole run, and so does a suite in which no test ran: nothing is left out unnoticed.
  */
 export const suites: readonly Suite[] = [
   {
@@ -56,8 +58,9 @@ export const suites: readonly Suite[] = [
   {
     name: 'pages',
     folder: 'test/pages',
-    purpose: 'the catalogue and the reference show what the tables say, and what they tell people to try works',
-    budgetSeconds: 30,
+    purpose:
+      'the catalogue and the reference show what the tables say, and what they and the guides tell people to try works',
+    budgetSeconds: 45,
     filesInParallel: true,
   },
   {
@@ -108,6 +111,7 @@ export const suites: readonly Suite[] = [
     purpose: 'the local PostgreSQL starts anywhere, survives kills and is never owned twice',
     budgetSeconds: 90,
     filesInParallel: true,
+    waits: true,
   },
   {
     name: 'start',
@@ -115,6 +119,7 @@ export const suites: readonly Suite[] = [
     purpose: 'a start says what it did or in one sentence why it could not, and a stop leaves nothing behind',
     budgetSeconds: 90,
     filesInParallel: false,
+    waits: true,
   },
   {
     name: 'crashes',
@@ -122,6 +127,7 @@ export const suites: readonly Suite[] = [
     purpose: 'no kill, at whatever moment, loses or doubles money or an answer',
     budgetSeconds: 120,
     filesInParallel: false,
+    waits: true,
   },
   {
     name: 'faults',
@@ -130,6 +136,7 @@ export const suites: readonly Suite[] = [
       'whatever breaks between a request and its answer, what the answer says of the money is what the books say',
     budgetSeconds: 90,
     filesInParallel: true,
+    waits: true,
   },
 ];
 

@@ -1,7 +1,9 @@
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
-import { lockAccountsOfCards } from '../../server/store/account.ts';
+import { lockAccounts } from '../../server/store/account.ts';
 import { readAnswers } from '../../server/store/idempotency.ts';
-import { listTransfers, readTransfer } from '../../server/store/transfer.ts';
+import { readTransfer } from '../../server/store/transfer.ts';
+import { listTransfers, type Stretch } from '../../server/store/transfer-list.ts';
+import type { TransferFilter } from '../../server/store/transfer-route.ts';
 import type { ListedRequest } from '../load/generator.ts';
 import { runGenerator } from '../load/run-generator.ts';
 import { AMOUNT, cardName } from '../load/traffic.ts';
@@ -66,13 +68,25 @@ export async function explainReads(
   database: string,
 ): Promise<Readonly<Record<string, readonly string[]>>> {
   const programId = fromWireId('prog', stage.seed.hotProgram) ?? '';
-  const nothing = { after: null, type: null, status: null, reference: null, idempotencyKey: null };
+  const nothing: TransferFilter = {
+    cardName: null,
+    type: null,
+    status: null,
+    reference: null,
+    idempotencyKey: null,
+    metadata: null,
+    createdFrom: null,
+    createdTo: null,
+    minimumAmount: null,
+    maximumAmount: null,
+  };
+  const page: Stretch = { order: 'newest_first', after: null, until: null, count: 21, look: 21 };
   const statements = {
     get_transfer: readTransfer(programId, programId),
-    'list_transfers of a card': listTransfers(programId, { ...nothing, count: 21, cardName: cardName(1) }),
-    list_transfers: listTransfers(programId, { ...nothing, count: 21, cardName: null }),
+    'list_transfers of a card': listTransfers(programId, { ...nothing, cardName: cardName(1) }, page),
+    list_transfers: listTransfers(programId, nothing, page),
     'answers to keys': readAnswers([]),
-    'locks of accounts': lockAccountsOfCards([]),
+    'locks of accounts': lockAccounts([], []),
   };
   const plans: Record<string, readonly string[]> = {};
   for (const [name, { text }] of Object.entries(statements)) {

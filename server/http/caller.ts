@@ -1,4 +1,5 @@
-import type { Operation, OperationId } from '../../contract/operations.ts';
+import type { Operation } from '../../contract/operation.ts';
+import type { OperationId } from '../../contract/operations.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Caller, Gateway } from '../operations/call.ts';

@@ -140,8 +140,8 @@ function faultHeaders(fault: Fault, request: Pick<Exchange, 'allow' | 'idempoten
 
 function retryAfterSeconds(fault: { readonly code: string; readonly details: RefusalDetails }): number | undefined {
   if (fault.code === 'service_unavailable') return 1;
-  const { until } = fault.details;
-  return until === undefined ? undefined : Math.max(1, Math.ceil((until - Date.now()) / 1000));
+  const { endsIn } = fault.details;
+  return endsIn === undefined ? undefined : Math.max(1, Math.ceil(endsIn / 1000));
 }
 
 /** Headers that speak of the request, on errors and successes alike. */

@@ -7,7 +7,8 @@ import {
   TYPE_GUIDES,
 } from '../../contract/catalogue.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
-import { CATALOGUE, ERROR_TYPES, type ErrorCode, type ErrorType } from '../../domain/errors.ts';
+import { ERROR_TYPES, type ErrorType } from '../../domain/catalogue-entry.ts';
+import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { requestIdIn, searchCatalogue } from './error-search.ts';
 import { type Html, html, joined } from './page-html.ts';
 import { anchorOf, breakable, type Page } from './page-layout.ts';

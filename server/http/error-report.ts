@@ -1,5 +1,6 @@
 import type { OperationId } from '../../contract/operations.ts';
-import type { ErrorCode, ErrorType, MoneyMoved } from '../../domain/errors.ts';
+import type { ErrorType, MoneyMoved } from '../../domain/catalogue-entry.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
 import type { RefusalDetails } from '../../domain/refusal.ts';
 import type { Caller } from '../operations/call.ts';
 

@@ -1,5 +1,6 @@
 import { movesMoney, type OperationId, OPERATIONS as WIRE_OPERATIONS } from '../../contract/operations.ts';
-import { CATALOGUE, type CatalogueEntry, type ErrorCode, type MoneyMoved } from '../../domain/errors.ts';
+import type { CatalogueEntry, MoneyMoved } from '../../domain/catalogue-entry.ts';
+import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { OPERATIONS } from '../../domain/operation.ts';
 import { Refusal, type RefusalDetails } from '../../domain/refusal.ts';
 import { OperationFailure } from '../operations/call.ts';
@@ -77,14 +78,18 @@ function failureMessage(
   return `${outcome} ${howToFindOut(operation, transferId, idempotencyKey)}`;
 }
 
+/** What to do about an outcome that is not known: with a key, or where it does no harm, the request is sent again. */
 function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
   const transfers = WIRE_OPERATIONS.list_transfers.path;
-  if (operation !== 'create_transfer') {
-    return 'Send exactly the same request again with the same Idempotency-Key: it answers with the outcome, and moves nothing twice.';
-  }
-  if (transferId !== undefined) return `Find out with GET ${transfers}/${transferId} before you send it again.`;
-  if (key !== undefined) {
+  const again = 'Send exactly the same request again with the same Idempotency-Key';
+  if (operation === 'create_transfer' && transferId === undefined && key !== undefined) {
     return `Find out with GET ${transfers}?idempotency_key=… and your key, or send exactly the same request again with it.`;
   }
-  return `Find out with GET ${transfers} before you send it again.`;
+  if (operation === 'update_card') return 'Send exactly the same request again: a card is closed once.';
+  if (transferId !== undefined) return `Find out with GET ${transfers}/${transferId} before you send it again.`;
+  if (operation === 'create_transfer') return `Find out with GET ${transfers} before you send it again.`;
+  if (operation === 'create_transfer_batch')
+    return 'Send the batch again with the same keys: no row moves money twice.';
+  if (key !== undefined) return `${again}: it answers with the outcome, and moves nothing twice.`;
+  return `Find out with GET ${transfers} and the id of the transfer before you send it again.`;
 }

@@ -3,7 +3,7 @@ import { type AddressInfo, Server as NetServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Refusal } from '../../domain/refusal.ts';
 import { answerBrokenInput, answerConnect, writeRecord } from './broken-input.ts';
-import { NoAnswer } from './operation-route.ts';
+import { NoAnswer } from './overdue.ts';
 import type { ErrorRecordResponse } from './record-response.ts';
 import type { HttpService } from './service.ts';
 

@@ -1,7 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { JsonValue } from '../../contract/json.ts';
-import { OPERATIONS, type Operation, type OperationId, precedenceOf } from '../../contract/operations.ts';
+import type { Operation } from '../../contract/operation.ts';
+import { OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
 import { readMembers } from '../../contract/read.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
@@ -12,17 +13,13 @@ import { chooseProgram, identify, type ProgramChoice, programMissing, refuseFore
 import type { Exchange } from './exchange.ts';
 import { readIdempotencyKey } from './idempotency-key.ts';
 import { type BodyLabel, readBodyLabel, refuseForm } from './media-type.ts';
+import { within } from './overdue.ts';
 import { provoke } from './provoke.ts';
 import { QueryFault, type QueryMembers, readQuery } from './query.ts';
 import { type RequestHead, readHead } from './request-head.ts';
 import type { HttpService } from './service.ts';
 import type { HttpSettings } from './settings.ts';
 import { JsonFault, parseStrictJson } from './strict-json.ts';
-
-/** An operation that has not answered by its deadline, or that the closing server no longer waits for. */
-export class NoAnswer extends Error {
-  override readonly name = 'NoAnswer';
-}
 
 /** Serves one request of an operation, from its credentials to its answer. Never throws and never rejects. */
 export async function serveOperation(
@@ -52,9 +49,10 @@ async function perform(
   parameters: Readonly<Record<string, string>>,
 ): Promise<Reply> {
   const { gateway, settings } = service;
-  const operation = OPERATIONS[id];
+  const operation: Operation = OPERATIONS[id];
+  const patience = settings.answerWithin_ms + settings.answerGrace_ms;
   const head = exchange.head ?? readHead(exchange.request, settings.headersMost);
-  const { caller, programId } = await within(exchange, settings, introduce(service, exchange, operation, head));
+  const { caller, programId } = await within(exchange, patience, introduce(service, exchange, operation, head));
   if (head.sandboxProvoke !== undefined && gateway.mode === 'sandbox') {
     exchange.allow ??= service.routes.methodsOf(exchange.path).join(', ');
     exchange.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;
@@ -68,6 +66,7 @@ async function perform(
   exchange.idempotencyKey = idempotencyKey ?? undefined;
   if (programId === undefined) throw programMissing(id);
   refuseControlCharacters(id, parameters);
+  if (operation.csv === true) refuseOldHttp(id, exchange);
   const sent = readSent(id, exchange, body);
   const call: Call = {
     operation: id,
@@ -82,7 +81,7 @@ async function perform(
   };
   exchange.members = call.members;
   exchange.begun = true;
-  return within(exchange, settings, gateway.handlers[id](call));
+  return within(exchange, patience, gateway.handlers[id](call));
 }
 
 /** Who calls, whether it may, and in which card program it acts. */
@@ -99,36 +98,6 @@ async function introduce(
   const programId = await chooseProgram(gateway, caller, operation, head, deadline);
   exchange.programId = programId === '' ? undefined : programId;
   return { caller, programId };
-}
-
-/**
- * Waits for a step no longer than its deadline and a grace, so that no fault elsewhere leaves a caller waiting. The
- * server looks for those that are overdue ({@link giveUpOverdue}): a timer for each request would cost more than its
- * decision.
- */
-function within<Value>(exchange: Exchange, settings: HttpSettings, step: Promise<Value>): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    exchange.overdueAt = performance.now() + settings.answerWithin_ms + settings.answerGrace_ms;
-    exchange.giveUp = reject;
-    step.then(
-      (value) => {
-        exchange.giveUp = undefined;
-        resolve(value);
-      },
-      (error) => {
-        exchange.giveUp = undefined;
-        reject(error);
-      },
-    );
-  });
-}
-
-/** Gives up the waits whose time is over. */
-export function giveUpOverdue(active: ReadonlySet<Exchange>): void {
-  const now = performance.now();
-  for (const exchange of active) {
-    if (exchange.overdueAt <= now) exchange.giveUp?.(new NoAnswer('There was no answer in time.'));
-  }
 }
 
 /** The body, once nothing stands against reading it. */
@@ -152,6 +121,18 @@ function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<st
       throw new Refusal(`${id}_schema`, message, { field: `/${name}` });
     }
   }
+}
+
+/**
+ * An export is sent in chunks, and the last one says that it is whole. HTTP/1.0 has none: there, an answer ends where the
+ * connection does, and one that was cut off would look like one that is whole.
+ */
+function refuseOldHttp(id: OperationId, { request }: Exchange): void {
+  if (request.httpVersion !== '1.0') return;
+  const message =
+    'An export is sent over HTTP/1.1 only, because HTTP/1.0 cannot show whether all of it has come. ' +
+    'If the request did not leave as HTTP/1.0, a proxy in between has to be told to use HTTP/1.1.';
+  throw new Refusal(`${id}_schema`, message);
 }
 
 type Sent = { readonly query: QueryMembers; readonly body: JsonValue };

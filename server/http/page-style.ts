@@ -130,6 +130,7 @@ main:focus { outline: none; }
 .says .type { display: block; font-size: 0.82rem; color: var(--quiet); line-height: 1.4; }
 .says .required { color: var(--request); font-size: 0.82rem; }
 .says .inner { padding-left: 1rem; }
+.says .above { color: var(--quiet); font-weight: 400; }
 .steps { padding-left: 1.4rem; }
 .links { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.4rem 0.5rem; max-width: none; }
 .links a { display: inline-block; border: 1px solid var(--line); background: var(--raised); border-radius: 6px; padding: 0.15rem 0.6rem; font-size: 0.92rem; text-decoration: none; }

@@ -1,4 +1,5 @@
-import type { ErrorCode, MoneyMoved } from '../../domain/errors.ts';
+import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { OperationFailure } from '../operations/call.ts';
@@ -26,5 +27,5 @@ export function provoke(header: string, known: readonly ErrorCode[], fault: Erro
     throw new OperationFailure('provoked', { moneyMoved, ...(moneyMoved === 'unknown' ? { transferId } : {}) });
   }
   const message = `${CATALOGUE[code].meaning} This was provoked by the Sandbox-Provoke header; nothing was looked at.`;
-  throw new Refusal(code, message, code === 'service_disabled' ? { until: Date.now() + DISABLED_FOR } : {});
+  throw new Refusal(code, message, code === 'service_disabled' ? { endsIn: DISABLED_FOR } : {});
 }

@@ -1,5 +1,6 @@
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http';
-import { CATALOGUE, ERROR_TYPES, isErrorCode } from '../../domain/errors.ts';
+import { ERROR_TYPES } from '../../domain/catalogue-entry.ts';
+import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
 import { type ErrorAnswer, JSON_TYPE } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
 

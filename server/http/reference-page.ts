@@ -1,5 +1,6 @@
 import { TYPE_GUIDES } from '../../contract/catalogue.ts';
-import { curlOf, exampleOf, exampleReply } from '../../contract/example-requests.ts';
+import { exampleFile, exampleReply } from '../../contract/example-replies.ts';
+import { curlOf, exampleOf } from '../../contract/example-requests.ts';
 import { type Field, fieldsOf } from '../../contract/fields.ts';
 import {
   OPERATIONS,
@@ -9,7 +10,8 @@ import {
   precedenceOf,
 } from '../../contract/operations.ts';
 import { operationsIn, SECTIONS, type Section } from '../../contract/sections.ts';
-import { CATALOGUE, ERROR_TYPES } from '../../domain/errors.ts';
+import { ERROR_TYPES } from '../../domain/catalogue-entry.ts';
+import { CATALOGUE } from '../../domain/errors.ts';
 import { type Html, html } from './page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageSetting } from './page-layout.ts';
 
@@ -62,7 +64,7 @@ function contents(section: Section): Html {
 function conventions({ base }: PageSetting): Html {
   const first = curlOf({ ...exampleOf('create_transfer'), headers: {} }, base);
   return html`<section class="group"><h2 id="conventions">Before you begin</h2>
-<p>Requests and replies are JSON. An amount is a whole number of the currency's minor unit: 8550 is 85.50 USD. This loads ten dollars onto a card of the sandbox:</p>
+<p>Requests and replies are JSON, exports comma-separated values. An amount is a whole number of the currency's minor unit: 8550 is 85.50 USD. This loads ten dollars onto a card of the sandbox:</p>
 ${listing('A first transfer', first)}
 <h3>Headers of a request</h3>
 <dl class="says">${REQUEST_HEADERS.map(
@@ -89,7 +91,7 @@ ${operationsIn(section).map((id) => operation(id, setting))}
 }
 
 function operation(id: OperationId, { base }: PageSetting): Html {
-  const { method, path, summary, body, query, status, reply } = OPERATIONS[id];
+  const { method, path, summary, body, query } = OPERATIONS[id];
   return html`<section class="operation" aria-labelledby="${id}">
 <h3 id="${id}">${summary}</h3>
 <p class="route"><b>${method}</b>${breakable(path)}</p>
@@ -99,10 +101,7 @@ ${query !== undefined && html`<h4>In the query</h4>${fields(query)}`}
 ${body !== undefined && html`<h4>In the body</h4>${fields(body)}`}
 <h4>Example</h4>
 ${listing('Request', curlOf(exampleOf(id), base))}
-<details><summary>Reply: ${status}, with an example</summary>
-${listing(`${status} ${status === 201 ? 'Created' : 'OK'}`, JSON.stringify(exampleReply(id), null, 2))}
-${fields(reply)}
-</details>
+${reply(id)}
 <h4>Errors, the first that applies is the answer</h4>
 <ol class="precedence">${precedenceOf(id).map(
     (
@@ -111,6 +110,22 @@ ${fields(reply)}
 `,
   )}</ol>
 </section>`;
+}
+
+function reply(id: OperationId): Html {
+  const { status, csv, reply: shape } = OPERATIONS[id];
+  const title = `${status} ${status === 201 ? 'Created' : 'OK'}`;
+  if (csv !== true) {
+    return html`<details><summary>Reply: ${status}, with an example</summary>
+${listing(title, JSON.stringify(exampleReply(id), null, 2))}
+${fields(shape)}
+</details>`;
+  }
+  return html`<details><summary>Reply: ${status}, a file of comma-separated values, with an example</summary>
+<p>The first line names the columns; then each record has a line. What is null is empty.</p>
+${listing(`${title}, text/csv`, exampleFile(id))}
+${fields(shape)}
+</details>`;
 }
 
 function facts(id: OperationId): Html {
@@ -132,7 +147,8 @@ function fields(schema: object): Html {
 }
 
 function entries({ name, type, required, limits, description, inner }: Field, above: string): readonly Html[] {
-  const own = html`<div><dt><code>${breakable(`${above}${name}`)}</code>${required && html` <span class="required">required</span>`}
+  const path = above !== '' && html`<span class="above">${breakable(above)}</span>`;
+  const own = html`<div${above !== '' && html` class="inner"`}><dt><code>${path}${breakable(name)}</code>${required && html` <span class="required">required</span>`}
 <span class="type">${limits === '' ? type : `${type}, ${limits}`}</span></dt><dd>${description}</dd></div>
 `;
   return [own, ...inner.flatMap((field) => entries(field, `${above}${name}.`))];

@@ -9,7 +9,7 @@ import { composeErrorAnswer, tell } from './error-answer.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
 import { Exchange } from './exchange.ts';
 import { type AddressServer, type Begin, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
-import { giveUpOverdue } from './operation-route.ts';
+import { giveUpOverdue } from './overdue.ts';
 import { EventLoopLag } from './overload.ts';
 import { ErrorRecordResponse } from './record-response.ts';
 import { readHead, readTarget } from './request-head.ts';

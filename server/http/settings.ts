@@ -20,6 +20,8 @@ export type HttpSettings = {
   readonly answerWithin_ms: number;
   /** Milliseconds beyond the deadline before http answers in its stead: a net for operations that miss it. */
   readonly answerGrace_ms: number;
+  /** Milliseconds in which the caller of an export must take the next bytes of it; one that has stalled is cut off. */
+  readonly takeWithin_ms: number;
   /** Bytes that are read and thrown away so that a caller who is still sending can read why it was refused. */
   readonly discardMost: number;
   /** Milliseconds for the same, and for a closed connection's last answer to reach the caller. */
@@ -46,6 +48,7 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   requestsPerConnection: 0,
   answerWithin_ms: 5_000,
   answerGrace_ms: 1_000,
+  takeWithin_ms: 30_000,
   discardMost: 1_048_576,
   linger_ms: 1_000,
   drainMost_ms: 3_000,

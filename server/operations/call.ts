@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../contract/json.ts';
 import type { OperationId } from '../../contract/operations.ts';
-import type { MoneyMoved } from '../../domain/errors.ts';
+import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
 
 /** Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. */
 export type Caller =
@@ -35,8 +35,21 @@ export type Reply = {
   readonly location?: string;
   /** Set when this is the first answer to an idempotency key, given again. */
   readonly replayed?: boolean;
+  /** Set when the answer is an export: `body` is how it begins, and the rest comes piece by piece. */
+  readonly csv?: CsvExport;
   /** The gravest refusal or fault among the rows of a success that has rows, for the error log. */
   readonly refusedRow?: RefusedRow;
+};
+
+/**
+ * Comma-separated values, of any length. What `rest` throws comes too late for an error record: the answer is cut off,
+ * so that nobody takes it for whole.
+ */
+export type CsvExport = {
+  /** Letters, digits, hyphens and dots. */
+  readonly fileName: string;
+  /** Pieces of text, read one after the other as they are sent; an empty one is nothing. */
+  readonly rest: AsyncIterator<string, void, undefined>;
 };
 
 /** A row that was answered with an error record inside a success. */

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { ChangeSwitchBody } from '../../contract/schemas.ts';
+import type { ChangeSwitchBody } from '../../contract/operator-schemas.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';

@@ -4,6 +4,9 @@ const REMEMBERED = 2000;
 /** How many items may stand at a lock at once: each takes a connection while it waits. */
 const TURNS = 3;
 
+/** Stands among an item's needs for something that is known only when the item is loaded. */
+export const ANY_NEED = '*';
+
 type Turn = { readonly names: readonly string[]; readonly run: () => Promise<void>; readonly done: () => void };
 
 /**
@@ -39,6 +42,7 @@ export class Contention {
   /** Whether any of the names is known to be held. */
   concerns(names: readonly string[]): boolean {
     const now = performance.now();
+    if (names.includes(ANY_NEED)) return [...this.#heldUntil.values()].some((until) => until > now);
     return names.some((name) => {
       const until = this.#heldUntil.get(name);
       if (until !== undefined && until <= now) this.#heldUntil.delete(name);

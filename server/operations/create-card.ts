@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { CreateCardBody } from '../../contract/schemas.ts';
+import type { CreateCardBody } from '../../contract/card-schemas.ts';
 import type { Card } from '../../domain/card.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
@@ -12,12 +12,14 @@ import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import type { Call, Reply } from './call.ts';
 import { currencyFor, ensureFunding, loadProgram } from './program-funding.ts';
 import { toCardRecord } from './records.ts';
+import { readLimits } from './sent-limits.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
 /** create_card: 201 with the card, or `duplicate_card` when the caller's own id is taken. */
 export async function createCard(service: Service, call: Call): Promise<Reply> {
   const body = call.members as CreateCardBody;
+  const limits = readLimits(call, 'limits', body.limits);
   const program = await loadProgram(service, call.programId, toWireId('prog', call.programId));
   const currency = currencyFor(call, program, body.currency);
   const cardId = randomUUIDv7();
@@ -30,6 +32,7 @@ export async function createCard(service: Service, call: Call): Promise<Reply> {
     accountId: randomUUIDv7(),
     fundingAccountId: await ensureFunding(service, call, call.programId, currency),
     expiresOn: body.expires_on ?? null,
+    limits,
   };
   const record = toCardRecord(await write(service, call, card, program));
   return {
@@ -92,6 +95,7 @@ function emptyCard(card: Card, body: CreateCardBody, today: string, now: Date): 
       currency: card.currency,
       balance: 0n,
       held: 0n,
+      incoming: 0n,
       floor: 0n,
       sequence: 0n,
     },

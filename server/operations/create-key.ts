@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { CreateKeyBody } from '../../contract/schemas.ts';
+import type { CreateKeyBody } from '../../contract/operator-schemas.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { insertEvents } from '../store/event.ts';

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { CreateProgramBody } from '../../contract/schemas.ts';
+import type { CreateProgramBody } from '../../contract/operator-schemas.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { createFundingAccounts } from '../store/account.ts';
@@ -29,7 +29,17 @@ export async function createProgram(service: Service, call: Call, programId = ra
       }
       const now = row.now as Date;
       const funding = [{ currency, balance: 0n, held: 0n }];
-      const program: Program = { programId, name: body.name, currency, timeZone, createdAt: now, today: '', funding };
+      const program: Program = {
+        programId,
+        name: body.name,
+        currency,
+        timeZone,
+        createdAt: now,
+        today: '',
+        funding,
+        limits: null,
+        cardLimits: null,
+      };
       const made = toProgramRecord(program);
       const event = {
         type: 'program.created' as const,

@@ -1,9 +1,14 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts';
 import { readMembers } from '../../contract/read.ts';
-import { type CreateTransferBatchBody, type TransferBatchOutcomes, TransferBatchRow } from '../../contract/schemas.ts';
+import {
+  type CreateTransferBatchBody,
+  type TransferBatchOutcomes,
+  TransferBatchRow,
+} from '../../contract/transfer-schemas.ts';
 import { redactCardNumbers } from '../../domain/card-number.ts';
+import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
 import { errorRecord, withSupport } from '../../domain/error-record.ts';
-import { CATALOGUE, type ErrorCode, type MoneyMoved } from '../../domain/errors.ts';
+import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { OPERATIONS } from '../../domain/operation.ts';
 import { Refusal } from '../../domain/refusal.ts';

@@ -1,5 +1,5 @@
 import { REDACTED, redactCardNumbers } from '../../domain/card-number.ts';
-import type { ErrorType, MoneyMoved } from '../../domain/errors.ts';
+import type { ErrorType, MoneyMoved } from '../../domain/catalogue-entry.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import type { Cause, Json, LoggedError } from '../store/error.ts';
 

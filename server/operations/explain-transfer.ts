@@ -1,13 +1,14 @@
-import type { CreateTransferBody, TransferExplanation } from '../../contract/schemas.ts';
-import { type Finding, NOT_EVALUATED, TRANSFER_CHECKS } from '../../domain/create-transfer.ts';
+import type { CreateTransferBody, TransferExplanation } from '../../contract/transfer-schemas.ts';
 import { replay } from '../../domain/idempotency.ts';
 import { type AmountReading, MINIMUM_AMOUNT, readAmount } from '../../domain/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { type Finding, NOT_EVALUATED, TRANSFER_CHECKS, type TransferCheck } from '../../domain/transfer-checks.ts';
 import type { Call, Reply } from './call.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
-import { Books, loadFor } from './transfer-group.ts';
-import { checkCards, type TransferRequest, toTransferRequest } from './transfer-request.ts';
+import { Books } from './transfer-books.ts';
+import { loadFor } from './transfer-group.ts';
+import { checkTerms, type TransferRequest, toTransferRequest } from './transfer-request.ts';
 
 type NamedFinding = { readonly name: string; readonly finding: Finding };
 
@@ -17,7 +18,7 @@ type NamedFinding = { readonly name: string; readonly finding: Finding };
  */
 export async function explainTransfer(service: Service, call: Call): Promise<Reply> {
   const body = call.members as CreateTransferBody;
-  checkCards(call, body);
+  checkTerms(call, body);
   const reading = readAmount(body.amount);
   const request = toTransferRequest(asCreateTransfer(call), 'amount' in reading ? reading.amount : MINIMUM_AMOUNT);
   const explanation = await transact(service.database, call.deadline, loadFor([request], 'wait'), (loaded) => ({
@@ -39,7 +40,7 @@ function explain(books: Books, request: TransferRequest, reading: AmountReading)
     { name: 'idempotency_key', finding: examineKey(books, request) },
     ...TRANSFER_CHECKS.map((check) => ({
       name: check.name,
-      finding: check.needsAmount && 'problem' in reading ? NOT_EVALUATED : check.examine(request.terms, view),
+      finding: isOutOfPlace(check, request, reading) ? NOT_EVALUATED : check.examine(request.terms, view),
     })),
   ];
   const failures = findings.flatMap(({ finding }) => (finding.outcome === 'failed' ? [finding.refusal.code] : []));
@@ -55,6 +56,12 @@ function explain(books: Books, request: TransferRequest, reading: AmountReading)
       saw: finding.outcome === 'not_evaluated' ? {} : { ...finding.saw },
     })),
   };
+}
+
+/** Whether a check has nothing to look at: an amount that is none, or books that count only when a transfer is due. */
+function isOutOfPlace(check: TransferCheck, { terms }: TransferRequest, reading: AmountReading): boolean {
+  if (check.needsAmount === true && 'problem' in reading) return true;
+  return check.whenDue === true && terms.scheduledFor !== null;
 }
 
 /** A success that is kept under the key is answered again, however the books stand by now. */

@@ -1,10 +1,10 @@
 import { fromWireId } from '../../domain/identifier.ts';
-import { Refusal } from '../../domain/refusal.ts';
 import { readTransfer, toTransfer } from '../store/transfer.ts';
 import type { Call, Reply } from './call.ts';
 import { toTransferRecord } from './records.ts';
 import type { Service } from './service.ts';
 import { readRows } from './transaction.ts';
+import { transferMissing } from './transfer-books.ts';
 
 /** get_transfer: the transfer, or `transfer_dne`. */
 export async function getTransfer(service: Service, call: Call): Promise<Reply> {
@@ -14,6 +14,5 @@ export async function getTransfer(service: Service, call: Call): Promise<Reply> 
     transferId === undefined ? [] : await readRows(service.database, readTransfer(call.programId, transferId));
   const [row] = rows;
   if (row !== undefined) return { status: 200, body: JSON.stringify(toTransferRecord(toTransfer(row))) };
-  const hint = transferId === undefined ? ' A transfer id is tr_ and 32 hex digits.' : '';
-  throw new Refusal('transfer_dne', `There is no transfer '${asked}' in this card program.${hint}`);
+  throw transferMissing(asked);
 }

@@ -16,8 +16,8 @@ export function fingerprintOf(call: Pick<Call, 'operation' | 'parameters' | 'sen
 }
 
 /** What is kept of a success under its key. */
-export function keepSuccess(fingerprint: string, subjectId: string, body: string): StoredAnswer {
-  return { fingerprint, status: 201, subjectId, body, code: null, message: null, field: null };
+export function keepSuccess(fingerprint: string, status: 200 | 201, subjectId: string, body: string): StoredAnswer {
+  return { fingerprint, status, subjectId, body, code: null, message: null, field: null };
 }
 
 /** What is kept of a refusal under its key; undefined for those that may come out differently next time. */
@@ -45,6 +45,6 @@ export function refuseAgain(answer: StoredAnswer): Refusal | undefined {
 }
 
 /** A kept success as it was answered the first time. */
-export function replyAgain(body: string, location: string): Reply {
-  return { status: 201, body, location, replayed: true };
+export function replyAgain(status: 200 | 201, body: string, location?: string): Reply {
+  return { status, body, ...(location === undefined ? {} : { location }), replayed: true };
 }

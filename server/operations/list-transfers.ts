@@ -1,28 +1,54 @@
-import type { ListTransfersQuery } from '../../contract/schemas.ts';
-import type { Transfer } from '../../domain/transfer.ts';
-import { listTransfers as listTransfersStatement, toTransfer } from '../store/transfer.ts';
+import { performance } from 'node:perf_hooks';
+import type { ListTransfersQuery } from '../../contract/transfer-schemas.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import {
+  isSifted,
+  listTransfers as listStatement,
+  type Stretch,
+  type StretchRead,
+  toStretchRead,
+} from '../store/transfer-list.ts';
 import type { Call, Reply } from './call.ts';
-import { answerPage } from './page.ts';
+import { DEFAULT_LIMIT, readCursor } from './page.ts';
 import { toTransferRecord } from './records.ts';
 import type { Service } from './service.ts';
+import { readRows } from './transaction.ts';
+import { readTransferFilter } from './transfer-filter.ts';
+import { readInTurn } from './turns.ts';
 
-/** list_transfers: a page, newest first. With `idempotency_key` it answers what became of a request. */
-export function listTransfers(service: Service, call: Call): Promise<Reply> {
-  const query = call.members as ListTransfersQuery;
-  return answerPage<Transfer>(service, call, {
-    prefix: 'tr',
-    statement: (after, count) =>
-      listTransfersStatement(call.programId, {
-        after,
-        count,
-        cardName: query.card_id ?? null,
-        type: query.type ?? null,
-        status: query.status ?? null,
-        reference: query.reference ?? null,
-        idempotencyKey: query.idempotency_key ?? null,
-      }),
-    read: toTransfer,
-    idOf: (transfer) => transfer.transferId,
-    show: toTransferRecord,
-  });
+/** How many times as many transfers are looked at as are shown, at first; what is common is found among them. */
+const LOOK_FIRST = 10;
+
+/** How much further a search looks with each stretch, up to what takes some hundredths of a second. */
+const LOOK_GROWTH = 10;
+const LOOK_MOST = 5000;
+
+/** How long a page is looked for, in milliseconds. After that it is answered as short as it is. */
+const SEARCH_MOST = 1000;
+
+/**
+ * list_transfers: a page, newest first. With `idempotency_key` it answers what became of a request. A page of something
+ * very rare can come back short, or empty, with a cursor to go on from: `next_cursor` alone says whether there is more.
+ */
+export async function listTransfers(service: Service, call: Call): Promise<Reply> {
+  const { limit = DEFAULT_LIMIT, cursor } = call.members as ListTransfersQuery;
+  const filter = readTransferFilter(call);
+  const giveUpAt = performance.now() + SEARCH_MOST;
+  const read = async (after: string | null, count: number, look: number): Promise<StretchRead> => {
+    const stretch: Stretch = { order: 'newest_first', after, until: null, count, look };
+    return toStretchRead(await readRows(service.database, listStatement(call.programId, filter, stretch)), stretch);
+  };
+  let look = isSifted(filter) ? LOOK_FIRST * (limit + 1) : limit + 1;
+  let { transfers: found, next } = await read(readCursor(call, 'tr', cursor), limit + 1, look);
+  while (next !== null && found.length <= limit && performance.now() < giveUpAt) {
+    look = Math.min(look * LOOK_GROWTH, LOOK_MOST);
+    const from = next;
+    const more = await readInTurn(() => read(from, limit + 1 - found.length, look));
+    found = [...found, ...more.transfers];
+    next = more.next;
+  }
+  const shown = found.slice(0, limit);
+  const last = found.length > limit ? (shown.at(-1)?.transferId ?? null) : next;
+  const page = { data: shown.map(toTransferRecord), next_cursor: last === null ? null : toWireId('tr', last) };
+  return { status: 200, body: JSON.stringify(page) };
 }

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { FundingMovementBody } from '../../contract/schemas.ts';
+import type { FundingMovementBody } from '../../contract/operator-schemas.ts';
 import { replay } from '../../domain/idempotency.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../domain/ledger.ts';
@@ -82,7 +82,7 @@ function decide(
   if (stored !== undefined) {
     const first = replay(stored, fingerprint);
     if (first instanceof Refusal) return { result: first, writes: [] };
-    return { result: refuseAgain(first) ?? replyAgain(first.body ?? '', pathOf(movement)), writes: [] };
+    return { result: refuseAgain(first) ?? replyAgain(201, first.body ?? '', pathOf(movement)), writes: [] };
   }
   const { now } = toSwitchReading(loaded.clock);
   const scope = scopeOf(call, movement);
@@ -108,7 +108,7 @@ function decide(
       insertPostings([{ programId, causeId: movementId, posting: moved.posting }], now),
       updateAccounts([moved.source, moved.destination]),
       insertEvents(batchId, [event], now),
-      insertAnswers([{ ...scope, answer: keepSuccess(fingerprint, movementId, body) }], now),
+      insertAnswers([{ ...scope, answer: keepSuccess(fingerprint, 201, movementId, body) }], now),
     ],
   };
 }

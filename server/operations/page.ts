@@ -1,4 +1,4 @@
-import type { PageQuery } from '../../contract/schemas.ts';
+import type { PageQuery } from '../../contract/schema-parts.ts';
 import { fromWireId, type IdentifierPrefix, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Row, Statement } from '../store/database.ts';
@@ -7,7 +7,7 @@ import type { Service } from './service.ts';
 import { readRows } from './transaction.ts';
 
 /** Items of a page when the caller does not say. */
-const DEFAULT_LIMIT = 20;
+export const DEFAULT_LIMIT = 20;
 
 /** How one kind of item is listed: by its inner UUID, newest first. */
 export type Listing<Item> = {
@@ -44,10 +44,16 @@ export async function answerPage<Item>(
   return { status: 200, body: JSON.stringify(page) };
 }
 
-function readCursor(call: Call, prefix: IdentifierPrefix, cursor: string | undefined): string | null {
+/** The inner UUID in a cursor that is an id; null without one. */
+export function readCursor(call: Call, prefix: IdentifierPrefix, cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
   const after = fromWireId(prefix, cursor);
   if (after !== undefined) return after;
+  throw cursorFault(call);
+}
+
+/** The refusal of a cursor that is none of the list's. */
+export function cursorFault(call: Call): Refusal {
   const message = "'cursor' must be the next_cursor of the page before, exactly as it was answered.";
-  throw new Refusal(`${call.operation}_schema`, message, { field: '/cursor' });
+  return new Refusal(`${call.operation}_schema`, message, { field: '/cursor' });
 }

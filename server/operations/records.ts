@@ -1,20 +1,18 @@
-import type {
-  CardRecord,
-  FundingMovementRecord,
-  KeyRecord,
-  ProgramRecord,
-  SwitchRecord,
-  TransferRecord,
-} from '../../contract/schemas.ts';
+import type { CardRecord } from '../../contract/card-schemas.ts';
+import type { FundingMovementRecord, KeyRecord, ProgramRecord, SwitchRecord } from '../../contract/operator-schemas.ts';
+import type { ReversalRecord, TransferRecord } from '../../contract/transfer-schemas.ts';
 import { cardStatusOn } from '../../domain/card.ts';
+import type { ErrorRecord } from '../../domain/error-record.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { available } from '../../domain/ledger.ts';
 import { toWire } from '../../domain/money.ts';
+import type { Reversal } from '../../domain/reverse-transfer.ts';
 import { type SwitchSetting, scopeOf } from '../../domain/switch.ts';
 import type { Transfer } from '../../domain/transfer.ts';
 import type { CardDetails } from '../store/card.ts';
 import type { FundingMovement } from '../store/funding.ts';
 import type { ApiKey } from '../store/key.ts';
+import { fromLimits } from '../store/limits.ts';
 import type { Program } from '../store/program.ts';
 
 /** A transfer as the contract shows it. */
@@ -37,10 +35,29 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
     description: transfer.description,
     reference: transfer.reference,
     metadata: { ...transfer.metadata },
-    error: transfer.error,
+    error: toErrorRecord(transfer.error),
     created_at: new Date(transfer.createdAt).toISOString(),
     updated_at: new Date(transfer.updatedAt).toISOString(),
     completed_at: toMoment(transfer.completedAt),
+  };
+}
+
+/** The error of a failed transfer with its members in their order, which `jsonb` does not keep (specification, 2.1). */
+function toErrorRecord(error: ErrorRecord | null): ErrorRecord | null {
+  return error === null ? null : { Message: error.Message, Status: error.Status, Code: error.Code, Type: error.Type };
+}
+
+/** A reversal as the contract shows it. */
+export function toReversalRecord(reversal: Reversal): ReversalRecord {
+  return {
+    reversal_id: toWireId('rev', reversal.reversalId),
+    transfer_id: toWireId('tr', reversal.transferId),
+    program_id: toWireId('prog', reversal.programId),
+    amount: toWire(reversal.amount),
+    currency: reversal.currency,
+    status: 'completed',
+    description: reversal.description,
+    created_at: new Date(reversal.createdAt).toISOString(),
   };
 }
 
@@ -55,9 +72,11 @@ export function toCardRecord(details: CardDetails): CardRecord {
     balance: toWire(account.balance),
     held: toWire(account.held),
     available: toWire(available(account)),
+    incoming: toWire(account.incoming),
     holder_reference: details.holderReference,
     last_four: details.lastFour,
     expires_on: card.expiresOn,
+    limits: fromLimits(card.limits),
     created_at: details.createdAt.toISOString(),
     updated_at: details.updatedAt.toISOString(),
   };
@@ -75,6 +94,8 @@ export function toProgramRecord(program: Program): ProgramRecord {
       balance: toWire(balance),
       available: toWire(balance - held),
     })),
+    limits: fromLimits(program.limits),
+    card_limits: fromLimits(program.cardLimits),
     created_at: program.createdAt.toISOString(),
   };
 }

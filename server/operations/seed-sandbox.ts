@@ -1,8 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Card } from '../../domain/card.ts';
 import { type Account, post } from '../../domain/ledger.ts';
+import type { Limits } from '../../domain/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/money.ts';
-import { completedTransfer, type Transfer } from '../../domain/transfer.ts';
+import { newTransfer, type Transfer } from '../../domain/transfer.ts';
 import { createCardAccount, createFundingAccounts, updateAccounts } from '../store/account.ts';
 import { insertCard } from '../store/card.ts';
 import type { Statement } from '../store/database.ts';
@@ -25,6 +26,7 @@ type SeededCard = {
   readonly currency: string;
   readonly balance: bigint;
   readonly expiresOn?: string;
+  readonly limits?: Limits;
   readonly purpose: string;
 };
 
@@ -46,6 +48,18 @@ export const SEEDED_CARDS: readonly SeededCard[] = [
     purpose: 'expired',
   },
   { name: 'card_closed', status: 'closed', currency: 'USD', balance: 0n, purpose: 'closed for good' },
+  {
+    name: 'card_limited',
+    status: 'active',
+    currency: 'USD',
+    balance: 0n,
+    limits: {
+      in: { minimum_amount: 100n, maximum_amount: 10_000n, daily_amount: 35_000n },
+      out: {},
+      maximumBalance: null,
+    },
+    purpose: 'takes 1.00 to 100.00 at a time, 350.00 a day',
+  },
   { name: 'card_eur', status: 'active', currency: 'EUR', balance: 0n, purpose: 'kept in EUR' },
   { name: 'card_full', status: 'active', currency: 'GBP', balance: MAXIMUM_BALANCE, purpose: 'can hold no more' },
 ];
@@ -113,6 +127,7 @@ class Seed {
       accountId: randomUUIDv7(),
       fundingAccountId: this.#account(`funding ${currency}`).accountId,
       expiresOn: seeded.expiresOn ?? null,
+      limits: seeded.limits ?? null,
     };
     const createdAt = new Date(this.#now);
     this.#made.push(
@@ -134,9 +149,12 @@ class Seed {
       destinationCardName: null,
       currency: null,
       reference: null,
+      capture: 'automatic' as const,
+      expiresAt: null,
+      scheduledFor: null,
     };
     const notes = { description: 'What the sandbox begins with', metadata: {} };
-    this.#transfers.push(completedTransfer(birth, terms, notes, { card, destinationCard: undefined }));
+    this.#transfers.push(newTransfer(birth, terms, notes, { card, destinationCard: undefined }));
     this.#post(birth.transferId, 'load', `funding ${card.currency}`, card.name, amount);
   }
 
@@ -162,7 +180,14 @@ class Seed {
   }
 
   #open(name: string, account: Pick<Account, 'accountId' | 'kind' | 'currency' | 'floor'>): void {
-    this.#accounts.set(name, { ...account, programId: this.#programId, balance: 0n, held: 0n, sequence: 0n });
+    this.#accounts.set(name, {
+      ...account,
+      programId: this.#programId,
+      balance: 0n,
+      held: 0n,
+      incoming: 0n,
+      sequence: 0n,
+    });
   }
 
   #account(name: string): Account {

@@ -1,28 +1,59 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { CreateTransferBody } from '../../contract/schemas.ts';
+import type { CreateTransferBody } from '../../contract/transfer-schemas.ts';
+import { fromWireId } from '../../domain/identifier.ts';
+import type { AmountAsSent } from '../../domain/money.ts';
+import { readAmount } from '../../domain/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { TransferNotes, TransferTerms } from '../../domain/transfer.ts';
 import type { Call } from './call.ts';
 import { fingerprintOf } from './idempotency.ts';
 
-/** A transfer that is asked for, with the ids that it will have. */
-export type TransferRequest = {
+/** What every request about a transfer has: its ids and, where it has one, its idempotency key. */
+type Common = {
   readonly programId: string;
+  /** Inner UUID: of the transfer that will be made, or of the one that something is to be done with. */
   readonly transferId: string;
   readonly requestId: string;
-  readonly terms: TransferTerms;
-  readonly notes: TransferNotes;
   readonly key: { readonly text: string; readonly fingerprint: string } | null;
 };
+
+/** A transfer that is asked for, with the ids that it will have. */
+export type TransferRequest = Common & {
+  readonly command: 'create';
+  readonly terms: TransferTerms;
+  readonly notes: TransferNotes;
+};
+
+/** Something that a caller wants done with a transfer; `asked` is its id as the caller wrote it. */
+export type ChangeRequest = Common & { readonly asked: string } & (
+    | { readonly command: 'capture'; readonly amount: bigint | null }
+    | { readonly command: 'cancel' }
+    | {
+        readonly command: 'reverse';
+        readonly amount: bigint | null;
+        readonly reversalId: string;
+        readonly description: string | null;
+      }
+  );
+
+/** Something that has come due: a hold past its end, a scheduled transfer. Nobody waits for an answer. */
+export type DueRequest = Common & { readonly command: 'expire' | 'execute'; readonly key: null };
+
+/** Whatever is committed in groups. */
+export type AnyRequest = TransferRequest | ChangeRequest | DueRequest;
+
+/** A UUID that no transfer has: what a malformed id stands for, so that it is looked for and not found in its turn. */
+const NO_TRANSFER = '00000000-0000-0000-0000-000000000000';
 
 /** The request that a call makes for an amount (minor units), which has been read from the body. */
 export function toTransferRequest(call: Call, amount: bigint): TransferRequest {
   const body = call.members as CreateTransferBody;
   return {
+    command: 'create',
     programId: call.programId,
     transferId: randomUUIDv7(),
     requestId: call.requestId,
-    key: call.idempotencyKey === null ? null : { text: call.idempotencyKey, fingerprint: fingerprintOf(call) },
+    key: keyOf(call),
     terms: {
       type: body.type ?? 'load',
       amount,
@@ -30,16 +61,47 @@ export function toTransferRequest(call: Call, amount: bigint): TransferRequest {
       destinationCardName: body.destination_card_id ?? null,
       currency: body.currency ?? null,
       reference: body.reference ?? null,
+      capture: body.capture ?? 'automatic',
+      expiresAt: body.expires_at === undefined ? null : Date.parse(body.expires_at),
+      scheduledFor: body.scheduled_for === undefined ? null : Date.parse(body.scheduled_for),
     },
     notes: { description: body.description ?? null, metadata: body.metadata ?? {} },
   };
 }
 
-/** Refuses cards that do not fit the type, which a schema cannot say: `<operation>_schema`. */
-export function checkCards(call: Call, body: CreateTransferBody): void {
-  const problem = findDestinationProblem(body.type ?? 'load', body.card_id, body.destination_card_id);
-  if (problem === undefined) return;
-  throw new Refusal(`${call.operation}_schema`, problem, { field: '/destination_card_id' });
+/** What a call about an existing transfer says of itself. */
+export function toCommon(call: Call): Common & { readonly asked: string } {
+  const asked = call.parameters.transfer_id ?? '';
+  return {
+    programId: call.programId,
+    transferId: fromWireId('tr', asked) ?? NO_TRANSFER,
+    asked,
+    requestId: call.requestId,
+    key: keyOf(call),
+  };
+}
+
+function keyOf(call: Call): Common['key'] {
+  return call.idempotencyKey === null ? null : { text: call.idempotencyKey, fingerprint: fingerprintOf(call) };
+}
+
+/** Reads an amount, or refuses it with `invalid_amount`; null where none was sent. */
+export function readOptionalAmount(sent: AmountAsSent | undefined): bigint | null {
+  if (sent === undefined) return null;
+  const reading = readAmount(sent);
+  if ('amount' in reading) return reading.amount;
+  throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
+}
+
+/** Refuses members that do not fit each other, which a schema cannot say: `<operation>_schema`. */
+export function checkTerms(call: Call, body: CreateTransferBody): void {
+  const destination = findDestinationProblem(body.type ?? 'load', body.card_id, body.destination_card_id);
+  if (destination !== undefined) {
+    throw new Refusal(`${call.operation}_schema`, destination, { field: '/destination_card_id' });
+  }
+  if (body.expires_at === undefined || body.capture === 'manual') return;
+  const message = "'expires_at' goes with capture 'manual' only: it says when the hold ends.";
+  throw new Refusal(`${call.operation}_schema`, message, { field: '/expires_at' });
 }
 
 function findDestinationProblem(type: string, card: string, destination: string | undefined): string | undefined {

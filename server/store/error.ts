@@ -1,4 +1,4 @@
-import type { ErrorType, MoneyMoved } from '../../domain/errors.ts';
+import type { ErrorType, MoneyMoved } from '../../domain/catalogue-entry.ts';
 import type { Row, Statement } from './database.ts';
 
 /** A value that goes into a `json` column. */

@@ -1,4 +1,6 @@
+import type { Limits } from '../../domain/limits.ts';
 import type { Row, Statement } from './database.ts';
+import { fromLimits, toLimits } from './limits.ts';
 
 /** A card program. */
 export type Program = {
@@ -7,6 +9,10 @@ export type Program = {
   readonly currency: string;
   readonly timeZone: string;
   readonly createdAt: Date;
+  /** What its loads and unloads may come to together; null where that is not limited. */
+  readonly limits: Limits | null;
+  /** What each of its cards may do, unless the card says otherwise. */
+  readonly cardLimits: Limits | null;
   /** The day in its time zone, YYYY-MM-DD. */
   readonly today: string;
   /** Its funding accounts, one a currency; minor units. */
@@ -14,7 +20,8 @@ export type Program = {
 };
 
 const COLUMNS = `program.program_id, program.name, program.currency, program.time_zone, program.created_at,
-  (clock_timestamp() at time zone program.time_zone)::date::text as today, (
+  program.limits, program.card_limits,
+  (service_now() at time zone program.time_zone)::date::text as today, (
     select coalesce(json_agg(json_build_object(
         'currency', account.currency, 'balance', account.balance::text, 'held', account.held::text
       ) order by account.currency), '[]')
@@ -50,13 +57,18 @@ export function toProgram(row: Row): Program {
     currency: row.currency as string,
     timeZone: row.time_zone as string,
     createdAt: row.created_at as Date,
+    limits: toLimits(row.limits),
+    cardLimits: toLimits(row.card_limits),
     today: row.today as string,
     funding: funding.map(({ currency, balance, held }) => ({ currency, balance: BigInt(balance), held: BigInt(held) })),
   };
 }
 
 /** Makes a program. */
-export function insertProgram(program: Omit<Program, 'funding' | 'createdAt' | 'today'>, now: Date): Statement {
+export function insertProgram(
+  program: Pick<Program, 'programId' | 'name' | 'currency' | 'timeZone'>,
+  now: Date,
+): Statement {
   return {
     name: 'insert_program',
     text: 'insert into program (program_id, name, currency, time_zone, created_at) values ($1, $2, $3, $4, $5)',
@@ -64,11 +76,29 @@ export function insertProgram(program: Omit<Program, 'funding' | 'createdAt' | '
   };
 }
 
+/** Locks a program against others that change it; what it is must be read by a later statement. */
+export function lockProgram(programId: string): Statement {
+  return {
+    name: 'lock_program',
+    text: 'select from program where program_id = $1 for no key update',
+    values: [programId],
+  };
+}
+
+/** Writes what a program has become; it must be locked. */
+export function updateProgram(program: Pick<Program, 'programId' | 'name' | 'limits' | 'cardLimits'>): Statement {
+  return {
+    name: 'update_program',
+    text: 'update program set name = $2, limits = $3, card_limits = $4 where program_id = $1',
+    values: [program.programId, program.name, fromLimits(program.limits), fromLimits(program.cardLimits)],
+  };
+}
+
 /** Whether PostgreSQL knows a time zone of this name, and the clock: columns `known` and `now`. */
 export function knowsTimeZone(name: string): Statement {
   return {
     name: 'knows_time_zone',
-    text: 'select exists (select from pg_timezone_names where name = $1) as known, clock_timestamp() as now',
+    text: 'select exists (select from pg_timezone_names where name = $1) as known, service_now() as now',
     values: [name],
   };
 }

@@ -5,7 +5,7 @@ import type { Row, Statement } from './database.ts';
 /** What the switch says and what time it is, by the database's clock in milliseconds since 1970. */
 export type SwitchReading = { readonly now: number; readonly settings: readonly SwitchSetting[] };
 
-const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+const NOW = '(extract(epoch from service_now()) * 1000)::bigint';
 const COLUMNS = 'switch_id, program_id, transfer_type, disabled, reason, actor, since, until';
 
 /** Reads what is disabled, and the clock. Must come after the switch was locked, in a statement of its own. */

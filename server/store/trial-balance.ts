@@ -14,7 +14,7 @@ export type DifferingAccount = { readonly accountId: string; readonly balance: b
 /** Sums of balances by currency and kind, in one snapshot. */
 export const SUM_KINDS: Statement = {
   name: 'sum_kinds',
-  text: `select currency, kind, count(*) as accounts, sum(balance)::bigint as balance, clock_timestamp() as now
+  text: `select currency, kind, count(*) as accounts, sum(balance)::bigint as balance, service_now() as now
     from account group by currency, kind order by currency, kind`,
   values: [],
 };
@@ -33,6 +33,21 @@ export const FIND_DIFFERING_ACCOUNTS: Statement = {
     from account left join moved using (program_id, account_id)
     where account.balance <> coalesce(moved.amount, 0) or account.sequence <> coalesce(moved.postings, 0)
     limit 100`,
+  values: [],
+};
+
+/** How many accounts hold, or are owed, something else than the sum of the open holds, in one snapshot: `accounts`. */
+export const COUNT_DIFFERING_HOLDS: Statement = {
+  name: 'count_differing_holds',
+  text: `with open as (
+      select program_id, account_id, sum(held) as held, sum(incoming) as incoming from (
+        select program_id, source_account_id as account_id, amount as held, 0 as incoming from hold
+        union all
+        select program_id, destination_account_id, 0, amount from hold
+      ) as sides group by program_id, account_id
+    )
+    select count(*) as accounts from account left join open using (program_id, account_id)
+    where account.held <> coalesce(open.held, 0) or account.incoming <> coalesce(open.incoming, 0)`,
   values: [],
 };
 

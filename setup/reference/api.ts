@@ -1,4 +1,5 @@
-import { curlOf, exampleOf, exampleReply } from '../../contract/example-requests.ts';
+import { exampleFile, exampleReply } from '../../contract/example-replies.ts';
+import { curlOf, exampleOf } from '../../contract/example-requests.ts';
 import { type Field, fieldsOf } from '../../contract/fields.ts';
 import {
   OPERATIONS,
@@ -48,7 +49,7 @@ export function apiReference(): string {
 }
 
 function ofOperation(id: OperationId): readonly string[] {
-  const { method, path, summary, scope, program, body, query, status, reply, idempotency } = OPERATIONS[id];
+  const { method, path, summary, scope, program, body, query, status, reply, idempotency, csv } = OPERATIONS[id];
   return [
     `### ${id}`,
     `\`${method} ${path}\``,
@@ -62,9 +63,13 @@ function ofOperation(id: OperationId): readonly string[] {
     ...(body === undefined ? [] : ['**Body**', fields(body)]),
     '**Example**',
     listing('sh', curlOf(exampleOf(id), BASE)),
-    '**Reply**',
-    fields(reply),
-    listing('json', JSON.stringify(exampleReply(id), null, 2)),
+    ...(csv === true
+      ? [
+          '**Reply**: comma-separated values, with these columns',
+          fields(reply),
+          listing('csv', exampleFile(id).trimEnd()),
+        ]
+      : ['**Reply**', fields(reply), listing('json', JSON.stringify(exampleReply(id), null, 2))]),
     '**Errors**, the first that applies is the answer',
     precedenceOf(id)
       .map((code) => `${CATALOGUE[code].status} \`${code}\``)

@@ -11,7 +11,8 @@ import {
 import { exampleField, exampleRecord, reproductionCommands } from '../../contract/example-failures.ts';
 import { EXAMPLE_REQUEST_ID } from '../../contract/example-requests.ts';
 import { OPERATION_IDS } from '../../contract/operations.ts';
-import { CATALOGUE, ERROR_TYPES, type ErrorCode, type ErrorType } from '../../domain/errors.ts';
+import { ERROR_TYPES, type ErrorType } from '../../domain/catalogue-entry.ts';
+import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { inCell, listing, page, table } from './markdown.ts';
 
 const BASE = 'http://localhost:8080';

@@ -1,114 +1,81 @@
-import { CARD_RULES, CARD_STATUSES, type Card, type CardStatus } from '../../domain/card.ts';
-import { decideTransfer, TRANSFER_CHECKS, type TransferView } from '../../domain/create-transfer.ts';
+import { CARD_STATUSES } from '../../domain/card.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { Account } from '../../domain/ledger.ts';
+import type { Limits } from '../../domain/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/money.ts';
-import { Refusal } from '../../domain/refusal.ts';
 import {
+  isFinal,
   TRANSFER_MOVES,
   TRANSFER_STATUSES,
   TRANSFER_TYPES,
+  type TransferMove,
   type TransferTerms,
-  type TransferType,
 } from '../../domain/transfer.ts';
+import { TRANSFER_CHECKS, type TransferCheck, type TransferView } from '../../domain/transfer-checks.ts';
 import { inCell, page, table } from './markdown.ts';
+import { ACCOUNTS, card, inDays, terms, view } from './transfer-examples.ts';
+import { phaseRows } from './transfer-phases.ts';
 
-/** docs/reference/transfers.md: what a transfer posts, what stops it, and in which order that is looked at. */
+/** docs/reference/transfers.md: how a transfer moves on, what it posts and holds, what stops it, and in which order. */
 export function transferReference(): string {
   return page(
     '# Transfers',
-    'This page is made by running the rules of the service on examples.',
-    '## What a transfer posts',
-    'A posting moves one amount from a source account to a destination account, so the books balance by construction. ' +
-      'With automatic capture and no processor, which is every transfer today, a transfer posts when it is created and ' +
-      'is completed by that.',
-    table(
-      ['Type', 'Phase', 'Postings'],
-      TRANSFER_TYPES.map((type) => [`\`${type}\``, 'created and completed', postings(type)]),
-    ),
-    '## States of a transfer',
-    table(
-      ['State', 'Can become'],
-      TRANSFER_STATUSES.map((status) => [
-        `\`${status}\``,
-        TRANSFER_MOVES[status].map((next) => `\`${next}\``).join(', ') || 'final',
-      ]),
-    ),
-    '## States of a card',
-    'An active, suspended or not yet activated card expires by itself when its last day has passed in the time zone of ' +
-      'its program.',
-    table(['State', 'The card', 'Money in', 'Money out', 'Refused with'], CARD_STATUSES.map(cardRow)),
-    '## The order of the checks',
-    'The first check that fails is the answer. Before them come the faults of the request itself, its credentials, its ' +
-      'form and its amount, and the idempotency key; `docs/reference/api.md` has the whole order of codes.',
-    table(
-      ['', 'Check', 'Code when it fails'],
-      TRANSFER_CHECKS.map(({ name }, at) => [String(at + 1), inCell(name.replaceAll('_', ' ')), codesOf(name)]),
-    ),
+    'This page is made by running the rules of the service on examples. [docs/transfers.md](../transfers.md) is the ' +
+      'guide.',
+    states(),
+    books(),
+    checks(),
   );
 }
 
-const PROGRAM = 'program';
-
-function account(accountId: string, kind: Account['kind'], balance: bigint): Account {
-  return { programId: PROGRAM, accountId, kind, currency: 'USD', balance, held: 0n, floor: 0n, sequence: 0n };
+function states(): readonly string[] {
+  return [
+    '## States of a transfer',
+    '![The states of a transfer and the commands that lead from one to the next](transfer-states.svg)',
+    table(['From', 'Command', 'To', 'When'], TRANSFER_MOVES.map(moveRow)),
+    `What is not in this table does not happen: it is refused with \`invalid_transfer_status\`. Final are ` +
+      `${TRANSFER_STATUSES.filter(isFinal)
+        .map((status) => `\`${status}\``)
+        .join(', ')}. \`execute\` and \`expire\` come with time, all other commands from a caller.`,
+  ];
 }
 
-const ACCOUNTS: readonly Account[] = [
-  account('funding', 'funding', 1000n),
-  account('card', 'card', 1000n),
-  account('destination card', 'card', 1000n),
-];
-
-function card(name: string, changes: Partial<Card> = {}): Card {
-  return {
-    programId: PROGRAM,
-    cardId: name,
-    name,
-    status: 'active',
-    currency: 'USD',
-    accountId: name,
-    fundingAccountId: 'funding',
-    expiresOn: null,
-    ...changes,
-  };
+function moveRow({ from, command, to, when }: TransferMove): readonly string[] {
+  return [from === null ? '' : `\`${from}\``, `\`${command}\``, `\`${to}\``, inCell(when)];
 }
 
-function view(changes: Partial<TransferView> = {}, accounts: readonly Account[] = ACCOUNTS): TransferView {
-  return {
-    programId: PROGRAM,
-    now: 0,
-    today: '2026-01-31',
-    switches: [],
-    card: card('card'),
-    destinationCard: card('destination card'),
-    account: (accountId) => {
-      const found = accounts.find((one) => one.accountId === accountId);
-      if (found === undefined) throw new Error(`the examples have no account ${accountId}`);
-      return found;
-    },
-    referenceTakenBy: undefined,
-    ...changes,
-  };
+function books(): readonly string[] {
+  return [
+    '## What each phase posts and holds',
+    'A posting moves one amount from a source account to a destination account, so the books balance by construction. ' +
+      'A hold keeps an amount at its source (`held`) for its destination (`incoming`) without moving it. What a ' +
+      'transfer is counted for towards limits is counted at each card it names and, between funding and a card, for ' +
+      'the card program, too.',
+    table(['Type', 'Phase', 'Postings', 'Hold', 'Counted', 'State afterwards'], TRANSFER_TYPES.flatMap(phaseRows)),
+  ];
 }
 
-function terms(type: TransferType, changes: Partial<TransferTerms> = {}): TransferTerms {
-  const destinationCardName = type === 'card_to_card' ? 'destination card' : null;
-  return { type, amount: 100n, cardName: 'card', destinationCardName, currency: null, reference: null, ...changes };
+function checks(): readonly string[] {
+  return [
+    '## The order of the checks',
+    'The first check that fails is the answer. Before them come the faults of the request itself, its credentials, its ' +
+      'form and its amount, and the idempotency key; [api.md](api.md) has the whole order of codes. A transfer that is ' +
+      'scheduled is held to some checks when it is made, to some when it is due, and to most both times.',
+    table(
+      ['', 'Check', 'Code when it fails', 'A scheduled transfer'],
+      TRANSFER_CHECKS.map((check, at) => [
+        String(at + 1),
+        inCell(check.name.replaceAll('_', ' ')),
+        codesOf(check),
+        heldTo(check),
+      ]),
+    ),
+  ];
 }
 
-function postings(type: TransferType): string {
-  const plan = decideTransfer(terms(type), view());
-  if (plan instanceof Refusal) throw plan;
-  return plan.postings
-    .map(({ sourceAccountId, destinationAccountId }) => `${sourceAccountId} → ${destinationAccountId}, the amount`)
-    .join('; ');
-}
-
-function cardRow(status: CardStatus): readonly string[] {
-  const { moneyIn, moneyOut, code, meaning } = CARD_RULES[status];
-  const mark = (isOpen: boolean) => (isOpen ? 'yes' : 'no');
-  return [`\`${status}\``, meaning, mark(moneyIn), mark(moneyOut), code === null ? '' : `\`${code}\``];
+function heldTo({ onlyWhenMade, whenDue }: TransferCheck): string {
+  if (onlyWhenMade === true) return 'when made';
+  return whenDue === true ? 'when due' : 'when made, and when due';
 }
 
 const DISABLED = {
@@ -124,9 +91,18 @@ const DISABLED = {
 const POOR: readonly Account[] = ACCOUNTS.map((one) => ({ ...one, balance: 0n }));
 const FULL: readonly Account[] = ACCOUNTS.map((one) => ({ ...one, balance: MAXIMUM_BALANCE }));
 
+const BOTH_WAYS = (limits: Limits['in']): Limits => ({ in: limits, out: limits, maximumBalance: null });
+
+const LIMITED: readonly Limits[] = [
+  BOTH_WAYS({ minimum_amount: 101n }),
+  BOTH_WAYS({ maximum_amount: 99n }),
+  BOTH_WAYS({ daily_amount: 99n }),
+];
+
 /** Views in which something is wrong; between them every check has something to find. */
-const TROUBLES: readonly (readonly [TransferTerms, TransferView])[] = TRANSFER_TYPES.flatMap((type) =>
-  [
+const TROUBLES: readonly (readonly [TransferTerms, TransferView])[] = TRANSFER_TYPES.flatMap((type) => {
+  const plain = terms(type, { currency: 'EUR', reference: 'invoice 1' });
+  const wrong = [
     view({ switches: [DISABLED] }),
     view({ card: undefined }),
     view({ destinationCard: undefined }),
@@ -134,17 +110,18 @@ const TROUBLES: readonly (readonly [TransferTerms, TransferView])[] = TRANSFER_T
     ...CARD_STATUSES.map((status) => view({ destinationCard: card('destination card', { status }) })),
     view({ destinationCard: card('destination card', { currency: 'EUR' }) }),
     view({ referenceTakenBy: 'tr_1' }),
+    ...LIMITED.map((limits) => view({ card: card('card', { limits }) })),
     view({}, POOR),
     view({}, FULL),
-  ].map((wrong) => [terms(type, { currency: 'EUR', reference: 'invoice 1' }), wrong] as const),
-);
+  ];
+  return [[terms(type, { scheduledFor: inDays(-1) }), view()] as const, ...wrong.map((seen) => [plain, seen] as const)];
+});
 
-function codesOf(name: string): string {
-  const check = TRANSFER_CHECKS.find((one) => one.name === name);
+function codesOf({ name, examine }: TransferCheck): string {
   const found = new Set<ErrorCode>();
-  for (const [asked, seen] of check === undefined ? [] : TROUBLES) {
-    const finding = check?.examine(asked, seen);
-    if (finding?.outcome === 'failed') found.add(finding.refusal.code);
+  for (const [asked, seen] of TROUBLES) {
+    const finding = examine(asked, seen);
+    if (finding.outcome === 'failed') found.add(finding.refusal.code);
   }
   if (found.size === 0) throw new Error(`no example makes the check ${name} fail; add one to the troubles`);
   return [...found].map((code) => `\`${code}\``).join(', ');

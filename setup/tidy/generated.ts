@@ -17,8 +17,12 @@ const generators: readonly {
     files: [
       'contract/openapi.json',
       'docs/reference/api.md',
+      'docs/reference/card-states.svg',
+      'docs/reference/cards.md',
       'docs/reference/configuration.md',
       'docs/reference/errors.md',
+      'docs/reference/limits.md',
+      'docs/reference/transfer-states.svg',
       'docs/reference/transfers.md',
     ],
     command: 'npm run generate',

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { held, made, moneyOf, newCard } from './arrange.ts';
 import { type RawAnswer, sendRaw } from './raw-request.ts';
 import { expectBalancedBooks, useService } from './running-service.ts';
 
@@ -188,6 +189,111 @@ test('while the service is disabled the first answer is still given again: a rep
   } finally {
     await enable();
   }
+});
+
+/** What is done with a transfer that is there; each with the status of its success. */
+const CHANGES = ['capture', 'cancel', 'reverse'] as const;
+type Change = (typeof CHANGES)[number];
+const STATUSES: Readonly<Record<Change, number>> = { capture: 200, cancel: 200, reverse: 201 };
+
+/** A transfer of ten cents to which a change can be made. */
+async function changeable(change: Change): Promise<string> {
+  const { client } = running();
+  const card = await newCard(client);
+  return change === 'reverse' ? made(client, card, 10) : held(client, card, 10);
+}
+
+function sendChange(change: Change, transferId: string, key: string, body: object = {}): Promise<RawAnswer> {
+  const path = `/api/v0.1/core/transfer/${transferId}/${change}`;
+  return sendRaw(running().url, {
+    path,
+    headers: { 'Idempotency-Key': key },
+    ...(change === 'cancel' ? {} : { body }),
+  });
+}
+
+describe.each(CHANGES)('%s_transfer under a key', (change) => {
+  test('is answered again to the letter and moves nothing, whatever has happened since', async () => {
+    const { client } = running();
+    const [key, transferId] = [newKey(), await changeable(change)];
+    const first = await sendChange(change, transferId, key, { amount: 4 });
+    expect(first.status).toBe(STATUSES[change]);
+    const { card_id } = await client.transfers.get(transferId);
+    if (change !== 'cancel') await client.transfers.reverse(transferId, { amount: 2 });
+    await client.transfers.update(transferId, { metadata: { since: 'then' } });
+    const before = await moneyOf(client, card_id);
+    expectReplay(await sendChange(change, transferId, key, { amount: 4 }), first);
+    expectReplay(await sendChange(change, transferId, `"${key}"`, { amount: 4 }), first);
+    expect(await moneyOf(client, card_id)).toEqual(before);
+  });
+
+  test('fifty at once: it is done once, fifty equal answers', async () => {
+    const { client } = running();
+    const [key, transferId] = [newKey(), await changeable(change)];
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => sendChange(change, transferId, key, { amount: 3 })),
+    );
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers.filter((answer) => replayed(answer) === undefined).length).toBe(1);
+    const { captured_amount, reversed_amount } = await client.transfers.get(transferId);
+    const moved = { capture: [3, 0], cancel: [0, 0], reverse: [10, 3] }[change];
+    expect([captured_amount, reversed_amount]).toEqual(moved);
+  });
+
+  test('is answered again while the service is disabled; another request is a 422', async () => {
+    const [key, transferId, other] = [newKey(), await changeable(change), await changeable(change)];
+    const first = await sendChange(change, transferId, key);
+    await disable();
+    try {
+      expectReplay(await sendChange(change, transferId, key), first);
+      expect((await sendChange(change, other, key)).members.Code).toBe('idempotency_key_exists');
+      expect((await sendChange(change, other, newKey())).status).toBe(change === 'cancel' ? 200 : 424);
+    } finally {
+      await enable();
+    }
+    expect((await sendChange(change, other, key)).status).toBe(422);
+    if (change === 'cancel') return;
+    const refused = await sendChange(change, transferId, key, { amount: 10 });
+    expect(refused.members).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
+    expect(refused.headers['money-moved']).toBe('no');
+    expectReplay(await sendChange(change, transferId, key), first);
+  });
+
+  test('a 409 is answered again to the letter, a 404 is not kept', async () => {
+    const { client } = running();
+    const [key, card] = [newKey(), await newCard(client)];
+    const transferId = change === 'reverse' ? await held(client, card, 10) : await made(client, card, 10);
+    const first = await sendChange(change, transferId, key);
+    expect([first.status, first.members.Code]).toEqual([409, 'invalid_transfer_status']);
+    if (change === 'reverse') await client.transfers.capture(transferId);
+    const again = await sendChange(change, transferId, key);
+    expectReplay(again, first);
+    expect(again.headers['money-moved']).toBe('no');
+    const [later, good] = [newKey(), await changeable(change)];
+    expect((await sendChange(change, 'tr_missing', later)).members.Code).toBe('transfer_dne');
+    const done = await sendChange(change, good, later);
+    expect([done.status, replayed(done)]).toEqual([STATUSES[change], undefined]);
+  });
+});
+
+test('one key is another key for every operation, and each keeps its own answer', async () => {
+  const { client } = running();
+  const [key, card] = [newKey(), await newCard(client)];
+  const body = { amount: 10, card_id: card, capture: 'manual' };
+  const created = await send(key, body);
+  const transferId = String(created.members.transfer_id);
+  const captured = await sendChange('capture', transferId, key);
+  const reversed = await sendChange('reverse', transferId, key);
+  const canceled = await sendChange('cancel', await held(client, card), key);
+  expect([created, captured, reversed, canceled].map(({ status }) => status)).toEqual([201, 200, 201, 200]);
+  expect([created, captured, reversed, canceled].map(replayed)).toEqual([undefined, undefined, undefined, undefined]);
+  // The first answer of create_transfer is still that of a hold.
+  expectReplay(await send(key, body), created);
+  expect(created.members.status).toBe('pending');
+  expectReplay(await sendChange('capture', transferId, key), captured);
+  expectReplay(await sendChange('reverse', transferId, key), reversed);
+  const found = await client.transfers.list({ idempotency_key: key });
+  expect(found.data.map(({ transfer_id, status }) => [transfer_id, status])).toEqual([[transferId, 'completed']]);
 });
 
 test.each([

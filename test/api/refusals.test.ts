@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OPERATIONS, precedenceOf } from '../../contract/operations.ts';
+import { movesMoney, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import type { TransferService, UpdateCardBody } from '../../sdk/client.ts';
+import { held, made, newCard, spent } from './arrange.ts';
 import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
 
@@ -19,6 +21,9 @@ beforeAll(async () => {
   // Cards whose state and currency meet in one request; the seeded ones are USD where they have a state.
   await running().client.cards.create({ card_id: 'preactive_gbp', status: 'preactive', currency: 'GBP' });
   await running().client.cards.create({ card_id: 'empty_gbp', currency: 'GBP' });
+  const limits = { in: { maximum_amount: 20, daily_amount: 10 }, out: { minimum_amount: 5 } };
+  await running().client.cards.create({ card_id: 'used_up', limits });
+  await running().client.transfers.create({ amount: 10, card_id: 'used_up' });
 });
 
 /** The natural cause of each refusal that create_transfer's own rules can answer with. */
@@ -42,7 +47,10 @@ const CAUSES: readonly (readonly [code: ErrorCode, body: object, field: string |
     '/destination_card_id',
   ],
   ['duplicate_reference', { amount: 1, card_id: 'card_active', reference: 'taken' }, '/reference'],
+  ['small_amount', { amount: 99, card_id: 'card_limited' }, '/amount'],
+  ['large_amount', { amount: 10_001, card_id: 'card_limited' }, '/amount'],
   ['limit_exceeded', { amount: 1, card_id: 'card_full' }, '/amount'],
+  ['limit_exceeded', { amount: 1, card_id: 'used_up' }, '/amount'],
   ['insufficient_funds', { amount: 1, card_id: 'card_empty', type: 'unload' }, '/amount'],
   ['insufficient_funds', { amount: MORE_THAN_FUNDING, card_id: 'card_active' }, '/amount'],
 ];
@@ -92,94 +100,6 @@ describe('every refusal by its natural cause', () => {
   });
 });
 
-/** A fault as a change to a request that has none; `at` says which part of the request it needs for itself. */
-type Fault = {
-  readonly code: ErrorCode;
-  readonly at: readonly string[];
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  readonly body?: object;
-};
-
-/** One fault a code, in the order in which they must be answered. */
-const FAULTS: readonly Fault[] = [
-  { code: 'malformed_request', at: ['twice'], headers: { Range: ['bytes=0-1', 'bytes=0-2'] } },
-  { code: 'expectation_failed', at: ['expect'], headers: { Expect: 'something' } },
-  { code: 'auth_err', at: ['authorization'], headers: { Authorization: 'Bearer nonsense' } },
-  { code: 'forbidden', at: ['origin'], headers: { Origin: 'https://example.com' } },
-  { code: 'program_dne', at: ['program'], headers: { 'Program-Id': 'prog_missing' } },
-  { code: 'unsupported_media_type', at: ['type'], headers: { 'Content-Type': 'text/xml' } },
-  { code: 'payload_too_large', at: ['padding'], body: { padding: 'x'.repeat(17_000) } },
-  { code: 'invalid_idempotency_key', at: ['key'], headers: { 'Idempotency-Key': 'a b' } },
-  { code: 'create_transfer_schema', at: ['capture'], body: { capture: 'never' } },
-  { code: 'invalid_amount', at: ['amount'], body: { amount: 85.5 } },
-  { code: 'idempotency_key_exists', at: ['key'], headers: { 'Idempotency-Key': USED_KEY } },
-  { code: 'service_disabled', at: ['switch'] },
-  { code: 'card_dne', at: ['card'], body: { card_id: 'card_missing' } },
-  { code: 'closed_card', at: ['card'], body: { card_id: 'card_closed' } },
-  { code: 'currency_mismatch', at: ['currency'], body: { currency: 'EUR' } },
-  { code: 'duplicate_reference', at: ['reference'], body: { reference: 'taken' } },
-  { code: 'limit_exceeded', at: ['card'], body: { card_id: 'card_full' } },
-  { code: 'insufficient_funds', at: ['amount'], body: { amount: MORE_THAN_FUNDING } },
-];
-
-/** A request with these faults; where two need the same part, the first of them has it. */
-function faulty(faults: readonly Fault[]): RawRequest {
-  const inTurn = faults.toReversed();
-  return {
-    headers: Object.assign({}, ...inTurn.map(({ headers }) => headers)),
-    body: Object.assign({ amount: 1, card_id: 'card_active' }, ...inTurn.map(({ body }) => body)),
-  };
-}
-
-async function answerTo(faults: readonly Fault[]): Promise<unknown> {
-  if (!faults.some(({ code }) => code === 'service_disabled')) return (await send(faulty(faults))).members.Code;
-  await disable();
-  try {
-    return (await send(faulty(faults))).members.Code;
-  } finally {
-    await enable();
-  }
-}
-
-const canMeet = (one: Fault, other: Fault) => !one.at.some((part) => other.at.includes(part));
-
-/** Every two faults that can meet in one request, the one that must be answered first. */
-const PAIRS = FAULTS.flatMap((first, index) =>
-  FAULTS.slice(index + 1)
-    .filter((second) => canMeet(first, second))
-    .map((second) => [first, second] as const),
-);
-
-describe('of several faults the earlier in the contract is answered', () => {
-  test('the faults stand in the order of the contract', () => {
-    const order = precedenceOf('create_transfer');
-    const places = FAULTS.map(({ code }) => order.indexOf(code));
-    expect(places).not.toContain(-1);
-    expect(places).toEqual(places.toSorted((one, other) => one - other));
-    expect(PAIRS.length).toBeGreaterThan(130);
-  });
-
-  test.each(FAULTS.map((fault) => [fault.code, fault] as const))('%s alone', async (code, fault) => {
-    expect(await answerTo([fault])).toBe(code);
-  });
-
-  test.each(FAULTS.map((fault) => [fault.code, fault] as const))('%s, with each later one', async (code, first) => {
-    for (const [, second] of PAIRS.filter(([one]) => one === first)) {
-      expect(await answerTo([first, second]), `with ${second.code}`).toBe(code);
-    }
-  });
-
-  test.each(FAULTS.map(({ code }, index) => [code, index] as const))(
-    '%s, with all later ones at once',
-    async (code, at) => {
-      const together: Fault[] = [];
-      for (const fault of FAULTS.slice(at)) if (together.every((other) => canMeet(other, fault))) together.push(fault);
-      expect(await answerTo(together)).toBe(code);
-    },
-  );
-});
-
 /** Rules that look at the same member in one-card transfers meet where two cards take part. */
 const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: object])[] = [
   ['card_dne', '/card_id', { card_id: 'card_missing', destination_card_id: 'card_gone' }],
@@ -200,6 +120,10 @@ const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: objec
   ],
   ['duplicate_reference', '/reference', { card_id: 'empty_gbp', destination_card_id: 'card_full', reference: 'taken' }],
   ['limit_exceeded', '/amount', { card_id: 'empty_gbp', destination_card_id: 'card_full' }],
+  ['small_amount', '/amount', { card_id: 'used_up', destination_card_id: 'card_limited' }],
+  ['duplicate_reference', '/reference', { card_id: 'used_up', destination_card_id: 'card_active', reference: 'taken' }],
+  ['large_amount', '/amount', { card_id: 'card_active', destination_card_id: 'used_up', amount: 21 }],
+  ['limit_exceeded', '/amount', { card_id: 'card_empty', destination_card_id: 'used_up' }],
 ];
 
 test.each(TWO_CARDS)('from card to card: %s at %s of %j', async (code, field, body) => {
@@ -213,4 +137,181 @@ test('all missing fields are named together, before anything that is wrong with 
   const variant = await send({ body: { amount: 85.5, card_id: 'card_missing', type: 'gift', Capture: 'x' } });
   expect(variant.members.Message).toContain("'Capture'");
   expect(variant.members.Code).toBe('create_transfer_schema');
+});
+
+/** Brings about what a refusal needs, and gives the call that is refused. */
+type Arrange = (client: TransferService) => Promise<() => Promise<unknown>>;
+
+/** A capture of five cents for a card that has changed since. */
+function captureAfter(change: UpdateCardBody): Arrange {
+  return async (client) => {
+    const card = await newCard(client);
+    const hold = await held(client, card);
+    await client.cards.update(card, change);
+    return () => client.transfers.capture(hold);
+  };
+}
+
+const atOnce = (call: (client: TransferService) => Promise<unknown>): Arrange => {
+  return async (client) => () => call(client);
+};
+
+const onNewCard = (call: (client: TransferService, card: string) => Promise<() => Promise<unknown>>): Arrange => {
+  return async (client) => call(client, await newCard(client));
+};
+
+const KEY = { idempotencyKey: 'of-another-request' };
+
+/** The natural cause of each refusal of the other operations about transfers and cards, through the client. */
+const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | undefined, Arrange])[] = [
+  ['capture_transfer', 'invalid_amount', '/amount', atOnce((c) => c.transfers.capture('tr_x', { amount: 0 }))],
+  [
+    'capture_transfer',
+    'idempotency_key_exists',
+    undefined,
+    onNewCard(async (client, card) => {
+      await client.transfers.capture(await held(client, card), {}, KEY);
+      return async () => client.transfers.capture(await held(client, card), {}, KEY);
+    }),
+  ],
+  ['capture_transfer', 'transfer_dne', undefined, atOnce((c) => c.transfers.capture('tr_x'))],
+  [
+    'capture_transfer',
+    'invalid_transfer_status',
+    undefined,
+    onNewCard(async (client, card) => {
+      const load = await made(client, card);
+      return () => client.transfers.capture(load);
+    }),
+  ],
+  [
+    'capture_transfer',
+    'large_amount',
+    '/amount',
+    onNewCard(async (client, card) => {
+      const hold = await held(client, card);
+      return () => client.transfers.capture(hold, { amount: 6 });
+    }),
+  ],
+  ['capture_transfer', 'inactive_card', undefined, captureAfter({ status: 'inactive' })],
+  ['capture_transfer', 'lost_card', undefined, captureAfter({ status: 'lost' })],
+  ['capture_transfer', 'lost_card', undefined, captureAfter({ status: 'stolen' })],
+  ['capture_transfer', 'card_fraud', undefined, captureAfter({ status: 'fraud' })],
+  ['capture_transfer', 'expired_card', undefined, captureAfter({ expires_on: '2020-12-31' })],
+  ['capture_transfer', 'limit_exceeded', '/amount', captureAfter({ limits: { maximum_balance: 4 } })],
+  [
+    'cancel_transfer',
+    'idempotency_key_exists',
+    undefined,
+    onNewCard(async (client, card) => {
+      await client.transfers.cancel(await held(client, card), KEY);
+      const other = await held(client, card);
+      return () => client.transfers.cancel(other, KEY);
+    }),
+  ],
+  ['cancel_transfer', 'transfer_dne', undefined, atOnce((c) => c.transfers.cancel('tr_x'))],
+  [
+    'cancel_transfer',
+    'invalid_transfer_status',
+    undefined,
+    onNewCard(async (client, card) => {
+      const load = await made(client, card);
+      return () => client.transfers.cancel(load);
+    }),
+  ],
+  ['reverse_transfer', 'invalid_amount', '/amount', atOnce((c) => c.transfers.reverse('tr_x', { amount: '1.5' }))],
+  [
+    'reverse_transfer',
+    'idempotency_key_exists',
+    undefined,
+    onNewCard(async (client, card) => {
+      const load = await made(client, card);
+      await client.transfers.reverse(load, { amount: 1 }, KEY);
+      return () => client.transfers.reverse(load, { amount: 2 }, KEY);
+    }),
+  ],
+  ['reverse_transfer', 'transfer_dne', undefined, atOnce((c) => c.transfers.reverse('tr_x'))],
+  [
+    'reverse_transfer',
+    'invalid_transfer_status',
+    undefined,
+    onNewCard(async (client, card) => {
+      const hold = await held(client, card);
+      return () => client.transfers.reverse(hold);
+    }),
+  ],
+  [
+    'reverse_transfer',
+    'large_amount',
+    '/amount',
+    onNewCard(async (client, card) => {
+      const load = await made(client, card);
+      return () => client.transfers.reverse(load, { amount: 6 });
+    }),
+  ],
+  [
+    'reverse_transfer',
+    'closed_card',
+    undefined,
+    onNewCard(async (client, card) => {
+      const { unload } = await spent(client, card);
+      await client.cards.update(card, { status: 'closed' });
+      return () => client.transfers.reverse(unload);
+    }),
+  ],
+  [
+    'reverse_transfer',
+    'limit_exceeded',
+    '/amount',
+    async (client) => {
+      const unload = await made(client, 'card_full', 1, { type: 'unload' });
+      await made(client, 'card_full', 1);
+      return () => client.transfers.reverse(unload);
+    },
+  ],
+  [
+    'reverse_transfer',
+    'insufficient_funds',
+    '/amount',
+    onNewCard(async (client, card) => {
+      const { load } = await spent(client, card);
+      return () => client.transfers.reverse(load);
+    }),
+  ],
+  ['update_transfer', 'transfer_dne', undefined, atOnce((c) => c.transfers.update('tr_x', { metadata: {} }))],
+  ['list_reversals', 'transfer_dne', undefined, atOnce((c) => c.transfers.reversals('tr_x'))],
+  ['get_reversal', 'reversal_dne', undefined, atOnce((c) => c.transfers.reversal('rev_x'))],
+  ['update_card', 'card_dne', undefined, atOnce((c) => c.cards.update('card_x', { status: 'lost' }))],
+  ['update_card', 'invalid_card_status', '/status', atOnce((c) => c.cards.update('card_stolen', { status: 'active' }))],
+  ['update_card', 'card_not_empty', '/status', atOnce((c) => c.cards.update('card_inactive', { status: 'closed' }))],
+  [
+    'update_card',
+    'limit_exceeded',
+    '/balance_to',
+    atOnce((c) => c.cards.update('card_full', { status: 'closed', balance_to: 'funding' })),
+  ],
+  ['get_card_limits', 'card_dne', undefined, atOnce((c) => c.cards.limits('card_x'))],
+  ['list_postings', 'card_dne', undefined, atOnce((c) => c.cards.postings('card_x'))],
+  ['export_postings', 'card_dne', undefined, atOnce((c) => c.cards.exportPostings('card_x'))],
+];
+
+describe('every refusal of what is done with transfers and cards that are there', () => {
+  test('the table and the contract name the same codes', () => {
+    for (const [operation, rows] of Map.groupBy(OF_OTHERS, ([id]) => id)) {
+      const listed = OPERATIONS[operation].rules.filter((code) => code !== 'service_disabled');
+      expect([...new Set(rows.map(([, code]) => code))].sort(), operation).toEqual([...listed].sort());
+    }
+  });
+
+  test.each(OF_OTHERS)('%s: %s', async (operation, code, field, arrange) => {
+    const { client } = running();
+    const call = await arrange(client);
+    const before = await client.trialBalance.get();
+    const refused = await refusalOf(call());
+    const { status: Status, type: Type } = CATALOGUE[code];
+    expect(refused, operation).toMatchObject({ Code: code, Status, Type, moneyMoved: 'no', shouldRetry: false });
+    expect(refused.field).toBe(field);
+    expect(refused.headers.has('money-moved')).toBe(movesMoney(operation));
+    expect((await client.trialBalance.get()).currencies).toEqual(before.currencies);
+  });
 });

@@ -104,8 +104,8 @@ describe('members', () => {
     expect(headers['error-field']).toBe(`/${variant}`);
   });
 
-  test.each(['scheduled_for', 'expires_at'])('%s is refused: ignoring it would move the money now', async (name) => {
-    const { members } = await send({ body: { ...LOAD, [name]: '2099-01-01T00:00:00Z' } });
+  test.each(['scheduled_for', 'expires_at'])('%s is refused when it is too far ahead', async (name) => {
+    const { members } = await send({ body: { ...LOAD, capture: 'manual', [name]: '2099-01-01T00:00:00Z' } });
     expect(members).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
     expect(members.Message).toContain(`'${name}'`);
   });
@@ -116,7 +116,9 @@ describe('members', () => {
     [{ ...LOAD, card_id: 7 }, '/card_id'],
     [{ ...LOAD, card_id: 'x'.repeat(256) }, '/card_id'],
     [{ ...LOAD, amount: true }, '/amount'],
-    [{ ...LOAD, capture: 'manual' }, '/capture'],
+    [{ ...LOAD, capture: 'later' }, '/capture'],
+    [{ ...LOAD, expires_at: '2030-01-01T00:00:00Z' }, '/expires_at'],
+    [{ ...LOAD, scheduled_for: 'tomorrow' }, '/scheduled_for'],
     [{ ...LOAD, currency: 'usd' }, '/currency'],
     [{ ...LOAD, metadata: { a: 1 } }, '/metadata'],
     [{ ...LOAD, metadata: Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`n${at}`, ''])) }, '/metadata'],

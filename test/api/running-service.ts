@@ -30,10 +30,11 @@ export async function refusalOf(call: Promise<unknown>): Promise<TransferService
   throw answer;
 }
 
-/** Fails unless the books balance: no account differs from its postings, and every currency sums to zero. */
+/** Fails unless the books balance: no account differs from its postings and holds, and every currency sums to zero. */
 export async function expectBalancedBooks({ client }: ServiceProcess): Promise<void> {
-  const { balanced, currencies, differing_accounts } = await client.trialBalance.get();
-  expect({ balanced, differing_accounts }).toEqual({ balanced: true, differing_accounts: [] });
+  const { balanced, currencies, differing_holds, differing_accounts } = await client.trialBalance.get();
+  const right = { balanced: true, differing_holds: 0, differing_accounts: [] };
+  expect({ balanced, differing_holds, differing_accounts }).toEqual(right);
   expect(currencies.length).toBeGreaterThan(0);
   expect(currencies.filter(({ sum }) => sum !== 0)).toEqual([]);
 }

@@ -1,248 +1,9 @@
-import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { buildProgram } from '../../cli/program.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { CATALOGUE } from '../../sdk/client.ts';
+import { OPERATIONS } from '../../contract/operations.ts';
+import { CATALOGUE, LIMIT_NAMES } from '../../sdk/client.ts';
 import { type CannedService, errorAnswer, failingAnswer, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
-
-const CARD = {
-  card_id: 'card_active',
-  program_id: 'prog_1',
-  status: 'active',
-  currency: 'USD',
-  balance: 2500,
-  held: 0,
-  available: 2500,
-  holder_reference: null,
-  last_four: null,
-  expires_on: null,
-  created_at: '2030-01-31T12:00:00.000Z',
-  updated_at: '2030-01-31T12:00:00.000Z',
-};
-const PROGRAM = {
-  program_id: 'prog_1',
-  name: 'Gifts',
-  currency: 'JPY',
-  time_zone: 'UTC',
-  funding: [{ currency: 'JPY', balance: 1200, available: 1000 }],
-  created_at: '2030-01-31T12:00:00.000Z',
-};
-const SETTING = {
-  scope: 'service',
-  program_id: null,
-  type: null,
-  disabled: true,
-  reason: 'maintenance',
-  actor: 'key_1',
-  since: '2030-01-31T12:00:00.000Z',
-  until: null,
-};
-const KEY = {
-  key_id: 'key_1',
-  name: 'shop',
-  program_id: null,
-  shown_as: 'ts_abcd',
-  created_at: '2030-01-31T12:00:00.000Z',
-  expires_at: null,
-  revoked_at: null,
-};
-const MOVEMENT = {
-  movement_id: 'dep_1',
-  program_id: 'prog_1',
-  kind: 'deposit',
-  amount: 500,
-  currency: 'USD',
-  balance: 500,
-  description: null,
-  created_at: '2030-01-31T12:00:00.000Z',
-};
-const TRIAL_BALANCE = {
-  balanced: true,
-  currencies: [
-    {
-      currency: 'USD',
-      accounts: 3,
-      sum: 0,
-      by_kind: [
-        { kind: 'world', accounts: 1, balance: -2500 },
-        { kind: 'card', accounts: 2, balance: 2500 },
-      ],
-    },
-  ],
-  differing_accounts: [],
-  drawn_up_at: '2030-01-31T12:00:00.000Z',
-};
-
-const LOGGED_ERROR = {
-  request_id: 'req_1',
-  created_at: '2030-01-31T12:00:00.000Z',
-  operation: 'create_transfer',
-  code: 'insufficient_funds',
-  status: 409,
-  type: 'Request Error',
-  message: 'The card has less.',
-  field: '/amount',
-  method: 'POST',
-  path: '/api/v0.1/core/transfer',
-  card_id: 'card_empty',
-  transfer_id: null,
-  idempotency_key: null,
-  money_moved: 'no',
-  request: { amount: '1', card_id: 'card_empty' },
-};
-const INSPECTED_ERROR = {
-  ...LOGGED_ERROR,
-  program_id: 'prog_1',
-  caller: 'program_key',
-  checks: { available: '0' },
-  causes: [
-    { name: 'OperationFailure', message: 'the database failed', stack: ['at readRows (transaction.ts:11)'] },
-    { name: 'Error', message: 'connect ECONNREFUSED', stack: [] },
-  ],
-};
-const COUNTED = { start: '2030-01-31T12:00:00.000Z', code: 'card_dne', type: 'Request Error', count: 12 };
-
-type Line = { readonly type: string; readonly reply: object; readonly sends?: object; readonly shows: string };
-
-/** Every operation: what is typed for it, what comes back, what is sent, and a piece of what is shown. */
-const LINES: Readonly<Record<OperationId, Line>> = {
-  create_transfer: {
-    type: 'transfers create --card card_active --amount 1000 --metadata a=b --metadata c=d=e',
-    reply: TRANSFER,
-    sends: { amount: '1000', card_id: 'card_active', metadata: { a: 'b', c: 'd=e' } },
-    shows: 'amount:          1000 (10.00 USD)\n',
-  },
-  create_transfer_batch: {
-    type: 'transfers create-batch test/cli/rows.json',
-    sends: { transfers: [{ amount: 1000, card_id: 'card_active', idempotency_key: 'row-1' }] },
-    reply: {
-      data: [
-        {
-          index: 0,
-          idempotency_key: 'row-1',
-          status: 201,
-          transfer: TRANSFER,
-          error: null,
-          money_moved: 'yes',
-          replayed: false,
-        },
-      ],
-    },
-    shows: '1 created, 0 refused\n',
-  },
-  explain_transfer: {
-    type: 'transfers explain --card card_active --amount 1000',
-    sends: { card_id: 'card_active', amount: '1000' },
-    reply: {
-      would_succeed: false,
-      first_failure: 'insufficient_funds',
-      checks: [
-        {
-          name: 'available_balance',
-          outcome: 'failed',
-          code: 'insufficient_funds',
-          message: 'x',
-          saw: { available: '0' },
-        },
-      ],
-    },
-    shows: 'The transfer would be refused: insufficient_funds.\n',
-  },
-  get_transfer: { type: 'transfers get tr_1', reply: TRANSFER, shows: 'metadata.order:  17\n' },
-  list_transfers: {
-    type: 'transfers list --card card_active --status completed',
-    reply: { data: [TRANSFER], next_cursor: 'c2' },
-    shows: 'There is more: add --all, or --cursor c2\n',
-  },
-  create_card: {
-    type: 'cards create --card mine --expires-on 2031-01-31',
-    reply: CARD,
-    sends: { card_id: 'mine', expires_on: '2031-01-31' },
-    shows: 'balance:    2500 (25.00 USD)\n',
-  },
-  get_card: { type: 'cards get card_active', reply: CARD, shows: 'status:     active\n' },
-  list_cards: {
-    type: 'cards list',
-    reply: { data: [CARD], next_cursor: null },
-    shows:
-      'card_id      status           balance         available\n' +
-      'card_active  active  2500 (25.00 USD)  2500 (25.00 USD)\n',
-  },
-  create_program: {
-    type: 'programs create --name Gifts --currency JPY --time-zone Asia/Tokyo',
-    reply: PROGRAM,
-    sends: { name: 'Gifts', currency: 'JPY', time_zone: 'Asia/Tokyo' },
-    shows: 'funding.JPY.available: 1000 (1000 JPY)\n',
-  },
-  get_program: { type: 'programs get prog_1', reply: PROGRAM, shows: 'funding.JPY.balance:   1200 (1200 JPY)\n' },
-  list_programs: { type: 'programs list', reply: { data: [], next_cursor: null }, shows: 'There are none.\n' },
-  create_deposit: {
-    type: 'deposits create --program prog_1 --amount 500 --idempotency-key k',
-    reply: MOVEMENT,
-    sends: { amount: '500' },
-    shows: 'idempotency_key: k\n',
-  },
-  create_withdrawal: {
-    type: 'withdrawals create --program prog_1 --amount 500 --description wire',
-    reply: { ...MOVEMENT, kind: 'withdrawal' },
-    sends: { amount: '500', description: 'wire' },
-    shows: 'kind:            withdrawal\n',
-  },
-  get_switch: { type: 'switch show', reply: { data: [SETTING] }, shows: 'maintenance\n' },
-  change_switch: {
-    type: 'switch disable --program prog_1 --type load --reason maintenance --until 2030-01-31T12:00:00Z',
-    reply: SETTING,
-    sends: {
-      disabled: true,
-      reason: 'maintenance',
-      program_id: 'prog_1',
-      type: 'load',
-      until: '2030-01-31T12:00:00Z',
-    },
-    shows: 'disabled: yes\n',
-  },
-  get_trial_balance: { type: 'trial-balance', reply: TRIAL_BALANCE, shows: 'world         1  -2500 (-25.00 USD)\n' },
-  create_key: {
-    type: 'keys create --name shop',
-    reply: { ...KEY, key: 'ts_abcd_secret' },
-    sends: { name: 'shop' },
-    shows: 'key:        ts_abcd_secret\n',
-  },
-  list_keys: { type: 'keys list', reply: { data: [KEY], next_cursor: null }, shows: 'operator' },
-  revoke_key: { type: 'keys revoke key_1', reply: KEY, shows: 'key_id:     key_1\n' },
-  get_error: { type: 'errors show req_1', reply: LOGGED_ERROR, shows: 'request.amount:  1\n' },
-  list_errors: {
-    type: 'errors list --code insufficient_funds --card card_empty --from 2030-01-31T00:00:00Z',
-    reply: { data: [LOGGED_ERROR], next_cursor: null },
-    shows: 'card_empty  no\n',
-  },
-  inspect_error: {
-    type: 'errors inspect req_1',
-    reply: INSPECTED_ERROR,
-    shows:
-      'thrown: OperationFailure: the database failed\n  at readRows (transaction.ts:11)\n' +
-      'caused by: Error: connect ECONNREFUSED\n',
-  },
-  search_errors: {
-    type: 'errors search --program prog_1 --operation create_transfer',
-    reply: { data: [INSPECTED_ERROR], next_cursor: null, dropped: 0 },
-    shows: 'no           prog_1\n',
-  },
-  count_errors: {
-    type: 'errors count --interval day',
-    reply: {
-      interval: 'day',
-      from: '2030-01-31T00:00:00.000Z',
-      to: '2030-02-01T00:00:00.000Z',
-      data: [COUNTED],
-      dropped: 3,
-    },
-    shows: '   12\n3 more errors of this time could not be recorded.\n',
-  },
-  stop_database: { type: 'sandbox database stop', reply: { state: 'stopped' }, shows: 'state: stopped\n' },
-  start_database: { type: 'sandbox database start', reply: { state: 'running' }, shows: 'state: running\n' },
-};
+import { CARD, CARD_LIMITS, MOVEMENT, SETTING, STATEMENT, TRIAL_BALANCE } from './records.ts';
 
 let service: CannedService;
 beforeAll(async () => {
@@ -253,61 +14,6 @@ afterAll(() => service.close());
 function type(text: string, environment: { key?: string; program?: string } = {}): Promise<Outcome> {
   return runHere(service.url, text.split(' '), environment);
 }
-
-function leaves(command: Command, path: readonly string[] = []): { path: string; command: Command }[] {
-  if (command.commands.length === 0) return [{ path: path.join(' '), command }];
-  return command.commands.flatMap((inner) => leaves(inner, [...path, inner.name()]));
-}
-
-function allLeaves() {
-  const ignore = () => undefined;
-  const environment = { url: 'http://127.0.0.1:8080', key: undefined, program: undefined };
-  return leaves(buildProgram({ environment, write: ignore, writeError: ignore, endWith: ignore }));
-}
-
-describe('operations and commands', () => {
-  test.each(OPERATION_IDS)('%s has its command', async (operation) => {
-    const { type: typed, reply, sends, shows } = LINES[operation];
-    const { method, path, status } = OPERATIONS[operation];
-    service.play({ status, body: reply });
-    const { exitCode, output, errors } = await type(typed);
-    expect({ exitCode, errors: operation === 'create_key' ? '' : errors }).toEqual({ exitCode: 0, errors: '' });
-    expect(output).toContain(shows);
-    const [request] = service.received;
-    expect(request?.method).toBe(method);
-    expect(request?.url.split('?')[0]).toMatch(new RegExp(`^${path.replaceAll(/\{[a-z_]+\}/g, '[a-z_0-9]+')}$`));
-    expect(request?.body === '' ? undefined : JSON.parse(request?.body ?? '')).toEqual(sends);
-  });
-
-  test.each(OPERATION_IDS)('%s prints what the service sent with --json', async (operation) => {
-    const { type: typed, reply } = LINES[operation];
-    service.play({ status: OPERATIONS[operation].status, body: reply });
-    const { output } = await type(`--json ${typed}`);
-    expect(JSON.parse(output)).toEqual(reply);
-  });
-
-  test('every command but those of the catalogue is that of an operation', () => {
-    const known = [
-      ...Object.values(LINES).map((line) => line.type),
-      'switch enable',
-      'errors codes',
-      'errors explain',
-      'migrate',
-      'config',
-      'verify-books',
-      'operator-key create',
-    ];
-    for (const { path } of allLeaves()) expect(known.some((text) => text.startsWith(path))).toBe(true);
-  });
-
-  test('no help is wider than 80 columns', async () => {
-    for (const path of ['', ...allLeaves().map((leaf) => leaf.path)]) {
-      const { output, exitCode } = await type(`${path} --help`.trim());
-      expect(exitCode).toBe(0);
-      for (const line of output.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
-    }
-  });
-});
 
 describe('whom a command is about', () => {
   const program = 'prog_forgotten';
@@ -339,6 +45,54 @@ describe('whom a command is about', () => {
   });
 });
 
+describe('limits as they are typed', () => {
+  test.each<[string, object]>([
+    ['none', {}],
+    ['{}', {}],
+    ['{"in":{"daily_count":5}}', { in: { daily_count: 5 } }],
+    [
+      'in.daily_amount=50000,in.daily_count=5,out.minimum_amount=0,maximum_balance=200000',
+      { in: { daily_amount: 50_000, daily_count: 5 }, out: { minimum_amount: 0 }, maximum_balance: 200_000 },
+    ],
+    // Which names there are, the service says, and it lets no unknown one pass.
+    ['out.dayly_count=5,daily_count=5', { out: { dayly_count: 5 }, daily_count: 5 }],
+  ])('%s', async (text, limits) => {
+    service.play({ status: 200, body: CARD });
+    const { exitCode } = await type(`cards update card_active --limits ${text}`);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(service.received[0]?.body ?? '')).toEqual({ limits });
+  });
+
+  test('spaces between them do no harm', async () => {
+    service.play({ status: 201, body: CARD });
+    const { exitCode } = await runHere(service.url, [
+      'cards',
+      'create',
+      '--limits',
+      'in.daily_count=5, out.daily_count=6',
+    ]);
+    expect(exitCode).toBe(0);
+    expect(service.received[0]?.body).toBe('{"limits":{"in":{"daily_count":5},"out":{"daily_count":6}}}');
+  });
+
+  test('are explained where they are typed', async () => {
+    for (const command of ['cards create', 'cards update', 'programs update']) {
+      const { output } = await type(`${command} --help`);
+      for (const name of Object.keys(LIMIT_NAMES)) expect(output).toContain(name);
+      expect(output.replaceAll(/\s+/g, ' ')).toContain('takes the place of all limits that were set before');
+    }
+  });
+
+  test('of a card that lets nothing through, say so', async () => {
+    const shut = { ...CARD_LIMITS.in, allowed: false, code: 'lost_card', most: 0, limits: [] };
+    const usedUp = { ...CARD_LIMITS.out, most: 0, limits: [] };
+    service.play({ status: 200, body: { ...CARD_LIMITS, in: shut, out: usedUp, maximum_balance: null } });
+    const { output } = await type('cards limits card_lost');
+    expect(output).toContain('money in:     no: lost_card\nmoney out:    nothing now\n');
+    expect(output).toContain('\n\nNo limit is set.\n');
+  });
+});
+
 describe('what a person should notice', () => {
   test('all pages are joined', async () => {
     service.play(
@@ -348,6 +102,74 @@ describe('what a person should notice', () => {
     const { output } = await type('cards list --all --json');
     expect(JSON.parse(output)).toEqual({ data: [CARD, CARD], next_cursor: null });
     expect(service.received.map(({ url }) => url.split('?')[1])).toEqual(['limit=100', 'limit=100&cursor=c2']);
+  });
+
+  test('a statement of several pages keeps its balances', async () => {
+    service.play(
+      { status: 200, body: { ...STATEMENT, next_cursor: 'c2' } },
+      { status: 200, body: { ...STATEMENT, next_cursor: null } },
+    );
+    const { output } = await type('cards statement card_active --all --json --to 2030-01-31T12:00:00Z');
+    expect(JSON.parse(output)).toEqual({ ...STATEMENT, data: [...STATEMENT.data, ...STATEMENT.data] });
+    expect(service.received[1]?.url).toContain('/posting?limit=100&cursor=c2&created_to=2030-01-31T12%3A00%3A00Z');
+  });
+
+  test('every filter of a list of transfers', async () => {
+    const filters = [
+      ...['--card card_active --type load --status pending --reference r --idempotency-key k --metadata order=a=b'],
+      ...['--from 2030-01-01T00:00:00Z --to 2030-02-01T00:00:00Z --minimum-amount 1 --maximum-amount 999999999999'],
+    ].join(' ');
+    service.play({ status: 200, body: { data: [], next_cursor: null } });
+    await type(`transfers list ${filters} --limit 5 --cursor c2`);
+    const asked = new URL(service.received[0]?.url ?? '', service.url).searchParams;
+    expect([...asked.keys()].sort()).toEqual(Object.keys(OPERATIONS.list_transfers.query?.properties ?? {}).sort());
+    expect(Object.fromEntries(asked)).toMatchObject({
+      metadata_name: 'order',
+      metadata_value: 'a=b',
+      maximum_amount: '999999999999',
+    });
+    service.play({ pieces: ['transfer_id\r\n'] });
+    await type(`transfers export ${filters}`);
+    const exported = new URL(service.received[0]?.url ?? '', service.url).searchParams;
+    expect([...exported.keys()].sort()).toEqual(
+      Object.keys(OPERATIONS.export_transfers.query?.properties ?? {}).sort(),
+    );
+  });
+
+  test('a hold and its end, and a transfer for later', async () => {
+    service.play({ status: 201, body: TRANSFER });
+    await type('transfers create --card c --amount 5 --capture manual --expires-at 2030-01-31T12:00:00Z');
+    await type('transfers create --card c --amount 5 --scheduled-for 2030-01-31T12:00:00Z');
+    expect(service.received.map(({ body }) => JSON.parse(body))).toEqual([
+      { card_id: 'c', amount: '5', capture: 'manual', expires_at: '2030-01-31T12:00:00Z' },
+      { card_id: 'c', amount: '5', scheduled_for: '2030-01-31T12:00:00Z' },
+    ]);
+  });
+
+  test('all of a hold is captured, and all that is left reversed, when no amount is typed', async () => {
+    service.play({ status: 200, body: TRANSFER });
+    await type('transfers capture tr_1');
+    await type('transfers reverse tr_1');
+    await type('transfers update tr_1 --clear-metadata');
+    expect(service.received.map(({ body }) => body)).toEqual(['{}', '{}', '{"metadata":{}}']);
+  });
+
+  test.each(['capture', 'cancel', 'reverse'])('the key that makes a second %s safe', async (verb) => {
+    service.play(failingAnswer({ 'should-retry': 'false', 'money-moved': 'unknown' }));
+    const { exitCode, errors } = await type(`transfers ${verb} tr_1 --idempotency-key k`);
+    expect(exitCode).toBe(3);
+    expect(errors).toContain('Send it again with --idempotency-key k: it moves money at most once.\n');
+  });
+
+  test.each<[string, number]>([
+    ['0', 0],
+    ['90', 90],
+    ['90m', 5400],
+    ['36h', 129_600],
+  ])('a clock that is set %s ahead', async (text, seconds) => {
+    service.play({ status: 200, body: { now: '2030-01-31T12:00:00.000Z', seconds_ahead: seconds } });
+    await type(`sandbox clock ${text}`);
+    expect(service.received[0]?.body).toBe(`{"seconds_ahead":${seconds}}`);
   });
 
   test('a replay', async () => {
@@ -361,7 +183,7 @@ describe('what a person should notice', () => {
     service.play({ status: 200, body: { ...TRIAL_BALANCE, balanced: false, differing_accounts } });
     const { exitCode, output } = await type('trial-balance');
     expect(exitCode).toBe(3);
-    expect(output).toContain('balanced:    no\n');
+    expect(output).toContain('balanced:          no\n');
     expect(output).toContain('acc_1             5         4\n');
   });
 
@@ -435,6 +257,20 @@ describe('commands that were not typed right', () => {
     'cards get ..',
     'cards list --url nonsense',
     'switch disable',
+    'transfers capture',
+    'transfers update tr_1',
+    'transfers update tr_1 --metadata a=b --clear-metadata',
+    'transfers list --metadata a=b --metadata c=d',
+    'transfers list --minimum-amount 8.50',
+    'transfers create --card c --amount 5 --capture later',
+    'cards update card_1 --status expired',
+    'cards update card_1 --limits daily',
+    'cards update card_1 --limits out.daily_amount=8.50',
+    'cards update card_1 --limits out.daily_count=5,out.daily_count=6',
+    'cards update card_1 --limits out.daily_count=5 --limits in.daily_count=5',
+    'programs update prog_1 --card-limits {',
+    'sandbox clock -- -5',
+    'sandbox clock 2w',
     'nonsense',
   ])('"%s" ends with 2 and asks the service nothing', async (text) => {
     service.play({ status: 200, body: {} });

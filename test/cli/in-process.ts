@@ -16,6 +16,9 @@ export async function runHere(
     write: (text) => {
       output += text;
     },
+    writeAll: async (chunks) => {
+      for await (const text of chunks) output += text;
+    },
     writeError: (text) => {
       errors += text;
     },

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
   type Canned,
   type CannedService,
@@ -117,4 +118,39 @@ test('no service ends with 4; PORT moves where it is looked for', async () => {
   expect({ exitCode, output }).toEqual({ exitCode: 4, output: '' });
   expect(errors).toContain(`cannot be reached at ${url} `);
   expect(errors).toContain('Is the service running? Start it with npm start.\n');
+});
+
+test('a long export is printed whole, but read no faster than its own reader reads', async () => {
+  // More than all the buffers on the way hold together.
+  const count = 400;
+  const piece = `${'x'.repeat(99_998)}\r\n`;
+  let sent = 0;
+  const pieces = (function* () {
+    for (; sent < count; sent += 1) yield piece;
+  })();
+  const child = spawn(NODE, [MAIN, 'transfers', 'export'], {
+    env: play({ pieces }),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = new Promise((done) => child.on('close', (code) => done(code)));
+  await vi.waitFor(() => expect(sent).toBeGreaterThan(0), 10_000);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect(sent).toBeLessThan(count);
+  let length = 0;
+  for await (const text of child.stdout) length += text.length;
+  expect({ length, code: await ended }).toEqual({ length: count * piece.length, code: 0 });
+});
+
+test('an export that is ended by a signal leaves no file', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'transfer-service-export-'));
+  const environment = play({ pieces: ['transfer_id\r\n'], ends: 'in silence' });
+  const commandLine = ['transfers', 'export', '--output', join(folder, 'out.csv')];
+  const child = spawn(NODE, [MAIN, ...commandLine], { env: environment, stdio: 'ignore' });
+  const ended = new Promise((done) => child.on('close', (_, signal) => done(signal)));
+  await vi.waitFor(() => expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.unfinished$/)]), 10_000);
+  await vi.waitFor(() => expect(service.received).toHaveLength(1), 10_000);
+  child.kill('SIGINT');
+  expect(await ended).toBe('SIGINT');
+  expect(readdirSync(folder)).toEqual([]);
+  rmSync(folder, { recursive: true });
 });

@@ -4,7 +4,15 @@ import { DEMO_PROGRAM, exampleOf } from '../../contract/example-requests.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { ask, type Question, toQuestion } from './ask.ts';
-import { type Attempt, byRequests, type Observation, observeAll, type RealCause, withMembers } from './real-cause.ts';
+import {
+  type Attempt,
+  about,
+  byRequests,
+  type Observation,
+  observeAll,
+  type RealCause,
+  withMembers,
+} from './real-cause.ts';
 import { SHARED_CAUSES, unknownKey } from './shared-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
@@ -27,6 +35,15 @@ const wrongly = (operation: OperationId, ...bodies: readonly object[]): readonly
   withBody(operation, '{"a":1,"a":2}'),
 ];
 
+/** Limits that are none: one that was misspelt must not come to mean no limit. */
+const BAD_LIMITS: readonly object[] = [
+  { in: { dailyAmount: 1 } },
+  { In: {} },
+  { in: [] },
+  { out: { daily_count: -1 } },
+  { out: { monthly_amount: '5' } },
+];
+
 /** Requests of the wrong form, by operation. */
 const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   create_transfer: wrongly(
@@ -38,15 +55,66 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
     { type: 'card_to_card' },
     { destination_card_id: 'card_empty' },
     { cardId: 'x' },
-    { expires_at: '2030-01-01T00:00:00Z' },
     { metadata: { a: 1 } },
+    { capture: 'later' },
+    { expires_at: soon() },
+    { expires_at: soon(), capture: 'automatic' },
+    { expires_at: soon(91), capture: 'manual' },
+    { expires_at: '2001-01-01T00:00:00Z', capture: 'manual' },
+    { scheduled_for: '2001-01-01T00:00:00Z' },
+    { scheduled_for: soon(367) },
+    { scheduled_for: soon(2), capture: 'manual', expires_at: soon(1) },
+    { scheduled_for: 'tomorrow' },
   ),
-  get_transfer: [...twice('get_transfer'), { operation: 'get_transfer', question: controlCharacter('get_transfer') }],
-  list_transfers: ['limit=0', 'limit=101', 'limit=x', 'cursor=x'].map((query) => withQuery('list_transfers', query)),
-  explain_transfer: wrongly('explain_transfer', { amount: null }, { type: 'card_to_card' }),
+  get_transfer: [...twice('get_transfer'), controlCharacter('get_transfer')],
+  list_transfers: [
+    ...['limit=0', 'limit=101', 'limit=x', 'cursor=x', 'status=gone', 'type=gift', 'minimum_amount=0'],
+    ...['maximum_amount=1e3', 'created_from=yesterday', 'created_to=x', 'metadata_name=a', 'metadata_value=a'],
+  ].map((query) => withQuery('list_transfers', query)),
+  explain_transfer: wrongly('explain_transfer', { amount: null }, { type: 'card_to_card' }, { expires_at: soon() }),
   create_transfer_batch: wrongly('create_transfer_batch', { transfers: null }, { transfers: [] }, { transfers: {} }),
-  create_card: wrongly('create_card', { currency: 'XXY' }, { last_four: '1' }, { card_id: `card_${'0'.repeat(32)}` }),
-  get_card: [...twice('get_card'), { operation: 'get_card', question: controlCharacter('get_card') }],
+  capture_transfer: [
+    ...wrongly('capture_transfer', { amount: true }, { Amount: 1 }),
+    controlCharacter('capture_transfer'),
+  ],
+  cancel_transfer: [...twice('cancel_transfer'), controlCharacter('cancel_transfer')],
+  reverse_transfer: wrongly('reverse_transfer', { amount: [] }, { description: 'x'.repeat(256) }),
+  update_transfer: wrongly(
+    'update_transfer',
+    { metadata: null },
+    { metadata: { a: 1 } },
+    { metadata: { '': 'x' } },
+    { metadata: Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`name ${at}`, 'x'])) },
+  ),
+  export_transfers: ['status=gone', 'type=gift', 'created_from=x', 'metadata_name=a', 'maximum_amount=0', '%zz'].map(
+    (query) => withQuery('export_transfers', query),
+  ),
+  list_reversals: ['limit=0', 'cursor=x'].map((query) => withQuery('list_reversals', query)),
+  get_reversal: [...twice('get_reversal'), controlCharacter('get_reversal')],
+  create_card: wrongly(
+    'create_card',
+    { currency: 'XXY' },
+    { last_four: '1' },
+    { card_id: `card_${'0'.repeat(32)}` },
+    ...BAD_LIMITS.map((limits) => ({ limits })),
+  ),
+  update_card: wrongly(
+    'update_card',
+    { status: 'expired' },
+    { status: 'preactive' },
+    { status: 'inactive', balance_to: 'funding' },
+    { status: 'closed', balance_to: 'card_active' },
+    { expires_on: '2030-02-30' },
+    ...BAD_LIMITS.map((limits) => ({ limits })),
+  ),
+  get_card_limits: [...twice('get_card_limits'), controlCharacter('get_card_limits')],
+  list_postings: ['limit=0', 'cursor=x', 'created_from=x', 'created_to=2030-01-31'].map((query) =>
+    withQuery('list_postings', query),
+  ),
+  export_postings: ['created_from=x', 'created_to=2030-01-31', '%zz'].map((query) =>
+    withQuery('export_postings', query),
+  ),
+  get_card: [...twice('get_card'), controlCharacter('get_card')],
   list_cards: ['limit=0', 'cursor=x'].map((query) => withQuery('list_cards', query)),
   get_error: twice('get_error'),
   list_errors: ['limit=0', 'code=nothing', 'operation=x', 'created_from=x'].map((query) =>
@@ -54,6 +122,12 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   ),
   create_program: wrongly('create_program', { name: null }, { currency: 'XXY' }, { time_zone: 'Mars/Base' }),
   get_program: twice('get_program'),
+  update_program: wrongly(
+    'update_program',
+    { name: 1 },
+    { limits: { maximum_balance: 1 } },
+    ...BAD_LIMITS.map((card_limits) => ({ card_limits })),
+  ),
   list_programs: ['limit=0', 'cursor=x'].map((query) => withQuery('list_programs', query)),
   create_deposit: wrongly('create_deposit', { amount: null }, { currency: 'XXY' }),
   create_withdrawal: wrongly('create_withdrawal', { amount: [] }, { currency: 'XXY' }),
@@ -73,12 +147,18 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   inspect_error: twice('inspect_error'),
   search_errors: ['limit=0', 'program_id=x', 'type=x'].map((query) => withQuery('search_errors', query)),
   count_errors: ['interval=week', 'from=x', 'code=x'].map((query) => withQuery('count_errors', query)),
+  move_clock: wrongly('move_clock', { seconds_ahead: null }, { seconds_ahead: -1 }, { seconds_ahead: 315_360_001 }),
   stop_database: twice('stop_database'),
   start_database: twice('start_database'),
 };
 
-function controlCharacter(operation: OperationId): Question {
-  return { method: 'GET', path: OPERATIONS[operation].path.replace(/\{.*\}/, 'a%00b') };
+function controlCharacter(operation: OperationId): Attempt {
+  return about(operation, 'a\0b', OPERATIONS[operation].body === undefined ? undefined : {});
+}
+
+/** A moment some days ahead. */
+function soon(days = 1): string {
+  return new Date(Date.now() + days * 86_400_000).toISOString();
 }
 
 /** A program that no process has asked the database about; without an answer nobody can say whether it exists. */

@@ -1,6 +1,7 @@
 import { type ExampleRequest, exampleOf } from '../../contract/example-requests.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
+import type { TransferService } from '../../sdk/client.ts';
 import type { RawAnswer } from '../http/raw-connection.ts';
 import { ask, type Question, toQuestion } from './ask.ts';
 import type { Expected } from './expect-answer.ts';
@@ -26,6 +27,25 @@ export type Attempt = {
 /** A cause that is nothing but requests to the sandbox. */
 export function byRequests(code: ErrorCode, attempts: readonly Attempt[]): RealCause {
   return { observe: ({ sandbox }) => observeAll(sandbox.url, code, attempts) };
+}
+
+/** A cause that is requests to the sandbox about what has to be made for them first. */
+export function byPrepared(
+  code: ErrorCode,
+  prepare: (client: TransferService) => Promise<readonly Attempt[]>,
+): RealCause {
+  return { observe: async ({ sandbox }) => observeAll(sandbox.url, code, await prepare(sandbox.client)) };
+}
+
+/** Several causes of one code, one after the other. */
+export function together(...causes: readonly RealCause[]): RealCause {
+  return {
+    observe: async (world) => {
+      const observations: Observation[] = [];
+      for (const { observe } of causes) observations.push(...(await observe(world)));
+      return observations;
+    },
+  };
 }
 
 /** Sends requests one after the other; every one of them must be answered with the code. */
@@ -61,6 +81,23 @@ export function withHeader(question: Question, name: string, value: string): Que
 /** Whether an operation reads a body. */
 export function hasBody(id: OperationId): boolean {
   return OPERATIONS[id].body !== undefined;
+}
+
+/** The path of an operation with an id in the place of its parameter. */
+export function pathOf(operation: OperationId, id: string): string {
+  return OPERATIONS[operation].path.replace(/\{.*\}/, encodeURIComponent(id));
+}
+
+/** A request of an operation about one thing, with a body where there is one, and headers as given. */
+export function about(
+  operation: OperationId,
+  id: string,
+  members?: object,
+  headers: Readonly<Record<string, string>> = {},
+): Attempt {
+  const { method } = OPERATIONS[operation];
+  const body = members === undefined ? undefined : JSON.stringify(members);
+  return { operation, question: toQuestion({ method, path: pathOf(operation, id), headers, ...(body && { body }) }) };
 }
 
 /** The example of an operation with other members in its body; undefined leaves one out. */

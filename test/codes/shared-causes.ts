@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { SharedCode } from '../../domain/errors.ts';
 import { RawConnection } from '../http/raw-connection.ts';
-import { ask, bytesOf, type Question } from './ask.ts';
+import { bytesOf, type Question } from './ask.ts';
 import {
   type Attempt,
   byRequests,
@@ -12,25 +10,18 @@ import {
   hasBody,
   type Observation,
   observeAll,
+  pathOf,
   type RealCause,
   withHeader,
   withMembers,
 } from './real-cause.ts';
+import { NO_ID, observeSwitch, TRANSFER_CAUSES } from './transfer-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
 const TRANSFER = OPERATIONS.create_transfer.path;
 const NO_PROGRAM = 'prog_00000000000070008000000000000001';
-const NO_ID = '00000000000070008000000000000001';
 
-/** A transfer of one cent that differs in what matters, under a new key each time. */
-const transfer = (members: object): Attempt =>
-  withMembers('create_transfer', { amount: 1, ...members }, { 'Idempotency-Key': randomUUID() });
 const get = (operation: OperationId, path: string): Attempt => ({ operation, question: { method: 'GET', path } });
-const pathOf = (operation: OperationId, id: string): string => OPERATIONS[operation].path.replace(/\{.*\}/, id);
-const unknownCard = (card: string): readonly Attempt[] => [
-  transfer({ card_id: card }),
-  transfer({ type: 'card_to_card', card_id: 'card_active', destination_card_id: card }),
-];
 const bearer = (key: string): readonly [string, string] => ['Authorization', `Bearer ${key}`];
 const isMoneyOfOperators = (id: OperationId): boolean => OPERATIONS[id].idempotency === 'required';
 const takesKey = (id: OperationId): boolean => OPERATIONS[id].idempotency !== 'none';
@@ -93,14 +84,7 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
         { question: { method: 'HEAD', path: '/openapi.json' } },
       ]),
   },
-  card_dne: byRequests('card_dne', [
-    ...unknownCard('card_missing'),
-    get('get_card', pathOf('get_card', 'card_missing')),
-  ]),
-  transfer_dne: byRequests('transfer_dne', [
-    get('get_transfer', pathOf('get_transfer', 'tr_missing')),
-    get('get_transfer', pathOf('get_transfer', `tr_${NO_ID}`)),
-  ]),
+  ...TRANSFER_CAUSES,
   program_dne: { observe: observeNoProgram },
   key_dne: byRequests('key_dne', [
     { operation: 'revoke_key', question: { method: 'POST', path: pathOf('revoke_key', `key_${NO_ID}`) } },
@@ -109,41 +93,6 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
     get('get_error', pathOf('get_error', `req_${NO_ID}`)),
     get('inspect_error', pathOf('inspect_error', 'req_missing')),
   ]),
-  preactive_card: byRequests('preactive_card', unknownCard('card_preactive')),
-  inactive_card: byRequests('inactive_card', unknownCard('card_inactive')),
-  closed_card: byRequests('closed_card', unknownCard('card_closed')),
-  expired_card: byRequests('expired_card', unknownCard('card_expired')),
-  lost_card: byRequests('lost_card', [...unknownCard('card_lost'), ...unknownCard('card_stolen')]),
-  card_fraud: byRequests('card_fraud', unknownCard('card_fraud')),
-  duplicate_card: byRequests('duplicate_card', [withMembers('create_card', { card_id: 'card_active' })]),
-  invalid_amount: byRequests(
-    'invalid_amount',
-    (['create_transfer', 'create_deposit', 'create_withdrawal'] as const).flatMap((operation) =>
-      [0, -1, 85.5, '85.50', 1e12].map((amount) => withMembers(operation, { amount })),
-    ),
-  ),
-  limit_exceeded: byRequests('limit_exceeded', [
-    transfer({ card_id: 'card_full' }),
-    withMembers('create_deposit', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
-  ]),
-  currency_mismatch: byRequests('currency_mismatch', [
-    transfer({ currency: 'EUR' }),
-    transfer({ type: 'card_to_card', destination_card_id: 'card_eur' }),
-  ]),
-  insufficient_funds: byRequests('insufficient_funds', [
-    transfer({ card_id: 'card_empty', type: 'unload' }),
-    transfer({ amount: 999_999_999_999 }),
-    withMembers('create_withdrawal', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
-  ]),
-  duplicate_reference: {
-    observe: async ({ sandbox }) => {
-      const again = transfer({ reference: randomUUID() });
-      await insistOnSuccess(sandbox.url, again.question);
-      const { headers: _sameKey, ...rest } = again.question;
-      return observeAll(sandbox.url, 'duplicate_reference', [{ ...again, question: rest }]);
-    },
-  },
-  idempotency_key_exists: { observe: observeUsedKeys },
   invalid_idempotency_key: byRequests('invalid_idempotency_key', [
     ...eachOperation((question) => ({ ...question, headers: [['Idempotency-Key', '']] }), takesKey),
     ...eachOperation((question) => ({ ...question, headers: [['Idempotency-Key', 'k'.repeat(256)]] }), takesKey),
@@ -151,35 +100,6 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
     ...eachOperation((question) => ({ ...question, headers: [] }), isMoneyOfOperators),
   ]),
 };
-
-async function insistOnSuccess(url: string, question: Question): Promise<void> {
-  const { status, body } = await ask(url, question);
-  if (status >= 300) throw new Error(`what comes before the cause failed: ${body}`);
-}
-
-/** A switch that is really thrown, for as long as a transfer takes to be refused: for all, with an end, in part. */
-async function observeSwitch({ sandbox }: World): Promise<readonly Observation[]> {
-  const scopes = [
-    {},
-    { until: new Date(Date.now() + 3_600_000).toISOString() },
-    { program_id: DEMO_PROGRAM },
-    { program_id: DEMO_PROGRAM, type: 'load' },
-  ];
-  const observations: Observation[] = [];
-  for (const scope of scopes) {
-    const { until, ...same } = { until: undefined, ...scope };
-    const change = withMembers('change_switch', { disabled: true, reason: 'a test', ...scope }).question;
-    const back = withMembers('change_switch', { disabled: false, reason: undefined, ...same }).question;
-    await insistOnSuccess(sandbox.url, change);
-    try {
-      const more = until === undefined ? {} : { opensWithin: 3600 };
-      observations.push(...(await observeAll(sandbox.url, 'service_disabled', [{ ...transfer({}), more }])));
-    } finally {
-      await insistOnSuccess(sandbox.url, back);
-    }
-  }
-  return observations;
-}
 
 /** No key and a bad one, at every operation of a live service, and a bad one at those of the sandbox. */
 async function observeCredentials({ sandbox, live }: World): Promise<readonly Observation[]> {
@@ -240,17 +160,6 @@ async function observeNoProgram({ sandbox, live, operatorKey }: World): Promise<
       withMembers('create_key', { program_id: NO_PROGRAM }),
     ])),
   ];
-}
-
-async function observeUsedKeys({ sandbox }: World): Promise<readonly Observation[]> {
-  const observations: Observation[] = [];
-  for (const operation of ['create_transfer', 'create_deposit', 'create_withdrawal'] as const) {
-    const headers = { 'Idempotency-Key': randomUUID() };
-    await insistOnSuccess(sandbox.url, withMembers(operation, { amount: 1 }, headers).question);
-    const other = withMembers(operation, { amount: 2 }, headers);
-    observations.push(...(await observeAll(sandbox.url, 'idempotency_key_exists', [other])));
-  }
-  return observations;
 }
 
 /** The requests that were begun when the services started and were never finished. */

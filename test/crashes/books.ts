@@ -9,15 +9,30 @@ type TransferRow = {
   readonly request_id: string;
   readonly key: string;
   readonly type: Terms['type'];
+  readonly capture: Terms['capture'];
   readonly amount: string;
+  readonly captured_amount: string;
   readonly card: string;
   readonly destination: string | null;
   readonly status: string;
+  /** Its reversals, as JSON. */
+  readonly reversals: readonly {
+    readonly reversal_id: string;
+    readonly request_id: string;
+    readonly key: string;
+    readonly amount: number;
+  }[];
 };
 
 /** Every transfer that a load has made, past the service: an error of its own reading would hide what it wrote. */
 const TRANSFERS = `select transfer.transfer_id, transfer.request_id, transfer.metadata->>'key' as key, transfer.type,
-    transfer.amount, card.name as card, destination.name as destination, transfer.status
+    transfer.capture, transfer.amount, transfer.captured_amount, card.name as card, destination.name as destination,
+    transfer.status, coalesce((
+      select json_agg(json_build_object('reversal_id', reversal_id, 'request_id', reversal.request_id,
+        'key', reversal.description, 'amount', reversal.amount))
+      from reversal
+      where reversal.program_id = transfer.program_id and reversal.transfer_id = transfer.transfer_id
+    ), '[]') as reversals
   from transfer
   join card on card.program_id = transfer.program_id and card.card_id = transfer.card_id
   left join card as destination
@@ -30,16 +45,36 @@ const FAULTS = `select
       select currency from account group by currency having sum(balance) <> 0
     ) as unbalanced) as unbalanced_currencies,
     (select count(*) from account where floor is not null and balance - held < floor) as accounts_below_floor,
-    (select count(*) from account where held <> 0) as accounts_with_holds,
+    (select count(*) from account where held <> (
+      select coalesce(sum(amount), 0) from hold
+      where hold.program_id = account.program_id and source_account_id = account_id
+    ) or incoming <> (
+      select coalesce(sum(amount), 0) from hold
+      where hold.program_id = account.program_id and destination_account_id = account_id
+    )) as accounts_with_other_holds,
+    (select count(*) from transfer full join hold using (program_id, transfer_id)
+      where (status is not distinct from 'pending') <> (hold.amount is not null)) as holds_without_pending,
+    (select count(*) from transfer where reversed_amount <> (
+      select coalesce(sum(amount), 0) from reversal
+      where reversal.program_id = transfer.program_id and reversal.transfer_id = transfer.transfer_id
+    )) as transfers_with_other_reversals,
     (select count(*) from account
       left join lateral (
         select coalesce(sum(case when destination_account_id = account_id then amount else -amount end), 0) as postings
         from posting where account_id in (source_account_id, destination_account_id)
       ) as moved on true
       where balance <> postings) as accounts_that_differ,
-    (select count(*) from transfer where not exists (
-      select from posting where posting.program_id = transfer.program_id and cause_id = transfer_id
-    )) as transfers_without_posting,
+    (select count(*) from transfer where captured_amount <> (
+      select coalesce(sum(amount), 0) from posting
+      where posting.program_id = transfer.program_id and cause_id = transfer_id
+    ) or (status = 'completed') <> (captured_amount > 0)) as transfers_with_other_postings,
+    (select count(*) from reversal where amount <> (
+      select coalesce(sum(amount), 0) from posting
+      where posting.program_id = reversal.program_id and cause_id = reversal_id
+    )) as reversals_with_other_postings,
+    (select count(*) from posting where purpose = 'reversal' and not exists (
+      select from reversal where reversal.program_id = posting.program_id and reversal_id = cause_id
+    )) as postings_without_reversal,
     (select count(*) from posting where purpose in ('load', 'unload', 'card_to_card') and not exists (
       select from transfer where transfer.program_id = posting.program_id and transfer_id = cause_id
     )) as postings_without_transfer`;
@@ -77,8 +112,21 @@ function toFound(row: TransferRow, texts: ReadonlyMap<string, string>): Found {
     transferId,
     requestId: toWireId('req', row.request_id),
     key: row.key,
-    terms: { type: row.type, amount: Number(row.amount), cardId: row.card, destinationCardId: row.destination },
+    terms: {
+      type: row.type,
+      amount: Number(row.amount),
+      cardId: row.card,
+      destinationCardId: row.destination,
+      capture: row.capture,
+    },
     status: row.status,
+    capturedAmount: Number(row.captured_amount),
+    reversals: row.reversals.map(({ reversal_id, request_id, key, amount }) => ({
+      reversalId: toWireId('rev', reversal_id),
+      requestId: toWireId('req', request_id),
+      key,
+      amount,
+    })),
     text: texts.get(transferId),
   };
 }

@@ -1,9 +1,19 @@
 import { expect, test } from 'vitest';
-import { type Answer, type Books, type Found, findContradictions, type Story } from './checker.ts';
+import {
+  type Answer,
+  type Books,
+  type Change,
+  type ChangeStory,
+  type Found,
+  type FoundReversal,
+  findContradictions,
+  type Story,
+} from './checker.ts';
 
 // A checker that cannot fail proves nothing: each lie that the kill tests look for is told to it here.
 
-const TERMS = { type: 'load', amount: 10, cardId: 'a', destinationCardId: null } as const;
+const TERMS = { type: 'load', amount: 10, cardId: 'a', destinationCardId: null, capture: 'automatic' } as const;
+const HELD = { ...TERMS, capture: 'manual' } as const;
 
 function answer(change: Partial<Answer> = {}): Answer {
   const text = '{"transfer_id":"tr_1","amount":10}';
@@ -27,7 +37,9 @@ function story(change: Partial<Story> = {}): Story {
 }
 
 function found(change: Partial<Found> = {}): Found {
-  return { transferId: 'tr_1', requestId: 'req_1', key: 'k', terms: TERMS, status: 'completed', ...change };
+  const capturedAmount = change.terms?.amount ?? TERMS.amount;
+  const made = { transferId: 'tr_1', requestId: 'req_1', key: 'k', terms: TERMS, status: 'completed', reversals: [] };
+  return { ...made, capturedAmount, ...change };
 }
 
 function books(transfers: readonly Found[], balance: number): Books {
@@ -121,4 +133,83 @@ test.each<[string, string, Story, Books]>([
   ],
 ])('a lie is found: %s', (_, word, told, truth) => {
   expect(findContradictions([told], truth).join('\n')).toContain(word);
+});
+
+const CAPTURE: Change = { verb: 'capture', transferId: 'tr_1', amount: 6 };
+const CANCEL: Change = { verb: 'cancel', transferId: 'tr_1', amount: 0 };
+const REVERSE: Change = { verb: 'reverse', transferId: 'tr_1', amount: 4 };
+
+/** Something done with the transfer, by a request `req_c` under the key `c`. */
+function changed(change: Change, told: Partial<ChangeStory> = {}): ChangeStory {
+  const text = JSON.stringify(change.verb === 'reverse' ? { reversal_id: 'rev_1' } : { transfer_id: 'tr_1' });
+  const done = answer({ requestId: 'req_c', status: change.verb === 'reverse' ? 201 : 200, text });
+  return { key: 'c', change, answers: [done], silences: 0, ...told };
+}
+
+const LATE = answer({ requestId: 'req_c', status: 409, text: '{"Code":"invalid_transfer_status"}', moneyMoved: 'no' });
+const NO = refused({ requestId: 'req_c' });
+const UNKNOWN = refused({ requestId: 'req_c', moneyMoved: 'unknown', transferId: 'tr_1' });
+
+const hold = (change: Partial<Found> = {}): Found =>
+  found({ terms: HELD, status: 'pending', capturedAmount: 0, ...change });
+const captured = (amount = 6): Found => hold({ status: 'completed', capturedAmount: amount });
+const canceled = (): Found => hold({ status: 'canceled' });
+const reversed = (...reversals: readonly Partial<FoundReversal>[]): Found =>
+  found({
+    reversals: reversals.map((one) => ({ reversalId: 'rev_1', requestId: 'req_c', key: 'c', amount: 4, ...one })),
+  });
+
+test.each<[string, readonly ChangeStory[], Found, number]>([
+  ['held, and nothing was done', [], hold(), 5],
+  ['captured', [changed(CAPTURE)], captured(), 11],
+  ['captured in silence', [changed(CAPTURE, { answers: [], silences: 1 })], captured(), 11],
+  ['not captured in silence', [changed(CAPTURE, { answers: [], silences: 1 })], hold(), 5],
+  ['unknown, and it was captured', [changed(CAPTURE, { answers: [UNKNOWN] })], captured(), 11],
+  [
+    'canceled, and the capture came late',
+    [changed(CANCEL), changed(CAPTURE, { key: 'd', answers: [LATE] })],
+    canceled(),
+    5,
+  ],
+  ['reversed', [changed(REVERSE)], reversed({}), 11],
+  ['reversed in silence', [changed(REVERSE, { answers: [], silences: 1 })], reversed({ requestId: 'x' }), 11],
+])('the truth passes: %s', (_, changes, transfer, balance) => {
+  const told = story({ terms: transfer.terms });
+  expect(findContradictions([told], books([transfer], balance), changes)).toEqual([]);
+});
+
+test.each<[string, string, readonly ChangeStory[], Found, number]>([
+  ['an acknowledged capture is missing', 'lost', [changed(CAPTURE)], hold(), 5],
+  ['it captured another amount', 'lost', [changed(CAPTURE)], captured(7), 12],
+  ['an acknowledged cancellation is missing', 'lost', [changed(CANCEL)], hold(), 5],
+  ['both were acknowledged', 'ended by', [changed(CAPTURE), changed(CANCEL, { key: 'd' })], captured(), 11],
+  ['captured, and nobody asked for it', 'which nobody did', [], captured(), 11],
+  ['captured, and it was refused', 'which nobody did', [changed(CAPTURE, { answers: [LATE] })], captured(), 11],
+  [
+    'no money moved, it said, and it was captured',
+    'which nobody did',
+    [changed(CAPTURE, { answers: [NO] })],
+    captured(),
+    11,
+  ],
+  ['captured, and its money is not there', 'its transfers come to', [changed(CAPTURE)], captured(), 5],
+  ['its money is there, and it is still held', 'its transfers come to', [], hold(), 11],
+  ['captured more than moved', 'were captured', [], hold({ capturedAmount: 3 }), 8],
+  ['an acknowledged reversal is missing', 'lost', [changed(REVERSE)], found(), 15],
+  ['it is there twice', 'doubled', [changed(REVERSE)], reversed({}, { reversalId: 'rev_2' }), 7],
+  ['it reversed another amount', 'instead of', [changed(REVERSE)], reversed({ amount: 3 }), 12],
+  ['reversed, and nobody asked for it', 'nobody sent', [], reversed({}), 11],
+  ['refused and reversed', 'refused and made', [changed(REVERSE, { answers: [LATE] })], reversed({}), 11],
+  [
+    'no money moved, it said, and it was reversed',
+    'no money moved',
+    [changed(REVERSE, { answers: [NO] })],
+    reversed({}),
+    11,
+  ],
+  ['reversed, and the money is still there', 'its transfers come to', [changed(REVERSE)], reversed({}), 15],
+  ['the record of a capture has changed', 'changed', [changed(CAPTURE)], { ...captured(), text: '{}' }, 11],
+])('a lie about a change is found: %s', (_, word, changes, transfer, balance) => {
+  const told = story({ terms: transfer.terms });
+  expect(findContradictions([told], books([transfer], balance), changes).join('\n')).toContain(word);
 });

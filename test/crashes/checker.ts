@@ -1,9 +1,17 @@
-/** What a request asked for; amounts in minor units. */
+/** What a request to create asked for; amounts in minor units. */
 export type Terms = {
   readonly type: 'load' | 'unload' | 'card_to_card';
   readonly amount: number;
   readonly cardId: string;
   readonly destinationCardId: string | null;
+  readonly capture: 'automatic' | 'manual';
+};
+
+/** What was to be done with a transfer that was there; the amount of a cancellation is none. */
+export type Change = {
+  readonly verb: 'capture' | 'cancel' | 'reverse';
+  readonly transferId: string;
+  readonly amount: number;
 };
 
 /** One whole answer to one request. */
@@ -18,12 +26,26 @@ export type Answer = {
 };
 
 /** Everything that was sent and heard under one idempotency key. */
-export type Story = {
+type Told = {
   readonly key: string;
-  readonly terms: Terms;
   readonly answers: readonly Answer[];
   /** Requests that may have arrived and were never answered. */
   readonly silences: number;
+};
+
+/** A transfer that was to be made. */
+export type Story = Told & { readonly terms: Terms };
+
+/** Something that was to be done with a transfer. */
+export type ChangeStory = Told & { readonly change: Change };
+
+/** A reversal as it is found in the ledger. */
+export type FoundReversal = {
+  readonly reversalId: string;
+  readonly requestId: string;
+  /** The idempotency key, which every request also carries as description. */
+  readonly key: string;
+  readonly amount: number;
 };
 
 /** A transfer as it is found in the ledger. */
@@ -35,6 +57,8 @@ export type Found = {
   readonly key: string;
   readonly terms: Terms;
   readonly status: string;
+  readonly capturedAmount: number;
+  readonly reversals: readonly FoundReversal[];
   /** Its record as the service shows it, to the letter; undefined where nobody asked. */
   readonly text?: string | undefined;
 };
@@ -50,15 +74,35 @@ export type Books = {
  * Compares what clients were told with what the books say, and gives a sentence for each contradiction. It trusts
  * nothing but its own record of what was sent and heard.
  */
-export function findContradictions(stories: readonly Story[], books: Books): string[] {
+export function findContradictions(
+  stories: readonly Story[],
+  books: Books,
+  changes: readonly ChangeStory[] = [],
+): string[] {
   const byKey = Map.groupBy(books.transfers, ({ key }) => key);
   const known = new Set(stories.map(({ key }) => key));
   const uncalled = books.transfers.filter(({ key }) => !known.has(key));
+  const byTransfer = Map.groupBy(changes, ({ change }) => change.transferId);
   return [
     ...uncalled.map(({ transferId, key }) => `${transferId} was made under ${key}, which nobody sent`),
     ...stories.flatMap((story) => contradictionsOf(story, byKey.get(story.key) ?? [])),
+    ...books.transfers.flatMap((found) => wrongState(found, byTransfer.get(found.transferId) ?? [])),
+    ...changes.flatMap((story) => wrongChange(story, books)),
     ...wrongBalances(books),
   ];
+}
+
+/** What is wrong with the answers to one key by themselves. */
+function wrongAnswers({ answers }: Told): string[] {
+  const problems: string[] = [];
+  if (new Set(answers.filter(isKept).map(({ status, text }) => `${status} ${text}`)).size > 1)
+    problems.push('answers differ');
+  if (answers.filter((answer) => isDone(answer) && !answer.replayed).length > 1) problems.push('two first answers');
+  for (const { status, moneyMoved } of answers) {
+    const isSilent = moneyMoved !== 'no' && moneyMoved !== 'unknown';
+    if (status >= 400 && isSilent) problems.push(`a ${status} that is silent about money`);
+  }
+  return problems;
 }
 
 function contradictionsOf(story: Story, made: readonly Found[]): string[] {
@@ -66,55 +110,140 @@ function contradictionsOf(story: Story, made: readonly Found[]): string[] {
   const problems: string[] = [];
   const say = (problem: string): void => void problems.push(`${key}: ${problem}`);
   if (made.length > 1) say(`doubled: ${made.map(({ transferId }) => transferId).join(' and ')}`);
-  if (new Set(answers.filter(isKept).map(({ status, text }) => `${status} ${text}`)).size > 1) say('answers differ');
-  if (answers.filter(({ status, replayed }) => status === 201 && !replayed).length > 1) say('two first answers');
-  for (const answer of answers.filter(({ status }) => status === 201)) {
+  for (const problem of wrongAnswers(story)) say(problem);
+  for (const answer of answers.filter(isDone)) {
     const { transfer_id: transferId } = JSON.parse(answer.text) as { transfer_id: string };
     const found = made.find((candidate) => candidate.transferId === transferId);
     if (found === undefined) say(`lost: ${transferId} was acknowledged and is not there`);
-    else if (found.text !== undefined && found.text !== answer.text) say(`changed: ${found.text} from ${answer.text}`);
+    else if (isUntouched(found) && found.text !== undefined && found.text !== answer.text)
+      say(`changed: ${found.text} from ${answer.text}`);
   }
   for (const found of made) {
     if (JSON.stringify(inOrder(found.terms)) !== JSON.stringify(inOrder(terms))) say('made with other terms');
-    if (found.status !== 'completed') say(`left ${found.status}`);
     if (answers.some(({ status }) => status === 409)) say('refused and made');
-    for (const problem of whoMade(story, found)) say(problem);
-  }
-  for (const { status, moneyMoved } of answers) {
-    if (status >= 400 && moneyMoved !== 'no' && moneyMoved !== 'unknown') say(`a ${status} that is silent about money`);
+    for (const problem of whoMade(story, found, found.transferId)) say(problem);
   }
   return problems;
 }
 
-/** The request that made a transfer was answered so, or was not answered. */
-function whoMade({ answers, silences }: Story, found: Found): string[] {
-  const answer = answers.find(({ requestId }) => requestId === found.requestId);
+/** Whether a transfer is as it was made. */
+function isUntouched({ terms, status, reversals }: Found): boolean {
+  return terms.capture === 'manual' ? status === 'pending' : reversals.length === 0;
+}
+
+/** The request that made something was answered so, or was not answered. */
+function whoMade({ answers, silences }: Told, made: { readonly requestId: string }, transferId: string): string[] {
+  const answer = answers.find(({ requestId }) => requestId === made.requestId);
   if (answer === undefined) return silences === 0 ? ['made by a request that nobody sent'] : [];
-  if (answer.status === 201) return answer.replayed ? ['made by a request that was called a replay'] : [];
-  if (answer.moneyMoved === 'no')
-    return [`a ${answer.status} said that no money moved, and it made ${found.transferId}`];
-  if (answer.transferId === found.transferId) return [];
-  return [`a ${answer.status} named ${answer.transferId} and made ${found.transferId}`];
+  if (isDone(answer)) return answer.replayed ? ['made by a request that was called a replay'] : [];
+  if (answer.moneyMoved === 'no') return [`a ${answer.status} said that no money moved, and it made ${transferId}`];
+  if (answer.transferId === transferId) return [];
+  return [`a ${answer.status} named ${answer.transferId} and made ${transferId}`];
+}
+
+/** The state of a transfer is that in which it was made, or one that somebody asked for and was not refused. */
+function wrongState(
+  { transferId, terms, status, capturedAmount, reversals }: Found,
+  asked: readonly ChangeStory[],
+): string[] {
+  const problems: string[] = [];
+  const right = { completed: terms.amount, pending: 0, canceled: 0 }[status];
+  if (terms.capture === 'automatic') {
+    if (status !== 'completed') problems.push(`${transferId}: left ${status}`);
+    if (capturedAmount !== terms.amount) problems.push(`${transferId}: ${capturedAmount} of ${terms.amount} captured`);
+  } else if (status !== 'completed' && capturedAmount !== right) {
+    problems.push(`${transferId}: ${status}, and ${capturedAmount} were captured`);
+  }
+  if (terms.capture === 'manual' && status !== 'pending') {
+    const verb = status === 'completed' ? 'capture' : 'cancel';
+    const wanted = asked.filter(
+      ({ change }) => change.verb === verb && (verb === 'cancel' || change.amount === capturedAmount),
+    );
+    if (!wanted.some(mayHaveDone)) problems.push(`${transferId}: ${status} with ${capturedAmount}, which nobody did`);
+  }
+  const ended = asked.filter(({ change, answers }) => change.verb !== 'reverse' && answers.some(isDone));
+  if (ended.length > 1) problems.push(`${transferId}: ended by ${ended.map(({ key }) => key).join(' and ')}`);
+  for (const reversal of reversals) {
+    if (!asked.some(({ key }) => key === reversal.key))
+      problems.push(`${transferId}: reversed under ${reversal.key}, which nobody sent`);
+  }
+  return problems;
+}
+
+/** Whether one of the requests of a key was acknowledged, or may have been and was not answered. */
+function mayHaveDone({ answers, silences }: Told): boolean {
+  if (answers.some(({ status }) => status === 409)) return false;
+  return silences > 0 || answers.some((answer) => isDone(answer) || answer.moneyMoved === 'unknown');
+}
+
+function wrongChange(story: ChangeStory, { transfers }: Books): string[] {
+  const { key, change, answers } = story;
+  const problems: string[] = wrongAnswers(story);
+  const found = transfers.find(({ transferId }) => transferId === change.transferId);
+  const isAcknowledged = answers.some(isDone);
+  if (found === undefined) problems.push(`${change.transferId} is not there`);
+  else if (change.verb === 'reverse') problems.push(...wrongReversal(story, found));
+  else if (isAcknowledged) {
+    const status = change.verb === 'capture' ? 'completed' : 'canceled';
+    const amount = change.verb === 'capture' ? change.amount : 0;
+    if (found.status !== status || found.capturedAmount !== amount)
+      problems.push(`lost: a ${change.verb} was acknowledged, and it is ${found.status} with ${found.capturedAmount}`);
+    const changed = answers.find((answer) => isDone(answer) && found.text !== undefined && answer.text !== found.text);
+    if (changed !== undefined) problems.push(`changed: ${found.text} from ${changed.text}`);
+  }
+  return problems.map((problem) => `${key}: ${problem}`);
+}
+
+function wrongReversal(story: ChangeStory, found: Found): string[] {
+  const { key, change, answers } = story;
+  const made = found.reversals.filter((reversal) => reversal.key === key);
+  const problems: string[] = [];
+  if (made.length > 1) problems.push(`doubled: ${made.map(({ reversalId }) => reversalId).join(' and ')}`);
+  for (const answer of answers.filter(isDone)) {
+    const { reversal_id: reversalId } = JSON.parse(answer.text) as { reversal_id: string };
+    if (!made.some((reversal) => reversal.reversalId === reversalId))
+      problems.push(`lost: ${reversalId} was acknowledged and is not there`);
+  }
+  for (const reversal of made) {
+    if (reversal.amount !== change.amount) problems.push(`reversed ${reversal.amount} instead of ${change.amount}`);
+    if (answers.some(({ status }) => status === 409)) problems.push('refused and made');
+    problems.push(...whoMade(story, reversal, change.transferId));
+  }
+  return problems;
 }
 
 function wrongBalances({ transfers, opening, balances }: Books): string[] {
-  const expected = new Map(opening);
-  const add = (cardId: string, amount: number): void => void expected.set(cardId, (expected.get(cardId) ?? 0) + amount);
-  for (const { terms } of transfers) {
-    add(terms.cardId, terms.type === 'load' ? terms.amount : -terms.amount);
-    if (terms.destinationCardId !== null) add(terms.destinationCardId, terms.amount);
-  }
-  return [...expected].flatMap(([cardId, balance]) => {
+  return [...addMoved(opening, transfers)].flatMap(([cardId, balance]) => {
     const found = balances.get(cardId);
     return found === balance ? [] : [`${cardId} has ${found}, and its transfers come to ${balance}`];
   });
 }
 
-/** Answers that are kept under a key: they may never change. */
-export function isKept({ status }: Answer): boolean {
-  return status === 201 || status === 409;
+/** Balances of cards after the transfers: what was captured, without what went back. */
+export function addMoved(
+  opening: ReadonlyMap<string, number>,
+  transfers: readonly Found[],
+): ReadonlyMap<string, number> {
+  const balances = new Map(opening);
+  const add = (cardId: string, amount: number): void => void balances.set(cardId, (balances.get(cardId) ?? 0) + amount);
+  for (const { terms, capturedAmount, reversals } of transfers) {
+    const moved = reversals.reduce((left, { amount }) => left - amount, capturedAmount);
+    add(terms.cardId, terms.type === 'load' ? moved : -moved);
+    if (terms.destinationCardId !== null) add(terms.destinationCardId, moved);
+  }
+  return balances;
 }
 
-function inOrder({ type, amount, cardId, destinationCardId }: Terms): readonly unknown[] {
-  return [type, amount, cardId, destinationCardId];
+/** Answers that are kept under a key: they may never change. */
+export function isKept(answer: Answer): boolean {
+  return isDone(answer) || answer.status === 409;
+}
+
+/** Whether an answer acknowledges what was asked for. */
+export function isDone({ status }: Answer): boolean {
+  return status === 200 || status === 201;
+}
+
+function inOrder({ type, amount, cardId, destinationCardId, capture }: Terms): readonly unknown[] {
+  return [type, amount, cardId, destinationCardId, capture];
 }

@@ -1,11 +1,25 @@
 import type { Agent } from 'node:http';
 import { keptConnections, type RawAnswer, Silence, sendRaw } from '../api/raw-request.ts';
-import { type Answer, isKept, type Story, type Terms } from './checker.ts';
+import { type Answer, type Change, type ChangeStory, isDone, isKept, type Story, type Terms } from './checker.ts';
 
-type OpenStory = { readonly key: string; readonly terms: Terms; readonly answers: Answer[]; silences: number };
+type Open = { readonly key: string; readonly answers: Answer[]; silences: number };
+type OpenStory = Open & { readonly terms: Terms };
+type OpenChange = Open & { readonly change: Change };
 
 /** One in ten requests is sent twice at once, as by a client whose user clicks twice. */
 const DOUBLED = 0.1;
+
+/** How many of the transfers are held first. */
+const HELD = 0.35;
+
+/** How many requests are about a transfer that is there, when there is one. */
+const CHANGES = 0.4;
+
+/** One in ten transfers is left among those to be changed: two requests then want to end the same hold. */
+const LEFT = 0.1;
+
+/** Transfers that are waiting to be changed at most. */
+const WAITING_MOST = 200;
 
 /** Milliseconds before a request is repeated whose answer was lost or a failure. */
 const BEFORE_REPEAT = 60;
@@ -19,12 +33,15 @@ const CARDS = 8;
 export class Load {
   readonly cards = Array.from({ length: CARDS }, (_, index) => `card-of-load-${index}`);
   readonly #stories = new Map<string, OpenStory>();
+  readonly #changes = new Map<string, OpenChange>();
+  /** Transfers that were acknowledged: holds, and loads that can be reversed. */
+  readonly #waiting: { readonly transferId: string; readonly terms: Terms }[] = [];
   readonly #clients: number;
   readonly #name: string;
   #agent: Agent = keptConnections(1);
   #goesOn = false;
   #running: Promise<unknown> = Promise.resolve();
-  readonly #unsettled: OpenStory[] = [];
+  readonly #unsettled: (OpenStory | OpenChange)[] = [];
   /** Connections that broke after the service had taken them; a kill does that, a stop must not. */
   brokenConnections = 0;
 
@@ -35,6 +52,11 @@ export class Load {
 
   get stories(): readonly Story[] {
     return [...this.#stories.values()];
+  }
+
+  /** What was to be done with transfers that were there. */
+  get changes(): readonly ChangeStory[] {
+    return [...this.#changes.values()];
   }
 
   /** Lets the clients go on against the service at these addresses, each client at one of them. */
@@ -60,7 +82,8 @@ export class Load {
     for (let story = this.#unsettled.shift(); story !== undefined; story = this.#unsettled.shift()) {
       await this.#send(baseUrl, story);
     }
-    const settled = [...this.#stories.values()].slice(-again);
+    const half = Math.ceil(again / 2);
+    const settled = [...[...this.#stories.values()].slice(-half), ...[...this.#changes.values()].slice(-half)];
     for (let at = 0; at < settled.length; at += this.#clients) {
       await Promise.all(settled.slice(at, at + this.#clients).map((story) => this.#attempt(baseUrl, story)));
     }
@@ -68,36 +91,61 @@ export class Load {
   }
 
   async #client(baseUrl: string): Promise<void> {
-    while (this.#goesOn) await this.#send(baseUrl, this.#unsettled.shift() ?? this.#newStory());
+    while (this.#goesOn) await this.#send(baseUrl, this.#unsettled.shift() ?? this.#newRequest());
   }
 
   /** Sends under one key; the story waits for another turn when that brought no final answer. */
-  async #send(baseUrl: string, story: OpenStory): Promise<void> {
+  async #send(baseUrl: string, story: OpenStory | OpenChange): Promise<void> {
     const copies = Math.random() < DOUBLED ? 2 : 1;
     await Promise.all(Array.from({ length: copies }, () => this.#attempt(baseUrl, story)));
+    if ('terms' in story) this.#offer(story);
     if (story.answers.some(isKept)) return;
     this.#unsettled.push(story);
     await new Promise((wake) => setTimeout(wake, BEFORE_REPEAT));
   }
 
-  async #attempt(baseUrl: string, story: OpenStory): Promise<void> {
-    const { type, amount, cardId, destinationCardId } = story.terms;
-    const body = {
-      amount,
-      card_id: cardId,
-      type,
-      ...(destinationCardId === null ? {} : { destination_card_id: destinationCardId }),
-      metadata: { key: story.key },
-    };
+  async #attempt(baseUrl: string, story: OpenStory | OpenChange): Promise<void> {
+    const headers = { 'Idempotency-Key': story.key };
     try {
-      const headers = { 'Idempotency-Key': story.key };
-      story.answers.push(toAnswer(await sendRaw(baseUrl, { headers, body }, this.#agent)));
+      const raw = { headers, ...('terms' in story ? creationOf(story) : changeOf(story)) };
+      story.answers.push(toAnswer(await sendRaw(baseUrl, raw, this.#agent)));
     } catch (error) {
       if (!(error instanceof Silence)) throw error;
       if (error.isRefused) return;
       story.silences += 1;
       if (error.isReused) this.brokenConnections += 1;
     }
+  }
+
+  /** Lets later requests do something with a transfer that was acknowledged. */
+  #offer({ terms, answers }: OpenStory): void {
+    const answer = answers.find(isDone);
+    const isOfUse = terms.capture === 'manual' || terms.type === 'load';
+    if (answer === undefined || !isOfUse || this.#waiting.length > WAITING_MOST) return;
+    const { transfer_id: transferId } = JSON.parse(answer.text) as { transfer_id: string };
+    this.#waiting.push({ transferId, terms });
+  }
+
+  #newRequest(): OpenStory | OpenChange {
+    const isChange = Math.random() < CHANGES;
+    return (isChange ? this.#newChange() : undefined) ?? this.#newStory();
+  }
+
+  #newChange(): OpenChange | undefined {
+    const at = Math.floor(Math.random() * this.#waiting.length);
+    const waiting = this.#waiting[at];
+    if (waiting === undefined) return undefined;
+    const { transferId, terms } = waiting;
+    const isHold = terms.capture === 'manual';
+    // A load is reversed once: what is more than what is left of it would be a 400, which no key keeps.
+    if (!isHold || Math.random() > LEFT) this.#waiting.splice(at, 1);
+    const verb = !isHold ? 'reverse' : Math.random() < 0.6 ? 'capture' : 'cancel';
+    const amount = verb === 'cancel' ? 0 : 1 + Math.floor(Math.random() * terms.amount);
+    const key = `${this.#name}-change-${this.#changes.size + 1}`;
+    const story = { key, change: { verb, transferId, amount }, answers: [], silences: 0 } as const;
+    const open: OpenChange = { ...story, answers: [] };
+    this.#changes.set(key, open);
+    return open;
   }
 
   #newStory(): OpenStory {
@@ -112,17 +160,38 @@ export class Load {
     const amount = 1 + Math.floor(Math.random() * 100);
     const chance = Math.random();
     const cardId = this.#card(0);
-    if (chance < 0.5) return { type: 'load', amount, cardId, destinationCardId: null };
-    if (chance < 0.75) return { type: 'unload', amount: amount * 3, cardId, destinationCardId: null };
+    const capture = Math.random() < HELD ? 'manual' : 'automatic';
+    if (chance < 0.5) return { type: 'load', amount, cardId, destinationCardId: null, capture };
+    if (chance < 0.75) return { type: 'unload', amount: amount * 3, cardId, destinationCardId: null, capture };
     const destinationCardId =
       this.cards.find((card) => card !== cardId && Math.random() < 0.5) ?? this.#card(1, cardId);
-    return { type: 'card_to_card', amount: amount * 2, cardId, destinationCardId };
+    return { type: 'card_to_card', amount: amount * 2, cardId, destinationCardId, capture };
   }
 
   #card(least: number, not?: string): string {
     const others = this.cards.filter((card) => card !== not);
     return others[least + Math.floor(Math.random() * (others.length - least))] ?? 'card-of-load-0';
   }
+}
+
+function creationOf({ key, terms }: OpenStory) {
+  const { type, amount, cardId, destinationCardId, capture } = terms;
+  const body = {
+    amount,
+    card_id: cardId,
+    type,
+    ...(destinationCardId === null ? {} : { destination_card_id: destinationCardId }),
+    ...(capture === 'manual' ? { capture } : {}),
+    metadata: { key },
+  };
+  return { body };
+}
+
+function changeOf({ key, change }: OpenChange) {
+  const { verb, transferId, amount } = change;
+  const path = `/api/v0.1/core/transfer/${transferId}/${verb}`;
+  if (verb === 'cancel') return { path };
+  return { path, body: verb === 'capture' ? { amount } : { amount, description: key } };
 }
 
 function toAnswer({ status, text, headers }: RawAnswer): Answer {

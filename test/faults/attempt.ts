@@ -1,49 +1,92 @@
 import { randomUUID } from 'node:crypto';
 import { type ClientRequest, request } from 'node:http';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { type RawAnswer, Silence, sendRaw } from '../api/raw-request.ts';
+import { waitFor } from '../harness/process.ts';
 import type { Stage } from './stage.ts';
 
-/** One request that moves a cent; its marker finds in the books what it did, whoever answered what. */
+/** Operations that move a cent, or let go of one. */
+export type MoneyOperation = Extract<
+  OperationId,
+  'create_transfer' | 'create_deposit' | 'capture_transfer' | 'cancel_transfer' | 'reverse_transfer'
+>;
+
+/** One request about a cent; its marker finds in the books what it did, whoever answered what. */
 export type Attempt = {
-  readonly operation: 'create_transfer' | 'create_deposit';
+  readonly operation: MoneyOperation;
   readonly key: string | null;
   readonly marker: string;
+  /** The transfer that it is about, where that has to be there before. */
+  transferId?: string;
 };
 
 /** What the caller heard. Silence is no answer at all, or not a whole one. */
 export type Heard = { readonly answer: RawAnswer | undefined; readonly milliseconds: number };
 
 /** Every way to ask: a deposit always has a key. */
+const WAYS: readonly (readonly [MoneyOperation, withKey: boolean])[] = [
+  ['create_transfer', true],
+  ['capture_transfer', true],
+  ['create_transfer', false],
+  ['reverse_transfer', true],
+  ['create_deposit', true],
+  ['cancel_transfer', true],
+  ['capture_transfer', false],
+];
+
+/** A request of every way. */
 export function newAttempts(): readonly Attempt[] {
-  return [
-    { operation: 'create_transfer', key: randomUUID(), marker: randomUUID() },
-    { operation: 'create_transfer', key: null, marker: randomUUID() },
-    { operation: 'create_deposit', key: randomUUID(), marker: randomUUID() },
-  ];
+  return WAYS.map(([operation, withKey]) => ({
+    operation,
+    key: withKey ? randomUUID() : null,
+    marker: randomUUID(),
+  }));
 }
 
-const TRANSFER = '/api/v0.1/core/transfer';
+const TRANSFER = OPERATIONS.create_transfer.path;
 
-function pathOf({ operation }: Attempt): string {
-  return operation === 'create_transfer' ? TRANSFER : `/api/v0.1/operator/program/${DEMO_PROGRAM}/deposit`;
+/** Makes what an attempt is about: a hold, or a load that can be reversed, under the attempt's marker. */
+export async function prepare(stage: Stage, attempt: Attempt): Promise<void> {
+  const { operation, marker } = attempt;
+  if (operation === 'create_transfer' || operation === 'create_deposit') return;
+  const capture = operation === 'reverse_transfer' ? 'automatic' : 'manual';
+  const body = { amount: 1, card_id: 'card_active', description: marker, capture };
+  // The service may still be coming to itself after the fault before.
+  await waitFor('the transfer that is to be changed', async () => {
+    const headers = { 'Idempotency-Key': `before-${marker}` };
+    const answer = await sendRaw(stage.service().url, { headers, body }).catch(() => undefined);
+    if (answer?.status === 201) attempt.transferId = String(answer.members.transfer_id);
+    return attempt.transferId !== undefined;
+  });
 }
 
-function bodyOf({ operation, marker }: Attempt): string {
-  const cent = { amount: 1, description: marker };
-  return JSON.stringify(operation === 'create_transfer' ? { ...cent, card_id: 'card_active' } : cent);
-}
+/** A request, as far as this says it. */
+type Sent = {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
 
-function headersOf({ key }: Attempt): Readonly<Record<string, string>> {
-  return key === null ? {} : { 'Idempotency-Key': key };
+function toRequest({ operation, key, marker, transferId = '' }: Attempt): Sent {
+  const path = OPERATIONS[operation].path.replace('{program_id}', DEMO_PROGRAM).replace('{transfer_id}', transferId);
+  const headers: Readonly<Record<string, string>> = key === null ? {} : { 'Idempotency-Key': key };
+  const bodies = {
+    create_transfer: { amount: 1, description: marker, card_id: 'card_active' },
+    create_deposit: { amount: 1, description: marker },
+    capture_transfer: {},
+    cancel_transfer: undefined,
+    reverse_transfer: { amount: 1 },
+  };
+  const body = bodies[operation];
+  return { path, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
 }
 
 /** Sends the request on a connection of its own. */
 export async function send(stage: Stage, attempt: Attempt): Promise<Heard> {
   const started = performance.now();
-  const raw = { path: pathOf(attempt), headers: headersOf(attempt), body: bodyOf(attempt) };
   try {
-    const answer = await sendRaw(stage.service().url, raw);
+    const answer = await sendRaw(stage.service().url, toRequest(attempt));
     return { answer, milliseconds: performance.now() - started };
   } catch (error) {
     if (!(error instanceof Silence)) throw error;
@@ -57,41 +100,79 @@ export function sendAndLeave(
   attempt: Attempt,
 ): { readonly leave: () => void; readonly heard: Promise<Heard> } {
   const started = performance.now();
-  const sent: ClientRequest = request(`${stage.service().url}${pathOf(attempt)}`, {
-    method: 'POST',
-    headers: headersOf(attempt),
-  });
+  const { path, headers, body } = toRequest(attempt);
+  const sent: ClientRequest = request(`${stage.service().url}${path}`, { method: 'POST', headers });
   const heard = new Promise<Heard>((resolve, reject) => {
     sent.once('error', () => resolve({ answer: undefined, milliseconds: performance.now() - started }));
     sent.once('response', () => reject(new Error('there was an answer before the client had gone')));
   });
-  sent.end(bodyOf(attempt));
+  sent.end(body);
   return { leave: () => sent.destroy(new Error('gone')), heard };
 }
 
-/** How often the books have moved the cent of an attempt, by its postings; every movement has exactly one. */
-export function movementsOf(stage: Stage, { operation, marker }: Attempt): Promise<number> {
-  const [table, id] =
-    operation === 'create_transfer' ? ['transfer', 'transfer_id'] : ['funding_movement', 'movement_id'];
-  return stage.ask(async (client) => {
-    const { rows } = await client.query<{ rows: number; postings: number; cents: number }>(
-      `select count(distinct ${id})::integer as rows, count(cause_id)::integer as postings,
-          coalesce(sum(posting.amount), 0)::integer as cents
-        from ${table} left join posting on cause_id = ${id} where description = $1`,
-      [marker],
-    );
-    const [found] = rows;
-    if (found === undefined || found.rows !== found.postings || found.rows !== found.cents) {
-      throw new Error(`the books contradict themselves: ${JSON.stringify(found)}`);
-    }
-    return found.rows;
-  });
+type Effect = {
+  /** How often it was done. */
+  readonly done: number;
+  readonly postings: number;
+  readonly cents: number;
+  /** Open holds. */
+  readonly holds: number;
+};
+
+/** What is to be seen of something: `about` selects it as `id`, `caused` the causes of its postings. */
+function effectOf(about: string, done: string, caused = 'select id from about'): string {
+  return `with about as (${about}), posted as (select amount from posting where cause_id in (${caused}))
+    select (${done})::integer as done, (select count(*) from posted)::integer as postings,
+      (select coalesce(sum(amount), 0) from posted)::integer as cents,
+      (select count(*) from hold where transfer_id in (select id from about))::integer as holds`;
 }
 
-/** What the service says became of a transfer: how many the look-up finds, by its id or by its key. */
-export async function lookUp(stage: Stage, by: { readonly id: string } | { readonly key: string }): Promise<number> {
+const TRANSFERS = 'select transfer_id as id, status, reversed_amount from transfer where description = $1';
+const inState = (status: string): string =>
+  effectOf(TRANSFERS, `select count(*) from about where status = '${status}'`);
+
+/** What the books say of a marker, by operation. */
+const EFFECTS: Readonly<Record<MoneyOperation, string>> = {
+  create_transfer: inState('completed'),
+  capture_transfer: inState('completed'),
+  cancel_transfer: inState('canceled'),
+  reverse_transfer: effectOf(
+    TRANSFERS,
+    'select coalesce(sum(reversed_amount), 0) from about',
+    'select reversal_id from reversal where transfer_id in (select id from about)',
+  ),
+  create_deposit: effectOf(
+    'select movement_id as id from funding_movement where description = $1',
+    'select count(*) from about',
+  ),
+};
+
+/**
+ * How often the books have done what an attempt asked for. Whatever moves a cent has exactly one posting of it; a hold
+ * is there exactly as long as nothing was done with it.
+ */
+export async function movementsOf(stage: Stage, { operation, marker }: Attempt): Promise<number> {
+  const found = await stage.ask(async (client) => (await client.query<Effect>(EFFECTS[operation], [marker])).rows[0]);
+  if (found === undefined) throw new Error('the books say nothing');
+  const { done, postings, cents, holds } = found;
+  const posted = operation === 'cancel_transfer' ? 0 : done;
+  const isHeld = operation === 'capture_transfer' || operation === 'cancel_transfer';
+  if (postings !== posted || cents !== posted || holds !== (isHeld ? 1 - done : 0)) {
+    throw new Error(`the books contradict themselves: ${JSON.stringify(found)}`);
+  }
+  return done;
+}
+
+/** What the service says became of a request: how often it was done, by the id of the transfer or by the key. */
+export async function lookUp(
+  stage: Stage,
+  { operation }: Attempt,
+  by: { readonly id: string } | { readonly key: string },
+): Promise<number> {
   const path = 'id' in by ? `${TRANSFER}/${by.id}` : `${TRANSFER}?idempotency_key=${by.key}`;
   const { status, members } = await sendRaw(stage.service().url, { method: 'GET', path });
-  if ('id' in by) return status === 200 ? 1 : 0;
-  return Array.isArray(members.data) ? members.data.length : Number.NaN;
+  if (!('id' in by)) return Array.isArray(members.data) ? members.data.length : Number.NaN;
+  if (status !== 200) return 0;
+  if (operation === 'reverse_transfer') return Number(members.reversed_amount);
+  return members.status === (operation === 'cancel_transfer' ? 'canceled' : 'completed') ? 1 : 0;
 }

@@ -3,7 +3,7 @@ import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
 import { type Fault, runFaults } from './run-faults.ts';
 import { change, holdWith, lay, type Stage, terminateBackends } from './stage.ts';
 
-/** A trigger on every posting, which both operations write, that does something when the row comes. */
+/** A trigger on every posting that does something when the row comes. */
 function onPosting(stage: Stage, does: string, kind = 'trigger', when = ''): Promise<() => Promise<void>> {
   const deferred = kind === 'constraint trigger' ? 'deferrable initially deferred' : '';
   return change(
@@ -19,6 +19,7 @@ const SAVE: readonly Fault[] = [
   {
     name: 'a check constraint is violated',
     outcomes: ['no'],
+    ofPostings: true,
     arrange: async (stage) => ({
       mend: await change(
         stage,
@@ -30,6 +31,7 @@ const SAVE: readonly Fault[] = [
   {
     name: 'the disk is full',
     outcomes: ['no'],
+    ofPostings: true,
     arrange: async (stage) => ({
       mend: await onPosting(stage, `raise exception 'no space left on device' using errcode = '53100'`),
     }),
@@ -37,6 +39,7 @@ const SAVE: readonly Fault[] = [
   {
     name: 'it conflicts with others, every time',
     outcomes: ['no'],
+    ofPostings: true,
     code: 'service_unavailable',
     together: true,
     arrange: async (stage) => ({
@@ -46,12 +49,15 @@ const SAVE: readonly Fault[] = [
   {
     name: 'a write runs into its time limit',
     outcomes: ['no'],
+    ofPostings: true,
     together: true,
+    orBusy: true,
     arrange: async (stage) => ({ mend: await onPosting(stage, 'perform pg_sleep(3)') }),
   },
   {
     name: 'a stranger holds the table of answers',
     outcomes: ['no'],
+    ofPostings: true,
     code: 'service_unavailable',
     together: true,
     arrange: async (stage) => ({ mend: await holdWith(stage.server, 'lock table posting in share mode') }),
@@ -104,6 +110,7 @@ const SAVE: readonly Fault[] = [
   {
     name: 'COMMIT itself is refused, by a deferred constraint',
     outcomes: ['no'],
+    ofPostings: true,
     arrange: async (stage) => ({
       mend: await onPosting(stage, `raise exception 'refused at commit' using errcode = '23514'`, 'constraint trigger'),
     }),

@@ -1,9 +1,10 @@
+import type { OperationId } from '../../contract/operations.ts';
 import type { ServiceProcess } from '../harness/process.ts';
-import { Accounts } from './accounts.ts';
+import { Accounts, readBalances, readFound, readImbalance } from './accounts.ts';
 import { Conversation, type Exchange } from './conversation.ts';
-import { CARDS } from './draft.ts';
-import { type Batch, newBatchOf } from './generate.ts';
+import { type Batch, newBatchOf, withNeeded } from './generate.ts';
 import { judge, judgeBytes, judgeExchange } from './judge.ts';
+import { openCards, openNeeds, type Provide } from './needs.ts';
 
 /** Something that must never be, and where. */
 export type Violation = { readonly batch: number; readonly request: number | undefined; readonly problem: string };
@@ -22,6 +23,8 @@ export type Result = {
   /** Requests on a connection that an answer before theirs had ended: the service never began with them. */
   unanswered: number;
   readonly statuses: Map<number, number>;
+  /** Successes by operation, of requests that are whole. */
+  readonly successes: Map<OperationId, number>;
   readonly violations: Violation[];
   moves: number;
 };
@@ -37,10 +40,17 @@ const ENOUGH = 10;
 
 /** Sends generated requests to a sandbox that has served nobody else, and judges every answer. */
 export async function runCampaign(service: ServiceProcess, options: CampaignOptions): Promise<Result> {
-  for (const card_id of CARDS) await service.client.cards.create({ card_id });
-  const accounts = new Accounts(service.client);
-  await accounts.open();
-  const result: Result = { requests: 0, unanswered: 0, statuses: new Map(), violations: [], moves: 0 };
+  await openCards(service.client);
+  const accounts = new Accounts(await readBalances(service.client));
+  const provide = await openNeeds(service.client, (record) => accounts.learn(record));
+  const result: Result = {
+    requests: 0,
+    unanswered: 0,
+    statuses: new Map(),
+    successes: new Map(),
+    violations: [],
+    moves: 0,
+  };
   const port = Number(new URL(service.url).port);
   let next = options.first ?? 0;
   while (result.requests < options.count && result.violations.length < ENOUGH) {
@@ -50,14 +60,15 @@ export async function runCampaign(service: ServiceProcess, options: CampaignOpti
       while (result.requests < until && result.violations.length < ENOUGH) {
         const batch = next;
         next += 1;
-        await runBatch(conversation, { ...options, batch }, result, accounts);
+        await runBatch(conversation, { ...options, batch, provide }, result, accounts);
       }
       conversation.close();
     };
     await Promise.all(Array.from({ length: CONNECTIONS }, work));
     result.moves = accounts.moves;
     const problems = [
-      ...(await accounts.compare()),
+      ...accounts.compare(await readFound(service.client, accounts.touched)),
+      ...(await readImbalance(service.client)),
       ...(service.child.exitCode === null ? [] : ['the service has ended']),
     ];
     for (const problem of problems) result.violations.push({ batch: next, request: undefined, problem });
@@ -68,7 +79,7 @@ export async function runCampaign(service: ServiceProcess, options: CampaignOpti
 
 async function runBatch(
   conversation: Conversation,
-  { seed, batch }: { readonly seed: number; readonly batch: number },
+  { seed, batch, provide }: { readonly seed: number; readonly batch: number; readonly provide: Provide },
   result: Result,
   accounts: Accounts,
 ): Promise<void> {
@@ -76,27 +87,32 @@ async function runBatch(
   result.requests += made.kind === 'bytes' ? made.count : made.requests.length;
   let exchange: Exchange;
   try {
-    exchange = await send(conversation, made);
+    exchange = await send(conversation, made, provide);
   } catch (error) {
     result.violations.push({ batch, request: undefined, problem: `there is no connection: ${String(error)}` });
     return;
   }
-  for (const answer of exchange.answers) {
+  for (const [at, answer] of exchange.answers.entries()) {
     result.statuses.set(answer.status, (result.statuses.get(answer.status) ?? 0) + 1);
     accounts.note(answer);
+    const operation = made.kind === 'requests' && answer.status < 300 ? made.requests[at]?.operation : undefined;
+    if (operation !== undefined) result.successes.set(operation, (result.successes.get(operation) ?? 0) + 1);
   }
   if (made.kind === 'requests') result.unanswered += made.requests.length - exchange.answers.length;
   result.violations.push(...problemsOf(made, exchange).map((found) => ({ ...found, batch })));
 }
 
-/** Sends a batch in its way. */
-export function send(conversation: Conversation, made: Batch): Promise<Exchange> {
+/** Makes what a batch needs, and sends it in its way. */
+export async function send(conversation: Conversation, made: Batch, provide: Provide): Promise<Exchange> {
   if (made.kind === 'bytes') {
     conversation.close();
-    return conversation.sendAndEnd(made.bytes);
+    return conversation.sendAndEnd(withNeeded(made.bytes, await Promise.all(made.needs.map(provide))));
   }
   const { requests } = made;
-  const bytes = Buffer.concat(requests.map((request) => request.bytes));
+  const parts = requests.map(async ({ bytes, needs }) =>
+    needs === undefined ? bytes : withNeeded(bytes, [await provide(needs)]),
+  );
+  const bytes = Buffer.concat(await Promise.all(parts));
   return conversation.exchange(bytes, requests, requests.at(-1)?.closes === true);
 }
 

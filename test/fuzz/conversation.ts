@@ -117,11 +117,30 @@ export class Conversation {
     const head = this.#received.toString('latin1', 0, end);
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1] ?? Number.NaN);
     const hasBody = method !== 'HEAD' && status >= 200;
+    if (hasBody && /^Transfer-Encoding: chunked$/im.test(head)) return this.#takeChunks({ status, head }, end + 4);
     const length = hasBody ? Number(/^Content-Length: (\d+)$/im.exec(head)?.[1] ?? 0) : 0;
     if (this.#received.length < end + 4 + length) return undefined;
     const body = this.#received.toString('utf8', end + 4, end + 4 + length);
     this.#received = this.#received.subarray(end + 4 + length);
     return { status, head, body };
+  }
+
+  /** An answer whose body comes in chunks, the last of which is empty. */
+  #takeChunks(answer: Pick<Answer, 'status' | 'head'>, start: number): Answer | undefined {
+    const pieces: Buffer[] = [];
+    for (let at = start; ; ) {
+      const lineEnd = this.#received.indexOf('\r\n', at);
+      if (lineEnd === -1) return undefined;
+      const size = Number.parseInt(this.#received.toString('latin1', at, lineEnd), 16);
+      const end = lineEnd + 2 + size;
+      if (this.#received.length < end + 2) return undefined;
+      pieces.push(this.#received.subarray(lineEnd + 2, end));
+      at = end + 2;
+      if (size > 0) continue;
+      const body = Buffer.concat(pieces).toString('utf8');
+      this.#received = this.#received.subarray(at);
+      return { ...answer, body };
+    }
   }
 }
 

@@ -27,6 +27,8 @@ const BAD_AMOUNTS = [
 /** Amounts that explain_transfer explains, since they can be read as JSON numbers or strings. */
 const isAmountOfForm = (text: string): boolean => /^-?(0|[1-9]\d*)(\.\d+)?([eE]-?\d+)?$|^"[^"]+"$/.test(text);
 
+const isMissing = (text: string): boolean => text === 'null' || text === '""';
+
 const schemaOf = ({ operation }: Draft) => OPERATIONS[operation].body;
 const member = ({ members }: Draft, name: string) => members?.find(([known]) => bare(known) === name);
 const requiredOf = (made: Draft): readonly string[] => schemaOf(made)?.required ?? [];
@@ -126,6 +128,48 @@ function placeInString(body: Buffer, random: Random): number {
   return places.length === 0 ? 0 : random.pick(places);
 }
 
+/** Members of create_transfer that ask for what it does not do. */
+const PROMISES = [
+  ['scheduled_for', '"2100-01-01T00:00:00Z"'],
+  ['scheduled_for', '"2001-01-01T00:00:00Z"'],
+  ['scheduled_for', '"tomorrow"'],
+  ['scheduled_for', '1893456000'],
+  ['expires_at', '"2100-01-01T00:00:00Z"'],
+  ['expires_at', '"2001-01-01T00:00:00Z"'],
+  ['expires_at', '"2030-02-30T00:00:00Z"'],
+  ['capture', '"later"'],
+  ['capture', 'true'],
+  ['currency', '"usd"'],
+  ['currency', '"XXY"'],
+  ['type', '"gift"'],
+  ['destination_card_id', '"fuzz-0"'],
+] as const;
+
+const EXPLAINED: ReadonlySet<string> = new Set(
+  PROMISES.filter(([name, value]) => /^"2[01]0.-01/.test(value) || (name === 'currency' && value === '"XXY"')).map(
+    ([name, value]) => `${name} ${value}`,
+  ),
+);
+
+/** Objects that are none, by the member that holds them. */
+const OBJECTS = [
+  ['metadata', '{"a":1e999}'],
+  ['metadata', '{"":"x"}'],
+  ['metadata', `{"a":"${'x'.repeat(501)}"}`],
+  ['metadata', '["a"]'],
+  ['limits', '{"in":{"dailyAmount":1}}'],
+  ['limits', '{"in":{"daily_amount":1.5}}'],
+  ['limits', '{"out":{"daily_count":-1}}'],
+  ['limits', '{"in":{"minimum_amount":2,"maximum_amount":1}}'],
+  ['limits', '{"maximum_balance":"5"}'],
+  ['limits', '[]'],
+] as const;
+
+function replace(made: Draft, name: string, value: string): void {
+  made.members = made.members?.filter(([known]) => bare(known) !== name);
+  made.members?.push([name, value]);
+}
+
 /** Faults of what is said. */
 const OF_MEMBERS: readonly Change[] = [
   {
@@ -158,9 +202,12 @@ const OF_MEMBERS: readonly Change[] = [
     apply: (made, random) => {
       const amount = member(made, 'amount');
       if (amount === undefined) return false;
-      const texts =
-        made.operation === 'explain_transfer' ? BAD_AMOUNTS.filter((text) => !isAmountOfForm(text)) : BAD_AMOUNTS;
-      amount[1] = random.pick(texts);
+      const isExplained = made.operation === 'explain_transfer';
+      // Where the amount can be left out, what counts as missing is no fault.
+      const isOptional = !requiredOf(made).includes('amount');
+      amount[1] = random.pick(
+        BAD_AMOUNTS.filter((text) => !(isExplained && isAmountOfForm(text)) && !(isOptional && isMissing(text))),
+      );
       return true;
     },
   },
@@ -189,25 +236,21 @@ const OF_MEMBERS: readonly Change[] = [
   {
     name: 'a promise that cannot be kept',
     apply: (made, random) => {
-      if (!namesOf(made).includes('amount')) return false;
-      const [name, value] = random.pick([
-        ['scheduled_for', '"2100-01-01T00:00:00Z"'],
-        ['expires_at', '"2100-01-01T00:00:00Z"'],
-        ['capture', '"manual"'],
-        ['metadata', '{"a":1e999}'],
-        ['metadata', '{"":"x"}'],
-        ['metadata', `{"a":"${'x'.repeat(501)}"}`],
-        ['currency', '"usd"'],
-        ['currency', '"XXY"'],
-        ['type', '"gift"'],
-        ['destination_card_id', '"fuzz-0"'],
-      ] as const);
-      const isKnown = ['scheduled_for', 'expires_at'].includes(name) || namesOf(made).includes(name);
+      if (made.operation !== 'create_transfer' && made.operation !== 'explain_transfer') return false;
+      const [name, value] = random.pick(PROMISES);
       // What explain_transfer can explain is no fault there.
-      if (!isKnown || (made.operation === 'explain_transfer' && value === '"XXY"')) return false;
+      if (made.operation === 'explain_transfer' && EXPLAINED.has(`${name} ${value}`)) return false;
       if (name === 'destination_card_id' && member(made, 'type')?.[1] === '"card_to_card"') return false;
-      made.members = made.members?.filter(([known]) => bare(known) !== name);
-      made.members?.push([name, value]);
+      replace(made, name, value);
+      return true;
+    },
+  },
+  {
+    name: 'metadata or limits that are none',
+    apply: (made, random) => {
+      const [name, value] = random.pick(OBJECTS);
+      if (!namesOf(made).includes(name)) return false;
+      replace(made, name, value);
       return true;
     },
   },

@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../contract/operations.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import type { Draft } from './draft.ts';
 import type { Change } from './harmless.ts';
 import type { Random } from './random.ts';
@@ -145,6 +145,11 @@ const BROKEN: readonly Change[] = [
   headers('another transfer encoding', () => [['Transfer-Encoding', 'gzip']], hasBody, true),
 ];
 
+/** Paths on which PATCH is as good as any other method. */
+const PATCHED: ReadonlySet<string> = new Set(
+  OPERATION_IDS.filter((id) => OPERATIONS[id].method === 'PATCH').map((id) => OPERATIONS[id].path),
+);
+
 const line = (name: string, apply: (made: Draft, random: Random) => boolean): Change => ({ name, apply });
 
 const LINE: readonly Change[] = [
@@ -154,7 +159,8 @@ const LINE: readonly Change[] = [
     return true;
   }),
   line('another method', (made, random) => {
-    made.method = random.pick(['DELETE', 'PUT', 'PATCH', 'TRACE', 'OPTIONS', 'PROPFIND', 'QUERY']);
+    const others = ['DELETE', 'PUT', 'TRACE', 'OPTIONS', 'PROPFIND', 'QUERY'];
+    made.method = random.pick(PATCHED.has(OPERATIONS[made.operation].path) ? others : [...others, 'PATCH']);
     return true;
   }),
   line('a method that is none', (made, random) => {

@@ -5,6 +5,17 @@ import type { Answer } from './conversation.ts';
 import { newBatchOf } from './generate.ts';
 import { type Asked, judge, judgeExchange } from './judge.ts';
 
+/** What is done with transfers and cards that are there. */
+const CHANGES = [
+  'capture_transfer',
+  'cancel_transfer',
+  'reverse_transfer',
+  'update_transfer',
+  'update_card',
+  'get_card_limits',
+  'list_postings',
+] as const;
+
 describe('generated requests', () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let service: ServiceProcess;
@@ -28,7 +39,10 @@ describe('generated requests', () => {
     expect(result.violations).toEqual([]);
     expect(result.requests).toBeGreaterThanOrEqual(10_000);
     expect(result.moves).toBeGreaterThan(2000);
-    for (const status of [200, 201, 400, 401, 403, 404, 405, 413, 415, 417, 431]) {
+    for (const operation of CHANGES) {
+      expect(result.successes.get(operation), operation).toBeGreaterThan(50);
+    }
+    for (const status of [200, 201, 400, 401, 403, 404, 405, 409, 413, 415, 417, 431]) {
       expect(result.statuses.get(status), `status ${status}`).toBeGreaterThan(0);
     }
     expect(result.statuses.get(500)).toBeUndefined();
@@ -117,6 +131,32 @@ describe('the judge', () => {
     const moved = { status: 201, head: 'HTTP/1.1 201 Created', body: '{"amount":6}' };
     expect(judge(moved, good, [])).toMatch(/for 5 and moved 6/);
     expect(judge(refused('No.'), good, [])).toMatch(/nothing was wrong/);
+  });
+
+  it.each<[string, Asked['operation'], number, object, RegExp]>([
+    ['a hold that has moved', 'create_transfer', 201, { amount: 5, captured_amount: 5, status: 'pending' }, /pending/],
+    [
+      'a transfer that has not',
+      'create_transfer',
+      201,
+      { amount: 5, captured_amount: 0, status: 'completed' },
+      /and 0/,
+    ],
+    ['a capture of too much', 'capture_transfer', 200, { captured_amount: 6, status: 'completed' }, /was for 5/],
+    ['a capture of nothing', 'capture_transfer', 200, { captured_amount: 5, status: 'pending' }, /is pending/],
+    ['a cancellation that moved', 'cancel_transfer', 200, { captured_amount: 5, status: 'canceled' }, /canceled/],
+    ['a reversal of too much', 'reverse_transfer', 201, { amount: 6 }, /was for 5 and moved 6/],
+    ['another success than there is', 'capture_transfer', 201, { captured_amount: 5, status: 'completed' }, /has 200/],
+  ])('finds out %s', (_, operation, status, record, problem) => {
+    const good = { ...asked, operation, expectation: 'success', faults: [] } as const;
+    const answer = { status, head: `HTTP/1.1 ${status} Good`, body: JSON.stringify(record) };
+    expect(judge(answer, good, [])).toMatch(problem);
+  });
+
+  it('finds out a refusal that does not speak of the money', () => {
+    const either = { ...asked, expectation: 'either', faults: [] } as const;
+    expect(judge(refused('No.'), either, [])).toBeUndefined();
+    expect(judge(refused('No.', without('Money-Moved')), either, [])).toMatch(/no money moved/);
   });
 
   it('finds out a connection that ends without a word, and one that says too much', () => {

@@ -1,7 +1,8 @@
-import { type Draft, type Expectation, encode, newDraft } from './draft.ts';
+import { type Draft, type Expectation, encode, NEEDED_ID, type Need } from './draft.ts';
 import { FAULTY_BODY } from './faulty-body.ts';
 import { FAULTY_HEAD } from './faulty-head.ts';
 import { type Change, HARMLESS } from './harmless.ts';
+import { newDraft } from './kinds.ts';
 import { PLANTS } from './plant.ts';
 import { Random } from './random.ts';
 
@@ -17,12 +18,20 @@ export type Request = {
   readonly planted: readonly string[];
   readonly closes: boolean;
   readonly amount: number | undefined;
+  /** What must be made before it is sent, and stands in its path by its id. */
+  readonly needs: Need | undefined;
 };
 
 /** Requests that follow each other on a connection that is kept, or bytes that were requests once, on one of their own. */
 export type Batch =
   | { readonly kind: 'requests'; readonly requests: readonly Request[] }
-  | { readonly kind: 'bytes'; readonly bytes: Buffer; readonly count: number; readonly planted: readonly string[] };
+  | {
+      readonly kind: 'bytes';
+      readonly bytes: Buffer;
+      readonly count: number;
+      readonly planted: readonly string[];
+      readonly needs: readonly Need[];
+    };
 
 /** Which case is meant, and what is left out of it to find the smallest that still goes wrong. */
 export type Recipe = {
@@ -57,6 +66,18 @@ export function newBatchOf(recipe: Recipe): Batch {
   return { kind: 'requests', requests };
 }
 
+/** Puts the ids of what was made for some requests where they are needed, one after the other. */
+export function withNeeded(bytes: Buffer, transferIds: readonly string[]): Buffer {
+  const filled = Buffer.from(bytes);
+  let from = 0;
+  for (const transferId of transferIds) {
+    const at = filled.indexOf(NEEDED_ID, from);
+    if (at === -1) break;
+    from = at + filled.write(transferId, at);
+  }
+  return filled;
+}
+
 /** One request of a batch. */
 export function newRequest(recipe: Recipe, at: number): Request {
   const { seed, batch, salt = '', without = new Set() } = recipe;
@@ -65,13 +86,14 @@ export function newRequest(recipe: Recipe, at: number): Request {
     if (without.has(`${at}.${place}`)) continue;
     apply(made, change, new Random(seed, batch, at, FIRST_CHANGE + place));
   }
-  const { method, operation, closes, amount, planted } = made;
+  const { method, operation, closes, amount, planted, needs } = made;
   return {
     bytes: encode(made),
     method,
     operation,
     closes,
     amount,
+    needs,
     planted,
     changes: [...made.changes, ...made.faults],
     faults: made.faults,
@@ -132,7 +154,8 @@ function newBytes(recipe: Recipe, random: Random): Batch {
     if (recipe.without?.has(`bytes.${at}`) === true) continue;
     bytes = damage(bytes, own);
   }
-  return { kind: 'bytes', bytes, count, planted };
+  const needs = requests.flatMap((request) => request.needs ?? []);
+  return { kind: 'bytes', bytes, count, planted, needs };
 }
 
 /** Bytes begin as requests without any change: what is wrong with them is wrong with the bytes. */

@@ -169,7 +169,8 @@ export const HARMLESS: readonly Change[] = [
   {
     name: 'HTTP/1.0',
     apply: (made) => {
-      if (made.isChunked) return false;
+      // An export cannot say over HTTP/1.0 where it ends.
+      if (made.isChunked || OPERATIONS[made.operation].csv === true) return false;
       Object.assign(made, { version: 'HTTP/1.0', closes: true });
       return true;
     },

@@ -1,13 +1,17 @@
+import { movesMoney, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
 import { type Answer, type Exchange, saysClose } from './conversation.ts';
 import type { Request } from './generate.ts';
+import { NEEDED_AMOUNT } from './standing.ts';
 
 /** Text that only the inside of the service knows: stacks, SQL, paths, names of Node, of its libraries, of PostgreSQL. */
 const INTERNAL =
   /\bat \S+ \(|node:|node_modules|FST_|HPE_|ERR_[A-Z]|\bE[A-Z]{4,}\b:|\.ts\b|\/work\/|\/tmp\/|[Pp]ostgre|\bpg\b|\bSQL|[Ss]elect .* from|insert into|violates|constraint|relation "|syntax error|[A-Za-z]+Error:|\bundefined\b|\[object|\[native|NaN|[Ff]astify|deadlock|timeout exceeded/;
 
-/** What is asked of the answer to one request. */
-export type Asked = Pick<Request, 'method' | 'expectation' | 'faults' | 'planted' | 'operation' | 'amount'>;
+/** What is asked of the answer to one request; no operation where the bytes may have become any. */
+export type Asked = Pick<Request, 'method' | 'expectation' | 'faults' | 'planted' | 'amount'> & {
+  readonly operation: OperationId | undefined;
+};
 
 /** What is wrong with an answer, in a sentence; undefined when nothing is. */
 export function judge(answer: Answer, asked: Asked, plantedNearby: readonly string[]): string | undefined {
@@ -15,22 +19,64 @@ export function judge(answer: Answer, asked: Asked, plantedNearby: readonly stri
   if (Number.isNaN(status)) return 'the answer does not begin with a status line';
   if (status < 300) return judgeSuccess(answer, asked);
   if (status < 400) return `the status is ${status}, which nobody decided on`;
-  const problem = judgeRecord(answer, asked.method) ?? judgeSecrets(answer, plantedNearby);
+  const problem = judgeRecord(answer, asked.method) ?? judgeMoney(answer, asked) ?? judgeSecrets(answer, plantedNearby);
   if (problem !== undefined) return problem;
   const isShed = status === 503;
   if (asked.expectation === 'success' && !isShed) return `nothing was wrong with it, and it was refused with ${status}`;
   return undefined;
 }
 
-function judgeSuccess(
-  { status, body }: Answer,
-  { expectation, faults, operation, amount, method }: Asked,
-): string | undefined {
+/** The operation that has decided on the answer; undefined where something else may have. */
+function decidingOn({ operation, faults, planted }: Asked): OperationId | undefined {
+  return faults.length === 0 && planted.length === 0 ? operation : undefined;
+}
+
+function judgeSuccess({ status, head, body }: Answer, asked: Asked): string | undefined {
+  const { expectation, faults, amount, method } = asked;
   if (expectation === 'refusal')
     return `it succeeded with ${status} in spite of: ${faults.join(', ') || 'what it names'}`;
-  if (operation !== 'create_transfer' || method !== 'POST' || status !== 201 || amount === undefined) return undefined;
-  const record: { readonly amount?: unknown } = JSON.parse(body);
-  return record.amount === amount ? undefined : `it was for ${amount} and moved ${String(record.amount)}`;
+  const operation = decidingOn(asked);
+  if (operation === undefined) return undefined;
+  const { status: right, csv } = OPERATIONS[operation];
+  if (status !== right) return `it succeeded with ${status}, and ${operation} has ${right}`;
+  if (method === 'HEAD') return body === '' ? undefined : 'the answer to HEAD has a body';
+  if (csv === true) return judgeExport(head, body);
+  const says = SAYS[operation];
+  return says === undefined ? undefined : says(JSON.parse(body), amount);
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** What the record of a success must say of the money that was asked for (undefined: all there is). */
+const SAYS: Readonly<
+  Partial<Record<OperationId, (record: Members, amount: number | undefined) => string | undefined>>
+> = {
+  create_transfer: ({ amount, captured_amount: captured, status, outcome }, asked) => {
+    if (amount !== asked) return `it was for ${asked} and moved ${String(amount)}`;
+    const isDone = status === 'completed';
+    if (captured !== (isDone ? amount : 0)) return `it is ${String(status)} and ${String(captured)} were captured`;
+    return outcome === (isDone ? 'final' : 'open') ? undefined : `it is ${String(status)} and ${String(outcome)}`;
+  },
+  capture_transfer: ({ captured_amount: captured, status }, asked = NEEDED_AMOUNT) =>
+    captured === asked && status === 'completed'
+      ? undefined
+      : `the capture was for ${asked}, and it is ${String(status)} with ${String(captured)}`,
+  cancel_transfer: ({ captured_amount: captured, status }) =>
+    captured === 0 && status === 'canceled' ? undefined : `it was canceled, and is ${String(status)}`,
+  reverse_transfer: ({ amount }, asked = NEEDED_AMOUNT) =>
+    amount === asked ? undefined : `the reversal was for ${asked} and moved ${String(amount)}`,
+};
+
+function judgeExport(head: string, body: string): string | undefined {
+  if (headerOf(head, 'Content-Type')?.startsWith('text/csv') !== true) return 'an export that is no text/csv';
+  return /^[a-z_,]+\r\n/.test(body) ? undefined : 'an export without a line of headings';
+}
+
+/** A refusal or failure of an operation that moves money says of this request that it moved none. */
+function judgeMoney({ head }: Answer, asked: Asked): string | undefined {
+  const operation = decidingOn(asked);
+  if (operation === undefined || !movesMoney(operation)) return undefined;
+  return headerOf(head, 'Money-Moved') === 'no' ? undefined : 'it does not say that no money moved';
 }
 
 /** Every answer from 400 on is the record, with the headers that every record has. */
@@ -110,7 +156,7 @@ export function judgeBytes({ answers, rest }: Exchange, count: number, planted: 
     expectation: 'either',
     faults: [],
     planted,
-    operation: 'get_card',
+    operation: undefined,
     amount: undefined,
   };
   // One request can become two, but hardly more.

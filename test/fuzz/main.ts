@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { startService, temporaryDirectory } from '../harness/process.ts';
 import { type Result, runCampaign } from './campaign.ts';
 import { newBatchOf } from './generate.ts';
+import { openNeeds } from './needs.ts';
 import { shrink } from './shrink.ts';
 
 const { values } = parseArgs({
@@ -38,11 +39,12 @@ async function run(): Promise<number> {
     onProgress: report,
   });
   report(result);
+  const provide = await openNeeds(service.client, () => undefined);
   for (const violation of result.violations) {
     const { batch, request, problem } = violation;
     say(`\nViolation in batch ${batch}${request === undefined ? '' : `, request ${request}`}: ${problem}`);
     say(`  again: npm run fuzz -- --seed ${seed} --batch ${batch}`);
-    const found = await shrink(Number(new URL(service.url).port), seed, violation);
+    const found = await shrink({ port: Number(new URL(service.url).port), provide }, seed, violation);
     if (found === undefined) say('  It did not happen again by itself: it takes what came before it.');
     else say(`  changes: ${found.changes.join(', ')}\n  sent: ${text(found.bytes)}\n  answered: ${found.answer}`);
   }

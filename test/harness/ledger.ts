@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import type { OperationId } from '../../contract/operations.ts';
-import type { TrialBalance } from '../../contract/schemas.ts';
+import type { TrialBalance } from '../../contract/operator-schemas.ts';
 import type { Call, Handler, Reply } from '../../server/operations/call.ts';
 import type { LaneBounds } from '../../server/operations/group-commit.ts';
 import { handlersOf } from '../../server/operations/handlers.ts';

@@ -37,7 +37,7 @@ export async function temporaryDirectory(): Promise<{ readonly path: string; rea
 /** Starts the service and waits for its banner. Rejects with what it printed when it ends before that. */
 export async function startService(environment: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env['PATH'] ?? '', PORT: '0', HOST: '127.0.0.1', ...environment },
+    env: { PATH: process.env.PATH ?? '', PORT: '0', HOST: '127.0.0.1', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -97,7 +97,7 @@ export function runCommand(
 function runToEnd(program: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ending> {
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, program, {
-      env: { PATH: process.env['PATH'] ?? '', ...environment },
+      env: { PATH: process.env.PATH ?? '', ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const timer = setTimeout(() => child.kill('SIGTERM'), START_TIME);

@@ -169,9 +169,9 @@ const ROUTES: readonly RawCase[] = [
   notFound('an empty id', bare('GET', '/api/v0.1/operator/program//deposit')),
   notFound('an unknown code', bare('GET', `/errors/${CARD}`)),
   wrongMethod('DELETE of the transfers', bare('DELETE', TRANSFER), 'GET, HEAD, POST'),
-  wrongMethod('POST to a transfer', post('{').toString().replace(TRANSFER, `${TRANSFER}/tr_1`), 'GET, HEAD'),
+  wrongMethod('POST to a transfer', post('{').toString().replace(TRANSFER, `${TRANSFER}/tr_1`), 'GET, HEAD, PATCH'),
   wrongMethod('OPTIONS of the transfers', bare('OPTIONS', TRANSFER), 'GET, HEAD, POST'),
-  wrongMethod('OPTIONS of the server', bare('OPTIONS', '*'), 'GET, HEAD, POST'),
+  wrongMethod('OPTIONS of the server', bare('OPTIONS', '*'), 'GET, HEAD, PATCH, POST'),
   wrongMethod('TRACE', bare('TRACE', TRANSFER), 'GET, HEAD, POST'),
   wrongMethod('PROPFIND', bare('PROPFIND', TRANSFER), 'GET, HEAD, POST'),
   wrongMethod(
@@ -180,7 +180,7 @@ const ROUTES: readonly RawCase[] = [
     'GET, HEAD, POST',
   ),
   {
-    ...wrongMethod('CONNECT', bare('CONNECT', 'example.com:443'), 'GET, HEAD, POST'),
+    ...wrongMethod('CONNECT', bare('CONNECT', 'example.com:443'), 'GET, HEAD, PATCH, POST'),
     closes: true,
     codeWhileClosing: 'method_not_allowed',
   },

@@ -1,23 +1,40 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { lockAccountsOfCards, readFundingAccount, updateAccounts } from '../../server/store/account.ts';
-import { listCards, readCardDetails, readCards } from '../../server/store/card.ts';
+import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfer.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/operations/seed-sandbox.ts';
+import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/account.ts';
+import {
+  listCards,
+  readAccountsOfCard,
+  readCardDetails,
+  readCards,
+  readCardsOfTransfers,
+} from '../../server/store/card.ts';
 import { type Statement, WRITER_OPTIONS } from '../../server/store/database.ts';
+import { findDueTransfers, findExpiredHolds } from '../../server/store/due.ts';
+import { deleteHolds } from '../../server/store/hold.ts';
 import { readAnswers } from '../../server/store/idempotency.ts';
 import { listKeys, readKey } from '../../server/store/key.ts';
+import { giveBackToCounters } from '../../server/store/limit-counter.ts';
+import { deleteMetadata } from '../../server/store/metadata.ts';
 import { listPrograms, readProgram } from '../../server/store/program.ts';
-import { listTransfers, readReferences, readTransfer, type TransferFilter } from '../../server/store/transfer.ts';
+import { readProgramRules } from '../../server/store/program-rules.ts';
+import { listReversals, readReversal } from '../../server/store/reversal.ts';
+import { readStatement, readStatementLines } from '../../server/store/statement.ts';
+import {
+  lockTransfer,
+  readReferences,
+  readTransfer,
+  readTransfersForChange,
+  updateTransfers,
+  writeMetadata,
+} from '../../server/store/transfer.ts';
+import { isSifted, listTransfers, readNewestTransfer } from '../../server/store/transfer-list.ts';
+import type { TransferFilter } from '../../server/store/transfer-route.ts';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
-
-/** Rows that the tables are filled with: enough that reading one of them whole is never the cheaper plan. */
-const CARDS = 20_000;
-const TRANSFERS = 100_000;
-
-const PROGRAM = '01900000-0000-7000-8000-0000000000de';
-
-/** Tables that grow with use; nothing may read one of them whole. */
-const GROWING = ['transfer', 'card', 'account', 'posting', 'idempotency', 'event', 'write_batch'];
+import { fill } from './fill.ts';
+import { endlessReads, halfProbes, type Plan, wholeReads } from './plan.ts';
 
 let server: TestServer;
 let client: pg.Client;
@@ -25,12 +42,7 @@ let client: pg.Client;
 beforeAll(async () => {
   server = await startServer();
   client = await connect(server.connection);
-  // A young table: filled, and the planner does not know it yet.
-  await client.query('alter table transfer set (autovacuum_enabled = off)');
-  await client.query('alter table card set (autovacuum_enabled = off)');
-  await client.query('alter table account set (autovacuum_enabled = off)');
-  await client.query('alter table idempotency set (autovacuum_enabled = off)');
-  await fill();
+  await fill(client);
 });
 
 afterAll(async () => {
@@ -38,95 +50,111 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Cards and transfers in bulk. No books are kept here: this suite looks at plans, not at money. */
-async function fill(): Promise<void> {
-  await client.query(
-    `with made as (
-       insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
-       select $1, gen_random_uuid(), 'card', gen_random_uuid(), 'USD', 0, now() from generate_series(1, $2)
-       returning account_id, owner_id
-     )
-     insert into card (program_id, card_id, name, status, currency, account_id, funding_account_id, created_at, updated_at)
-     select $1, owner_id, 'filled_' || owner_id, 'active', 'USD', made.account_id,
-       (select account_id from account where program_id = $1 and kind = 'funding' and currency = 'USD'), now(), now()
-     from made`,
-    [PROGRAM, CARDS],
-  );
-  await client.query(
-    `insert into transfer (program_id, transfer_id, type, card_id, amount, captured_amount, currency, status, outcome,
-       capture, reference, metadata, request_id, created_at, updated_at, completed_at)
-     select $1, gen_random_uuid(), 'load', card_id, 1, 1, 'USD', 'completed', 'final', 'automatic',
-       'filled ' || card_id || ' ' || number, '{}', gen_random_uuid(), now(), now(), now()
-     from card, generate_series(1, $2) as number where name like 'filled\\_%'`,
-    [PROGRAM, TRANSFERS / CARDS],
-  );
-  await client.query(
-    `insert into idempotency (program_id, operation, key, fingerprint, status, subject_id, created_at)
-     select program_id, 'create_transfer', 'key ' || transfer_id, sha256(transfer_id::text::bytea), 201, transfer_id, now()
-     from transfer`,
-  );
-}
-
-const filter: TransferFilter = {
-  after: null,
-  count: 20,
-  cardName: null,
-  type: null,
-  status: null,
-  reference: null,
-  idempotencyKey: null,
-};
-
 const cards = Array.from({ length: 3 }, () => ({ programId: PROGRAM, name: 'card_active', withFunding: true }));
 const after = randomUUID();
+const transfer = { programId: PROGRAM, transferId: after };
+const always = { from: null, to: null };
+const lastHour = { from: new Date(Date.now() - 3_600_000), to: new Date() };
 
 /** What is read outside transactions, with the plan for these values. */
 const READS: readonly (readonly [string, Statement])[] = [
   ['get_transfer', readTransfer(PROGRAM, after)],
-  ['list_transfers', listTransfers(PROGRAM, filter)],
-  ['list_transfers, a later page', listTransfers(PROGRAM, { ...filter, after })],
-  ['list_transfers of a card', listTransfers(PROGRAM, { ...filter, cardName: 'card_active' })],
-  ['list_transfers of a card, a later page', listTransfers(PROGRAM, { ...filter, cardName: 'card_active', after })],
-  ['list_transfers by reference', listTransfers(PROGRAM, { ...filter, reference: 'x' })],
-  ['list_transfers by idempotency key', listTransfers(PROGRAM, { ...filter, idempotencyKey: 'x' })],
+  ['the newest transfer', readNewestTransfer(PROGRAM)],
+  ['list_reversals', listReversals(transfer, null, 20)],
+  ['list_reversals, a later page', listReversals(transfer, after, 20)],
+  ['get_reversal', readReversal(PROGRAM, after)],
   ['get_card', readCardDetails(PROGRAM, 'card_active')],
+  ['the accounts of a card', readAccountsOfCard(PROGRAM, 'card_active')],
   ['list_cards', listCards(PROGRAM, null, 20)],
   ['list_cards, a later page', listCards(PROGRAM, after, 20)],
+  ['list_postings', readStatement(PROGRAM, 'card_active', always, { count: 20, upTo: null, below: null })],
+  ['list_postings of a time', readStatement(PROGRAM, 'card_active', lastHour, { count: 20, upTo: null, below: null })],
+  ['list_postings, a later page', readStatement(PROGRAM, 'card_active', always, { count: 20, upTo: 99n, below: 50n })],
+  ['export_postings', readStatementLines(PROGRAM, after, 0n, 1000n)],
   ['get_program', readProgram(PROGRAM)],
   ['list_programs', listPrograms(null, 20)],
   ['the funding account', readFundingAccount(PROGRAM, 'USD')],
   ['a key', readKey('0123456789abcdef')],
   ['list_keys', listKeys(null, 20)],
+  ['the holds that have expired', findExpiredHolds(500)],
+  ['the transfers that are due', findDueTransfers(500)],
 ];
+
+const NOTHING: TransferFilter = {
+  cardName: null,
+  type: null,
+  status: null,
+  reference: null,
+  idempotencyKey: null,
+  metadata: null,
+  createdFrom: null,
+  createdTo: null,
+  minimumAmount: null,
+  maximumAmount: null,
+};
+
+/** The parts of a filter: each by itself, and below also pair by pair and all at once. */
+const PARTS: readonly (readonly [string, Partial<TransferFilter>])[] = [
+  ['a card', { cardName: 'card_active' }],
+  ['a card that is not there', { cardName: 'card_missing' }],
+  ['a reference', { reference: 'filled 7' }],
+  ['an idempotency key', { idempotencyKey: 'x' }],
+  ['a pair of metadata', { metadata: { name: 'shop', value: '7' } }],
+  ['one amount', { minimumAmount: 7, maximumAmount: 7 }],
+  ['amounts between two', { minimumAmount: 490, maximumAmount: 510 }],
+  ['a time', { createdFrom: lastHour.from, createdTo: lastHour.to }],
+  ['a beginning', { createdFrom: lastHour.from }],
+  ['an end', { createdTo: lastHour.to }],
+  ...TRANSFER_TYPES.map((type) => [`type ${type}`, { type }] as const),
+  ...TRANSFER_STATUSES.map((status) => [`status ${status}`, { status }] as const),
+];
+
+const FILTERS: readonly (readonly [string, TransferFilter])[] = [
+  ['nothing', NOTHING],
+  ...PARTS.map(([name, part]) => [name, { ...NOTHING, ...part }] as const),
+  ...PARTS.flatMap(([name, part], at) =>
+    PARTS.slice(at + 1).map(([other, more]) => [`${name} and ${other}`, { ...NOTHING, ...part, ...more }] as const),
+  ),
+  ['everything', Object.assign({}, NOTHING, ...PARTS.map(([, part]) => part)) as TransferFilter],
+];
+
+/** A page of list_transfers, a later one, and a page of export_transfers. */
+function pagesOf(filter: TransferFilter): readonly Statement[] {
+  const look = isSifted(filter) ? 5000 : 21;
+  return [
+    listTransfers(PROGRAM, filter, { order: 'newest_first', after: null, until: null, count: 21, look }),
+    listTransfers(PROGRAM, filter, { order: 'newest_first', after, until: null, count: 21, look }),
+    listTransfers(PROGRAM, filter, { order: 'oldest_first', after, until: after, count: 1000, look: 5000 }),
+  ];
+}
 
 /** What a transaction reads and writes by key, with the one plan that serves every call. */
 const TRANSACTION: readonly (readonly [string, Statement])[] = [
-  ['locking the accounts', lockAccountsOfCards(cards)],
-  ['locking the free accounts', lockAccountsOfCards(cards, 'skip')],
+  ['locking the accounts', lockAccounts(cards, [])],
+  ['locking the free accounts', lockAccounts(cards, [], 'skip')],
+  ['locking the accounts of transfers', lockAccounts(cards, [transfer])],
+  ['locking the free accounts of transfers', lockAccounts(cards, [transfer], 'skip')],
   ['reading the cards', readCards(cards)],
+  ['reading the cards of transfers', readCardsOfTransfers([transfer])],
   ['reading kept answers', readAnswers([{ programId: PROGRAM, operation: 'create_transfer', key: 'x' }])],
   ['reading references', readReferences([{ programId: PROGRAM, reference: 'x' }])],
+  ['reading transfers', readTransfersForChange([transfer])],
+  ['reading the rules', readProgramRules([PROGRAM])],
+  ['locking a transfer', lockTransfer(transfer)],
   ['updating the accounts', updateAccounts([])],
+  ['updating transfers', updateTransfers([])],
+  ['ending holds', deleteHolds([])],
+  ['giving back to limits', giveBackToCounters([])],
+  ['writing metadata', writeMetadata(transfer, {}, 0)],
+  ['taking metadata away', deleteMetadata(transfer)],
 ];
 
-type Plan = {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly Filter?: string;
-  readonly Plans?: readonly Plan[];
-};
-
-function wholeReads(plan: Plan): readonly string[] {
-  const inner = (plan.Plans ?? []).flatMap(wholeReads);
-  const whole = plan['Node Type'] === 'Seq Scan' && GROWING.includes(plan['Relation Name'] ?? '');
-  return whole ? [...inner, plan['Relation Name'] ?? ''] : inner;
-}
-
-/** Scans of growing tables that read rows and then throw some away: a probe of the wrong index. */
-function halfProbes(plan: Plan): readonly string[] {
-  const inner = (plan.Plans ?? []).flatMap(halfProbes);
-  const half = plan.Filter !== undefined && GROWING.includes(plan['Relation Name'] ?? '');
-  return half ? [...inner, `${plan['Relation Name']}: ${plan.Filter}`] : inner;
+async function planOf(of: pg.Client, { text, values }: Statement, how: 'custom' | 'generic'): Promise<Plan> {
+  const { rows } =
+    how === 'custom'
+      ? await of.query(`explain (format json) ${text}`, [...values])
+      : await of.query(`explain (generic_plan, format json) ${text}`);
+  return rows[0]['QUERY PLAN'][0].Plan as Plan;
 }
 
 describe.each([
@@ -135,17 +163,29 @@ describe.each([
 ])('%s', (_state, prepare) => {
   beforeAll(prepare);
 
-  test.each(READS)('%s reads no growing table whole', async (_name, { text, values }) => {
-    const { rows } = await client.query(`explain (format json) ${text}`, [...values]);
-    expect(wholeReads(rows[0]['QUERY PLAN'][0].Plan), JSON.stringify(rows[0]['QUERY PLAN'], null, 1)).toEqual([]);
+  test.each(READS)('%s reads no growing table whole', async (_name, statement) => {
+    const plan = await planOf(client, statement, 'custom');
+    expect(wholeReads(plan), JSON.stringify(plan, null, 1)).toEqual([]);
   });
 
-  test.each(TRANSACTION)('%s probes an index once a key', async (_name, { text }) => {
+  test.each(['custom', 'generic'] as const)(
+    'lists and exports go along one index, in its order, whatever they are narrowed to: %s plan',
+    async (how) => {
+      for (const [name, filter] of FILTERS) {
+        for (const statement of pagesOf(filter)) {
+          const plan = await planOf(client, statement, how);
+          const faults = [...endlessReads(plan), ...halfProbes(plan).filter((probe) => !probe.includes('(name ='))];
+          expect(faults, `${name}, ${statement.name}: ${JSON.stringify(plan, null, 1)}`).toEqual([]);
+        }
+      }
+    },
+  );
+
+  test.each(TRANSACTION)('%s probes an index once a key', async (_name, statement) => {
     const writer = await connect({ ...server.connection });
     try {
       for (const option of WRITER_OPTIONS) await writer.query(`set ${option.slice(3)}`);
-      const { rows } = await writer.query(`explain (generic_plan, format json) ${text}`);
-      const { Plan: plan } = rows[0]['QUERY PLAN'][0];
+      const plan = await planOf(writer, statement, 'generic');
       expect([...wholeReads(plan), ...halfProbes(plan)], JSON.stringify(plan, null, 1)).toEqual([]);
     } finally {
       await writer.end();

@@ -1,19 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CARD_RULES, type Card, type CardStatus, cardRefusal } from '../../domain/card.ts';
-import { decideTransfer, TRANSFER_CHECKS, type TransferView } from '../../domain/create-transfer.ts';
-import { type Account, available, LedgerViolation, post } from '../../domain/ledger.ts';
+import { CARD_RULES, type Card, type CardStatus } from '../../domain/card.ts';
+import { decideTransfer } from '../../domain/create-transfer.ts';
+import { type Account, available, LedgerViolation, liftHold, placeHold, post } from '../../domain/ledger.ts';
+import { NOTHING_USED } from '../../domain/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../../domain/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
 import { TRANSFER_TYPES, type TransferTerms } from '../../domain/transfer.ts';
+import { TRANSFER_CHECKS, type TransferView } from '../../domain/transfer-checks.ts';
+import { calendarAt } from './local-time.ts';
 
 const PROGRAM = 'program';
 const STATUSES = (Object.keys(CARD_RULES) as CardStatus[]).filter((status) => status !== 'expired');
 
 function account(accountId: string, kind: Account['kind'], balance: bigint, currency = 'USD'): Account {
   const floor = kind === 'world' ? null : 0n;
-  return { programId: PROGRAM, accountId, kind, currency, balance, held: 0n, floor, sequence: 0n };
+  return { programId: PROGRAM, accountId, kind, currency, balance, held: 0n, incoming: 0n, floor, sequence: 0n };
 }
 
 function card(name: string, status: CardStatus = 'active', currency = 'USD'): Card {
@@ -26,7 +29,27 @@ function card(name: string, status: CardStatus = 'active', currency = 'USD'): Ca
     accountId: `account of ${name}`,
     fundingAccountId: 'funding',
     expiresOn: null,
+    limits: null,
   };
+}
+
+const LOAD: TransferTerms = {
+  type: 'load',
+  amount: 1n,
+  cardName: '0',
+  destinationCardName: null,
+  currency: null,
+  reference: null,
+  capture: 'automatic',
+  expiresAt: null,
+  scheduledFor: null,
+};
+
+/** Decides about a transfer of no name. */
+function decide(terms: TransferTerms, view: TransferView): ReturnType<typeof decideTransfer> {
+  const transferId = '00000000-0000-7000-8000-000000000001';
+  const birth = { programId: PROGRAM, transferId, requestId: transferId, now: view.now };
+  return decideTransfer({ birth, terms, notes: { description: null, metadata: {} } }, view);
 }
 
 /** A small program as one value, so that decisions can be applied one after the other. */
@@ -51,7 +74,14 @@ class World {
     return {
       programId: PROGRAM,
       now: 1000,
-      today: '2026-01-01',
+      rules: {
+        programId: PROGRAM,
+        currency: 'USD',
+        today: '2026-01-01',
+        calendar: calendarAt(Date.parse('2026-01-01T12:00:00Z'), 'UTC'),
+        limits: null,
+        cardLimits: null,
+      },
       switches: this.switches,
       card: this.cards.get(terms.cardName),
       destinationCard: terms.destinationCardName === null ? undefined : this.cards.get(terms.destinationCardName),
@@ -60,6 +90,7 @@ class World {
         if (found === undefined) throw new Error(`no account ${accountId}`);
         return found;
       },
+      usage: () => NOTHING_USED,
       referenceTakenBy: undefined,
     };
   }
@@ -79,12 +110,11 @@ const termsArbitrary = (cards: number): fc.Arbitrary<TransferTerms> =>
     })
     .filter(({ type, from, to }) => type !== 'card_to_card' || from !== to)
     .map(({ type, amount, from, to }) => ({
+      ...LOAD,
       type,
       amount,
       cardName: `${from}`,
       destinationCardName: type === 'card_to_card' ? `${to}` : null,
-      currency: null,
-      reference: null,
     }));
 
 describe('no sequence of decisions', () => {
@@ -101,7 +131,7 @@ describe('no sequence of decisions', () => {
           for (const [terms, status] of steps) {
             const named = world.cards.get(terms.cardName);
             if (named !== undefined) world.cards.set(named.name, { ...named, status });
-            const decision = decideTransfer(terms, world.view(terms));
+            const decision = decide(terms, world.view(terms));
             if (decision instanceof Refusal) continue;
             for (const changed of decision.accounts) world.accounts.set(changed.accountId, changed);
             for (const posting of decision.postings) {
@@ -136,7 +166,7 @@ describe('no sequence of decisions', () => {
           const view = world.view(terms);
           const findings = TRANSFER_CHECKS.map((check) => check.examine(terms, view));
           const first = findings.find((finding) => finding.outcome === 'failed');
-          const decision = decideTransfer(terms, view);
+          const decision = decide(terms, view);
           if (first?.outcome === 'failed') expect(decision).toEqual(first.refusal);
           else expect(decision).not.toBeInstanceOf(Refusal);
         },
@@ -171,42 +201,51 @@ describe('a posting', () => {
   });
 });
 
-describe('the states of a card', () => {
-  test('let through what their table says, and refuse the rest with a code', () => {
-    for (const status of Object.keys(CARD_RULES) as CardStatus[]) {
-      const rule = CARD_RULES[status];
-      expect(cardRefusal(status, 'in') === null).toBe(rule.moneyIn);
-      expect(cardRefusal(status, 'out') === null).toBe(rule.moneyOut);
-    }
+describe('a hold', () => {
+  const ends = { source: account('a', 'card', 100n), destination: account('b', 'funding', 0n) };
+
+  test('takes from what is available and adds to what may come, until it is lifted again', () => {
+    const held = placeHold(ends, 100n);
+    expect(held.source).toMatchObject({ balance: 100n, held: 100n, sequence: 0n });
+    expect(held.destination).toMatchObject({ balance: 0n, incoming: 100n, sequence: 0n });
+    expect(available(held.source)).toBe(0n);
+    expect(liftHold(held, 100n)).toEqual(ends);
   });
 
-  test('an active card expires on the day after its last', () => {
+  test.each([
+    ['of nothing', ends, 0n],
+    ['of more than is available', { ...ends, source: { ...ends.source, held: 1n } }, 100n],
+    ['within one account', { ...ends, destination: ends.source }, 100n],
+    ['in two currencies', { ...ends, destination: account('b', 'funding', 0n, 'EUR') }, 100n],
+    ['in two programs', { ...ends, destination: { ...ends.destination, programId: 'other' } }, 100n],
+    ['past the largest balance', { ...ends, destination: account('b', 'funding', MAXIMUM_BALANCE) }, 100n],
+    [
+      'past the largest balance with what may come',
+      { ...ends, destination: { ...ends.destination, incoming: MAXIMUM_BALANCE } },
+      100n,
+    ],
+  ])('%s is a broken invariant, not an answer', (_what, broken, amount) => {
+    expect(() => placeHold(broken, amount)).toThrow(LedgerViolation);
+  });
+
+  test('is not lifted where none is', () => {
+    expect(() => liftHold(ends, 1n)).toThrow(LedgerViolation);
+    expect(() => liftHold({ ...placeHold(ends, 5n), destination: ends.destination }, 5n)).toThrow(LedgerViolation);
+    expect(() => liftHold(placeHold(ends, 5n), 6n)).toThrow(LedgerViolation);
+  });
+});
+
+describe('the last day of a card', () => {
+  test('is the last on which an active card takes money', () => {
     const world = new World(1000n, [0n, 0n]);
-    const terms = {
-      type: 'load',
-      amount: 1n,
-      cardName: '0',
-      destinationCardName: null,
-      currency: null,
-      reference: null,
-    } as const;
     world.cards.set('0', { ...card('0'), expiresOn: '2026-01-01' });
-    expect(decideTransfer(terms, world.view(terms))).not.toBeInstanceOf(Refusal);
+    expect(decide(LOAD, world.view(LOAD))).not.toBeInstanceOf(Refusal);
     world.cards.set('0', { ...card('0'), expiresOn: '2025-12-31' });
-    expect(decideTransfer(terms, world.view(terms))).toMatchObject({ code: 'expired_card' });
+    expect(decide(LOAD, world.view(LOAD))).toMatchObject({ code: 'expired_card' });
   });
 });
 
 describe('the switch', () => {
-  const terms = {
-    type: 'load',
-    amount: 1n,
-    cardName: '0',
-    destinationCardName: null,
-    currency: null,
-    reference: null,
-  } as const;
-
   test.each([
     ['the service', setting(), true],
     ['the program', setting({ programId: PROGRAM }), true],
@@ -219,7 +258,7 @@ describe('the switch', () => {
   ])('disables %s', (_what, switched, refused) => {
     const world = new World(1000n, [0n]);
     world.switches = [switched];
-    const decision = decideTransfer(terms, world.view(terms));
+    const decision = decide(LOAD, world.view(LOAD));
     expect(decision instanceof Refusal && decision.code === 'service_disabled').toBe(refused);
   });
 });

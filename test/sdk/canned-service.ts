@@ -9,9 +9,16 @@ export type Received = {
   readonly body: string;
 };
 
+/** An export: its pieces, each sent by itself, and how it ends. */
+export type CannedExport = {
+  readonly pieces: Iterable<string | Uint8Array>;
+  readonly ends?: 'in order' | 'cut' | 'in silence';
+};
+
 /** What is played for one request: an answer, or one of the ways of giving none. */
 export type Canned =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object | string }
+  | CannedExport
   | 'cut before the answer'
   | 'cut within the answer'
   | 'silence';
@@ -22,7 +29,7 @@ export type CannedService = {
   /** Answers to play, in order; the last one is played again and again. */
   play: (...canned: Canned[]) => void;
   /** Called when a request has arrived, before it is answered. */
-  onRequest: () => void;
+  onRequest: (request: IncomingMessage) => void;
   close: () => Promise<void>;
 };
 
@@ -33,9 +40,9 @@ export async function startCannedService(): Promise<CannedService> {
   const server = createServer(async (request, response) => {
     const body = await readBody(request);
     received.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body });
-    service.onRequest();
+    service.onRequest(request);
     const canned = queue.length > 1 ? queue.shift() : queue[0];
-    answer(request, response, canned ?? { status: 200, body: { data: [], next_cursor: null } });
+    await answer(request, response, canned ?? { status: 200, body: { data: [], next_cursor: null } });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const service: CannedService = {
@@ -55,7 +62,7 @@ export async function startCannedService(): Promise<CannedService> {
   return service;
 }
 
-function answer(request: IncomingMessage, response: ServerResponse, canned: Canned): void {
+async function answer(request: IncomingMessage, response: ServerResponse, canned: Canned): Promise<void> {
   if (canned === 'silence') return;
   if (canned === 'cut before the answer') {
     request.socket.destroy();
@@ -66,6 +73,10 @@ function answer(request: IncomingMessage, response: ServerResponse, canned: Cann
     response.write('{"transfer_id":', () => request.socket.destroy());
     return;
   }
+  if ('pieces' in canned) {
+    await answerExport(response, canned);
+    return;
+  }
   const isText = typeof canned.body === 'string';
   response.writeHead(canned.status, {
     'content-type': isText ? 'text/html' : 'application/json',
@@ -73,6 +84,17 @@ function answer(request: IncomingMessage, response: ServerResponse, canned: Cann
     ...canned.headers,
   });
   response.end(isText ? canned.body : JSON.stringify(canned.body ?? {}));
+}
+
+async function answerExport(response: ServerResponse, { pieces, ends = 'in order' }: CannedExport): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/csv; charset=utf-8', 'request-id': 'req_canned' });
+  response.flushHeaders();
+  for (const piece of pieces) await new Promise<void>((resolve) => response.write(piece, () => resolve()));
+  if (ends === 'in order') response.end();
+  if (ends !== 'cut') return;
+  // A client that sees the cut together with the pieces may throw them away.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  response.socket?.destroy();
 }
 
 /** A URL at which nothing listens. */

@@ -163,6 +163,24 @@ describe('what is sent again', () => {
     expect(service.received).toHaveLength(2);
   });
 
+  test.each<[string, (service: TransferService) => Promise<object>]>([
+    ['capture', ({ transfers }) => transfers.capture('tr_1', { amount: 600 })],
+    ['cancel', ({ transfers }) => transfers.cancel('tr_1')],
+    ['reverse', ({ transfers }) => transfers.reverse('tr_1')],
+  ])('a %s, with the same key, whether it was answered or not', async (_, call) => {
+    service.play('cut before the answer', failingAnswer(), CREATED);
+    expect(await call(client())).toMatchObject({ response: { attempts: 3 } });
+    const keys = service.received.map(({ headers }) => headers['idempotency-key']);
+    expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), keys[0], keys[0]]);
+    expect(new Set(service.received.map(({ body }) => body)).size).toBe(1);
+  });
+
+  test('the clock of the sandbox, which has no key but can be set twice', async () => {
+    service.play('cut before the answer', { status: 200, body: { now: 'x', seconds_ahead: 60 } });
+    await client().sandbox.moveClock({ seconds_ahead: 60 });
+    expect(service.received).toHaveLength(2);
+  });
+
   test('no more often than asked for', async () => {
     service.play(failingAnswer());
     const error = await failureOf(client({ maximumRetries: 1 }).transfers.create(BODY), ServerError);
@@ -184,6 +202,10 @@ describe('what is sent again', () => {
     service.play('cut before the answer');
     await failureOf(client().switch.change({ disabled: true, reason: 'test' }), ConnectionFailure);
     expect(service.received).toHaveLength(1);
+    service.play('cut before the answer');
+    await failureOf(client().transfers.update('tr_1', { metadata: {} }), ConnectionFailure);
+    await failureOf(client().programs.update('prog_1', { name: 'Gifts' }), ConnectionFailure);
+    expect(service.received).toHaveLength(2);
   });
 
   test('not before the Retry-After', async () => {
@@ -208,6 +230,17 @@ describe('no answer', () => {
     expect(error.message).toContain('unknown whether money moved');
     expect(error.message).toContain(error.idempotencyKey);
     expect(error.cause).toBeInstanceOf(Error);
+  });
+
+  test('after a request that has no key: unknown, and what to do instead', async () => {
+    service.play('cut before the answer');
+    const close = client().cards.update('card_1', { status: 'closed', balance_to: 'funding' });
+    const error = await failureOf(close, ConnectionFailure);
+    expect(error).toMatchObject({ moneyMoved: 'unknown', attempts: 1, idempotencyKey: undefined });
+    expect(error.message).toMatch(/unknown whether money moved\. Read what became of it before you send it again\.$/);
+    const rows = [{ ...BODY, idempotency_key: 'row-1' }];
+    const batch = await failureOf(client({ maximumRetries: 0 }).transfers.createBatch(rows), ConnectionFailure);
+    expect(batch.message).toMatch(/Send the same request again: it moves money at most once\.$/);
   });
 
   test('because nothing listens: no money moved, and the message says why', async () => {

@@ -1,12 +1,17 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import {
   type Amount,
+  type CardLimits,
   type CreateTransferBody,
   InvalidArgument,
   type NewKeyRecord,
+  type ReverseTransferBody,
+  type StatementPage,
   type SwitchState,
   TransferService,
+  type UpdateCardBody,
 } from '../../sdk/client.ts';
 import { type CannedService, startCannedService, TRANSFER } from './canned-service.ts';
 
@@ -27,16 +32,40 @@ const LINES: Readonly<Record<OperationId, Line>> = {
     method: 'transfers.explain',
     call: ({ transfers }) => transfers.explain({ amount: 1000, card_id: 'card_active' }),
   },
+  capture_transfer: {
+    method: 'transfers.capture',
+    call: ({ transfers }) => transfers.capture('tr_1', { amount: 600 }),
+  },
+  cancel_transfer: { method: 'transfers.cancel', call: ({ transfers }) => transfers.cancel('tr_1') },
+  reverse_transfer: {
+    method: 'transfers.reverse',
+    call: ({ transfers }) => transfers.reverse('tr_1', { amount: 600, description: 'returned' }),
+  },
+  update_transfer: {
+    method: 'transfers.update',
+    call: ({ transfers }) => transfers.update('tr_1', { metadata: { order: '18' } }),
+  },
+  export_transfers: { method: 'transfers.export', call: ({ transfers }) => transfers.export() },
+  list_reversals: { method: 'transfers.reversals', call: ({ transfers }) => transfers.reversals('tr_1') },
+  get_reversal: { method: 'transfers.reversal', call: ({ transfers }) => transfers.reversal('rev_1') },
   get_transfer: { method: 'transfers.get', call: ({ transfers }) => transfers.get('tr_1') },
   list_transfers: { method: 'transfers.list', call: ({ transfers }) => transfers.list() },
   create_card: { method: 'cards.create', call: ({ cards }) => cards.create() },
   get_card: { method: 'cards.get', call: ({ cards }) => cards.get('card_1') },
   list_cards: { method: 'cards.list', call: ({ cards }) => cards.list() },
+  update_card: { method: 'cards.update', call: ({ cards }) => cards.update('card_1', { status: 'lost' }) },
+  get_card_limits: { method: 'cards.limits', call: ({ cards }) => cards.limits('card_1') },
+  list_postings: { method: 'cards.postings', call: ({ cards }) => cards.postings('card_1') },
+  export_postings: { method: 'cards.exportPostings', call: ({ cards }) => cards.exportPostings('card_1') },
   create_program: {
     method: 'programs.create',
     call: ({ programs }) => programs.create({ name: 'Gifts', currency: 'USD' }),
   },
   get_program: { method: 'programs.get', call: ({ programs }) => programs.get('prog_1') },
+  update_program: {
+    method: 'programs.update',
+    call: ({ programs }) => programs.update('prog_1', { card_limits: { out: { daily_amount: 50_000 } } }),
+  },
   list_programs: { method: 'programs.list', call: ({ programs }) => programs.list() },
   create_deposit: { method: 'deposits.create', call: ({ deposits }) => deposits.create('prog_1', { amount: 5 }) },
   create_withdrawal: {
@@ -54,6 +83,7 @@ const LINES: Readonly<Record<OperationId, Line>> = {
   inspect_error: { method: 'errors.inspect', call: ({ errors }) => errors.inspect('req_1') },
   search_errors: { method: 'errors.search', call: ({ errors }) => errors.search() },
   count_errors: { method: 'errors.count', call: ({ errors }) => errors.count() },
+  move_clock: { method: 'sandbox.moveClock', call: ({ sandbox }) => sandbox.moveClock({ seconds_ahead: 60 }) },
   stop_database: { method: 'sandbox.stopDatabase', call: ({ sandbox }) => sandbox.stopDatabase() },
   start_database: { method: 'sandbox.startDatabase', call: ({ sandbox }) => sandbox.startDatabase() },
 };
@@ -79,30 +109,47 @@ function methodsOf(transferService: TransferService): string[] {
   );
 }
 
+/** The names in the query of the last request. */
+function askedFor(): string[] {
+  return [...new URL(service.received.at(-1)?.url ?? '', service.url).searchParams.keys()].sort();
+}
+
+/** The name with which the comment of a method begins, and the method. */
+function documentedVerbs(): Map<string, string> {
+  const folder = new URL('../../sdk/', import.meta.url);
+  const source = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'));
+  const comments = source.join('').matchAll(/\/\*\*[\s*]+([a-z_]+)[:.](?:(?!\*\/).)*\*\/\s+(\w+)\(/gs);
+  return new Map([...comments].map(([, operation = '', verb = '']) => [operation, verb]));
+}
+
 describe('operations and methods', () => {
   test.each(OPERATION_IDS)('%s is sent by its own method, as the contract says', async (operation) => {
-    service.play({ status: OPERATIONS[operation].status, body: {} });
+    const { method, path, idempotency, body, status, csv } = OPERATIONS[operation];
+    service.play(csv ? { pieces: ['a,b\n'] } : { status, body: {} });
     await LINES[operation].call(client());
-    const { method, path, idempotency, body } = OPERATIONS[operation];
     const expected = new RegExp(`^${path.replaceAll(/\{[a-z_]+\}/g, '[a-z]+_1')}$`);
     expect(service.received).toHaveLength(1);
     expect(service.received[0]?.method).toBe(method);
     expect(service.received[0]?.url).toMatch(expected);
     expect(service.received[0]?.headers['idempotency-key'] !== undefined).toBe(idempotency !== 'none');
+    expect(service.received[0]?.headers.accept).toContain(csv ? 'text/csv' : 'application/json');
     expect(service.received[0]?.headers['content-type']).toBe(body === undefined ? undefined : 'application/json');
   });
 
   test('every method is that of one operation, or pages through one', () => {
-    const methods = methodsOf(client()).filter((method) => !method.endsWith('.listAll'));
+    const methods = methodsOf(client()).filter((method) => !method.endsWith('All'));
     expect(methods.sort()).toEqual(
       Object.values(LINES)
         .map(({ method }) => method)
         .sort(),
     );
-    const paging = methodsOf(client()).filter((method) => method.endsWith('.listAll'));
-    expect(paging.map((method) => method.replace('All', '')).sort()).toEqual(
-      methods.filter((method) => method.endsWith('.list')).sort(),
-    );
+    const paging = methodsOf(client()).filter((method) => method.endsWith('All'));
+    const lists = OPERATION_IDS.filter((id) => id.startsWith('list_')).map((id) => LINES[id].method);
+    expect(paging.map((method) => method.replace('All', '')).sort()).toEqual(lists.sort());
+  });
+
+  test.each(OPERATION_IDS)('%s stands in the comment of its method, where a search finds it', (operation) => {
+    expect(documentedVerbs().get(operation)).toBe(LINES[operation].method.split('.')[1]);
   });
 });
 
@@ -142,6 +189,44 @@ describe('what is sent', () => {
     await client({ programId: 'prog_1' }).trialBalance.get();
     expect(service.received[0]?.headers).not.toHaveProperty('program-id');
     expect(service.received[0]?.headers).not.toHaveProperty('authorization');
+  });
+
+  test('amounts that are left out, and limits, to their last member', async () => {
+    service.play({ status: 200, body: {} });
+    await client().transfers.capture('tr_1');
+    await client().transfers.reverse('tr_1', { amount: 9_007_199_254_740_993n });
+    await client().transfers.cancel('tr_1');
+    await client().cards.update('card_1', { limits: { in: { daily_count: 5 }, maximum_balance: 200_000 } });
+    await client().programs.update('prog_1', { name: undefined, card_limits: {} });
+    expect(service.received.map(({ body }) => body)).toEqual([
+      '{}',
+      '{"amount":9007199254740993}',
+      '',
+      '{"limits":{"in":{"daily_count":5},"maximum_balance":200000}}',
+      '{"card_limits":{}}',
+    ]);
+  });
+
+  test('every filter of list_transfers and of export_transfers', async () => {
+    const filters = {
+      card_id: 'card_active',
+      type: 'load',
+      status: 'pending',
+      reference: 'r',
+      idempotency_key: 'k',
+      metadata_name: 'order',
+      metadata_value: '17',
+      created_from: '2030-01-01T00:00:00Z',
+      created_to: '2030-02-01T00:00:00Z',
+      minimum_amount: 1,
+      maximum_amount: 999_999_999_999,
+    } as const;
+    service.play({ status: 200, body: { data: [], next_cursor: null } });
+    await client().transfers.list({ ...filters, limit: 5, cursor: 'c2' });
+    expect(askedFor()).toEqual(Object.keys(OPERATIONS.list_transfers.query?.properties ?? {}).sort());
+    service.play({ pieces: ['transfer_id\n'] });
+    await client().transfers.export(filters);
+    expect(askedFor()).toEqual(Object.keys(OPERATIONS.export_transfers.query?.properties ?? {}).sort());
   });
 
   test('ids and filters are escaped, and a base URL may have a path', async () => {
@@ -209,6 +294,27 @@ describe('what comes back', () => {
     ]);
   });
 
+  test("reversals and a card's statement are paged through like every list", async () => {
+    service.play(
+      { status: 200, body: { data: [1], next_cursor: 'c2' } },
+      { status: 200, body: { data: [2], next_cursor: null } },
+    );
+    const found: unknown[] = [];
+    for await (const reversal of client().transfers.reversalsAll('tr_1', { limit: 1 })) found.push(reversal);
+    service.play(
+      { status: 200, body: { data: [3], next_cursor: 'c2' } },
+      { status: 200, body: { data: [4], next_cursor: null } },
+    );
+    for await (const posting of client().cards.postingsAll('card_1', { created_to: '2030-01-31T12:00:00Z' })) {
+      found.push(posting);
+    }
+    expect(found).toEqual([1, 2, 3, 4]);
+    expect(service.received.map(({ url }) => url)).toEqual([
+      '/api/v0.1/core/card/card_1/posting?created_to=2030-01-31T12%3A00%3A00Z',
+      '/api/v0.1/core/card/card_1/posting?created_to=2030-01-31T12%3A00%3A00Z&cursor=c2',
+    ]);
+  });
+
   test('a list that is left early asks for no further page', async () => {
     service.play({ status: 200, body: { data: [TRANSFER], next_cursor: 'c2' } });
     for await (const card of client().cards.listAll()) {
@@ -223,6 +329,10 @@ test("the types are the contract's", () => {
   expectTypeOf<CreateTransferBody['amount']>().toEqualTypeOf<number | bigint | string>();
   expectTypeOf<CreateTransferBody['card_id']>().toEqualTypeOf<string>();
   expectTypeOf<CreateTransferBody['type']>().toEqualTypeOf<'load' | 'unload' | 'card_to_card' | undefined>();
+  expectTypeOf<CreateTransferBody['capture']>().toEqualTypeOf<'automatic' | 'manual' | undefined>();
+  expectTypeOf<ReverseTransferBody['amount']>().toEqualTypeOf<Amount | undefined>();
+  expectTypeOf<UpdateCardBody['limits']>().toEqualTypeOf<CardLimits | undefined>();
+  expectTypeOf<StatementPage['opening_balance']>().toEqualTypeOf<number>();
   expectTypeOf<NewKeyRecord['key']>().toEqualTypeOf<string>();
   expectTypeOf<SwitchState['data'][number]['disabled']>().toEqualTypeOf<boolean>();
 });

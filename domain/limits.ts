@@ -1,0 +1,236 @@
+import { formatMoney } from './money.ts';
+
+/** Which way money goes, seen from a card: onto it or off it. For a program: onto its cards from funding, or back. */
+export type Direction = 'in' | 'out';
+
+/** The calendar periods that limits count in, in the program's time zone; a week begins on Monday. */
+export const PERIODS = ['day', 'week', 'month'] as const;
+
+/** One of {@link PERIODS}. */
+export type Period = (typeof PERIODS)[number];
+
+/** What can be limited for one direction: the size of one transfer, or what a period's transfers come to. */
+export const LIMIT_NAMES = {
+  minimum_amount: { period: null, measure: 'amount' },
+  maximum_amount: { period: null, measure: 'amount' },
+  daily_amount: { period: 'day', measure: 'amount' },
+  daily_count: { period: 'day', measure: 'count' },
+  weekly_amount: { period: 'week', measure: 'amount' },
+  weekly_count: { period: 'week', measure: 'count' },
+  monthly_amount: { period: 'month', measure: 'amount' },
+  monthly_count: { period: 'month', measure: 'count' },
+} as const satisfies Record<string, { period: Period | null; measure: 'amount' | 'count' }>;
+
+/** One of {@link LIMIT_NAMES}. */
+export type LimitName = keyof typeof LIMIT_NAMES;
+
+/** The limits of one direction: minor units, or a number of transfers. What is not there is not limited. */
+export type DirectionLimits = { readonly [Name in LimitName]?: bigint };
+
+/** Limits as they are set on a card or a program. `maximumBalance`: the most that a card may hold, in minor units. */
+export type Limits = {
+  readonly in: DirectionLimits;
+  readonly out: DirectionLimits;
+  readonly maximumBalance: bigint | null;
+};
+
+/** Who set a limit: the card itself, its program for each of its cards, or the program for all of them together. */
+export type LimitSource = 'card' | 'program_card' | 'program';
+
+/** A limit that applies, and who set it. */
+export type EffectiveLimit = { readonly name: LimitName; readonly value: bigint; readonly source: LimitSource };
+
+/** What the transfers of a period came to so far. */
+export type Used = { readonly amount: bigint; readonly count: bigint };
+
+/** What was used of each running period. */
+export type Usage = Readonly<Record<Period, Used>>;
+
+/** No transfers at all. */
+export const NOTHING_USED: Usage = Object.freeze({
+  day: { amount: 0n, count: 0n },
+  week: { amount: 0n, count: 0n },
+  month: { amount: 0n, count: 0n },
+});
+
+/** When each running period began and when the next begins, in milliseconds since 1970. */
+export type Calendar = Readonly<Record<Period, { readonly start: number; readonly end: number }>>;
+
+/** What a program says about limits, and its calendar at the moment of the decision. */
+export type ProgramRules = {
+  readonly programId: string;
+  /** The program's limits are amounts of this currency and say nothing about cards kept in another. */
+  readonly currency: string;
+  /** The day in the program's time zone, YYYY-MM-DD. */
+  readonly today: string;
+  readonly calendar: Calendar;
+  /** What all loads (`in`) and all unloads (`out`) of the program come to together. */
+  readonly limits: Limits | null;
+  /** What each card of the program may do, as far as the card has no limit of its own of that name. */
+  readonly cardLimits: Limits | null;
+};
+
+/** What a transfer adds to the counters of an account, on the day that began at `dayStart`; negative to give back. */
+export type CounterChange = {
+  readonly accountId: string;
+  readonly direction: Direction;
+  readonly dayStart: number;
+  readonly amount: bigint;
+  readonly count: bigint;
+};
+
+/** What the transfers of one day came to; the day is known by the instant at which it began. */
+export type CountedDay = Used & { readonly dayStart: number };
+
+/** What was used of each running period: weeks and months are sums of their days. */
+export function usageOf(days: readonly CountedDay[], calendar: Calendar): Usage {
+  const sum = (period: Period): Used => {
+    const { start, end } = calendar[period];
+    let total: Used = { amount: 0n, count: 0n };
+    for (const { dayStart, amount, count } of days) {
+      if (dayStart < start || dayStart >= end) continue;
+      total = { amount: total.amount + amount, count: total.count + count };
+    }
+    return total;
+  };
+  return days.length === 0 ? NOTHING_USED : { day: sum('day'), week: sum('week'), month: sum('month') };
+}
+
+/** Whether any limit is set at all. */
+export function limitsNothing(limits: Limits): boolean {
+  return limits.maximumBalance === null && Object.keys(limits.in).length + Object.keys(limits.out).length === 0;
+}
+
+/** The limits of a card in one direction: its own, and its program's for each card where it has none of that name. */
+export function cardLimitsFor(
+  card: { readonly limits: Limits | null; readonly currency: string },
+  rules: ProgramRules,
+  direction: Direction,
+): readonly EffectiveLimit[] {
+  const own = card.limits?.[direction] ?? {};
+  const inherited = rules.currency === card.currency ? (rules.cardLimits?.[direction] ?? {}) : {};
+  return namesOf({ ...inherited, ...own }).map(([name, value]) => ({
+    name,
+    value,
+    source: own[name] === undefined ? 'program_card' : 'card',
+  }));
+}
+
+/** The limits that all transfers between funding and cards of one currency share. */
+export function programLimitsFor(
+  rules: ProgramRules,
+  currency: string,
+  direction: Direction,
+): readonly EffectiveLimit[] {
+  if (rules.currency !== currency) return [];
+  return namesOf(rules.limits?.[direction] ?? {}).map(([name, value]) => ({ name, value, source: 'program' }));
+}
+
+/** The most that a card may hold, in minor units, and who said so; null where nobody did. */
+export function maximumBalanceOf(
+  card: { readonly limits: Limits | null; readonly currency: string },
+  rules: ProgramRules,
+): { readonly value: bigint; readonly source: LimitSource } | null {
+  const own = card.limits?.maximumBalance ?? null;
+  if (own !== null) return { value: own, source: 'card' };
+  const inherited = rules.currency === card.currency ? (rules.cardLimits?.maximumBalance ?? null) : null;
+  return inherited === null ? null : { value: inherited, source: 'program_card' };
+}
+
+/** One limit beside what it measures. `left` is null for the size of one transfer, which nothing uses up. */
+export type LimitState = EffectiveLimit & {
+  readonly period: Period | null;
+  readonly used: bigint | null;
+  readonly left: bigint | null;
+  /** When the next period begins, in milliseconds since 1970. */
+  readonly freesAt: number | null;
+};
+
+/** How a limit stands, given what was used. */
+export function stateOf(limit: EffectiveLimit, usage: Usage, calendar: Calendar): LimitState {
+  const { period, measure } = LIMIT_NAMES[limit.name];
+  if (period === null) return { ...limit, period, used: null, left: null, freesAt: null };
+  const used = usage[period][measure];
+  const left = limit.value > used ? limit.value - used : 0n;
+  return { ...limit, period, used, left, freesAt: calendar[period].end };
+}
+
+/** Whether one more transfer of `amount` keeps a limit. */
+export function keeps(state: LimitState, amount: bigint): boolean {
+  if (state.name === 'minimum_amount') return amount >= state.value;
+  if (state.left === null) return amount <= state.value;
+  return (LIMIT_NAMES[state.name].measure === 'count' ? 1n : amount) <= state.left;
+}
+
+/** The most that one more transfer may be under some limits, in minor units; null where they say nothing about it. */
+export function mostAllowed(states: readonly LimitState[]): bigint | null {
+  let most: bigint | null = null;
+  for (const state of states) {
+    if (state.name === 'minimum_amount') continue;
+    const isCount = LIMIT_NAMES[state.name].measure === 'count';
+    if (isCount && state.left !== 0n) continue;
+    const bound = isCount ? 0n : (state.left ?? state.value);
+    if (most === null || bound < most) most = bound;
+  }
+  return most;
+}
+
+/** A limit that a transfer would break, in a sentence: the limit, what was used, what is left and when it frees. */
+export function describeBreach(
+  state: LimitState,
+  amount: bigint,
+  subject: { readonly name: string; readonly currency: string; readonly direction: Direction },
+): string {
+  const money = (value: bigint): string => formatMoney(value, subject.currency);
+  const who = `${subject.name} may ${subject.direction === 'in' ? 'receive' : 'send'}`;
+  const bound = `Its '${state.name}' limit (${describeSource(state.source)})`;
+  if (state.name === 'minimum_amount') {
+    return `${who} no transfer under ${money(state.value)}, and this one is for ${money(amount)}. ${bound} says so.`;
+  }
+  if (state.period === null || state.freesAt === null) {
+    return `${who} no transfer over ${money(state.value)}, and this one is for ${money(amount)}. ${bound} says so.`;
+  }
+  const isCount = LIMIT_NAMES[state.name].measure === 'count';
+  const shown = (value: bigint): string => (isCount ? countOf(value) : money(value));
+  const frees = new Date(state.freesAt).toISOString().replace('.000Z', 'Z');
+  return (
+    `${who} ${shown(state.value)} a ${state.period}: ${shown(state.used ?? 0n)} used, ${shown(state.left ?? 0n)} left, ` +
+    `and this transfer is for ${money(amount)}. ${bound} frees at ${frees}.`
+  );
+}
+
+/** Whose a limit is, for a message. */
+export function describeSource(source: LimitSource): string {
+  return {
+    card: 'set on the card',
+    program_card: 'set by the card program for each card',
+    program: 'set for the card program as a whole',
+  }[source];
+}
+
+function countOf(count: bigint): string {
+  return `${count} transfer${count === 1n ? '' : 's'}`;
+}
+
+function namesOf(limits: DirectionLimits): readonly (readonly [LimitName, bigint])[] {
+  return (Object.keys(LIMIT_NAMES) as LimitName[]).flatMap((name) => {
+    const value = limits[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+}
+
+/** Whether two sets of limits say the same; none at all says the same as one in which nothing is limited. */
+export function sameLimits(one: Limits | null, other: Limits | null): boolean {
+  const names = Object.keys(LIMIT_NAMES) as LimitName[];
+  const same = (direction: Direction): boolean =>
+    names.every((name) => one?.[direction][name] === other?.[direction][name]);
+  return (one?.maximumBalance ?? null) === (other?.maximumBalance ?? null) && same('in') && same('out');
+}
+
+/** The direction in which no transfer could keep both the least and the most that one may be; undefined for none. */
+export function contradictionIn(limits: Limits): Direction | undefined {
+  return (['in', 'out'] as const).find((direction) => {
+    const { minimum_amount: least, maximum_amount: most } = limits[direction];
+    return least !== undefined && most !== undefined && least > most;
+  });
+}

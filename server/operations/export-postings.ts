@@ -1,0 +1,30 @@
+import { PostingRecord } from '../../contract/card-schemas.ts';
+import { readStatementLines, toStatementLines } from '../store/statement.ts';
+import type { Call, Reply } from './call.ts';
+import { answerCsv, LINES_FIRST, type Pages } from './csv-export.ts';
+import { loadStatement } from './list-postings.ts';
+import { toPostingRecord } from './posting-record.ts';
+import type { Service } from './service.ts';
+import { readRows } from './transaction.ts';
+import { readInTurn } from './turns.ts';
+
+/**
+ * export_postings: a card's statement as comma-separated values, oldest line first, up to the line that is the last when
+ * it begins; or `card_dne`.
+ */
+export function exportPostings(service: Service, call: Call): Promise<Reply> {
+  return answerCsv('postings', PostingRecord, readPages(service, call));
+}
+
+async function* readPages(service: Service, call: Call): Pages {
+  const { statement } = await readInTurn(() => loadStatement(service, call, { count: 0, upTo: null, below: null }));
+  const { accountId, first, last } = statement;
+  let count = LINES_FIRST;
+  for (let low = first; low < last; ) {
+    const high = low + BigInt(count) < last ? low + BigInt(count) : last;
+    const page = readStatementLines(call.programId, accountId, low, high);
+    const rows = await readInTurn(() => readRows(service.database, page));
+    count = yield toStatementLines(rows).map(toPostingRecord);
+    low = high;
+  }
+}

@@ -1,0 +1,19 @@
+import { fromWireId } from '../../domain/identifier.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { readReversal, toReversal } from '../store/reversal.ts';
+import type { Call, Reply } from './call.ts';
+import { toReversalRecord } from './records.ts';
+import type { Service } from './service.ts';
+import { readRows } from './transaction.ts';
+
+/** get_reversal: the reversal, or `reversal_dne`. */
+export async function getReversal(service: Service, call: Call): Promise<Reply> {
+  const asked = call.parameters.reversal_id ?? '';
+  const reversalId = fromWireId('rev', asked);
+  const rows =
+    reversalId === undefined ? [] : await readRows(service.database, readReversal(call.programId, reversalId));
+  const [row] = rows;
+  if (row !== undefined) return { status: 200, body: JSON.stringify(toReversalRecord(toReversal(row))) };
+  const hint = reversalId === undefined ? ' A reversal id is rev_ and 32 hex digits.' : '';
+  throw new Refusal('reversal_dne', `There is no reversal '${asked}' in this card program.${hint}`);
+}

@@ -1,0 +1,71 @@
+import type { DomainEvent } from '../../domain/event.ts';
+import type { Hold } from '../../domain/hold.ts';
+import type { StoredAnswer } from '../../domain/idempotency.ts';
+import type { Account } from '../../domain/ledger.ts';
+import type { Reversal } from '../../domain/reverse-transfer.ts';
+import type { Transfer } from '../../domain/transfer.ts';
+import { updateAccounts } from '../store/account.ts';
+import type { Statement } from '../store/database.ts';
+import { insertEvents } from '../store/event.ts';
+import { deleteHolds, insertHolds } from '../store/hold.ts';
+import { insertAnswers, type KeyInScope } from '../store/idempotency.ts';
+import { addToCounters, type CounterChangeOf, giveBackToCounters } from '../store/limit-counter.ts';
+import { mergeWrites } from '../store/merge.ts';
+import { insertMetadata } from '../store/metadata.ts';
+import { type CausedPosting, insertPostings } from '../store/posting.ts';
+import { insertReversals } from '../store/reversal.ts';
+import { insertCompletedTransfers, insertOpenTransfers, updateTransfers } from '../store/transfer.ts';
+
+/** Everything that a group of decisions has changed, each thing as it is after the last of them. */
+export type BookChanges = {
+  readonly made: Map<string, Transfer>;
+  readonly changed: Map<string, Transfer>;
+  readonly accounts: Map<string, Account>;
+  readonly opened: Map<string, Hold>;
+  readonly ended: Map<string, Hold>;
+  /** Sums, by account, direction and day. */
+  readonly counts: Map<string, CounterChangeOf>;
+  readonly reversals: Reversal[];
+  readonly postings: CausedPosting[];
+  readonly answers: (KeyInScope & { readonly answer: StoredAnswer })[];
+  readonly events: DomainEvent[];
+};
+
+/** The one statement that writes all of it; none when nothing changes. `now` in milliseconds since 1970. */
+export function writesOf(changes: BookChanges, batchId: string, now: number): readonly Statement[] {
+  const made = [...changes.made.values()];
+  const counts = [...changes.counts.values()].filter(({ amount, count }) => amount !== 0n || count !== 0n);
+  const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
+  const some = <Item>(items: readonly Item[], write: (items: readonly Item[]) => Statement): readonly Statement[] =>
+    items.length > 0 ? [write(items)] : [];
+  const writes = [
+    ...some(made.filter(isPlain), (transfers) => insertCompletedTransfers(transfers, now)),
+    ...some(
+      made.filter((transfer) => !isPlain(transfer)),
+      insertOpenTransfers,
+    ),
+    ...some(
+      made.filter(({ metadata }) => Object.keys(metadata).length > 0),
+      insertMetadata,
+    ),
+    ...some([...changes.changed.values()], updateTransfers),
+    ...some([...changes.opened.values()], insertHolds),
+    ...some([...changes.ended.values()], deleteHolds),
+    ...some(changes.reversals, insertReversals),
+    ...some(changes.postings, (postings) => insertPostings(postings, now)),
+    ...some([...changes.accounts.values()], updateAccounts),
+    ...some(
+      counts.filter((change) => !isBack(change)),
+      addToCounters,
+    ),
+    ...some(counts.filter(isBack), giveBackToCounters),
+    ...some(changes.events, (events) => insertEvents(batchId, events, now)),
+    ...some(changes.answers, (answers) => insertAnswers(answers, now)),
+  ];
+  return writes.length > 0 ? [mergeWrites(writes)] : [];
+}
+
+/** A transfer that was completed as it was made and has not changed since: most of them, and fewer columns. */
+function isPlain(transfer: Transfer): boolean {
+  return transfer.status === 'completed' && transfer.capture === 'automatic' && transfer.reversedAmount === 0n;
+}

@@ -1,0 +1,131 @@
+import type { Card } from '../../domain/card.ts';
+import type { TransferAsked, TransferPlan } from '../../domain/create-transfer.ts';
+import type { Account } from '../../domain/ledger.ts';
+import { NOTHING_USED, type ProgramRules } from '../../domain/limits.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import type { TransferTerms, TransferType } from '../../domain/transfer.ts';
+import type { TransferView } from '../../domain/transfer-checks.ts';
+
+const PROGRAM = 'program';
+const DAY = 24 * 60 * 60 * 1000;
+
+/** The moment of every example: noon of a Friday. */
+export const NOW = Date.UTC(2026, 0, 30, 12);
+
+/** What the examples move, in minor units. */
+export const AMOUNT = 100n;
+
+/** Accounts that have enough and room for more; their ids are what the tables call them. */
+export const ACCOUNTS: readonly Account[] = [
+  account('funding', 'funding'),
+  account('card', 'card'),
+  account('destination card', 'card'),
+];
+
+function account(accountId: string, kind: Account['kind']): Account {
+  return {
+    programId: PROGRAM,
+    accountId,
+    kind,
+    currency: 'USD',
+    balance: 1000n,
+    held: 0n,
+    incoming: 0n,
+    floor: 0n,
+    sequence: 0n,
+  };
+}
+
+/** An active card of that name, kept in USD, without limits of its own. */
+export function card(name: string, changes: Partial<Card> = {}): Card {
+  return {
+    programId: PROGRAM,
+    cardId: name,
+    name,
+    status: 'active',
+    currency: 'USD',
+    accountId: name,
+    fundingAccountId: 'funding',
+    expiresOn: null,
+    limits: null,
+    ...changes,
+  };
+}
+
+const midnight = (year: number, month: number, day: number) => Date.UTC(year, month, day);
+
+/** A program without limits, whose days begin at midnight UTC. */
+export const RULES: ProgramRules = {
+  programId: PROGRAM,
+  currency: 'USD',
+  today: '2026-01-30',
+  calendar: {
+    day: { start: midnight(2026, 0, 30), end: midnight(2026, 0, 31) },
+    week: { start: midnight(2026, 0, 26), end: midnight(2026, 1, 2) },
+    month: { start: midnight(2026, 0, 1), end: midnight(2026, 1, 1) },
+  },
+  limits: null,
+  cardLimits: null,
+};
+
+/** What the rules see where nothing is wrong. */
+export function view(changes: Partial<TransferView> = {}, accounts: readonly Account[] = ACCOUNTS): TransferView {
+  return {
+    programId: PROGRAM,
+    now: NOW,
+    rules: RULES,
+    switches: [],
+    card: card('card'),
+    destinationCard: card('destination card'),
+    account: (accountId) => {
+      const found = accounts.find((one) => one.accountId === accountId);
+      if (found === undefined) throw new Error(`the examples have no account ${accountId}`);
+      return found;
+    },
+    usage: () => NOTHING_USED,
+    referenceTakenBy: undefined,
+    ...changes,
+  };
+}
+
+/** The terms of a plain transfer of a type. */
+export function terms(type: TransferType, changes: Partial<TransferTerms> = {}): TransferTerms {
+  return {
+    type,
+    amount: AMOUNT,
+    cardName: 'card',
+    destinationCardName: type === 'card_to_card' ? 'destination card' : null,
+    currency: null,
+    reference: null,
+    capture: 'automatic',
+    expiresAt: null,
+    scheduledFor: null,
+    ...changes,
+  };
+}
+
+/** A plain transfer of a type, asked for. */
+export function asked(type: TransferType, changes: Partial<TransferTerms> = {}): TransferAsked {
+  const transferId = '00000000-0000-7000-8000-000000000001';
+  return {
+    birth: { programId: PROGRAM, transferId, requestId: transferId, now: NOW },
+    terms: terms(type, changes),
+    notes: { description: null, metadata: {} },
+  };
+}
+
+/** A moment so many days from now. */
+export function inDays(days: number): number {
+  return NOW + days * DAY;
+}
+
+/** What an example comes to; one that the rules refuse is a mistake in the example. */
+export function insistOnPlan<Plan extends TransferPlan>(decision: Plan | Refusal): Plan {
+  if (decision instanceof Refusal) throw decision;
+  return decision;
+}
+
+/** The accounts as a plan leaves them. */
+export function accountsAfter({ accounts }: TransferPlan, before: readonly Account[] = ACCOUNTS): readonly Account[] {
+  return before.map((one) => accounts.find(({ accountId }) => accountId === one.accountId) ?? one);
+}

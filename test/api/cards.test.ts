@@ -1,0 +1,401 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, describe, expect, test } from 'vitest';
+import { OPERATIONS } from '../../contract/operations.ts';
+import { CARD_MOVES, CARD_RULES, type CardStatus } from '../../domain/card.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
+import type { UpdateCardBody } from '../../sdk/client.ts';
+import { held, newCard } from './arrange.ts';
+import { sendRaw } from './raw-request.ts';
+import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+
+const running = useService();
+const client = () => running().client;
+afterAll(() => expectBalancedBooks(running()));
+
+const card = (balance?: number, currency?: string): Promise<string> => newCard(client(), balance, currency);
+const update = (cardId: string, body: UpdateCardBody) => client().cards.update(cardId, body);
+const day = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+
+/** The seeded card of a state, whose name says it; one of the test's own where the state can be given. */
+async function cardIn(status: CardStatus, balance = 0): Promise<string> {
+  if (status === 'preactive') return (await client().cards.create({ status })).card_id;
+  const cardId = await card(balance);
+  if (status === 'expired') await update(cardId, { expires_on: day(-2) });
+  else if (status !== 'active') await update(cardId, { status });
+  return cardId;
+}
+
+async function fundingOf(cardId: string): Promise<number> {
+  const { program_id, currency } = await client().cards.get(cardId);
+  const { funding } = await client().programs.get(program_id);
+  return funding.find((account) => account.currency === currency)?.balance ?? 0;
+}
+
+describe('update_card', () => {
+  test('changes what is named and nothing else', async () => {
+    const cardId = await card(500);
+    const before = await client().cards.get(cardId);
+    const limits = { in: { daily_amount: 1000, daily_count: 3 }, maximum_balance: 2000 };
+    const changes: UpdateCardBody = { holder_reference: 'employee 8', last_four: '4711', expires_on: '2099-01-31' };
+    const changed = await update(cardId, { ...changes, limits, status: 'inactive' });
+    expect({ ...changed }).toEqual({
+      ...before,
+      ...changes,
+      limits,
+      status: 'inactive',
+      updated_at: expect.any(String),
+    });
+    expect(Date.parse(changed.updated_at)).toBeGreaterThan(Date.parse(before.updated_at));
+    expect(await client().cards.get(cardId)).toEqual({ ...changed });
+    const last = await update(cardId, { last_four: '0000' });
+    expect({ ...last }).toEqual({ ...changed, last_four: '0000', updated_at: last.updated_at });
+  });
+
+  test('what changes nothing is accepted and leaves no trace', async () => {
+    const cardId = await card();
+    const body: UpdateCardBody = { holder_reference: 'x', status: 'lost', limits: { out: { weekly_count: 2 } } };
+    const first = await update(cardId, body);
+    await delay(5);
+    expect({ ...(await update(cardId, body)) }).toEqual({ ...first });
+    expect({ ...(await update(cardId, {})) }).toEqual({ ...first });
+  });
+
+  test('limits take the place of all that were set; {} lifts them', async () => {
+    const cardId = await card();
+    await update(cardId, { limits: { in: { maximum_amount: 10 }, out: { maximum_amount: 10 } } });
+    expect((await update(cardId, { limits: { in: { minimum_amount: 5 } } })).limits).toEqual({
+      in: { minimum_amount: 5 },
+    });
+    expect((await update(cardId, { limits: {} })).limits).toBeNull();
+    expect((await update(cardId, { limits: { in: {}, out: {} } })).limits).toBeNull();
+    await client().transfers.create({ amount: 1, card_id: cardId });
+  });
+
+  test('create_card takes limits too', async () => {
+    const limits = { in: { maximum_amount: 10 }, maximum_balance: 15 };
+    const made = await client().cards.create({ limits });
+    expect(made.limits).toEqual(limits);
+    expect(await client().cards.get(made.card_id)).toEqual({ ...made });
+    const refused = await refusalOf(client().transfers.create({ amount: 11, card_id: made.card_id }));
+    expect(refused.Code).toBe('large_amount');
+  });
+
+  const BAD: readonly (readonly [body: object, field: string, says: string])[] = [
+    [{ status: 'expired' }, '/status', "'active'"],
+    [{ status: 'preactive' }, '/status', "'closed'"],
+    [{ balance_to: 'funding' }, '/balance_to', "'closed' only"],
+    [{ status: 'lost', balance_to: 'funding' }, '/balance_to', "'closed' only"],
+    [{ status: 'closed', balance_to: 'card_active' }, '/balance_to', "'funding'"],
+    [{ expires_on: '2030-02-30' }, '/expires_on', 'YYYY-MM-DD'],
+    [{ last_four: 'abcd' }, '/last_four', 'Last four digits'],
+    [{ limits: 5 }, '/limits', 'object'],
+    [{ limits: { daily_amount: 5 } }, '/limits', "'in', 'out'"],
+    [{ limits: { in: { dailyAmount: 5 } } }, '/limits/in', "'daily_amount'"],
+    [{ limits: { in: { daily_amount: -1 } } }, '/limits/in/daily_amount', 'whole number'],
+    [{ limits: { in: { daily_amount: 1.5 } } }, '/limits/in/daily_amount', 'whole number'],
+    [{ limits: { out: { monthly_count: '5' } } }, '/limits/out/monthly_count', 'whole number'],
+    [{ limits: { maximum_balance: 9_007_199_254_740_992 } }, '/limits/maximum_balance', '9007199254740991'],
+    [{ limits: { in: { minimum_amount: 11, maximum_amount: 10 } } }, '/limits/in/minimum_amount', "'limits.in.max"],
+    [{ limits: { out: { minimum_amount: 1, maximum_amount: 0 } } }, '/limits/out/minimum_amount', "'limits.out.max"],
+  ];
+
+  test.each(BAD)('%j has not the right form', async (body, field, says) => {
+    const refused = await refusalOf(update('card_missing', body as UpdateCardBody));
+    expect(refused).toMatchObject({ Code: 'update_card_schema', Status: 400, field, moneyMoved: 'no' });
+    expect(refused.Message).toContain(says);
+  });
+
+  test('create_card refuses limits that contradict themselves', async () => {
+    const limits = { in: { minimum_amount: 2, maximum_amount: 1 } };
+    const refused = await refusalOf(client().cards.create({ limits }));
+    expect(refused).toMatchObject({ Code: 'create_card_schema', field: '/limits/in/minimum_amount' });
+  });
+});
+
+describe('the states of a card', () => {
+  const STATES = Object.keys(CARD_RULES) as readonly CardStatus[];
+  const GIVEN = ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'] as const;
+
+  test.each(STATES)('from %s: to those that the table has, and to no other', async (from) => {
+    for (const to of GIVEN) {
+      const cardId = await cardIn(from);
+      expect((await client().cards.get(cardId)).status).toBe(from);
+      if (to === from || CARD_MOVES[from].includes(to)) {
+        expect((await update(cardId, { status: to })).status).toBe(to);
+        continue;
+      }
+      const refused = await refusalOf(update(cardId, { status: to }));
+      expect(refused).toMatchObject({ Code: 'invalid_card_status', Status: 409, field: '/status', moneyMoved: 'no' });
+      expect(refused.Message).toContain(`'${cardId}'`);
+      if (from === 'closed') expect(refused.Message).toContain('closed for good');
+      else for (const name of [from, to, ...CARD_MOVES[from]]) expect(refused.Message).toContain(`'${name}'`);
+      expect((await client().cards.get(cardId)).status).toBe(from);
+    }
+  });
+
+  test('a stolen card says what it can be given', async () => {
+    const refused = await refusalOf(update('card_stolen', { status: 'active' }));
+    expect(refused.Message).toBe(
+      "The card 'card_stolen' is 'stolen' and cannot be given the status 'active'. It can be given 'closed'.",
+    );
+  });
+
+  test('a new state decides at once what goes through', async () => {
+    const cardId = await card(100);
+    const load = () => client().transfers.create({ amount: 1, card_id: cardId });
+    await update(cardId, { status: 'fraud' });
+    expect((await refusalOf(load())).Code).toBe('card_fraud');
+    await update(cardId, { status: 'active' });
+    expect((await load()).status).toBe('completed');
+  });
+
+  test('an expired card is what it was again with a later last day, which is no move', async () => {
+    const cardId = await cardIn('expired', 100);
+    const refused = await refusalOf(update(cardId, { status: 'active' }));
+    expect(refused.Code).toBe('invalid_card_status');
+    expect(refused.Message).toContain(`its last day was ${day(-2)}`);
+    expect(refused.Message).toContain("'expires_on'");
+    expect(await update(cardId, { expires_on: day(2) })).toMatchObject({ status: 'active', expires_on: day(2) });
+    await client().transfers.create({ amount: 1, card_id: cardId });
+  });
+
+  test('a later last day and a state in one request: the day counts first', async () => {
+    const cardId = await cardIn('expired');
+    expect((await update(cardId, { status: 'inactive', expires_on: day(2) })).status).toBe('inactive');
+    const refused = await refusalOf(update(cardId, { status: 'active', expires_on: day(-2) }));
+    expect(refused).toMatchObject({ Code: 'invalid_card_status', field: '/status' });
+    expect((await client().cards.get(cardId)).expires_on).toBe(day(2));
+  });
+
+  test('a card is good on its last day', async () => {
+    const cardId = await card();
+    // Days of the demo program are those of UTC.
+    expect((await update(cardId, { expires_on: day(0) })).status).toBe('active');
+    expect((await update(cardId, { expires_on: day(-1) })).status).toBe('expired');
+  });
+
+  test.each([
+    [{ holder_reference: 'y' }, '/holder_reference'],
+    [{ last_four: '1111' }, '/last_four'],
+    [{ expires_on: '2099-01-01' }, '/expires_on'],
+    [{ limits: { in: { daily_count: 1 } } }, '/limits'],
+    [{ status: 'closed', holder_reference: 'y' } as const, '/holder_reference'],
+  ])('nothing of a closed card is changed: %j', async (body, field) => {
+    const before = await client().cards.get('card_closed');
+    const refused = await refusalOf(update('card_closed', body));
+    expect(refused).toMatchObject({ Code: 'invalid_card_status', Status: 409, field });
+    expect(await client().cards.get('card_closed')).toEqual({ ...before });
+  });
+});
+
+describe('closing a card', () => {
+  test('an empty one', async () => {
+    const cardId = await card();
+    expect((await update(cardId, { status: 'closed' })).status).toBe('closed');
+    expect((await refusalOf(client().transfers.create({ amount: 1, card_id: cardId }))).Code).toBe('closed_card');
+    expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
+  });
+
+  test('one with money on it is refused, and says how much and what to do', async () => {
+    const cardId = await card(1234);
+    const refused = await refusalOf(update(cardId, { status: 'closed' }));
+    expect(refused).toMatchObject({ Code: 'card_not_empty', Status: 409, moneyMoved: 'no', field: '/status' });
+    expect(refused.Message).toBe(
+      `The card '${cardId}' cannot be closed: 12.34 USD are on it. Unload the card, or send 'balance_to': 'funding' with the status.`,
+    );
+    expect(await client().cards.get(cardId)).toMatchObject({ status: 'active', balance: 1234 });
+  });
+
+  test('one with holds on it, or for it, is refused whatever becomes of the balance', async () => {
+    const cardId = await card(1000);
+    const out = await held(client(), cardId, 300, { type: 'unload' });
+    const into = await held(client(), cardId, 70);
+    const close = () => update(cardId, { status: 'closed', balance_to: 'funding' });
+    const refused = await refusalOf(close());
+    expect(refused.Code).toBe('card_not_empty');
+    expect(refused.Message).toBe(
+      `The card '${cardId}' cannot be closed: 10.00 USD are on it, 3.00 USD of that are held by pending transfers, ` +
+        '0.70 USD are on hold for it. Capture or cancel what is pending.',
+    );
+    await client().transfers.cancel(out);
+    expect((await refusalOf(close())).Message).toContain('0.70 USD are on hold for it');
+    await client().transfers.cancel(into);
+    expect(await close()).toMatchObject({ status: 'closed', balance: 0 });
+  });
+
+  test('balance_to funding: what was on it is a transfer like any other', async () => {
+    const cardId = await card(1234);
+    const funding = await fundingOf(cardId);
+    const closed = await update(cardId, { status: 'closed', balance_to: 'funding', holder_reference: 'left' });
+    expect(closed).toMatchObject({ status: 'closed', balance: 0, available: 0, held: 0, holder_reference: 'left' });
+    expect(await client().cards.get(cardId)).toEqual({ ...closed });
+    expect(await fundingOf(cardId)).toBe(funding + 1234);
+    const [last, first] = (await client().transfers.list({ card_id: cardId })).data;
+    expect(first).toMatchObject({ type: 'load', amount: 1234 });
+    expect(last).toMatchObject({
+      card_id: cardId,
+      type: 'unload',
+      amount: 1234,
+      captured_amount: 1234,
+      status: 'completed',
+      outcome: 'final',
+      description: 'Balance of the closed card',
+      completed_at: closed.updated_at,
+    });
+    const { data, closing_balance } = await client().cards.postings(cardId);
+    expect(data[0]).toMatchObject({ purpose: 'unload', direction: 'out', amount: 1234, balance: 0 });
+    expect([data[0]?.transfer_id, closing_balance]).toEqual([last?.transfer_id, 0]);
+    const reversed = await refusalOf(client().transfers.reverse(last?.transfer_id ?? ''));
+    expect(reversed.Code).toBe('closed_card');
+  });
+
+  test('asked for again it is accepted, and nothing moves twice', async () => {
+    const cardId = await card(10);
+    const first = await update(cardId, { status: 'closed', balance_to: 'funding' });
+    expect({ ...(await update(cardId, { status: 'closed', balance_to: 'funding' })) }).toEqual({ ...first });
+    expect((await client().transfers.list({ card_id: cardId })).data.length).toBe(2);
+  });
+
+  test('with nothing on it there is no transfer', async () => {
+    const cardId = await card();
+    expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ status: 'closed' });
+    expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
+  });
+
+  test.each(['inactive', 'lost', 'stolen', 'fraud', 'expired'] as const)(
+    '%s: its state is no obstacle',
+    async (from) => {
+      const cardId = await cardIn(from, 50);
+      expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ balance: 0 });
+    },
+  );
+
+  test('limits are no obstacle either, and nothing is counted', async () => {
+    const cardId = await card(50);
+    const limits = { out: { maximum_amount: 1, daily_amount: 2, daily_count: 0, monthly_amount: 3 } };
+    await update(cardId, { limits });
+    expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ balance: 0 });
+    const { out } = await client().cards.limits(cardId);
+    expect(out.limits.map(({ used }) => used)).toEqual([null, 0, 0, 0]);
+  });
+
+  test('more than one transfer can move is refused', async () => {
+    const refused = await refusalOf(update('card_full', { status: 'closed', balance_to: 'funding' }));
+    expect(refused).toMatchObject({ Code: 'limit_exceeded', Status: 409, field: '/balance_to', moneyMoved: 'no' });
+    expect(refused.Message).toContain('9999999999.99 GBP at most');
+    expect((await refusalOf(update('card_full', { status: 'closed' }))).Code).toBe('card_not_empty');
+    expect((await client().cards.get('card_full')).status).toBe('active');
+  });
+
+  test('while 64 transfers come and go: the card ends closed and empty, and no money is lost', async () => {
+    const cardId = await card(5000);
+    const funding = await fundingOf(cardId);
+    const move = async (index: number): Promise<unknown> => {
+      const type = index % 2 === 0 ? 'load' : 'unload';
+      const moved = client().transfers.create({ amount: 1 + index, card_id: cardId, type });
+      return moved.catch((error: unknown) => expect(error).toMatchObject({ Code: 'closed_card' }));
+    };
+    const moves = Array.from({ length: 64 }, (_, index) => delay(index % 8).then(() => move(index)));
+    await delay(4);
+    await update(cardId, { status: 'closed', balance_to: 'funding' });
+    await Promise.all(moves);
+    expect(await client().cards.get(cardId)).toMatchObject({ status: 'closed', balance: 0, held: 0, incoming: 0 });
+    expect(await fundingOf(cardId)).toBe(funding + 5000);
+    const sweeps = (await client().transfers.list({ card_id: cardId, limit: 100 })).data.filter(
+      ({ description }) => description !== null,
+    );
+    expect(sweeps.length).toBe(1);
+  });
+});
+
+describe('the switch', () => {
+  const disable = (scope: object) => client().switch.change({ disabled: true, reason: 'a test', ...scope });
+  const enable = (scope: object) => client().switch.change({ disabled: false, ...scope });
+
+  test.each([['the service'], ['the program'], ['unloads of the program']])(
+    '%s disabled: no balance is moved; a card can still be blocked, and closed when it is empty',
+    async (what) => {
+      const [full, empty] = [await card(10), await card()];
+      const { program_id } = await client().cards.get(full);
+      const scope = what === 'the service' ? {} : { program_id, ...(what === 'the program' ? {} : { type: 'unload' }) };
+      await disable(scope);
+      try {
+        const refused = await refusalOf(update(full, { status: 'closed', balance_to: 'funding' }));
+        expect(refused).toMatchObject({ Code: 'service_disabled', Status: 424, moneyMoved: 'no' });
+        expect((await update(full, { status: 'fraud', limits: { in: { daily_count: 0 } } })).status).toBe('fraud');
+        expect((await update(empty, { status: 'closed' })).status).toBe('closed');
+      } finally {
+        await enable(scope);
+      }
+      expect((await update(full, { status: 'closed', balance_to: 'funding' })).balance).toBe(0);
+    },
+  );
+
+  test('loads of the program disabled: closing takes the balance along', async () => {
+    const cardId = await card(10);
+    const { program_id } = await client().cards.get(cardId);
+    await disable({ program_id, type: 'load' });
+    try {
+      expect((await update(cardId, { status: 'closed', balance_to: 'funding' })).balance).toBe(0);
+    } finally {
+      await enable({ program_id, type: 'load' });
+    }
+  });
+});
+
+describe('which refusal comes first', () => {
+  /** One cause a code, in the order of the contract; each is also tried while the service is disabled. */
+  const CAUSES: readonly (readonly [ErrorCode, cardId: string, body: UpdateCardBody])[] = [
+    ['card_dne', 'card_missing', { status: 'closed', balance_to: 'funding' }],
+    ['invalid_card_status', 'card_closed', { status: 'closed', balance_to: 'funding', last_four: '1234' }],
+    ['card_not_empty', 'card_lost', { status: 'closed' }],
+    ['limit_exceeded', 'card_full', { status: 'closed', balance_to: 'funding' }],
+  ];
+
+  test('the table names every code of the contract but that of the switch', () => {
+    const named: readonly ErrorCode[] = ['service_disabled', ...CAUSES.map(([code]) => code)];
+    expect(named).toEqual([...OPERATIONS.update_card.rules]);
+  });
+
+  test.each(CAUSES)('%s', async (code, cardId, body) => {
+    expect((await refusalOf(update(cardId, body))).Code).toBe(code);
+  });
+
+  test('service_disabled comes before all of them where money was to move', async () => {
+    await client().switch.change({ disabled: true, reason: 'a test' });
+    try {
+      for (const [code, cardId, body] of CAUSES) {
+        const expected = body.balance_to === undefined ? code : 'service_disabled';
+        expect((await refusalOf(update(cardId, body))).Code).toBe(expected);
+      }
+    } finally {
+      await client().switch.change({ disabled: false });
+    }
+  });
+
+  test('a fault of the form comes before all of them, and says of money that none has moved', async () => {
+    const refused = await sendRaw(running().url, {
+      method: 'PATCH',
+      path: '/api/v0.1/core/card/card_full',
+      body: { status: 'closed', balance_to: 'funding', last_four: 'x' },
+    });
+    expect([refused.status, refused.members.Code, refused.headers['money-moved']]).toEqual([
+      400,
+      'update_card_schema',
+      'no',
+    ]);
+  });
+
+  test('unknown_update_card: the database is gone', async () => {
+    await client().sandbox.stopDatabase();
+    try {
+      const refused = await refusalOf(update('card_active', { status: 'inactive' }));
+      expect(refused).toMatchObject({ Code: 'unknown_update_card', Status: 500, moneyMoved: 'no' });
+      const limits = await refusalOf(client().cards.limits('card_active'));
+      expect(limits).toMatchObject({ Code: 'unknown_get_card_limits', Status: 500 });
+    } finally {
+      await client().sandbox.startDatabase();
+    }
+    expect((await client().cards.get('card_active')).status).toBe('active');
+  });
+});

@@ -1,0 +1,263 @@
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import type { TransferRecord } from '../../sdk/client.ts';
+import { waitFor } from '../harness/process.ts';
+import { calendarAt, dayIn } from '../properties/local-time.ts';
+import { type LimitedCard, limitedProgram, midweek, setClock } from './limited.ts';
+import { sendRaw } from './raw-request.ts';
+import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+
+const running = useService();
+const client = () => running().client;
+const moveTo = (moment: number): Promise<void> => setClock(client(), moment);
+const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
+
+afterEach(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
+afterAll(() => expectBalancedBooks(running()));
+
+describe('move_clock', () => {
+  test('moves what the service takes for the time, ahead and back', async () => {
+    for (const seconds of [3600, 315_360_000, 5, 0]) {
+      const moved = await client().sandbox.moveClock({ seconds_ahead: seconds });
+      expect(moved.seconds_ahead).toBe(seconds);
+      expect(Math.abs(Date.parse(moved.now) - Date.now() - seconds * SECOND)).toBeLessThan(5 * SECOND);
+      const { created_at } = await client().transfers.create({ amount: 1, card_id: 'card_active' });
+      expect(Math.abs(Date.parse(created_at) - Date.parse(moved.now))).toBeLessThan(5 * SECOND);
+    }
+  });
+
+  test.each([
+    [{}, '/seconds_ahead'],
+    [{ seconds_ahead: -1 }, '/seconds_ahead'],
+    [{ seconds_ahead: 315_360_001 }, '/seconds_ahead'],
+    [{ seconds_ahead: 1.5 }, '/seconds_ahead'],
+    [{ seconds_ahead: '60' }, '/seconds_ahead'],
+  ])('%j is refused', async (body, field) => {
+    const answer = await sendRaw(running().url, { path: '/api/v0.1/sandbox/clock', body });
+    expect([answer.status, answer.members.Code]).toEqual([400, 'move_clock_schema']);
+    expect([answer.headers['error-field'], answer.headers['money-moved']]).toEqual([field, undefined]);
+  });
+
+  test('unknown_move_clock: the database is gone', async () => {
+    await client().sandbox.stopDatabase();
+    try {
+      const refused = await refusalOf(client().sandbox.moveClock({ seconds_ahead: 60 }));
+      expect(refused).toMatchObject({ Code: 'unknown_move_clock', Status: 500 });
+    } finally {
+      await client().sandbox.startDatabase();
+    }
+  });
+
+  test('it never moves in the middle of a decision: each transfer counts on the day that it says, and limits hold', async () => {
+    const most = 40;
+    const card = await (await limitedProgram(client())).card({ in: { daily_count: most } });
+    const days = [0, 50, 400, 800].map((ahead) => midweek() + ahead * DAY);
+    const dayOf = (time: number | string): string => new Date(time).toISOString().slice(0, 'YYYY-MM-DD'.length);
+    await moveTo(midweek());
+    const made: string[] = [];
+    let moving = true;
+    const loads = Array.from({ length: 8 }, async () => {
+      while (moving) {
+        const answer = await card.load(1).catch((error: unknown) => error);
+        if (answer instanceof Error) expect(answer).toMatchObject({ Code: 'limit_exceeded' });
+        else made.push(dayOf((answer as TransferRecord).created_at));
+      }
+    });
+    for (let jump = 0; jump < 24; jump += 1) await moveTo(days[jump % days.length] ?? 0);
+    moving = false;
+    await Promise.all(loads);
+    expect(new Set(made).size).toBeGreaterThan(1);
+    for (const moment of days) {
+      await moveTo(moment);
+      const count = made.filter((day) => day === dayOf(moment)).length;
+      expect(await card.used()).toEqual({ daily_count: count });
+      expect(count).toBeLessThanOrEqual(most);
+    }
+  });
+
+  test('a card expires when its last day is over in the time zone of its program', async () => {
+    const zone = 'Pacific/Auckland';
+    const made = await limitedProgram(client(), { zone });
+    const card = await made.card();
+    const noon = midweek();
+    const { end } = calendarAt(noon, zone).day;
+    await client().cards.update(card.cardId, { expires_on: dayIn(zone, noon) }, { programId: made.programId });
+    await moveTo(end - MINUTE);
+    await card.load(1);
+    await moveTo(end);
+    expect((await card.get()).status).toBe('expired');
+    expect((await refusalOf(card.load(1))).Code).toBe('expired_card');
+  });
+});
+
+const ZONES = ['UTC', 'Pacific/Auckland', 'Europe/Berlin', 'Asia/Kolkata', 'America/Los_Angeles'];
+const PERIODS = ['day', 'week', 'month'] as const;
+const PREFIX = { day: 'daily', week: 'weekly', month: 'monthly' } as const;
+const asWritten = (moment: number): string => new Date(moment).toISOString().replace('.000Z', 'Z');
+
+async function cardIn(zone: string, limits: object): Promise<LimitedCard> {
+  return (await limitedProgram(client(), { zone })).card({ in: limits });
+}
+
+/** The limits of loads by their names. */
+async function limitsOf(card: LimitedCard) {
+  return new Map((await card.limits()).in.limits.map((limit) => [limit.name, limit]));
+}
+
+describe.each(ZONES)('periods in %s', (zone) => {
+  test.each(PERIODS)('a %s ends when it does there, to the second, and counts anew', async (period) => {
+    const { end } = calendarAt(midweek(), zone)[period];
+    if (period === 'week') expect(new Date(`${dayIn(zone, end)}T00:00:00Z`).getUTCDay()).toBe(1);
+    if (period === 'month') expect(dayIn(zone, end)).toMatch(/-01$/);
+    const card = await cardIn(zone, { [`${PREFIX[period]}_amount`]: 50, [`${PREFIX[period]}_count`]: 9 });
+    // A minute early, so that a slow machine does not cross it by itself.
+    await moveTo(end - MINUTE);
+    await card.load(40);
+    const [amount] = (await card.limits()).in.limits;
+    expect(amount).toMatchObject({ used: 40, left: 10, frees_at: new Date(end).toISOString() });
+    const refused = await refusalOf(card.load(11));
+    expect(refused.Message).toContain(`a ${period}: 0.40 USD used, 0.10 USD left`);
+    expect(refused.Message).toContain(`frees at ${asWritten(end)}`);
+    await moveTo(end);
+    expect(await card.used()).toEqual({ [`${PREFIX[period]}_amount`]: 0, [`${PREFIX[period]}_count`]: 0 });
+    await card.load(50);
+    const next = calendarAt(end, zone)[period].end;
+    expect((await card.limits()).in.limits[0]).toMatchObject({
+      used: 50,
+      left: 0,
+      frees_at: new Date(next).toISOString(),
+    });
+  });
+
+  test('a week that began in the month before counts its days, and the month does not', async () => {
+    const card = await cardIn(zone, { weekly_amount: 500, monthly_amount: 500 });
+    // The first of a month that is no Monday.
+    let first = calendarAt(midweek(), zone).month.end;
+    while (calendarAt(first, zone).week.start === first) first = calendarAt(first, zone).month.end;
+    await moveTo(first - HOUR);
+    await card.load(30);
+    await moveTo(first);
+    expect(await card.used()).toEqual({ weekly_amount: 30, monthly_amount: 0 });
+    await card.load(4);
+    expect(await card.used()).toEqual({ weekly_amount: 34, monthly_amount: 4 });
+    await moveTo(calendarAt(first, zone).week.end);
+    expect(await card.used()).toEqual({ weekly_amount: 0, monthly_amount: 4 });
+  });
+});
+
+describe('days on which clocks change', () => {
+  /** The next day, at least two days ahead, that has so many hours in a zone. */
+  function dayOf(hours: number, zone: string) {
+    let { day } = calendarAt(Date.now() + 2 * DAY, zone);
+    while (day.end - day.start !== hours * HOUR) ({ day } = calendarAt(day.end, zone));
+    return day;
+  }
+
+  test.each([
+    [23, 'Europe/Berlin'],
+    [25, 'Europe/Berlin'],
+    [23, 'Pacific/Auckland'],
+    [25, 'Pacific/Auckland'],
+  ])('a day of %i hours in %s is one day', async (hours, zone) => {
+    const { start, end } = dayOf(hours, zone);
+    const card = await cardIn(zone, { daily_amount: 100 });
+    await moveTo(start - MINUTE);
+    await card.load(90);
+    await moveTo(start);
+    expect((await limitsOf(card)).get('daily_amount')).toMatchObject({
+      used: 0,
+      frees_at: new Date(end).toISOString(),
+    });
+    await card.load(60);
+    await moveTo(end - MINUTE);
+    expect(await card.used()).toEqual({ daily_amount: 60 });
+    expect((await refusalOf(card.load(41))).Message).toContain(`frees at ${asWritten(end)}`);
+    await moveTo(end);
+    expect(await card.used()).toEqual({ daily_amount: 0 });
+  });
+});
+
+describe('what is given back goes to the day it was counted on', () => {
+  const ALL = { daily_amount: 1000, daily_count: 9, weekly_amount: 1000, weekly_count: 9 };
+  const zone = 'Pacific/Auckland';
+  const midnight = calendarAt(midweek(), zone).day.end;
+  const before = midnight - 10 * MINUTE;
+  const after = midnight + 10 * MINUTE;
+
+  /** A card with a hold of 100 of the first day, a load of 30 of the first day and one of 7 of the second. */
+  async function twoDays(expiresIn = 5 * DAY) {
+    const made = await limitedProgram(client(), { zone, limits: { in: ALL } });
+    const card = await made.card({ in: ALL });
+    await moveTo(before);
+    const expires_at = new Date(before + expiresIn).toISOString();
+    const { transfer_id } = await card.load(100, { capture: 'manual', expires_at });
+    await card.load(30);
+    await moveTo(after);
+    await card.load(7);
+    const options = { programId: made.programId };
+    return { card, transferId: transfer_id, options };
+  }
+
+  /** What a day's and the week's limits show: amounts and counts, of the card and of the program. */
+  async function expectUsed(card: LimitedCard, time: number, daily: readonly number[], weekly: readonly number[]) {
+    await moveTo(time);
+    const [daily_amount, daily_count, weekly_amount, weekly_count] = [...daily, ...weekly];
+    const used = { daily_amount, daily_count, weekly_amount, weekly_count };
+    expect([await card.used(), await card.used('in', 'program')]).toEqual([used, used]);
+  }
+
+  test('a hold counts on the day that it was made', async () => {
+    const { card } = await twoDays();
+    await expectUsed(card, after, [7, 1], [137, 3]);
+    await expectUsed(card, before, [130, 2], [137, 3]);
+  });
+
+  test('canceled', async () => {
+    const { card, transferId, options } = await twoDays();
+    await client().transfers.cancel(transferId, options);
+    await expectUsed(card, after, [7, 1], [37, 2]);
+    await expectUsed(card, before, [30, 1], [37, 2]);
+  });
+
+  test('captured in part: the rest of the amount', async () => {
+    const { card, transferId, options } = await twoDays();
+    await client().transfers.capture(transferId, { amount: 60 }, options);
+    await expectUsed(card, after, [7, 1], [97, 3]);
+    await expectUsed(card, before, [90, 2], [97, 3]);
+  });
+
+  test('expired', async () => {
+    const { card, transferId, options } = await twoDays(15 * MINUTE);
+    expect((await client().transfers.get(transferId, options)).status).toBe('expired');
+    await waitFor('the hold to be released', async () => (await card.get()).incoming === 0);
+    await expectUsed(card, after, [7, 1], [37, 2]);
+    await expectUsed(card, before, [30, 1], [37, 2]);
+  });
+
+  test('reversed: nothing', async () => {
+    const { card, transferId, options } = await twoDays();
+    await client().transfers.capture(transferId, {}, options);
+    await client().transfers.reverse(transferId, {}, options);
+    await expectUsed(card, after, [7, 1], [137, 3]);
+    await expectUsed(card, before, [130, 2], [137, 3]);
+  });
+
+  test('a scheduled transfer counts on the day that it is made, and is held to its limits then', async () => {
+    const card = await cardIn(zone, { daily_amount: 1000, weekly_amount: 9000 });
+    const options = { programId: (await card.limits()).program_id };
+    await moveTo(before);
+    await card.load(990);
+    const at = { scheduled_for: new Date(midnight + 5 * MINUTE).toISOString() };
+    const scheduled = [await card.load(200, at), await card.load(300, at), await card.load(1001, at)];
+    expect(await card.used()).toEqual({ daily_amount: 990, weekly_amount: 990 });
+    await moveTo(after);
+    const outcomes: string[] = [];
+    for (const { transfer_id } of scheduled) {
+      const read = () => client().transfers.get(transfer_id, options);
+      await waitFor('the scheduled transfer', async () => (await read()).status !== 'scheduled');
+      const { status, error } = await read();
+      outcomes.push(`${status} ${error?.Code ?? ''}`.trim());
+    }
+    expect(outcomes).toEqual(['completed', 'completed', 'failed limit_exceeded']);
+    expect(await card.used()).toEqual({ daily_amount: 500, weekly_amount: 1490 });
+  });
+});

@@ -1,0 +1,231 @@
+import { connect } from 'node:net';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { IncompleteAnswer, type TextChunks } from '../../sdk/client.ts';
+import {
+  embeddedServerOf,
+  type ServiceProcess,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+import { newCard } from './arrange.ts';
+import { expectBalancedBooks } from './running-service.ts';
+
+/** Lines of the long export, and how wide they are: a hundred megabytes, which no buffer between two sockets holds. */
+const ROWS = 20_000;
+const WIDTH = 5_000;
+
+/** What the service may keep in memory: whoever holds the long export as a whole comes to an end with it. */
+const HEAP = '--max-old-space-size=96';
+
+const TRANSFER_HEAD =
+  'transfer_id,program_id,card_id,destination_card_id,type,amount,captured_amount,reversed_amount,currency,status,' +
+  'outcome,capture,expires_at,scheduled_for,description,reference,metadata,error,created_at,updated_at,completed_at';
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let service: ServiceProcess;
+const client = () => service.client;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  service = await startService({ DATA_DIR: directory.path, NODE_OPTIONS: HEAP });
+});
+
+afterAll(async () => {
+  await service?.stop();
+  await directory?.remove();
+});
+
+async function textOf(chunks: Promise<TextChunks>): Promise<string> {
+  return (await Array.fromAsync(await chunks)).join('');
+}
+
+/** Reads comma-separated values as RFC 4180 has them; fails where a line does not end, or has not all columns. */
+function readCsv(text: string): readonly Readonly<Record<string, string>>[] {
+  const fields = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/gy;
+  const lines: string[][] = [[]];
+  while (fields.lastIndex < text.length) {
+    const found = fields.exec(text);
+    if (found === null) throw new Error('This is not comma-separated values to its end.');
+    const [, quoted, plain = '', end] = found;
+    lines.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end === '\r\n') lines.push([]);
+  }
+  expect(lines.pop()).toEqual([]);
+  const [names = [], ...rows] = lines;
+  return rows.map((row) => {
+    expect(row).toHaveLength(names.length);
+    return Object.fromEntries(names.map((name, index) => [name, row[index] ?? '']));
+  });
+}
+
+/** A record as a line shows it. */
+function lineOf(record: object): Readonly<Record<string, string>> {
+  const shown = (value: unknown): string => {
+    if (value === null) return '';
+    return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  };
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, shown(value)]));
+}
+
+describe('an export', () => {
+  test('has what the list has, the other way round: every member, whatever is in it', async () => {
+    const card_id = await newCard(client());
+    const texts = ['"quoted", and a comma', 'two\nlines', 'two\r\nmore', ' blanks around ', '=1+1', '-1', 'žluť €'];
+    for (const description of texts) {
+      await client().transfers.create({ amount: 5, card_id, description, metadata: { note: description, empty: '' } });
+    }
+    await client().transfers.create({ amount: 5, card_id, capture: 'manual' });
+    const { data } = await client().transfers.list({ card_id });
+    const text = await textOf(client().transfers.export({ card_id }));
+    expect(text.split('\r\n')[0]).toBe(TRANSFER_HEAD);
+    expect(readCsv(text)).toEqual([...data].reverse().map(lineOf));
+  });
+
+  test('takes the filters of the list, and can be empty', async () => {
+    const card_id = await newCard(client(), 100);
+    const { transfer_id } = await client().transfers.create({ amount: 7, card_id, type: 'unload' });
+    const lines = readCsv(await textOf(client().transfers.export({ card_id, type: 'unload', maximum_amount: 7 })));
+    expect(lines.map((line) => line.transfer_id)).toEqual([transfer_id]);
+    expect(await textOf(client().transfers.export({ card_id, status: 'failed' }))).toBe(`${TRANSFER_HEAD}\r\n`);
+  });
+
+  test('of a program without transfers has a line of headings', async () => {
+    const { program_id } = await client().programs.create({ name: 'Empty', currency: 'USD' });
+    expect(await textOf(client().transfers.export({}, { programId: program_id }))).toBe(`${TRANSFER_HEAD}\r\n`);
+  });
+
+  test('of a statement has its lines, oldest first, over any number of pages, and for a time', async () => {
+    const card_id = await newCard(client());
+    for (const part of [0, 1, 2]) {
+      const rows = Array.from({ length: 900 }, (_, index) => ({
+        amount: 1 + index,
+        card_id,
+        idempotency_key: `${card_id}_${part}_${index}`,
+      }));
+      await client().transfers.createBatch(rows);
+    }
+    const all = await Array.fromAsync(client().cards.postingsAll(card_id, { limit: 100 }));
+    const lines = readCsv(await textOf(client().cards.exportPostings(card_id)));
+    expect(lines).toHaveLength(2700);
+    expect(lines).toEqual(all.reverse().map(lineOf));
+    const created_from = all[1500]?.created_at ?? '';
+    const later = readCsv(await textOf(client().cards.exportPostings(card_id, { created_from })));
+    expect(later).toEqual(lines.filter((line) => (line.created_at ?? '') >= created_from));
+    expect((await client().cards.exportPostings('card_empty')).response.headers.get('content-disposition')).toMatch(
+      /^attachment; filename="postings-\d{4}-\d{2}-\d{2}\.csv"$/,
+    );
+  });
+
+  test('ends although transfers arrive, and has every one that was there before it', async () => {
+    const card_id = await newCard(client());
+    const add = async () => (await client().transfers.create({ amount: 1, card_id })).transfer_id;
+    const before: string[] = [];
+    for (let count = 0; count < 20; count += 1) before.push(await add());
+    let done = false;
+    const adding = (async () => {
+      while (!done) await add();
+    })();
+    const lines = readCsv(await textOf(client().transfers.export({ card_id })));
+    done = true;
+    await adding;
+    expect(lines.map((line) => line.transfer_id).slice(0, 20)).toEqual(before);
+    await expectBalancedBooks(service);
+  });
+
+  test('asked for over HTTP/1.0 is refused', async () => {
+    const { port } = new URL(service.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.write('GET /api/v0.1/core/card/card_active/posting/export HTTP/1.0\r\nHost: localhost\r\n\r\n');
+    const answer = Buffer.concat(await Array.fromAsync(socket)).toString();
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain('"Code":"export_postings_schema"');
+  });
+});
+
+describe('a long export', () => {
+  let program_id = '';
+
+  /** Transfers as rows, and no money: more than a test has time to move. */
+  beforeAll(async () => {
+    ({ program_id } = await client().programs.create({ name: 'Long', currency: 'USD' }));
+    await client().cards.create({ card_id: 'wide' }, { programId: program_id });
+    const { databaseUrl } = await embeddedServerOf(directory.path);
+    const store = new pg.Client({ connectionString: databaseUrl });
+    await store.connect();
+    await store.query(
+      `insert into transfer (program_id, transfer_id, type, card_id, amount, captured_amount, currency, status, outcome,
+         capture, metadata, request_id, created_at, updated_at)
+       select program_id, (left(uuid_at(now() - interval '1 day' + number * interval '1 second')::text, 24)
+           || right(gen_random_uuid()::text, 12))::uuid, 'load', card_id, number, 0, 'USD', 'canceled', 'final',
+         'automatic', jsonb_build_object('wide', repeat('x', $1)), gen_random_uuid(), now(), now()
+       from card, generate_series(1, $2) as number where name = 'wide'`,
+      [WIDTH, ROWS],
+    );
+    await store.end();
+  });
+
+  const begin = async () => {
+    const chunks = await client().transfers.export({}, { programId: program_id });
+    await chunks.next();
+    return chunks;
+  };
+
+  test('comes whole, and does not need the memory for it', async () => {
+    let bytes = 0;
+    let last = '';
+    for await (const piece of await client().transfers.export({}, { programId: program_id })) {
+      bytes += piece.length;
+      last = `${last}${piece}`.slice(-2 * WIDTH);
+    }
+    expect(bytes).toBeGreaterThan(ROWS * WIDTH);
+    expect(last).toContain(`,load,${ROWS},`);
+  });
+
+  test('is cut off when the database goes away, and its request id leads to the reason', async () => {
+    const chunks = await begin();
+    await client().sandbox.stopDatabase();
+    const cut = await Array.fromAsync(chunks).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    await client().sandbox.startDatabase();
+    if (!(cut instanceof IncompleteAnswer)) throw new Error(`it was not cut: ${String(cut)}`);
+    expect(cut.requestId).toMatch(/^req_/);
+    const look = () =>
+      client()
+        .errors.inspect(cut.requestId ?? '')
+        .catch(() => undefined);
+    await waitFor('the error is logged', async () => (await look()) !== undefined);
+    expect(await look()).toMatchObject({
+      code: 'unknown_export_transfers',
+      operation: 'export_transfers',
+      status: 500,
+      program_id,
+    });
+  });
+
+  test('gives way to a caller that goes away', async () => {
+    const chunks = await begin();
+    await chunks.return();
+    expect((await client().transfers.list({ limit: 1 }, { programId: program_id })).data).toHaveLength(1);
+  });
+
+  test('is cut off when the service stops, which it does in time', async () => {
+    const chunks = await begin();
+    const begun = performance.now();
+    const [ending, cut] = await Promise.all([
+      service.stop(),
+      new Promise((wake) => setTimeout(wake, 4000)).then(() =>
+        Array.fromAsync(chunks).then(
+          () => undefined,
+          (error: unknown) => error,
+        ),
+      ),
+    ]);
+    expect(ending).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(15_000);
+    expect(cut).toBeInstanceOf(IncompleteAnswer);
+  });
+});

@@ -1,0 +1,283 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
+import type { ErrorCode } from '../../domain/errors.ts';
+import { held, made, newCard, spent } from './arrange.ts';
+import { type RawRequest, sendRaw } from './raw-request.ts';
+import { expectBalancedBooks, useService } from './running-service.ts';
+
+const running = useService();
+afterAll(() => expectBalancedBooks(running()));
+
+const USED_KEY = 'used-before';
+const MORE_THAN_FUNDING = 999_999_999_999;
+
+/** Transfers and cards in the states that faults need, by a name of theirs. */
+const ids = new Map<string, string>();
+
+/** A fault as a change to a request that has none; `at` says which parts of the request it needs for itself. */
+type Fault = {
+  readonly code: ErrorCode;
+  readonly at: readonly string[];
+  /** What stands in the path, or its name in {@link ids}. */
+  readonly id?: string;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: object;
+};
+
+/** An operation with a request in which nothing is wrong, and one fault a code, in the order of the contract. */
+type Subject = {
+  readonly operation: OperationId;
+  readonly id?: string;
+  readonly body?: object;
+  readonly faults: readonly Fault[];
+};
+
+const OF_HEAD: readonly Fault[] = [
+  { code: 'malformed_request', at: ['twice'], headers: { Range: ['bytes=0-1', 'bytes=0-2'] } },
+  { code: 'expectation_failed', at: ['expect'], headers: { Expect: 'something' } },
+  { code: 'auth_err', at: ['authorization'], headers: { Authorization: 'Bearer nonsense' } },
+  { code: 'forbidden', at: ['origin'], headers: { Origin: 'https://example.com' } },
+];
+const OF_PROGRAM: Fault = { code: 'program_dne', at: ['program'], headers: { 'Program-Id': 'prog_missing' } };
+const OF_BODY: readonly Fault[] = [
+  { code: 'unsupported_media_type', at: ['type'], headers: { 'Content-Type': 'text/xml' } },
+  { code: 'payload_too_large', at: ['padding'], body: { padding: 'x'.repeat(17_000) } },
+];
+const BAD_KEY: Fault = { code: 'invalid_idempotency_key', at: ['key'], headers: { 'Idempotency-Key': 'a b' } };
+const OLD_KEY: Fault = { code: 'idempotency_key_exists', at: ['key'], headers: { 'Idempotency-Key': USED_KEY } };
+const DISABLED: Fault = { code: 'service_disabled', at: ['switch'] };
+const BAD_AMOUNT: Fault = { code: 'invalid_amount', at: ['amount'], body: { amount: 85.5 } };
+
+const byId = (code: ErrorCode, id: string, body?: object): Fault => ({ code, at: ['id'], id, ...(body && { body }) });
+const byQuery = (operation: OperationId, query: string): Fault => ({
+  code: `${operation}_schema`,
+  at: ['query'],
+  query,
+});
+
+/** A reading operation about one thing: its form is judged before anybody looks for the thing. */
+function reading(operation: OperationId, missing: ErrorCode, query: string): Subject {
+  return { operation, faults: [...OF_HEAD, OF_PROGRAM, byQuery(operation, query), byId(missing, 'missing')] };
+}
+
+const SUBJECTS: readonly Subject[] = [
+  {
+    operation: 'create_transfer',
+    body: { amount: 1, card_id: 'card_active' },
+    faults: [
+      ...OF_HEAD,
+      OF_PROGRAM,
+      ...OF_BODY,
+      BAD_KEY,
+      { code: 'create_transfer_schema', at: ['capture'], body: { capture: 'never' } },
+      BAD_AMOUNT,
+      OLD_KEY,
+      DISABLED,
+      { code: 'card_dne', at: ['card'], body: { card_id: 'card_missing' } },
+      { code: 'closed_card', at: ['card'], body: { card_id: 'card_closed' } },
+      { code: 'currency_mismatch', at: ['currency'], body: { currency: 'EUR' } },
+      { code: 'duplicate_reference', at: ['reference'], body: { reference: 'taken' } },
+      { code: 'small_amount', at: ['card', 'amount'], body: { card_id: 'card_limited', amount: 99 } },
+      { code: 'large_amount', at: ['card', 'amount'], body: { card_id: 'card_limited', amount: 10_001 } },
+      { code: 'limit_exceeded', at: ['card'], body: { card_id: 'card_full' } },
+      { code: 'insufficient_funds', at: ['amount'], body: { amount: MORE_THAN_FUNDING } },
+    ],
+  },
+  {
+    operation: 'capture_transfer',
+    id: 'pending',
+    faults: [
+      ...OF_HEAD,
+      OF_PROGRAM,
+      ...OF_BODY,
+      BAD_KEY,
+      { code: 'capture_transfer_schema', at: ['member'], body: { Amount: 1 } },
+      BAD_AMOUNT,
+      OLD_KEY,
+      DISABLED,
+      byId('transfer_dne', 'missing'),
+      byId('invalid_transfer_status', 'canceled on a blocked card'),
+      { code: 'large_amount', at: ['amount'], body: { amount: 6 } },
+      byId('card_fraud', 'pending for a blocked, full card'),
+      byId('limit_exceeded', 'pending for a full card'),
+    ],
+  },
+  {
+    operation: 'cancel_transfer',
+    id: 'pending',
+    faults: [
+      ...OF_HEAD,
+      OF_PROGRAM,
+      BAD_KEY,
+      byQuery('cancel_transfer', 'a=1&a=2'),
+      OLD_KEY,
+      byId('transfer_dne', 'missing'),
+      byId('invalid_transfer_status', 'completed'),
+    ],
+  },
+  {
+    operation: 'reverse_transfer',
+    id: 'completed',
+    faults: [
+      ...OF_HEAD,
+      OF_PROGRAM,
+      ...OF_BODY,
+      BAD_KEY,
+      { code: 'reverse_transfer_schema', at: ['member'], body: { description: 'x'.repeat(256) } },
+      BAD_AMOUNT,
+      OLD_KEY,
+      DISABLED,
+      byId('transfer_dne', 'missing'),
+      byId('invalid_transfer_status', 'pending'),
+      { code: 'large_amount', at: ['amount'], body: { amount: 6 } },
+      byId('closed_card', 'spent, from a closed card'),
+      byId('limit_exceeded', 'unloaded from a card that is full'),
+      byId('insufficient_funds', 'spent'),
+    ],
+  },
+  {
+    operation: 'update_transfer',
+    id: 'completed',
+    body: { metadata: { a: 'b' } },
+    faults: [
+      ...OF_HEAD,
+      OF_PROGRAM,
+      ...OF_BODY,
+      { code: 'update_transfer_schema', at: ['member'], body: { metadata: null } },
+      byId('transfer_dne', 'missing'),
+    ],
+  },
+  {
+    operation: 'update_card',
+    id: 'card_active',
+    body: { status: 'closed', balance_to: 'funding' },
+    faults: [
+      ...OF_HEAD,
+      OF_PROGRAM,
+      ...OF_BODY,
+      { code: 'update_card_schema', at: ['member'], body: { last_four: '1' } },
+      DISABLED,
+      byId('card_dne', 'missing'),
+      byId('invalid_card_status', 'card_closed', { holder_reference: 'x' }),
+      byId('card_not_empty', 'card with a hold'),
+      byId('limit_exceeded', 'card_full'),
+    ],
+  },
+  {
+    operation: 'update_program',
+    id: 'prog_019000000000700080000000000000de',
+    body: { name: 'Demo program' },
+    faults: [
+      ...OF_HEAD,
+      ...OF_BODY,
+      { code: 'update_program_schema', at: ['member'], body: { limits: { maximum_balance: 1 } } },
+      byId('program_dne', 'prog_missing'),
+    ],
+  },
+  reading('list_reversals', 'transfer_dne', 'cursor=x'),
+  reading('get_reversal', 'reversal_dne', 'a=1&a=2'),
+  reading('get_card_limits', 'card_dne', 'a=1&a=2'),
+  reading('list_postings', 'card_dne', 'cursor=x'),
+  reading('export_postings', 'card_dne', 'created_from=x'),
+];
+
+beforeAll(async () => {
+  const { client } = running();
+  const key = { idempotencyKey: USED_KEY };
+  const [card, blocked, full, closed, apart] = [
+    await newCard(client),
+    await newCard(client),
+    await newCard(client),
+    await newCard(client),
+    await newCard(client),
+  ];
+  await client.transfers.create({ amount: 1, card_id: card, reference: 'taken', description: 'as no later one' }, key);
+  await client.transfers.capture(await held(client, card), { amount: 1 }, key);
+  await client.transfers.cancel(await held(client, card), key);
+  await client.transfers.reverse(await made(client, card), { amount: 1 }, key);
+  ids.set('pending', await held(client, card));
+  ids.set('completed', await made(client, card));
+  ids.set('canceled on a blocked card', await held(client, blocked));
+  await client.transfers.cancel(ids.get('canceled on a blocked card') ?? '');
+  ids.set('pending for a blocked, full card', await held(client, blocked));
+  await client.cards.update(blocked, { status: 'fraud', limits: { maximum_balance: 4 } });
+  ids.set('pending for a full card', await held(client, full));
+  await client.cards.update(full, { limits: { maximum_balance: 4 } });
+  ids.set('card with a hold', full);
+  await made(client, closed);
+  const moved = await made(client, closed, 5, { type: 'card_to_card', destination_card_id: apart });
+  await client.transfers.create({ amount: 5, card_id: apart, type: 'unload' });
+  await client.cards.update(closed, { status: 'closed' });
+  ids.set('spent', (await spent(client, await newCard(client))).load);
+  // The money went to a card that has spent it, so that it could not come back either.
+  ids.set('spent, from a closed card', moved);
+  ids.set('unloaded from a card that is full', await made(client, 'card_full', 1, { type: 'unload' }));
+  await made(client, 'card_full', 1);
+});
+
+/** A request with these faults; where two need the same part, the first of them has it. */
+function faulty({ operation, id, body }: Subject, faults: readonly Fault[]): RawRequest {
+  const { method, path, body: taken } = OPERATIONS[operation];
+  const inTurn = faults.toReversed();
+  const named = inTurn.findLast((fault) => fault.id !== undefined)?.id ?? id ?? 'missing';
+  const query = inTurn.findLast((fault) => fault.query !== undefined)?.query;
+  const members = Object.assign({}, body, ...inTurn.map((fault) => fault.body));
+  return {
+    method,
+    path: `${path.replace(/\{.*\}/, ids.get(named) ?? named)}${query === undefined ? '' : `?${query}`}`,
+    headers: Object.assign({}, ...inTurn.map(({ headers }) => headers)),
+    ...(taken === undefined ? {} : { body: members }),
+  };
+}
+
+async function answerTo(subject: Subject, faults: readonly Fault[]): Promise<unknown> {
+  const send = async () => (await sendRaw(running().url, faulty(subject, faults))).members.Code;
+  if (!faults.includes(DISABLED)) return send();
+  await running().client.switch.change({ disabled: true, reason: 'a test' });
+  try {
+    return await send();
+  } finally {
+    await running().client.switch.change({ disabled: false });
+  }
+}
+
+const canMeet = (one: Fault, other: Fault) => !one.at.some((part) => other.at.includes(part));
+
+test('every code that rules of money list is among the faults, but those of a card in another state', () => {
+  const faultsOf = new Map(SUBJECTS.map(({ operation, faults }) => [operation, faults.map(({ code }) => code)]));
+  const states = /^(preactive|inactive|lost|expired)_card$/;
+  const left = [...faultsOf].flatMap(([operation, codes]) =>
+    OPERATIONS[operation].rules.filter((code) => !codes.includes(code) && !states.test(code)),
+  );
+  // A card of create_transfer is closed here instead of blocked.
+  expect(left).toEqual(['card_fraud']);
+});
+
+describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
+  'of several faults of %s the earlier in the contract is answered',
+  (operation, subject) => {
+    const { faults } = subject;
+
+    test('the faults stand in the order of the contract', () => {
+      const order = precedenceOf(operation);
+      const places = faults.map(({ code }) => order.indexOf(code));
+      expect(places).not.toContain(-1);
+      expect(places).toEqual(places.toSorted((one, other) => one - other));
+    });
+
+    test.each(faults.map((fault) => [fault.code, fault] as const))(
+      '%s: alone, with each later one, and with all later ones at once',
+      async (code, first) => {
+        expect(await answerTo(subject, [first])).toBe(code);
+        const later = faults.slice(faults.indexOf(first) + 1);
+        for (const second of later.filter((fault) => canMeet(first, fault))) {
+          expect(await answerTo(subject, [first, second]), `with ${second.code}`).toBe(code);
+        }
+        const together: Fault[] = [first];
+        for (const fault of later) if (together.every((other) => canMeet(other, fault))) together.push(fault);
+        expect(await answerTo(subject, together), 'with all').toBe(code);
+      },
+    );
+  },
+);

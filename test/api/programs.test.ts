@@ -1,0 +1,147 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { UpdateProgramBody } from '../../sdk/client.ts';
+import { limitedProgram, midweek, type ProgramSetting, setClock } from './limited.ts';
+import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+
+const running = useService();
+const client = () => running().client;
+const program = (setting?: ProgramSetting) => limitedProgram(client(), setting);
+const update = (programId: string, body: UpdateProgramBody) => client().programs.update(programId, body);
+
+beforeAll(() => setClock(client(), midweek()));
+afterAll(async () => {
+  await client().sandbox.moveClock({ seconds_ahead: 0 });
+  await expectBalancedBooks(running());
+});
+
+const LIMITS = { in: { daily_amount: 1000, monthly_count: 5 }, out: { maximum_amount: 7 } };
+const CARD_LIMITS = { in: { minimum_amount: 2 }, maximum_balance: 500 };
+
+describe('update_program', () => {
+  test('a new program limits nothing', async () => {
+    const made = await client().programs.create({ name: 'Plain', currency: 'USD' });
+    expect(made).toMatchObject({ limits: null, card_limits: null });
+  });
+
+  test('changes what is named and nothing else', async () => {
+    const { programId } = await program({ zone: 'Europe/Berlin' });
+    const before = await client().programs.get(programId);
+    const named = await update(programId, { name: 'Geschenke ÄÖ' });
+    expect({ ...named }).toEqual({ ...before, name: 'Geschenke ÄÖ' });
+    const limited = await update(programId, { limits: LIMITS });
+    expect({ ...limited }).toEqual({ ...named, limits: LIMITS });
+    const both = await update(programId, { card_limits: CARD_LIMITS });
+    expect({ ...both }).toEqual({ ...limited, card_limits: CARD_LIMITS });
+    expect(await client().programs.get(programId)).toEqual({ ...both });
+    expect((await client().programs.list({ limit: 1 })).data[0]).toEqual({ ...both });
+    expect({ ...(await update(programId, {})) }).toEqual({ ...both });
+    expect({ ...(await update(programId, { limits: LIMITS, name: 'Geschenke ÄÖ' })) }).toEqual({ ...both });
+  });
+
+  test('limits take the place of all that were set; {} lifts them', async () => {
+    const { programId } = await program({ limits: LIMITS, cardLimits: CARD_LIMITS });
+    expect(await update(programId, { limits: { out: { daily_count: 3 } } })).toMatchObject({
+      limits: { out: { daily_count: 3 } },
+      card_limits: CARD_LIMITS,
+    });
+    expect(await update(programId, { limits: {}, card_limits: { in: {} } })).toMatchObject({
+      limits: null,
+      card_limits: null,
+    });
+  });
+
+  test('two changes at once of different things are both kept', async () => {
+    const { programId } = await program();
+    for (let round = 1; round <= 10; round += 1) {
+      const [limits, cardLimits] = [{ in: { daily_count: round } }, { out: { weekly_count: round } }];
+      const name = `Round ${round}`;
+      await Promise.all([
+        update(programId, { limits }),
+        update(programId, { card_limits: cardLimits }),
+        update(programId, { name }),
+      ]);
+      expect(await client().programs.get(programId)).toMatchObject({ name, limits, card_limits: cardLimits });
+    }
+  });
+
+  const BAD: readonly (readonly [body: object, field: string])[] = [
+    [{ name: 'x'.repeat(101) }, '/name'],
+    [{ limits: [] }, '/limits'],
+    [{ limits: { maximum_balance: 5 } }, '/limits'],
+    [{ limits: { in: { hourly_count: 5 } } }, '/limits/in'],
+    [{ limits: { out: { weekly_amount: 1_000_000_000_000 } } }, '/limits/out/weekly_amount'],
+    [{ limits: { in: { minimum_amount: 6, maximum_amount: 5 } } }, '/limits/in/minimum_amount'],
+    [{ card_limits: { out: { minimum_amount: 6, maximum_amount: 5 } } }, '/card_limits/out/minimum_amount'],
+    [{ card_limits: { maximum_balance: 'much' } }, '/card_limits/maximum_balance'],
+    [{ cardLimits: {} }, '/cardLimits'],
+  ];
+
+  test.each(BAD)('%j has not the right form', async (body, field) => {
+    const { programId } = await program({ funding: 0 });
+    const refused = await refusalOf(update(programId, body));
+    expect(refused).toMatchObject({ Code: 'update_program_schema', Status: 400, field });
+  });
+
+  test.each(['prog_missing', `prog_${'0'.repeat(32)}`, 'card_active'])('there is no program %s', async (programId) => {
+    for (const body of [{ name: 'x' }, { limits: {} }]) {
+      const refused = await refusalOf(update(programId, body));
+      expect(refused).toMatchObject({ Code: 'program_dne', Status: 404 });
+      expect(refused.Message).toContain(`'${programId}'`);
+    }
+  });
+
+  test('unknown_update_program: the database is gone', async () => {
+    const { programId } = await program();
+    await client().sandbox.stopDatabase();
+    try {
+      const refused = await refusalOf(update(programId, { limits: LIMITS }));
+      expect(refused).toMatchObject({ Code: 'unknown_update_program', Status: 500, shouldRetry: true });
+    } finally {
+      await client().sandbox.startDatabase();
+    }
+    expect((await client().programs.get(programId)).limits).toBeNull();
+  });
+});
+
+describe('limits of a program', () => {
+  test('apply to the next transfer, and count what went before', async () => {
+    const made = await program();
+    const [first, second] = [await made.card(), await made.card()];
+    await first.load(60);
+    await second.load(30);
+    await update(made.programId, { limits: { in: { daily_amount: 100 } }, card_limits: { in: { daily_amount: 70 } } });
+    const shared = await refusalOf(second.load(11));
+    expect(shared.Message).toContain("The card program's cards together may receive 1.00 USD a day: 0.90 USD used");
+    expect((await refusalOf(first.load(11))).Message).toContain(
+      `The card '${first.cardId}' may receive 0.70 USD a day`,
+    );
+    expect([(await first.limits()).in.most, (await second.limits()).in.most]).toEqual([10, 10]);
+    await second.load(10);
+    await update(made.programId, { limits: {}, card_limits: {} });
+    await first.load(500);
+  });
+
+  test('are no concern of other programs', async () => {
+    const [limited, free] = [await program({ limits: { in: { daily_count: 0 } } }), await program()];
+    expect((await refusalOf((await limited.card()).load(1))).Code).toBe('limit_exceeded');
+    await (await free.card()).load(1);
+  });
+
+  test('once a lower limit has been answered, nothing passes it any more, whatever was under way', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const made = await program();
+      const card = await made.card();
+      const loads = Promise.allSettled(
+        Array.from({ length: 64 }, (_, index) => delay(index % 16).then(() => card.load(10))),
+      );
+      await delay(6);
+      await update(made.programId, { limits: { in: { daily_amount: 100 } } });
+      const used = (await card.used('in', 'program')).daily_amount ?? 0;
+      const settled = await loads;
+      const sum = 10 * settled.filter(({ status }) => status === 'fulfilled').length;
+      expect((await card.used('in', 'program')).daily_amount).toBe(sum);
+      expect(sum).toBe(used >= 100 ? used : 100);
+    }
+  });
+});

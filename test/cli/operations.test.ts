@@ -1,0 +1,324 @@
+import type { Command } from 'commander';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildProgram } from '../../cli/program.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { type CannedService, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
+import { type Outcome, runHere } from './in-process.ts';
+import {
+  CARD,
+  CARD_LIMITS,
+  COUNTED,
+  INSPECTED_ERROR,
+  KEY,
+  LOGGED_ERROR,
+  MOVEMENT,
+  PROGRAM,
+  REVERSAL,
+  SETTING,
+  STATEMENT,
+  TRIAL_BALANCE,
+} from './records.ts';
+
+type Line = {
+  readonly type: string;
+  /** The text of it, for an export. */
+  readonly reply: object | string;
+  readonly sends?: object;
+  readonly shows: string;
+};
+
+const CSV = 'a,b\r\n1,"x\ny"\r\n';
+
+/** Every operation: what is typed for it, what comes back, what is sent, and a piece of what is shown. */
+const LINES: Readonly<Record<OperationId, Line>> = {
+  create_transfer: {
+    type: 'transfers create --card card_active --amount 1000 --metadata a=b --metadata c=d=e',
+    reply: TRANSFER,
+    sends: { amount: '1000', card_id: 'card_active', metadata: { a: 'b', c: 'd=e' } },
+    shows: 'amount:          1000 (10.00 USD)\n',
+  },
+  create_transfer_batch: {
+    type: 'transfers create-batch test/cli/rows.json',
+    sends: { transfers: [{ amount: 1000, card_id: 'card_active', idempotency_key: 'row-1' }] },
+    reply: {
+      data: [
+        {
+          index: 0,
+          idempotency_key: 'row-1',
+          status: 201,
+          transfer: TRANSFER,
+          error: null,
+          money_moved: 'yes',
+          replayed: false,
+        },
+      ],
+    },
+    shows: '1 created, 0 refused\n',
+  },
+  explain_transfer: {
+    type: 'transfers explain --card card_active --amount 1000',
+    sends: { card_id: 'card_active', amount: '1000' },
+    reply: {
+      would_succeed: false,
+      first_failure: 'insufficient_funds',
+      checks: [
+        {
+          name: 'available_balance',
+          outcome: 'failed',
+          code: 'insufficient_funds',
+          message: 'x',
+          saw: { available: '0' },
+        },
+      ],
+    },
+    shows: 'The transfer would be refused: insufficient_funds.\n',
+  },
+  capture_transfer: {
+    type: 'transfers capture tr_1 --amount 600 --idempotency-key k',
+    reply: { ...TRANSFER, amount: 1000, captured_amount: 600, capture: 'manual' },
+    sends: { amount: '600' },
+    shows: 'captured_amount: 600 (6.00 USD)\n',
+  },
+  cancel_transfer: {
+    type: 'transfers cancel tr_1',
+    reply: { ...TRANSFER, status: 'canceled', captured_amount: 0, completed_at: null },
+    shows: 'status:          canceled\n',
+  },
+  reverse_transfer: {
+    type: 'transfers reverse tr_1 --amount 400 --description returned',
+    reply: REVERSAL,
+    sends: { amount: '400', description: 'returned' },
+    shows: 'reversal_id:     rev_1\n',
+  },
+  update_transfer: {
+    type: 'transfers update tr_1 --metadata order=18 --metadata note=',
+    reply: TRANSFER,
+    sends: { metadata: { order: '18', note: '' } },
+    shows: 'metadata.order:  17\n',
+  },
+  export_transfers: { type: 'transfers export --status completed', reply: CSV, shows: CSV },
+  list_reversals: {
+    type: 'transfers reversals tr_1 --limit 5',
+    reply: { data: [REVERSAL], next_cursor: null },
+    shows: 'reversal_id          amount  status',
+  },
+  get_reversal: { type: 'transfers reversal rev_1', reply: REVERSAL, shows: 'amount:      400 (4.00 USD)\n' },
+  get_transfer: { type: 'transfers get tr_1', reply: TRANSFER, shows: 'metadata.order:  17\n' },
+  list_transfers: {
+    type: 'transfers list --card card_active --status completed',
+    reply: { data: [TRANSFER], next_cursor: 'c2' },
+    shows: 'There is more: add --all, or --cursor c2\n',
+  },
+  create_card: {
+    type: 'cards create --card mine --expires-on 2031-01-31',
+    reply: CARD,
+    sends: { card_id: 'mine', expires_on: '2031-01-31' },
+    shows: 'balance:    2500 (25.00 USD)\n',
+  },
+  get_card: { type: 'cards get card_active', reply: CARD, shows: 'status:     active\n' },
+  list_cards: {
+    type: 'cards list',
+    reply: { data: [CARD], next_cursor: null },
+    shows:
+      'card_id      status           balance         available\n' +
+      'card_active  active  2500 (25.00 USD)  2500 (25.00 USD)\n',
+  },
+  update_card: {
+    type: 'cards update card_active --status closed --balance-to funding --limits out.daily_count=5,maximum_balance=200000',
+    reply: { ...CARD, limits: { out: { daily_count: 5 }, maximum_balance: 200_000 } },
+    sends: { status: 'closed', balance_to: 'funding', limits: { out: { daily_count: 5 }, maximum_balance: 200_000 } },
+    shows: 'limits.out.daily_count: 5\nlimits.maximum_balance: 200000 (2000.00 USD)\n',
+  },
+  get_card_limits: {
+    type: 'cards limits card_active',
+    reply: CARD_LIMITS,
+    shows: `card_id:      card_active
+program_id:   prog_1
+balance:      2500 (25.00 USD)
+available:    2500 (25.00 USD)
+incoming:     100 (1.00 USD)
+money in:     1 (0.01 USD) to 45000 (450.00 USD) at once
+money out:    100 (1.00 USD) to 2500 (25.00 USD) at once
+evaluated_at: 2030-01-31T12:00:00.000Z
+
+limit               set_by                       value              used                  left  frees_at
+in.daily_amount     program_card    50000 (500.00 USD)  5000 (50.00 USD)    45000 (450.00 USD)  2030-02-01T00:00:00.000Z
+in.daily_count      card                             5                 1                     4  2030-02-01T00:00:00.000Z
+out.minimum_amount  card                100 (1.00 USD)                 -                     -  -
+maximum_balance     card          200000 (2000.00 USD)                 -  197400 (1974.00 USD)  -
+`,
+  },
+  list_postings: {
+    type: 'cards postings card_active --from 2030-01-01T00:00:00Z',
+    reply: STATEMENT,
+    shows: `card_id:         card_active
+opening_balance: 0 (0.00 USD)
+closing_balance: 2500 (25.00 USD)
+
+sequence  created_at                purpose  direction            amount           balance  cause
+       2  2030-01-31T12:00:00.000Z  unload   out          500 (5.00 USD)  2500 (25.00 USD)  tr_2
+       1  2030-01-31T12:00:00.000Z  load     in         3000 (30.00 USD)  3000 (30.00 USD)  tr_1
+`,
+  },
+  export_postings: { type: 'cards export-postings card_active', reply: CSV, shows: CSV },
+  create_program: {
+    type: 'programs create --name Gifts --currency JPY --time-zone Asia/Tokyo',
+    reply: PROGRAM,
+    sends: { name: 'Gifts', currency: 'JPY', time_zone: 'Asia/Tokyo' },
+    shows: 'funding.JPY.available: 1000 (1000 JPY)\n',
+  },
+  get_program: { type: 'programs get prog_1', reply: PROGRAM, shows: 'funding.JPY.balance:   1200 (1200 JPY)\n' },
+  list_programs: { type: 'programs list', reply: { data: [], next_cursor: null }, shows: 'There are none.\n' },
+  update_program: {
+    type: 'programs update prog_1 --name Gifts --limits in.daily_amount=5 --card-limits none',
+    reply: { ...PROGRAM, limits: { in: { daily_amount: 5 } }, card_limits: {} },
+    sends: { name: 'Gifts', limits: { in: { daily_amount: 5 } }, card_limits: {} },
+    shows: 'limits.in.daily_amount: 5 (5 JPY)\n',
+  },
+  create_deposit: {
+    type: 'deposits create --program prog_1 --amount 500 --idempotency-key k',
+    reply: MOVEMENT,
+    sends: { amount: '500' },
+    shows: 'idempotency_key: k\n',
+  },
+  create_withdrawal: {
+    type: 'withdrawals create --program prog_1 --amount 500 --description wire',
+    reply: { ...MOVEMENT, kind: 'withdrawal' },
+    sends: { amount: '500', description: 'wire' },
+    shows: 'kind:            withdrawal\n',
+  },
+  get_switch: { type: 'switch show', reply: { data: [SETTING] }, shows: 'maintenance\n' },
+  change_switch: {
+    type: 'switch disable --program prog_1 --type load --reason maintenance --until 2030-01-31T12:00:00Z',
+    reply: SETTING,
+    sends: {
+      disabled: true,
+      reason: 'maintenance',
+      program_id: 'prog_1',
+      type: 'load',
+      until: '2030-01-31T12:00:00Z',
+    },
+    shows: 'disabled: yes\n',
+  },
+  get_trial_balance: { type: 'trial-balance', reply: TRIAL_BALANCE, shows: 'world         1  -2500 (-25.00 USD)\n' },
+  create_key: {
+    type: 'keys create --name shop',
+    reply: { ...KEY, key: 'ts_abcd_secret' },
+    sends: { name: 'shop' },
+    shows: 'key:        ts_abcd_secret\n',
+  },
+  list_keys: { type: 'keys list', reply: { data: [KEY], next_cursor: null }, shows: 'operator' },
+  revoke_key: { type: 'keys revoke key_1', reply: KEY, shows: 'key_id:     key_1\n' },
+  get_error: { type: 'errors show req_1', reply: LOGGED_ERROR, shows: 'request.amount:  1\n' },
+  list_errors: {
+    type: 'errors list --code insufficient_funds --card card_empty --from 2030-01-31T00:00:00Z',
+    reply: { data: [LOGGED_ERROR], next_cursor: null },
+    shows: 'card_empty  no\n',
+  },
+  inspect_error: {
+    type: 'errors inspect req_1',
+    reply: INSPECTED_ERROR,
+    shows:
+      'thrown: OperationFailure: the database failed\n  at readRows (transaction.ts:11)\n' +
+      'caused by: Error: connect ECONNREFUSED\n',
+  },
+  search_errors: {
+    type: 'errors search --program prog_1 --operation create_transfer',
+    reply: { data: [INSPECTED_ERROR], next_cursor: null, dropped: 0 },
+    shows: 'no           prog_1\n',
+  },
+  count_errors: {
+    type: 'errors count --interval day',
+    reply: {
+      interval: 'day',
+      from: '2030-01-31T00:00:00.000Z',
+      to: '2030-02-01T00:00:00.000Z',
+      data: [COUNTED],
+      dropped: 3,
+    },
+    shows: '   12\n3 more errors of this time could not be recorded.\n',
+  },
+  move_clock: {
+    type: 'sandbox clock 8d',
+    reply: { now: '2030-02-08T12:00:00.000Z', seconds_ahead: 691_200 },
+    sends: { seconds_ahead: 691_200 },
+    shows: 'now:           2030-02-08T12:00:00.000Z\nseconds_ahead: 691200\n',
+  },
+  stop_database: { type: 'sandbox database stop', reply: { state: 'stopped' }, shows: 'state: stopped\n' },
+  start_database: { type: 'sandbox database start', reply: { state: 'running' }, shows: 'state: running\n' },
+};
+
+let service: CannedService;
+beforeAll(async () => {
+  service = await startCannedService();
+});
+afterAll(() => service.close());
+
+function type(text: string, environment: { key?: string; program?: string } = {}): Promise<Outcome> {
+  return runHere(service.url, text.split(' '), environment);
+}
+
+function leaves(command: Command, path: readonly string[] = []): { path: string; command: Command }[] {
+  if (command.commands.length === 0) return [{ path: path.join(' '), command }];
+  return command.commands.flatMap((inner) => leaves(inner, [...path, inner.name()]));
+}
+
+function allLeaves() {
+  const ignore = () => undefined;
+  const environment = { url: 'http://127.0.0.1:8080', key: undefined, program: undefined };
+  const writeAll = async () => undefined;
+  return leaves(buildProgram({ environment, write: ignore, writeAll, writeError: ignore, endWith: ignore }));
+}
+
+/** Plays the answer of an operation. */
+function play(operation: OperationId): void {
+  const { reply } = LINES[operation];
+  const { status } = OPERATIONS[operation];
+  service.play(typeof reply === 'string' ? { pieces: [reply] } : { status, body: reply });
+}
+
+describe('operations and commands', () => {
+  test.each(OPERATION_IDS)('%s has its command', async (operation) => {
+    const { type: typed, sends, shows } = LINES[operation];
+    const { method, path } = OPERATIONS[operation];
+    play(operation);
+    const { exitCode, output, errors } = await type(typed);
+    expect({ exitCode, errors: operation === 'create_key' ? '' : errors }).toEqual({ exitCode: 0, errors: '' });
+    expect(output).toContain(shows);
+    const [request] = service.received;
+    expect(request?.method).toBe(method);
+    expect(request?.url.split('?')[0]).toMatch(new RegExp(`^${path.replaceAll(/\{[a-z_]+\}/g, '[a-z_0-9]+')}$`));
+    expect(request?.body === '' ? undefined : JSON.parse(request?.body ?? '')).toEqual(sends);
+  });
+
+  test.each(OPERATION_IDS)('%s prints what the service sent with --json', async (operation) => {
+    const { type: typed, reply } = LINES[operation];
+    play(operation);
+    const { output } = await type(`--json ${typed}`);
+    expect(typeof reply === 'string' ? output : JSON.parse(output)).toEqual(reply);
+  });
+
+  test('every command but those of the catalogue is that of an operation', () => {
+    const known = [
+      ...Object.values(LINES).map((line) => line.type),
+      'switch enable',
+      'errors codes',
+      'errors explain',
+      'migrate',
+      'config',
+      'verify-books',
+      'operator-key create',
+    ];
+    for (const { path } of allLeaves()) expect(known.some((text) => text.startsWith(path))).toBe(true);
+  });
+
+  test('no help is wider than 80 columns', async () => {
+    const paths = allLeaves().map(({ path }) => path);
+    const nouns = paths.map((path) => path.split(' ').slice(0, -1).join(' '));
+    for (const path of new Set(['', ...nouns, ...paths])) {
+      const { output, exitCode } = await type(`${path} --help`.trim());
+      expect(exitCode).toBe(0);
+      for (const line of output.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
+    }
+  });
+});

@@ -1,0 +1,261 @@
+import { randomUUID } from 'node:crypto';
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import type { OperationId } from '../../contract/operations.ts';
+import type { ErrorCode, SharedCode } from '../../domain/errors.ts';
+import type { TransferService } from '../../sdk/client.ts';
+import { held, made, newCard, spent } from '../api/arrange.ts';
+import {
+  type Attempt,
+  about,
+  byPrepared,
+  byRequests,
+  type Observation,
+  observeAll,
+  type RealCause,
+  together,
+  withMembers,
+} from './real-cause.ts';
+import type { World } from './world.ts';
+
+/** An id that nothing has. */
+export const NO_ID = '00000000000070008000000000000001';
+
+/** A transfer of one cent that differs in what matters, under a new key each time. */
+export const transfer = (members: object): Attempt =>
+  withMembers('create_transfer', { amount: 1, ...members }, { 'Idempotency-Key': randomUUID() });
+
+const unknownCard = (card: string): readonly Attempt[] => [
+  transfer({ card_id: card }),
+  transfer({ type: 'card_to_card', card_id: 'card_active', destination_card_id: card }),
+];
+
+/** A card that changed while money was on hold for it, so that the hold can no longer be captured. */
+function whileHeld(code: ErrorCode, change: Parameters<TransferService['cards']['update']>[1]): RealCause {
+  return byPrepared(code, async (client) => {
+    const card = await newCard(client);
+    const hold = await held(client, card);
+    await client.cards.update(card, change);
+    return [about('capture_transfer', hold, {})];
+  });
+}
+
+/** Everything that is asked of a transfer by its id. */
+const OF_A_TRANSFER: readonly (readonly [OperationId, object?])[] = [
+  ['get_transfer'],
+  ['capture_transfer', {}],
+  ['cancel_transfer'],
+  ['reverse_transfer', {}],
+  ['update_transfer', { metadata: {} }],
+  ['list_reversals'],
+];
+
+/** Everything that is asked of a card by its id. */
+const OF_A_CARD: readonly (readonly [OperationId, object?])[] = [
+  ['get_card'],
+  ['update_card', { status: 'inactive' }],
+  ['get_card_limits'],
+  ['list_postings'],
+  ['export_postings'],
+];
+
+const AMOUNTS = [
+  'create_transfer',
+  'create_deposit',
+  'create_withdrawal',
+  'capture_transfer',
+  'reverse_transfer',
+] as const;
+
+/** What brings about the codes of transfers, cards and their limits. */
+export const TRANSFER_CAUSES = {
+  card_dne: byRequests('card_dne', [
+    ...unknownCard('card_missing'),
+    ...OF_A_CARD.map(([operation, members]) => about(operation, 'card_missing', members)),
+  ]),
+  transfer_dne: byRequests('transfer_dne', [
+    ...OF_A_TRANSFER.map(([operation, members]) => about(operation, 'tr_missing', members)),
+    ...OF_A_TRANSFER.map(([operation, members]) => about(operation, `tr_${NO_ID}`, members)),
+  ]),
+  reversal_dne: byRequests('reversal_dne', [
+    about('get_reversal', 'rev_missing'),
+    about('get_reversal', `rev_${NO_ID}`),
+  ]),
+  invalid_transfer_status: byPrepared('invalid_transfer_status', async (client) => {
+    const card = await newCard(client);
+    const [completed, pending, canceled] = [
+      await made(client, card),
+      await held(client, card),
+      await held(client, card),
+    ];
+    await client.transfers.cancel(canceled);
+    const reversed = await made(client, card);
+    await client.transfers.reverse(reversed);
+    return [
+      about('capture_transfer', completed, {}),
+      about('cancel_transfer', completed),
+      about('reverse_transfer', pending, {}),
+      about('capture_transfer', canceled, {}),
+      about('cancel_transfer', canceled),
+      about('reverse_transfer', canceled, {}),
+      about('reverse_transfer', reversed, {}),
+    ];
+  }),
+  preactive_card: byRequests('preactive_card', unknownCard('card_preactive')),
+  inactive_card: together(
+    byRequests('inactive_card', unknownCard('card_inactive')),
+    whileHeld('inactive_card', { status: 'inactive' }),
+  ),
+  closed_card: together(
+    byRequests('closed_card', unknownCard('card_closed')),
+    byPrepared('closed_card', async (client) => {
+      const card = await newCard(client);
+      const { unload } = await spent(client, card);
+      await client.cards.update(card, { status: 'closed' });
+      return [about('reverse_transfer', unload, {})];
+    }),
+  ),
+  expired_card: together(
+    byRequests('expired_card', unknownCard('card_expired')),
+    whileHeld('expired_card', { expires_on: '2020-12-31' }),
+  ),
+  lost_card: together(
+    byRequests('lost_card', [...unknownCard('card_lost'), ...unknownCard('card_stolen')]),
+    whileHeld('lost_card', { status: 'stolen' }),
+  ),
+  card_fraud: together(
+    byRequests('card_fraud', unknownCard('card_fraud')),
+    whileHeld('card_fraud', { status: 'fraud' }),
+  ),
+  invalid_card_status: byRequests('invalid_card_status', [
+    about('update_card', 'card_closed', { status: 'active' }),
+    about('update_card', 'card_stolen', { status: 'active' }),
+  ]),
+  card_not_empty: byPrepared('card_not_empty', async (client) => {
+    const card = await newCard(client);
+    await held(client, card);
+    return [
+      about('update_card', 'card_inactive', { status: 'closed' }),
+      about('update_card', card, { status: 'closed' }),
+      about('update_card', card, { status: 'closed', balance_to: 'funding' }),
+    ];
+  }),
+  duplicate_card: byRequests('duplicate_card', [withMembers('create_card', { card_id: 'card_active' })]),
+  invalid_amount: byRequests(
+    'invalid_amount',
+    AMOUNTS.flatMap((operation) => [0, -1, 85.5, '85.50', 1e12].map((amount) => withMembers(operation, { amount }))),
+  ),
+  small_amount: byRequests('small_amount', [transfer({ card_id: 'card_limited', amount: 99 })]),
+  large_amount: byPrepared('large_amount', async (client) => {
+    const card = await newCard(client);
+    const partly = await made(client, card);
+    await client.transfers.reverse(partly, { amount: 3 });
+    return [
+      transfer({ card_id: 'card_limited', amount: 10_001 }),
+      about('capture_transfer', await held(client, card), { amount: 6 }),
+      about('reverse_transfer', await made(client, card), { amount: 6 }),
+      about('reverse_transfer', partly, { amount: 3 }),
+    ];
+  }),
+  limit_exceeded: together(
+    byRequests('limit_exceeded', [
+      transfer({ card_id: 'card_full' }),
+      withMembers('create_deposit', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
+    ]),
+    byPrepared('limit_exceeded', async (client) => {
+      for (let time = 1; time <= 3; time += 1) await made(client, 'card_limited', 10_000);
+      return [transfer({ card_id: 'card_limited', amount: 5001 })];
+    }),
+    whileHeld('limit_exceeded', { limits: { maximum_balance: 4 } }),
+    // No transfer is large enough to take along what is on it.
+    byRequests('limit_exceeded', [about('update_card', 'card_full', { status: 'closed', balance_to: 'funding' })]),
+    byPrepared('limit_exceeded', async (client) => {
+      // Back onto a card that is full again, with the money that had left it.
+      const unload = await made(client, 'card_full', 1, { type: 'unload' });
+      await made(client, 'card_full', 1);
+      return [about('reverse_transfer', unload, {})];
+    }),
+  ),
+  currency_mismatch: byRequests('currency_mismatch', [
+    transfer({ currency: 'EUR' }),
+    transfer({ type: 'card_to_card', destination_card_id: 'card_eur' }),
+  ]),
+  insufficient_funds: together(
+    byRequests('insufficient_funds', [
+      transfer({ card_id: 'card_empty', type: 'unload' }),
+      transfer({ amount: 999_999_999_999 }),
+      withMembers('create_withdrawal', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
+    ]),
+    byPrepared('insufficient_funds', async (client) => {
+      const card = await newCard(client);
+      const { load } = await spent(client, card);
+      return [about('reverse_transfer', load, {})];
+    }),
+  ),
+  duplicate_reference: byPrepared('duplicate_reference', async (client) => {
+    const reference = randomUUID();
+    await made(client, 'card_active', 5, { reference });
+    return [transfer({ reference })];
+  }),
+  idempotency_key_exists: byPrepared('idempotency_key_exists', prepareUsedKeys),
+} as const satisfies Partial<Record<SharedCode, RealCause>>;
+
+/** Requests under keys that were used before, each by its own operation, for something else. */
+async function prepareUsedKeys(client: TransferService): Promise<readonly Attempt[]> {
+  const idempotencyKey = randomUUID();
+  const [card, key] = [await newCard(client), { idempotencyKey }];
+  const [captured, canceled, reversed] = [await held(client, card), await held(client, card), await made(client, card)];
+  await client.transfers.create({ amount: 1, card_id: card }, key);
+  await client.deposits.create(DEMO_PROGRAM, { amount: 1 }, key);
+  await client.withdrawals.create(DEMO_PROGRAM, { amount: 1 }, key);
+  await client.transfers.capture(captured, { amount: 1 }, key);
+  await client.transfers.cancel(canceled, key);
+  await client.transfers.reverse(reversed, { amount: 1 }, key);
+  const headers = { 'Idempotency-Key': idempotencyKey };
+  return [
+    ...(['create_transfer', 'create_deposit', 'create_withdrawal'] as const).map((operation) =>
+      withMembers(operation, { amount: 2 }, headers),
+    ),
+    about('capture_transfer', captured, { amount: 2 }, headers),
+    about('cancel_transfer', captured, undefined, headers),
+    about('reverse_transfer', reversed, { amount: 2 }, headers),
+  ];
+}
+
+/** A switch that is really thrown, for as long as it takes to be refused: for all, with an end, in part. */
+export async function observeSwitch({ sandbox }: World): Promise<readonly Observation[]> {
+  const { client, url } = sandbox;
+  const card = await newCard(client);
+  const [completed, pending] = [await made(client, card), await held(client, card)];
+  const emptied = await newCard(client);
+  await made(client, emptied);
+  const scopes: readonly { readonly until?: string; readonly program_id?: string; readonly type?: 'load' }[] = [
+    {},
+    { until: new Date(Date.now() + 3_600_000).toISOString() },
+    { program_id: DEMO_PROGRAM },
+    { program_id: DEMO_PROGRAM, type: 'load' },
+  ];
+  const observations: Observation[] = [];
+  for (const { until, ...scope } of scopes) {
+    const more = until === undefined ? {} : { opensWithin: 3600 };
+    const attempts = [
+      transfer({}),
+      about('capture_transfer', pending, {}),
+      about('reverse_transfer', completed, {}),
+      // To close a card with what is on it is an unload.
+      ...(scope.type === undefined ? [about('update_card', emptied, { status: 'closed', balance_to: 'funding' })] : []),
+    ];
+    await client.switch.change({ ...scope, disabled: true, reason: 'a test', ...(until && { until }) });
+    try {
+      observations.push(
+        ...(await observeAll(
+          url,
+          'service_disabled',
+          attempts.map((attempt) => ({ ...attempt, more })),
+        )),
+      );
+    } finally {
+      await client.switch.change({ ...scope, disabled: false });
+    }
+  }
+  return observations;
+}

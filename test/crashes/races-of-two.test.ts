@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { TransferServiceError } from '../../sdk/error.ts';
+import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+
+// Two real processes over one database, and 64 clients that all want the same thing at the same instant.
+const CLIENTS = 64;
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let first: ServiceProcess;
+let second: ServiceProcess;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  first = await startService({ DATA_DIR: directory.path });
+  second = await startService({ DATABASE_URL: (await embeddedServerOf(directory.path)).databaseUrl });
+});
+afterAll(async () => {
+  await second?.stop();
+  await first?.stop();
+  await directory?.remove();
+});
+afterEach(async () => {
+  await first.client.sandbox.moveClock({ seconds_ahead: 0 });
+  expect(await first.client.trialBalance.get()).toMatchObject({ balanced: true, differing_holds: 0 });
+});
+
+const clientOf = (index: number) => (index % 2 === 0 ? first : second).client;
+
+/** What each of the clients got: the result of its call, or the code of its refusal. */
+function all<Result>(ask: (index: number) => Promise<Result>): Promise<readonly (Result | string)[]> {
+  return Promise.all(
+    Array.from({ length: CLIENTS }, async (_, index) => {
+      try {
+        return await ask(index);
+      } catch (error) {
+        if (error instanceof TransferServiceError) return error.code;
+        throw error;
+      }
+    }),
+  );
+}
+
+const successes = <Result>(outcomes: readonly (Result | string)[]): readonly Result[] =>
+  outcomes.filter((outcome): outcome is Result => typeof outcome !== 'string');
+
+test('a hold is captured, canceled or expires exactly once, and the others are told what won', async () => {
+  const { card_id } = await first.client.cards.create();
+  const seen = new Set<string>();
+  for (let round = 0; round < 12; round += 1) {
+    const isOver = round % 4 === 3;
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const made = await first.client.transfers.create({ amount: 640, card_id, capture: 'manual', expires_at });
+    const before = (await first.client.cards.get(card_id)).balance;
+    if (isOver) await second.client.sandbox.moveClock({ seconds_ahead: 3_601 });
+    const outcomes = await all((index) =>
+      index % 3 === 0
+        ? clientOf(index).transfers.cancel(made.transfer_id)
+        : clientOf(index).transfers.capture(made.transfer_id, { amount: 10 * (index + 1) }),
+    );
+    const won = successes(outcomes);
+    expect(won.length).toBe(isOver ? 0 : 1);
+    for (const outcome of outcomes) if (typeof outcome === 'string') expect(outcome).toBe('invalid_transfer_status');
+    const now = await second.client.transfers.get(made.transfer_id);
+    seen.add(now.status);
+    expect(now.status).toBe(isOver ? 'expired' : won[0]?.status);
+    await released(card_id);
+    expect(await first.client.cards.get(card_id)).toMatchObject({ balance: before + now.captured_amount, incoming: 0 });
+    if (isOver) await second.client.sandbox.moveClock({ seconds_ahead: 0 });
+  }
+  expect(seen).toContain('expired');
+  expect(seen.size).toBeGreaterThan(1);
+});
+
+/** The loops of both processes look every second. */
+async function released(card: string): Promise<void> {
+  for (let look = 0; look < 200; look += 1) {
+    if ((await first.client.cards.get(card)).incoming === 0) return;
+    await new Promise((wake) => setTimeout(wake, 50));
+  }
+  throw new Error('an expired hold was not released in time');
+}
+
+test('a daily limit lets through what it says and not one more', async () => {
+  const limits = { in: { daily_amount: 1_000, daily_count: 9 }, maximum_balance: 100_000 };
+  for (const amount of [100, 150]) {
+    const { card_id } = await first.client.cards.create({ limits });
+    const ask = (index: number) =>
+      clientOf(index).transfers.create({
+        amount,
+        card_id,
+        capture: index % 5 === 0 ? 'manual' : 'automatic',
+      });
+    const outcomes = await all(ask);
+    const made = successes(outcomes);
+    expect(made.length).toBe(amount === 100 ? 9 : 6);
+    expect(new Set(outcomes.filter((outcome) => typeof outcome === 'string'))).toEqual(new Set(['limit_exceeded']));
+    const held = made.filter(({ status }) => status === 'pending');
+    await Promise.all(held.map(({ transfer_id }, index) => clientOf(index).transfers.cancel(transfer_id)));
+    expect(successes(await all(ask)).length).toBe(held.length);
+    const state = (await second.client.cards.limits(card_id)).in.limits.find(({ name }) => name === 'daily_amount');
+    expect(state?.used).toBe(amount * made.length);
+  }
+});
+
+test('a maximum balance counts what is on hold for the card', async () => {
+  const { card_id } = await second.client.cards.create({ limits: { maximum_balance: 500 } });
+  const made = successes(
+    await all((index) =>
+      clientOf(index).transfers.create({ amount: 100, card_id, capture: index % 2 === 0 ? 'manual' : 'automatic' }),
+    ),
+  );
+  expect(made.length).toBe(5);
+  const { balance, incoming } = await first.client.cards.get(card_id);
+  expect(balance + incoming).toBe(500);
+});
+
+test('reversals together never give back more than was captured', async () => {
+  const { card_id } = await first.client.cards.create();
+  await first.client.transfers.create({ amount: 50_000, card_id });
+  const { transfer_id } = await first.client.transfers.create({ amount: 1_000, card_id });
+  const outcomes = await all((index) => clientOf(index).transfers.reverse(transfer_id, { amount: 30 }));
+  expect(successes(outcomes).length).toBe(33);
+  expect(await second.client.transfers.get(transfer_id)).toMatchObject({ reversed_amount: 990 });
+  expect(await second.client.cards.get(card_id)).toMatchObject({ balance: 50_010 });
+});
+
+test('cards that send to each other in a ring never wait for each other for good', async () => {
+  const ring = await Promise.all(Array.from({ length: 4 }, () => first.client.cards.create()));
+  for (const { card_id } of ring) await first.client.transfers.create({ amount: 10_000, card_id });
+  for (let round = 0; round < 4; round += 1) {
+    const outcomes = await all((index) =>
+      clientOf(index).transfers.create({
+        type: 'card_to_card',
+        amount: 1 + (index % 7),
+        card_id: ring[index % 4]?.card_id ?? '',
+        destination_card_id: ring[(index + 1 + (round % 3)) % 4]?.card_id ?? '',
+        reference: randomUUID(),
+      }),
+    );
+    expect(successes(outcomes).length).toBe(CLIENTS);
+  }
+  const balances = await Promise.all(ring.map(async ({ card_id }) => (await second.client.cards.get(card_id)).balance));
+  expect(balances.reduce((sum, balance) => sum + balance, 0)).toBe(40_000);
+});
+
+test('a card is closed with nothing on it, whoever loads it meanwhile', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const { card_id } = await first.client.cards.create();
+    await first.client.transfers.create({ amount: 500, card_id });
+    const outcomes = await all<unknown>((index) =>
+      index === 31
+        ? clientOf(index).cards.update(card_id, { status: 'closed', balance_to: 'funding' })
+        : clientOf(index).transfers.create({ amount: 10, card_id }),
+    );
+    expect(typeof outcomes[31]).toBe('object');
+    const refused = outcomes.filter((outcome) => typeof outcome === 'string');
+    expect(new Set(refused).size).toBeLessThanOrEqual(1);
+    for (const code of refused) expect(code).toBe('closed_card');
+    expect(await second.client.cards.get(card_id)).toMatchObject({
+      status: 'closed',
+      balance: 0,
+      held: 0,
+      incoming: 0,
+    });
+  }
+});

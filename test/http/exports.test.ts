@@ -1,0 +1,299 @@
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { HttpOptions } from '../../server/http/server.ts';
+import type { Handler } from '../../server/operations/call.ts';
+import { waitFor } from '../harness/process.ts';
+import { bare } from './cases.ts';
+import { expectRecord, messageOf } from './expect-record.ts';
+import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
+import { RawConnection } from './raw-connection.ts';
+
+const EXPORT = '/api/v0.1/core/transfer/export';
+const GET = bare('GET', EXPORT);
+const LIVE = bare('GET', '/health/live');
+const LAST_CHUNK = '\r\n0\r\n\r\n';
+
+const closers: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** An export whose pieces a test gives out, and what it sees of how they are taken. */
+type Source = { readonly handler: Handler; asked: number; returned: boolean };
+
+/** An export that begins with a line and goes on with what `next` says; undefined is its end. */
+function sourceOf(next: (index: number) => string | undefined | Promise<string | undefined>): Source {
+  const source: Source = {
+    asked: 0,
+    returned: false,
+    handler: async () => ({ status: 200, body: 'a,b\r\n', csv: { fileName: 'lines.csv', rest } }),
+  };
+  const rest: AsyncIterator<string, void, undefined> = {
+    next: async () => {
+      source.asked += 1;
+      const value = await next(source.asked - 1);
+      return value === undefined ? { done: true, value: undefined } : { done: false, value };
+    },
+    return: async () => {
+      source.returned = true;
+      return { done: true, value: undefined };
+    },
+  };
+  return source;
+}
+
+const pieces = (...texts: readonly string[]) => sourceOf((index) => texts[index]);
+
+/** What throws when it is asked for the piece after these. */
+const breaking = (...texts: readonly string[]) =>
+  sourceOf((index) => {
+    if (index < texts.length) return texts[index];
+    throw new Error('secret: the store broke');
+  });
+
+async function serve({ handler }: { readonly handler: Handler }, settings: HttpOptions['settings'] = {}) {
+  const started: TestServer = await startServer(fakeGateway({ export_transfers: handler }), { settings });
+  closers.push(started.server.close);
+  return started;
+}
+
+async function open({ port }: TestServer, bytes: string): Promise<RawConnection> {
+  const connection = await RawConnection.open(port);
+  closers.push(async () => connection.close());
+  connection.send(bytes);
+  return connection;
+}
+
+/** Everything that comes until the server ends the connection. */
+async function everything(started: TestServer, bytes: string): Promise<string> {
+  return (await open(started, bytes)).rest();
+}
+
+type Received = { readonly head: string; readonly text: string; readonly isWhole: boolean; readonly after: string };
+
+/** Reads an answer in chunks as a client does: it is whole when the last chunk, of no bytes, is there. */
+function readChunked(received: string): Received {
+  const start = received.indexOf('\r\n\r\n') + 4;
+  const head = received.slice(0, start);
+  let text = '';
+  for (let at = start; ; ) {
+    const end = received.indexOf('\r\n', at);
+    const size = Number.parseInt(received.slice(at, end === -1 ? undefined : end), 16);
+    if (end === -1 || received.length < end + 2 + size + 2) return { head, text, isWhole: false, after: '' };
+    if (size === 0) return { head, text, isWhole: true, after: received.slice(end + 4) };
+    text += received.slice(end + 2, end + 2 + size);
+    at = end + 2 + size + 2;
+  }
+}
+
+describe('an export that ends', () => {
+  it('comes in chunks, says what it is, and ends with the last chunk', async () => {
+    const started = await serve(pieces('1,2\r\n', '', '3,4\r\n'));
+    const closing = bare('GET', EXPORT, ['Host: localhost', 'Connection: close', 'Request-Id: mine']);
+    const { head, text, isWhole, after } = readChunked(await everything(started, closing));
+    expect({ text, isWhole, after }).toEqual({ text: 'a,b\r\n1,2\r\n3,4\r\n', isWhole: true, after: '' });
+    expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    const lines = head.toLowerCase().split('\r\n');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'content-type: text/csv; charset=utf-8; header=present',
+        'content-disposition: attachment; filename="lines.csv"',
+        'transfer-encoding: chunked',
+        'cache-control: no-store',
+        'x-content-type-options: nosniff',
+        'client-request-id: mine',
+      ]),
+    );
+    expect(head).toMatch(/\r\nRequest-Id: req_[0-9a-f]{32}\r\n/);
+    expect(head).not.toMatch(/content-length/i);
+    expect(started.reports).toEqual([]);
+  });
+
+  it('leaves the connection to the next request, also to one that was sent before it ended', async () => {
+    const started = await serve(pieces('1,2\r\n'));
+    const received = await everything(
+      started,
+      `${GET}${bare('GET', '/health/live', ['Host: a', 'Connection: close'])}`,
+    );
+    const { text, isWhole, after } = readChunked(received);
+    expect({ text, isWhole }).toEqual({ text: 'a,b\r\n1,2\r\n', isWhole: true });
+    expect(after).toMatch(/^HTTP\/1\.1 200 OK/);
+  });
+
+  it('reaches a caller that has ended its side', async () => {
+    const started = await serve(pieces('1,2\r\n'));
+    const connection = await open(started, GET);
+    connection.socket.end();
+    expect(readChunked(await connection.rest())).toMatchObject({ text: 'a,b\r\n1,2\r\n', isWhole: true });
+  });
+
+  it('is followed by the answer to what was broken behind it', async () => {
+    const started = await serve(pieces('1,2\r\n'));
+    const { isWhole, after } = readChunked(await everything(started, `${GET}nonsense\r\n\r\n`));
+    expect(isWhole).toBe(true);
+    expect(after).toMatch(/^HTTP\/1\.1 400 /);
+    expect(after).toContain('"Code":"malformed_request"');
+  });
+
+  it('answers HEAD with its head, reads no further, and leaves the connection usable', async () => {
+    const source = pieces('1,2\r\n');
+    const connection = await open(await serve(source), bare('HEAD', EXPORT));
+    const head = await connection.next('HEAD');
+    expect(head.status).toBe(200);
+    expect(head.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
+    connection.send(LIVE);
+    expect((await connection.next()).status).toBe(200);
+    expect({ rest: connection.received, asked: source.asked }).toEqual({ rest: '', asked: 0 });
+  });
+});
+
+describe('an export that is refused', () => {
+  it('is an ordinary record when what it begins with cannot be read', async () => {
+    const started = await serve({ handler: () => Promise.reject(new Error('secret')) });
+    const connection = await open(started, GET);
+    const answer = await connection.next();
+    expectRecord(answer, 500, 'unknown_export_transfers');
+    connection.send(LIVE);
+    expect((await connection.next()).status).toBe(200);
+  });
+
+  it.each(['GET', 'HEAD'])('is one in HTTP/1.0, whose answers end where the connection does: %s', async (method) => {
+    const source = pieces('1,2\r\n');
+    const connection = await open(await serve(source), bare(method, EXPORT).replace('HTTP/1.1', 'HTTP/1.0'));
+    const answer = await connection.next(method);
+    expectRecord(answer, 400, 'export_transfers_schema', method);
+    if (method === 'GET') expect(messageOf(answer)).toMatch(/HTTP\/1\.1/);
+    expect(source.asked).toBe(0);
+  });
+});
+
+describe('an export that cannot be read to its end', () => {
+  it('is cut off without the last chunk, and the error log has the reason under its request id', async () => {
+    // The end comes at once, not when the connection is given up.
+    const started = await serve(breaking('1,2\r\n', '3,4\r\n'), { linger_ms: 60_000, drainMost_ms: 100 });
+    const received = await everything(started, `${GET}${LIVE}`);
+    const { head, text, isWhole } = readChunked(received);
+    expect(isWhole).toBe(false);
+    expect(received).not.toContain(LAST_CHUNK);
+    expect(text).toBe('a,b\r\n1,2\r\n3,4\r\n');
+    expect(started.reports).toHaveLength(1);
+    const [report] = started.reports;
+    expect(report).toMatchObject({ code: 'unknown_export_transfers', status: 500, operation: 'export_transfers' });
+    expect(String(report?.cause)).toContain('the store broke');
+    expect(head.toLowerCase()).toContain(`request-id: req_${report?.requestId.replaceAll('-', '')}`);
+    expect(received).not.toContain('secret');
+  });
+
+  it('leaves nothing behind that was owed on the connection, neither answers nor records', async () => {
+    const received = await everything(await serve(breaking('1,2\r\n')), `${GET}nonsense\r\n\r\n`);
+    expect(readChunked(received).isWhole).toBe(false);
+    expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  it('is cut off when a piece is not there in time', async () => {
+    const hanging = sourceOf((index) => (index === 0 ? '1,2\r\n' : new Promise(() => undefined)));
+    const started = await serve(hanging, { answerWithin_ms: 50, answerGrace_ms: 10 });
+    expect(readChunked(await everything(started, GET))).toMatchObject({ text: 'a,b\r\n1,2\r\n', isWhole: false });
+    expect(started.reports).toMatchObject([{ code: 'unknown_export_transfers' }]);
+    expect(hanging.returned).toBe(true);
+  });
+
+  it('is cut off when its caller takes nothing any more', async () => {
+    const started = await serve(
+      sourceOf(() => 'x'.repeat(1_000_000)),
+      { takeWithin_ms: 50 },
+    );
+    const connection = await open(started, GET);
+    connection.socket.pause();
+    await waitFor('the report', async () => started.reports.length > 0);
+    expect(String(started.reports[0]?.cause)).toContain('took nothing of the export for 50 ms');
+    connection.socket.resume();
+    expect(readChunked(await connection.rest()).isWhole).toBe(false);
+  });
+});
+
+describe('the caller of an export', () => {
+  it('that reads slowly is not run ahead of: one piece waits, and it gets every byte', async () => {
+    const piece = `${'x'.repeat(99_998)}\r\n`;
+    const source = sourceOf((index) => (index < 200 ? piece : undefined));
+    const { port } = await serve(source);
+    const socket = connect(port, '127.0.0.1');
+    closers.push(async () => socket.destroy());
+    socket.pause().write(GET);
+    let asked = -1;
+    // Until nothing moves: the buffers of the kernel are full.
+    while (asked !== source.asked || asked < 1) {
+      asked = source.asked;
+      await delay(100);
+    }
+    expect(asked).toBeLessThan(120);
+    const before = process.memoryUsage();
+    await delay(200);
+    const after = process.memoryUsage();
+    expect(source.asked).toBe(asked);
+    expect(after.arrayBuffers + after.external - before.arrayBuffers - before.external).toBeLessThan(1_000_000);
+    let bytes = 0;
+    let end = '';
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      end = `${end}${chunk.toString('latin1')}`.slice(-LAST_CHUNK.length);
+    });
+    socket.resume();
+    await waitFor('the end', async () => end === LAST_CHUNK);
+    expect(bytes).toBeGreaterThan(200 * piece.length);
+    expect(source.asked).toBe(201);
+  });
+
+  it('that goes away stops the reading, and is nobody’s error', async () => {
+    const source = sourceOf(async () => {
+      await delay(1);
+      return 'x'.repeat(10_000);
+    });
+    const started = await serve(source);
+    const connection = await open(started, GET);
+    await waitFor('a beginning', async () => connection.received.length > 20_000);
+    connection.close();
+    await waitFor('the end of the reading', async () => source.returned);
+    const { asked } = source;
+    await delay(50);
+    expect({ asked: source.asked, reports: started.reports }).toEqual({ asked, reports: [] });
+  });
+});
+
+describe('while the service closes', () => {
+  it('an export that ends in time ends whole', async () => {
+    const source = sourceOf(async (index) => {
+      await delay(20);
+      return index < 10 ? '1,2\r\n' : undefined;
+    });
+    const started = await serve(source);
+    const connection = await open(started, GET);
+    await waitFor('a beginning', async () => connection.received.includes('1,2'));
+    await started.server.close();
+    expect(readChunked(await connection.rest())).toMatchObject({ isWhole: true, after: '' });
+    expect(started.reports).toEqual([]);
+  });
+
+  it.each([
+    ['is read', 10],
+    ['waits to be taken', 1_000_000],
+  ])('one that would go on for ever and %s is cut, in bounded time, and reported', async (_state, size) => {
+    const source = sourceOf(async () => {
+      await delay(5);
+      return 'x'.repeat(size);
+    });
+    const started = await serve(source, { drainMost_ms: 200 });
+    const connection = await open(started, GET);
+    if (size > 10) connection.socket.pause();
+    await waitFor('a beginning', async () => source.asked > 3);
+    const begun = performance.now();
+    await started.server.close();
+    expect(performance.now() - begun).toBeLessThan(2000);
+    connection.socket.resume();
+    expect(readChunked(await connection.rest()).isWhole).toBe(false);
+    expect(started.reports).toMatchObject([{ code: 'unknown_export_transfers' }]);
+    expect(String(started.reports[0]?.cause)).toContain('The service closed');
+  });
+});

@@ -1,0 +1,108 @@
+import type pg from 'pg';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/operations/seed-sandbox.ts';
+
+/** Rows that the tables are filled with: enough that reading one of them whole is never the cheaper plan. */
+export const CARDS = 20_000;
+const TRANSFERS = 60_000;
+
+/** Tables that grow with use; nothing may read one of them whole. */
+export const GROWING: readonly string[] = [
+  'transfer',
+  'card',
+  'account',
+  'posting',
+  'idempotency',
+  'event',
+  'write_batch',
+  'hold',
+  'reversal',
+  'limit_counter',
+  'transfer_metadata',
+];
+
+/**
+ * Cards, transfers and what stands around them, in bulk. The planner is not told: these are young tables, filled since
+ * it last looked. No books are kept here: this suite looks at plans, not at money.
+ */
+export async function fill(client: pg.Client): Promise<void> {
+  for (const table of GROWING.filter((name) => name !== 'event')) {
+    await client.query(`alter table ${table} set (autovacuum_enabled = off)`);
+  }
+  await fillCards(client);
+  await fillTransfers(client);
+  await fillAround(client);
+}
+
+async function fillCards(client: pg.Client): Promise<void> {
+  await client.query(
+    `with made as (
+       insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
+       select $1, gen_random_uuid(), 'card', gen_random_uuid(), 'USD', 0, now() from generate_series(1, $2)
+       returning account_id, owner_id
+     )
+     insert into card (program_id, card_id, name, status, currency, account_id, funding_account_id, created_at, updated_at)
+     select $1, owner_id, 'filled_' || owner_id, 'active', 'USD', made.account_id,
+       (select account_id from account where program_id = $1 and kind = 'funding' and currency = 'USD'), now(), now()
+     from made`,
+    [PROGRAM, CARDS],
+  );
+}
+
+/** Ids grow with the rows, as those of the service do; every state and type occurs, some of them only long ago. */
+async function fillTransfers(client: pg.Client): Promise<void> {
+  await client.query(
+    `with numbered as (
+       select card_id, row_number() over () as number from card, generate_series(1, $2) where name like 'filled\\_%'
+     ), described as (
+       select card_id, number,
+         uuid_at(now() - (100000 - number) * interval '1 second') as earliest,
+         case when number % 10 = 0 then 'unload' when number % 97 = 0 then 'card_to_card' else 'load' end as type,
+         case when number > 5000 then 'completed'
+           else (array['failed', 'canceled', 'expired', 'pending', 'scheduled'])[1 + number % 5] end as status
+       from numbered
+     )
+     insert into transfer (program_id, transfer_id, type, card_id, destination_card_id, amount, captured_amount, currency,
+       status, outcome, capture, expires_at, scheduled_for, reference, metadata, request_id, created_at, updated_at)
+     select $1, (left(earliest::text, 14) || right(gen_random_uuid()::text, 22))::uuid, type, card_id,
+       case when type = 'card_to_card' then (select card_id from card where program_id = $1 and name = 'card_active') end,
+       1 + number % 500, 0, 'USD', status, 'final', 'automatic',
+       case when status = 'pending' then now() + (number - 2500) * interval '1 second' end,
+       case when status = 'scheduled' then now() + (number - 2500) * interval '1 second' end,
+       'filled ' || number, '{}', gen_random_uuid(), now() - (100000 - number) * interval '1 second', now()
+     from described`,
+    [PROGRAM, TRANSFERS / CARDS],
+  );
+}
+
+async function fillAround(client: pg.Client): Promise<void> {
+  await client.query(
+    `insert into idempotency (program_id, operation, key, fingerprint, status, subject_id, created_at)
+     select program_id, 'create_transfer', 'key ' || transfer_id, sha256(transfer_id::text::bytea), 201, transfer_id, now()
+     from transfer`,
+  );
+  await client.query(
+    `insert into posting (program_id, cause_id, index, purpose, source_account_id, destination_account_id, amount,
+       currency, source_balance, destination_balance, source_sequence, destination_sequence, created_at)
+     select program_id, transfer_id, 1, 'load', '00000000-0000-7000-8000-000000000001', account_id, amount, 'USD', 0, 0,
+       1000 + row_number() over (), 1000 + row_number() over (partition by account_id), transfer.created_at
+     from transfer join card using (program_id, card_id)`,
+  );
+  await client.query(
+    `insert into reversal (program_id, reversal_id, transfer_id, amount, currency, request_id, created_at)
+     select program_id, gen_random_uuid(), transfer_id, 1, 'USD', gen_random_uuid(), now() from transfer limit 20000`,
+  );
+  await client.query(
+    `insert into transfer_metadata (program_id, name, value, transfer_id)
+     select program_id, 'shop', (row_number() over () % 100)::text, transfer_id from transfer`,
+  );
+  await client.query(
+    `insert into hold (program_id, transfer_id, source_account_id, destination_account_id, amount, expires_at, day_start)
+     select program_id, transfer_id, gen_random_uuid(), gen_random_uuid(), 1, now() + random() * interval '7 days', now()
+     from transfer limit 20000`,
+  );
+  await client.query(
+    `insert into limit_counter (program_id, account_id, direction, day_start, amount, count)
+     select program_id, account_id, 'in', date_trunc('day', now()) - day * interval '1 day', 1, 1
+     from account, generate_series(0, 1) as day`,
+  );
+}

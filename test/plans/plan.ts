@@ -1,0 +1,58 @@
+import { GROWING } from './fill.ts';
+
+/** A node of a plan, as EXPLAIN (FORMAT JSON) gives it. */
+export type Plan = {
+  readonly 'Node Type': string;
+  readonly 'Parent Relationship'?: string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly Filter?: string;
+  readonly Plans?: readonly Plan[];
+};
+
+function nodesOf(plan: Plan): readonly Plan[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}
+
+function isGrowing(plan: Plan): boolean {
+  return GROWING.includes(plan['Relation Name'] ?? '');
+}
+
+const nameOf = (plan: Plan): string => `${plan['Node Type']} ${plan['Index Name'] ?? plan['Relation Name'] ?? ''}`;
+
+/** Growing tables that are read whole. */
+export function wholeReads(plan: Plan): readonly string[] {
+  return nodesOf(plan)
+    .filter((node) => node['Node Type'] === 'Seq Scan' && isGrowing(node))
+    .map(nameOf);
+}
+
+/** Scans of growing tables that read rows and then throw some away: a probe of the wrong index. */
+export function halfProbes(plan: Plan): readonly string[] {
+  return nodesOf(plan)
+    .filter((node) => node.Filter !== undefined && isGrowing(node))
+    .map((node) => `${nameOf(node)}: ${node.Filter}`);
+}
+
+/** Scans of growing tables that do not go along an index in its order, and so cannot stop when there is enough. */
+export function endlessReads(plan: Plan): readonly string[] {
+  const unordered = nodesOf(plan)
+    .filter((node) => isGrowing(node) && !/^Index (Only )?Scan$/.test(node['Node Type']))
+    .map(nameOf);
+  return [...unordered, ...nodesOf(plan).filter(sortsAll).map(nameOf)];
+}
+
+/** Whether a node sorts what comes from a growing table without a bound. */
+function sortsAll(plan: Plan): boolean {
+  return /Sort$/.test(plan['Node Type']) && rowsOf(plan).some(isUnbounded);
+}
+
+function isUnbounded(plan: Plan): boolean {
+  if (plan['Node Type'] === 'Limit' || plan['Node Type'] === 'CTE Scan') return false;
+  return isGrowing(plan) || rowsOf(plan).some(isUnbounded);
+}
+
+/** The nodes that a node has its rows from; not those that a value is looked up by. */
+function rowsOf(plan: Plan): readonly Plan[] {
+  return (plan.Plans ?? []).filter((inner) => !/^(Init|Sub)Plan$/.test(inner['Parent Relationship'] ?? ''));
+}

@@ -1,0 +1,228 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { NOTHING_USED } from '../../domain/limits.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { TRANSFER_MOVES } from '../../domain/transfer.ts';
+import type { TransferView } from '../../domain/transfer-checks.ts';
+import { calendarAt } from './local-time.ts';
+import { anyStory } from './transfer-commands.ts';
+import { differenceIn, runStory, type Story, simplest, type Tally } from './transfer-run.ts';
+import { type Decisions, DOMAIN } from './transfer-world.ts';
+
+const RUNS = 2000;
+
+/** Random stories on both sides; `tally` counts what they try. */
+const agreement = (decisions: Decisions, tally?: Tally) =>
+  fc.property(anyStory, (story) => runStory(story, decisions, tally));
+
+/** The difference that random stories have found, in the simplest story that shows it, step by step. */
+function told(outcome: fc.RunDetails<[Story]>, decisions: Decisions): string {
+  const { numRuns, seed, counterexample, counterexamplePath, errorInstance } = outcome;
+  const difference = counterexample === null ? null : differenceIn(simplest(counterexample[0], decisions), decisions);
+  return `${difference ?? errorInstance}\nFound in story ${numRuns}: { seed: ${seed}, path: '${counterexamplePath}' }`;
+}
+
+describe('the domain and the plain model', () => {
+  const tally: Tally = new Map();
+  const timesOf = (what: string): number => tally.get(what) ?? 0;
+
+  test(`agree on every step of ${RUNS} random stories`, { timeout: 180_000 }, () => {
+    const outcome = fc.check(agreement(DOMAIN, tally), { numRuns: RUNS });
+    if (outcome.failed) throw new Error(told(outcome, DOMAIN));
+  });
+
+  test.each(TRANSFER_MOVES.map(({ from, command, to }) => `${from} ${command} ${to}`))(
+    'have made the move %s',
+    (move) => {
+      // The rarest comes fifty times in so many stories.
+      expect(timesOf(`moved ${move}`)).toBeGreaterThan(10);
+    },
+  );
+
+  // Each comes twenty-five times or more.
+  test.each([
+    ['create', ['create_transfer_schema', 'service_disabled', 'currency_mismatch', 'duplicate_reference']],
+    ['create', ['preactive_card', 'inactive_card', 'closed_card', 'expired_card', 'lost_card', 'card_fraud']],
+    ['create', ['small_amount', 'large_amount', 'limit_exceeded', 'insufficient_funds']],
+    ['capture', ['invalid_transfer_status', 'service_disabled', 'large_amount']],
+    ['cancel', ['invalid_transfer_status']],
+    ['expire', ['invalid_transfer_status']],
+    ['execute', ['invalid_transfer_status']],
+    ['reverse', ['invalid_transfer_status', 'service_disabled', 'large_amount', 'closed_card']],
+    ['update_card', ['card_dne', 'invalid_card_status', 'card_not_empty']],
+  ])('have refused %s for the reasons %j', (command, codes) => {
+    for (const code of codes) expect(timesOf(`refused ${command} ${code}`), code).toBeGreaterThan(3);
+  });
+
+  test('have refused for the reasons that come seldom', () => {
+    const states = ['preactive', 'inactive', 'closed', 'expired', 'lost'].map(
+      (state) => `refused capture ${state}_card`,
+    );
+    const captures = states.reduce((times, what) => times + timesOf(what), timesOf('refused capture card_fraud'));
+    expect(captures).toBeGreaterThan(5);
+    expect(timesOf('refused create card_dne') + timesOf('refused execute service_disabled')).toBeGreaterThan(5);
+    expect(timesOf('refused reverse insufficient_funds') + timesOf('refused capture limit_exceeded')).toBeGreaterThan(
+      5,
+    );
+  });
+});
+
+/** The view as a decision would have it that looks away from something. */
+const blind =
+  (changed: (view: TransferView) => Partial<TransferView>) =>
+  (view: TransferView): TransferView => ({ ...view, ...changed(view) });
+
+const withRules = (changed: (view: TransferView) => Partial<TransferView['rules']>) =>
+  blind((view) => ({ rules: { ...view.rules, ...changed(view) } }));
+
+const everyCardActive = blind(({ card, destinationCard }) => ({
+  card: card && { ...card, status: 'active', expiresOn: null },
+  destinationCard: destinationCard && { ...destinationCard, status: 'active', expiresOn: null },
+}));
+
+/** Changes a plan, and leaves a refusal as it is. */
+function spoil<Plan extends object>(plan: Plan | Refusal, changed: (plan: Plan) => Partial<Plan>): Plan | Refusal {
+  return plan instanceof Refusal ? plan : { ...plan, ...changed(plan) };
+}
+
+/** Decisions with one mistake each, of the kind that one makes. */
+const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
+  'forgets to give back to limits on cancel': {
+    cancel: (standing, view) => spoil(DOMAIN.cancel(standing, view), () => ({ counts: [] })),
+  },
+  'gives back on cancel to today, not to the day of the hold': {
+    cancel: (standing, view) =>
+      spoil(DOMAIN.cancel(standing, view), ({ counts }) => ({
+        counts: counts.map((change) => ({ ...change, dayStart: view.rules.calendar.day.start })),
+      })),
+  },
+  'gives back the amount of an expired hold, but not that it was one transfer': {
+    expire: (standing, view) =>
+      spoil(DOMAIN.expire(standing, view), ({ counts }) => ({
+        counts: counts.map((change) => ({ ...change, count: 0n })),
+      })),
+  },
+  'keeps counting what a capture in part has released': {
+    capture: (...asked) => spoil(DOMAIN.capture(...asked), () => ({ counts: [] })),
+  },
+  'keeps holding what a capture in part should release': {
+    capture: (standing, amount, view) =>
+      spoil(DOMAIN.capture(standing, amount, view), ({ accounts, transfer }) => ({
+        accounts: accounts.map((account) =>
+          account.accountId === standing.hold?.sourceAccountId
+            ? { ...account, held: account.held + transfer.amount - transfer.capturedAmount }
+            : account,
+        ),
+      })),
+  },
+  'counts a reversal back': {
+    reverse: (transfer, asked, view) =>
+      spoil(DOMAIN.reverse(transfer, asked, view), ({ reversal }) => ({
+        counts: [
+          {
+            accountId: (transfer.type === 'card_to_card' ? view.destinationCard : view.card)?.accountId ?? '',
+            direction: transfer.type === 'unload' ? 'out' : 'in',
+            dayStart: view.rules.calendar.day.start,
+            amount: -reversal.amount,
+            count: 0n,
+          },
+        ],
+      })),
+  },
+  'reverses up to what was asked for, not up to what was captured': {
+    reverse: (transfer, asked, view) =>
+      spoil(DOMAIN.reverse({ ...transfer, capturedAmount: transfer.amount }, asked, view), (plan) => ({
+        transfer: { ...plan.transfer, capturedAmount: transfer.capturedAmount },
+      })),
+  },
+  'lets an expired hold be captured while the loop has not come by': {
+    capture: (standing, amount, view) => {
+      const inTime = Math.min(view.now, (standing.transfer.expiresAt ?? view.now + 1) - 1);
+      return DOMAIN.capture(standing, amount, { ...view, now: inTime });
+    },
+  },
+  'lets a hold end a second early': {
+    expire: (standing, view) => DOMAIN.expire(standing, { ...view, now: view.now + 1000 }),
+  },
+  'does not look at the state of the cards again when it captures': {
+    capture: (standing, amount, view) => DOMAIN.capture(standing, amount, everyCardActive(view)),
+  },
+  'finds no room for a part of a hold where there is none for all of it': {
+    capture: (standing, amount, view) => {
+      const whole = DOMAIN.capture(standing, null, view);
+      const isFull = whole instanceof Refusal && whole.code === 'limit_exceeded';
+      return isFull ? whole : DOMAIN.capture(standing, amount, view);
+    },
+  },
+  'makes what is due although the service is disabled': {
+    execute: (transfer, view) => DOMAIN.execute(transfer, { ...view, switches: [] }),
+  },
+  'does not hold what is due to the limits of periods': {
+    execute: (transfer, view) => DOMAIN.execute(transfer, { ...view, usage: () => NOTHING_USED }),
+  },
+  'begins days at midnight in UTC': {
+    create: (asked, view) => DOMAIN.create(asked, withRules(({ now }) => ({ calendar: calendarAt(now, 'UTC') }))(view)),
+  },
+  'holds cards in another currency to the limits of the program': {
+    create: (asked, view) =>
+      DOMAIN.create(asked, withRules(({ card, rules }) => ({ currency: card?.currency ?? rules.currency }))(view)),
+  },
+  'takes one reference for two transfers': {
+    create: (asked, view) => DOMAIN.create(asked, { ...view, referenceTakenBy: undefined }),
+  },
+  'closes a card that money is on hold for': {
+    updateCard: (asked, profile, view) => {
+      const account = (accountId: string) => ({ ...view.account(accountId), incoming: 0n });
+      return DOMAIN.updateCard(asked, profile, { ...view, account });
+    },
+  },
+  'counts what it takes off a card that is closed': {
+    updateCard: (asked, profile, view) =>
+      spoil(DOMAIN.updateCard(asked, profile, view), ({ sweep }) => ({
+        sweep: sweep && {
+          ...sweep,
+          counts: [
+            {
+              accountId: asked.cardName,
+              direction: 'out',
+              dayStart: view.rules.calendar.day.start,
+              amount: sweep.transfer.amount,
+              count: 1n,
+            },
+          ],
+        },
+      })),
+  },
+  'numbers two postings of an account alike': {
+    reverse: (transfer, asked, view) =>
+      spoil(DOMAIN.reverse(transfer, asked, view), ({ accounts }) => ({
+        accounts: accounts.map((account) => ({ ...account, sequence: account.sequence - 1n })),
+      })),
+  },
+};
+
+describe('a domain that', () => {
+  // The same stories every time, so that a mistake that is found once is found always.
+  test.each(Object.entries(MISTAKES))('%s is found out', { timeout: 180_000 }, (_mistake, wrong) => {
+    const outcome = fc.check(agreement({ ...DOMAIN, ...wrong }), { numRuns: RUNS, seed: 1, endOnFailure: true });
+    expect(outcome.failed).toBe(true);
+    expect(`${outcome.errorInstance}`).toContain('The domain and the model differ.');
+  });
+
+  test('is wrong is shown in as few steps as it takes', { timeout: 180_000 }, () => {
+    const wrong = { ...DOMAIN, ...MISTAKES['lets an expired hold be captured while the loop has not come by'] };
+    const lines = told(fc.check(agreement(wrong), { numRuns: RUNS, seed: 1 }), wrong).split('\n');
+    expect(lines.filter((line) => /^ +[0-9]/.test(line))).toEqual([
+      expect.stringMatching(/^ {2}1\. 20\S+Z create \{asked \{type .*, capture manual\}\} -> done$/),
+      expect.stringMatching(/^ {2}2\. 20\S+Z wait_until \{now 20\S+Z\} -> done$/),
+      expect.stringMatching(
+        /^ {2}3\. 20\S+Z capture \{transfer 0.*\} -> refused, invalid_transfer_status: is expired since /,
+      ),
+    ]);
+    expect(lines.slice(-3)).toEqual([
+      'domain: done',
+      expect.stringMatching(/^model: {2}refused, invalid_transfer_status: is expired since /),
+      expect.stringMatching(/^Found in story \d+: \{ seed: 1, path: '[\d:]+' \}$/),
+    ]);
+  });
+});

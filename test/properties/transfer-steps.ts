@@ -1,0 +1,132 @@
+import type { CardStatus } from '../../domain/card.ts';
+import type { Limits } from '../../domain/limits.ts';
+import type { Capture, TransferType } from '../../domain/transfer.ts';
+
+/** The currencies of the program: its own, and one that its limits say nothing about. */
+export const CURRENCIES = ['USD', 'EUR'] as const;
+
+/** One of {@link CURRENCIES}. */
+export type Currency = (typeof CURRENCIES)[number];
+
+/** A card at the beginning. */
+export type OpeningCard = {
+  readonly name: string;
+  readonly currency: Currency;
+  readonly status: CardStatus;
+  readonly expiresOn: string | null;
+  readonly limits: Limits | null;
+  readonly balance: bigint;
+};
+
+/** A small program as a sequence of steps finds it. Its currency is USD. */
+export type Opening = {
+  readonly zone: string;
+  readonly now: number;
+  readonly limits: Limits | null;
+  readonly cardLimits: Limits | null;
+  readonly funding: Readonly<Record<Currency, bigint>>;
+  readonly cards: readonly OpeningCard[];
+};
+
+/** A transfer that is asked for. Times are milliseconds since 1970. */
+export type AskedTransfer = {
+  readonly type: TransferType;
+  readonly amount: bigint;
+  readonly card: string;
+  readonly destination: string | null;
+  readonly currency: string | null;
+  readonly reference: string | null;
+  readonly capture: Capture;
+  readonly expiresAt: number | null;
+  readonly scheduledFor: number | null;
+};
+
+/** A setting of the switch: for all programs (null), for this one, or for another that must not matter here. */
+export type Switching = {
+  readonly program: 'this' | 'other' | null;
+  readonly type: TransferType | null;
+  readonly disabled: boolean;
+  readonly until: number | null;
+};
+
+/** What is to become of a card; null leaves a thing as it is. */
+export type CardStep = {
+  readonly does: 'update_card';
+  readonly card: string;
+  readonly status: CardStatus | null;
+  readonly expiresOn: string | null;
+  readonly limits: Limits | null;
+  readonly balanceTo: 'funding' | null;
+};
+
+/**
+ * Something that happens. Transfers are known by the order in which they were made, from 0. What is `put` is so from
+ * then on, whatever it was before: rules must hold for what they find, not only for what the service itself would have
+ * let come about.
+ */
+export type Step =
+  | { readonly does: 'create'; readonly asked: AskedTransfer }
+  | { readonly does: 'capture' | 'reverse'; readonly transfer: number; readonly amount: bigint | null }
+  | { readonly does: 'cancel' | 'expire' | 'execute'; readonly transfer: number }
+  | CardStep
+  | { readonly does: 'put_card_status'; readonly card: string; readonly status: CardStatus }
+  | { readonly does: 'put_card_limits'; readonly card: string; readonly limits: Limits | null }
+  | { readonly does: 'put_program_limits'; readonly each: boolean; readonly limits: Limits | null }
+  | { readonly does: 'switch'; readonly setting: Switching }
+  | { readonly does: 'deposit'; readonly currency: Currency; readonly amount: bigint }
+  | { readonly does: 'wait_until'; readonly now: number };
+
+/** An answer no: its code, and a piece of the message that only the right cause has (null where the code says it all). */
+export type Refused = { readonly code: string; readonly about: string | null };
+
+/** What can be done, and looked at, on both sides: the domain under test and the model. */
+export interface Side {
+  /** Null when it was done. */
+  perform(step: Step): Refused | null;
+  /** All that a caller could read, a fact a line. */
+  facts(): readonly string[];
+  /** What get_card_limits would say of a card. */
+  outlook(card: string): readonly string[];
+  /** The transfers that the background loop would find: holds past their end, and what is due. */
+  overdue(): { readonly expired: readonly number[]; readonly due: readonly number[] };
+}
+
+/** A fact about an account. `lines` is how many postings have touched it. */
+export function accountFact(name: string, facts: Readonly<Record<string, bigint>>): string {
+  return `account ${name}: ${listed(facts)}`;
+}
+
+/** A fact about a card. */
+export function cardFact(name: string, facts: Readonly<Record<string, string | null>>): string {
+  return `card ${name}: ${listed(facts)}`;
+}
+
+/** What can be done with a card in one direction, or how much more its balance may be. */
+export function outlookFact(name: string, of: string, facts: Readonly<Record<string, string | bigint | null>>): string {
+  return `outlook of ${name} ${of}: ${listed(facts)}`;
+}
+
+/** A fact about a transfer. */
+export function transferFact(index: number, facts: Readonly<Record<string, string | bigint | number | null>>): string {
+  return `transfer ${index}: ${listed(facts)}`;
+}
+
+/** A fact about a limit; `whose` is a card or a currency of the program. */
+export function limitFact(
+  whose: string,
+  direction: string,
+  facts: Readonly<Record<string, string | bigint | number | null>>,
+): string {
+  return `limit of ${whose} ${direction}: ${listed(facts)}`;
+}
+
+function listed(facts: Readonly<Record<string, string | bigint | number | null>>): string {
+  let text = '';
+  for (const name in facts) {
+    const value = facts[name];
+    // Amounts are bigint, so every number is a time.
+    const shown = typeof value === 'number' ? new Date(value).toISOString() : value;
+    text += `${text === '' ? '' : ', '}${name} ${shown}`;
+  }
+  return text;
+}

@@ -1,0 +1,145 @@
+import type { TransferPlan } from '../../domain/create-transfer.ts';
+import type { Hold } from '../../domain/hold.ts';
+import { type Account, canGive, canTake, type Posting, post } from '../../domain/ledger.ts';
+import {
+  type Calendar,
+  type CountedDay,
+  type CounterChange,
+  type Direction,
+  type Usage,
+  usageOf,
+} from '../../domain/limits.ts';
+import { TRANSFER_MOVES, type Transfer, type TransferCommand } from '../../domain/transfer.ts';
+import { CURRENCIES, type Currency } from './transfer-steps.ts';
+
+/** The program that everything belongs to. */
+export const PROGRAM = '00000000-0000-7000-8000-0000000000aa';
+
+/** What a broken invariant throws: not an answer that differs, but books that cannot be. */
+export class BrokenInvariant extends Error {
+  override readonly name = 'BrokenInvariant';
+}
+
+/** Throws {@link BrokenInvariant} unless something holds. */
+export function insist(holds: boolean, invariant: string): void {
+  if (!holds) throw new BrokenInvariant(`broken invariant: ${invariant}`);
+}
+
+/** The books as the store keeps them: rows that plans change, with the walls that the database has around them. */
+export class WorldBooks {
+  /** Every move that was made, as `from command to`. */
+  readonly moves: string[] = [];
+  readonly transfers: Transfer[] = [];
+  readonly accounts = new Map<string, Account>();
+  readonly #holds = new Map<string, Hold>();
+  readonly #counters = new Map<string, CountedDay[]>();
+  readonly #journal = new Map<string, { readonly sequence: bigint; readonly balance: bigint }>();
+
+  open(kind: Account['kind'], accountId: string, currency: string): void {
+    const floor = kind === 'world' ? null : 0n;
+    const empty = { balance: 0n, held: 0n, incoming: 0n, sequence: 0n };
+    this.accounts.set(accountId, { programId: PROGRAM, accountId, kind, currency, floor, ...empty });
+  }
+
+  account(accountId: string): Account {
+    const account = this.accounts.get(accountId);
+    if (account === undefined) throw new Error(`there is no account ${accountId}`);
+    return account;
+  }
+
+  holdOf({ transferId }: Transfer): Hold | undefined {
+    return this.#holds.get(transferId);
+  }
+
+  usage(accountId: string, direction: Direction, calendar: Calendar): Usage {
+    return usageOf(this.#counters.get(`${accountId} ${direction}`) ?? [], calendar);
+  }
+
+  /** Whether a deposit fits: the service would refuse one that does not. */
+  takes(currency: Currency, amount: bigint): boolean {
+    return canTake(this.account(`world ${currency}`), amount) && canGive(this.account(`funding ${currency}`), amount);
+  }
+
+  /** Money that comes from outside. */
+  bring(currency: Currency, to: string, amount: bigint): void {
+    if (amount === 0n) return;
+    const ends = { source: this.account(`world ${currency}`), destination: this.account(to) };
+    const { posting, source, destination } = post({ index: 0, purpose: 'deposit', ...ends, amount });
+    this.#enter(posting);
+    for (const account of [source, destination]) this.accounts.set(account.accountId, account);
+  }
+
+  /** Writes down a plan; `before` is the transfer as it was, if it was. */
+  write(command: TransferCommand, before: Transfer | undefined, plan: TransferPlan): void {
+    const { transfer, hold } = plan;
+    this.#checkMove(command, before, plan);
+    this.transfers[before === undefined ? this.transfers.length : this.transfers.indexOf(before)] = transfer;
+    for (const posting of plan.postings) this.#enter(posting);
+    for (const account of plan.accounts) this.accounts.set(account.accountId, account);
+    if (hold === null) this.#holds.delete(transfer.transferId);
+    else this.#holds.set(transfer.transferId, hold);
+    for (const change of plan.counts) this.#count(change);
+  }
+
+  #checkMove(command: TransferCommand, before: Transfer | undefined, { transfer, event }: TransferPlan): void {
+    const from = before?.status ?? null;
+    const row = TRANSFER_MOVES.find(
+      (move) => move.from === from && move.command === command && move.to === transfer.status,
+    );
+    const move = `${from} ${command} ${transfer.status}`;
+    insist(row !== undefined, `the move '${move}' is a row of the table`);
+    const told = command === 'reverse' ? 'reversal.completed' : `transfer.${transfer.status}`;
+    insist(event === told, `the move '${move}' is told as '${told}', not as '${event}'`);
+    this.moves.push(move);
+  }
+
+  /** As limit_counter takes it: a row a day, never below nothing. */
+  #count({ accountId, direction, dayStart, amount, count }: CounterChange): void {
+    const days = this.#counters.get(`${accountId} ${direction}`) ?? [];
+    const before = days.find((day) => day.dayStart === dayStart) ?? { dayStart, amount: 0n, count: 0n };
+    const after = { dayStart, amount: before.amount + amount, count: before.count + count };
+    insist(after.amount >= 0n && after.count >= 0n, `the counter of ${accountId} ${direction} is not below nothing`);
+    this.#counters.set(`${accountId} ${direction}`, [...days.filter((day) => day.dayStart !== dayStart), after]);
+  }
+
+  /** As the unique keys of postings take it: each account's postings are numbered without a gap. */
+  #enter(posting: Posting): void {
+    const line = (accountId: string, amount: bigint, sequence: bigint, balance: bigint): void => {
+      const last = this.#journal.get(accountId) ?? { sequence: 0n, balance: 0n };
+      insist(sequence === last.sequence + 1n, `posting ${sequence} of ${accountId} follows posting ${last.sequence}`);
+      insist(balance === last.balance + amount, `the balance of ${accountId} is what its postings come to`);
+      this.#journal.set(accountId, { sequence, balance });
+    };
+    line(posting.sourceAccountId, -posting.amount, posting.sourceSequence, posting.sourceBalance);
+    line(posting.destinationAccountId, posting.amount, posting.destinationSequence, posting.destinationBalance);
+  }
+
+  /** What must hold whatever was done. Throws {@link BrokenInvariant}. */
+  verify(): void {
+    const holds = [...this.#holds.values()];
+    for (const [name, { balance, held, incoming, floor, sequence }] of this.accounts) {
+      const line = this.#journal.get(name) ?? { sequence: 0n, balance: 0n };
+      insist(line.sequence === sequence && line.balance === balance, `${name} is where its last posting left it`);
+      const going = holds.filter(({ sourceAccountId }) => sourceAccountId === name);
+      insist(held === total(going.map(({ amount }) => amount)), `held of ${name} is its holds`);
+      const coming = holds.filter(({ destinationAccountId }) => destinationAccountId === name);
+      insist(incoming === total(coming.map(({ amount }) => amount)), `incoming of ${name} is the holds towards it`);
+      insist(floor === null || balance - held >= floor, `${name} is not below its floor`);
+    }
+    const accounts = [...this.accounts.values()];
+    for (const each of CURRENCIES) {
+      const balances = accounts.filter(({ currency }) => currency === each).map(({ balance }) => balance);
+      insist(total(balances) === 0n, `all balances in ${each} come to nothing`);
+    }
+    for (const transfer of this.transfers) {
+      const { transferId, amount, capturedAmount, reversedAmount, status } = transfer;
+      const inOrder = 0n <= reversedAmount && reversedAmount <= capturedAmount && capturedAmount <= amount;
+      insist(inOrder, `of ${transferId} no more is reversed than captured, and no more captured than asked for`);
+      insist(this.#holds.has(transferId) === (status === 'pending'), `${transferId} has a hold while it is pending`);
+    }
+  }
+}
+
+function total(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((sum, amount) => sum + amount, 0n);
+}

@@ -1,0 +1,256 @@
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { CardRecord } from '../../contract/card-schemas.ts';
+import type { CardLimitsRecord } from '../../contract/limit-schemas.ts';
+import type { TransferRecord } from '../../contract/transfer-schemas.ts';
+import type { Call, Reply } from '../../server/operations/call.ts';
+import { OperationFailure } from '../../server/operations/call.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
+
+let server: TestServer;
+let proxy: DatabaseProxy;
+/** Talks to PostgreSQL through the proxy. */
+let ledger: Ledger;
+/** Talks to it directly. */
+let witness: Ledger;
+let client: pg.Client;
+
+beforeAll(async () => {
+  server = await startServer();
+  proxy = await startProxy(server.connection.host);
+  ledger = openLedger({ ...server.connection, host: proxy.host });
+  witness = openLedger(server.connection);
+  client = await connect(server.connection);
+});
+
+afterAll(async () => {
+  await client.end();
+  await ledger.close();
+  await witness.close();
+  await proxy.close();
+  await server.stop();
+});
+
+afterEach(async () => {
+  expect(await trialBalance(witness)).toMatchObject({ balanced: true, differing_holds: 0, differing_accounts: [] });
+});
+
+const bodyOf = <Body>({ body }: Reply): Body => JSON.parse(body) as Body;
+const aboutCard = (cardId: string): Partial<Call> => ({ parameters: { card_id: cardId } });
+const SWEEP = { status: 'closed', balance_to: 'funding' };
+
+async function newCard(balance = 0): Promise<string> {
+  const { card_id } = bodyOf<CardRecord>(await witness.call('create_card'));
+  if (balance > 0) await witness.call('create_transfer', { amount: balance, card_id });
+  return card_id;
+}
+
+async function cardOf(cardId: string): Promise<CardRecord> {
+  return bodyOf(await witness.call('get_card', {}, aboutCard(cardId)));
+}
+
+async function transfersOf(cardId: string): Promise<readonly TransferRecord[]> {
+  return bodyOf<{ data: TransferRecord[] }>(await witness.call('list_transfers', { card_id: cardId })).data;
+}
+
+/** The events that a transaction wrote, found by one of them. */
+async function eventsWith(subjectId: string, type: string) {
+  const { rows } = await client.query<{ type: string; subject_id: string; payload: string }>(
+    `select type, subject_id, payload from event
+      where batch_id = (select batch_id from event where subject_id = $1 and type = $2) order by index`,
+    [subjectId, type],
+  );
+  return rows.map((row) => ({ ...row, payload: JSON.parse(row.payload) as object }));
+}
+
+describe('events', () => {
+  test('a change says what the card is now; no change says nothing', async () => {
+    const cardId = await newCard();
+    for (let count = 0; count < 2; count += 1) {
+      await witness.call('update_card', { holder_reference: 'x' }, aboutCard(cardId));
+    }
+    expect(await eventsWith(cardId, 'card.updated')).toEqual([
+      { type: 'card.updated', subject_id: cardId, payload: await cardOf(cardId) },
+    ]);
+  });
+
+  test('closing with a balance: the transfer and the card, in one transaction', async () => {
+    const cardId = await newCard(70);
+    const closed = bodyOf<CardRecord>(await witness.call('update_card', SWEEP, aboutCard(cardId)));
+    const [sweep] = await transfersOf(cardId);
+    expect(await eventsWith(cardId, 'card.updated')).toEqual([
+      { type: 'transfer.completed', subject_id: sweep?.transfer_id, payload: sweep },
+      { type: 'card.updated', subject_id: cardId, payload: closed },
+    ]);
+  });
+
+  test('a program says what it is now; no change says nothing', async () => {
+    const made = bodyOf<{ program_id: string }>(
+      await witness.call('create_program', { name: 'Events', currency: 'USD' }),
+    );
+    const about = { parameters: { program_id: made.program_id } };
+    const change = { limits: { in: { daily_count: 4, maximum_amount: 3 } } };
+    const changed = bodyOf(await witness.call('update_program', change, about));
+    expect(changed).toEqual({ ...made, ...change });
+    await witness.call('update_program', change, about);
+    expect(await eventsWith(made.program_id, 'program.updated')).toEqual([
+      { type: 'program.updated', subject_id: made.program_id, payload: changed },
+    ]);
+  });
+});
+
+describe('a lost commit', () => {
+  const update = (cardId: string, members: object, deadline = 5000) =>
+    ledger
+      .call('update_card', members, { ...aboutCard(cardId), deadline: performance.now() + deadline })
+      .catch((error: unknown) => error);
+
+  test('just before COMMIT: nothing was done, and no money moved', async () => {
+    const cardId = await newCard(70);
+    proxy.faults.push('cut_before');
+    const failed = await update(cardId, SWEEP);
+    expect(failed).toBeInstanceOf(OperationFailure);
+    expect(failed).toMatchObject({ moneyMoved: 'no' });
+    expect(await cardOf(cardId)).toMatchObject({ status: 'active', balance: 70 });
+  });
+
+  test('just after COMMIT: the card is closed, and the answer says so', async () => {
+    const cardId = await newCard(70);
+    proxy.faults.push('cut_after');
+    expect(await update(cardId, SWEEP)).toMatchObject({ status: 200, body: JSON.stringify(await cardOf(cardId)) });
+    expect(await cardOf(cardId)).toMatchObject({ status: 'closed', balance: 0 });
+    expect((await transfersOf(cardId)).length).toBe(2);
+  });
+
+  /** Runs with the fence out of reach, so that nobody can settle a commit. */
+  async function inDoubt<Result>(run: () => Promise<Result>): Promise<Result> {
+    const stranger = await connect(server.connection);
+    try {
+      proxy.faults.push('orphan');
+      await stranger.query('begin');
+      await stranger.query('lock table write_batch in exclusive mode');
+      return await run();
+    } finally {
+      await stranger.query('rollback');
+      await stranger.end();
+    }
+  }
+
+  test('that nobody can settle: unknown, with the transfer that would have moved the balance', async () => {
+    const cardId = await newCard(70);
+    const failed = await inDoubt(() => update(cardId, SWEEP, 400));
+    expect(failed).toBeInstanceOf(OperationFailure);
+    expect(failed).toMatchObject({ moneyMoved: 'unknown', transferId: expect.stringMatching(/^tr_[0-9a-f]{32}$/) });
+    const { transferId } = failed as OperationFailure;
+    // The server may still be at it; asking again ends it, whichever came first.
+    expect(await update(cardId, SWEEP)).toMatchObject({ status: 200 });
+    const found = await witness.call('get_transfer', {}, { parameters: { transfer_id: transferId ?? '' } }).then(
+      (reply) => bodyOf<TransferRecord>(reply),
+      () => undefined,
+    );
+    const sweeps = (await transfersOf(cardId)).filter(({ type }) => type === 'unload');
+    expect(sweeps.length).toBe(1);
+    expect(found === undefined || found.transfer_id === sweeps[0]?.transfer_id).toBe(true);
+  });
+
+  test.each([
+    ['a change that moves no money', { status: 'inactive' }],
+    ['closing an empty card', SWEEP],
+  ])('%s that nobody can settle: no money has moved, whatever became of the card', async (_what, change) => {
+    const cardId = await newCard();
+    const failed = await inDoubt(() => update(cardId, change, 400));
+    expect(failed).toBeInstanceOf(OperationFailure);
+    expect(failed).toMatchObject({ moneyMoved: 'no', transferId: undefined });
+    expect(await update(cardId, change)).toMatchObject({ status: 200 });
+  });
+});
+
+describe('beside others', () => {
+  test('a card that somebody holds is waited for, then the service is too busy', async () => {
+    const cardId = await newCard(5);
+    const stranger = await connect(server.connection);
+    try {
+      await stranger.query('begin');
+      await stranger.query(
+        'select from account where account_id = (select account_id from card where name = $1) for no key update',
+        [cardId],
+      );
+      const failed = await witness
+        .call('update_card', { status: 'lost' }, { ...aboutCard(cardId), deadline: performance.now() + 700 })
+        .catch((error: unknown) => error);
+      expect(failed).toMatchObject({ busy: true, moneyMoved: 'no' });
+      // What a card could do can be read all the same.
+      const limits = bodyOf<CardLimitsRecord>(await witness.call('get_card_limits', {}, aboutCard(cardId)));
+      expect(limits.out.most).toBe(5);
+    } finally {
+      await stranger.query('rollback');
+      await stranger.end();
+    }
+    expect(await witness.call('update_card', { status: 'lost' }, aboutCard(cardId))).toMatchObject({ status: 200 });
+  });
+
+  test('a transfer that waited for the card goes by what the card has become', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const cardId = await newCard();
+      const limits = { in: { daily_count: 1 } };
+      await witness.call('create_transfer', { amount: 1, card_id: cardId });
+      const changed = witness.call('update_card', { limits }, aboutCard(cardId));
+      const load = witness.call('create_transfer', { amount: 1, card_id: cardId });
+      const loaded = await load.then(bodyOf<TransferRecord>, () => undefined);
+      const { updated_at } = bodyOf<CardRecord>(await changed);
+      if (loaded !== undefined) expect(loaded.created_at <= updated_at).toBe(true);
+    }
+  });
+
+  test('the clock and the limits of a program change between decisions, never under one', async () => {
+    const about = { parameters: { program_id: 'prog_019000000000700080000000000000de' } };
+    const call = (operation: 'move_clock' | 'update_program', members: object, more: Partial<Call> = about) =>
+      witness.call(operation, members, { ...more, deadline: performance.now() + 700 }).then(
+        ({ status }) => status,
+        ({ busy }: OperationFailure) => (busy ? 'busy' : 'failed'),
+      );
+    const changes = async () => [
+      await call('move_clock', { seconds_ahead: 0 }),
+      await call('update_program', { limits: {} }),
+      await call('update_program', { card_limits: {} }),
+      await call('update_program', { name: 'Demo program' }),
+    ];
+    const stranger = await connect(server.connection);
+    try {
+      await stranger.query('begin');
+      // As every transaction does that decides something.
+      await stranger.query('select pg_advisory_xact_lock_shared(7201, 1)');
+      expect(await changes()).toEqual(['busy', 'busy', 'busy', 200]);
+    } finally {
+      await stranger.query('rollback');
+      await stranger.end();
+    }
+    expect(await changes()).toEqual([200, 200, 200, 200]);
+  });
+
+  test('limits are read from one moment: what is used is what is on the card', async () => {
+    const cardId = await newCard();
+    await witness.call('update_card', { limits: { in: { daily_amount: 5000, daily_count: 5000 } } }, aboutCard(cardId));
+    let loading = true;
+    const loads = Promise.all(
+      Array.from({ length: 8 }, async () => {
+        for (let count = 0; count < 40; count += 1)
+          await witness.call('create_transfer', { amount: 3, card_id: cardId });
+      }),
+    ).finally(() => {
+      loading = false;
+    });
+    let reads = 0;
+    while (loading) {
+      const { balance, in: into } = bodyOf<CardLimitsRecord>(
+        await witness.call('get_card_limits', {}, aboutCard(cardId)),
+      );
+      expect(into.limits.map(({ used }) => used)).toEqual([balance, balance / 3]);
+      expect(into.most).toBe(5000 - balance);
+      reads += 1;
+    }
+    await loads;
+    expect(reads).toBeGreaterThan(3);
+  });
+});
