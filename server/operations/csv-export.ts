@@ -19,7 +19,7 @@ const PAGE_LENGTH = 262_144;
  * Answers with comma-separated values (RFC 4180): a line with the names of the members, then a line for each record.
  * The first page is read before the answer begins, so that what is wrong by then is an ordinary error.
  */
-export async function answerCsv(name: string, schema: TObject, pages: Pages): Promise<Reply> {
+export async function answerCsv(name: string, schema: { readonly properties: object }, pages: Pages): Promise<Reply> {
   const columns = Object.keys(schema.properties);
   const linesOf = (records: readonly object[]): string => records.map((record) => csvLine(record, columns)).join('');
   const first = await pages.next(LINES_FIRST);

@@ -156,7 +156,7 @@ function siftOf(filter: TransferFilter, route: Route, place: Place): string {
         then 'expired' else transfer.status end = ${status}`,
     ),
     unless('text', rest('reference'), (reference) => `transfer.reference = ${reference}`),
-    unless('text', rest('cardName'), (name) => `${cardIdOf(name)} in (transfer.card_id)`),
+    unless('text', rest('cardName'), (name) => `${cardIdOf(name)} in (transfer.card_id, transfer.destination_card_id)`),
     unless(
       'text',
       metadata?.name ?? null,

@@ -59,6 +59,10 @@ function post(body: unknown, headers: Record<string, string> = {}): RequestInit 
   };
 }
 
+function patch(body: unknown): RequestInit {
+  return { ...post(body), method: 'PATCH' };
+}
+
 /** Waits until what was answered before is stored. */
 async function settle(): Promise<void> {
   const { requestId } = await send('/settled');
@@ -111,6 +115,13 @@ describe('every error is found within a second of its answer', () => {
     ['invalid_amount', () => send(TRANSFER, post({ amount: 8.5, card_id: 'card_active' }))],
     ['card_dne', () => send('/api/v0.1/core/card/card_nowhere')],
     ['closed_card', () => send(TRANSFER, post({ amount: 1, card_id: 'card_closed' }))],
+    ['small_amount', () => send(TRANSFER, post({ amount: 99, card_id: 'card_limited' }))],
+    ['large_amount', () => send(TRANSFER, post({ amount: 10_001, card_id: 'card_limited' }))],
+    ['limit_exceeded', () => send(TRANSFER, post({ amount: 1, card_id: 'card_full' }))],
+    ['transfer_dne', () => send(`${TRANSFER}/tr_missing/capture`, post({}))],
+    ['reversal_dne', () => send('/api/v0.1/core/reversal/rev_missing')],
+    ['invalid_card_status', () => send('/api/v0.1/core/card/card_closed', patch({ status: 'active' }))],
+    ['card_not_empty', () => send('/api/v0.1/core/card/card_inactive', patch({ status: 'closed' }))],
   ])('%s through its real cause', async (code, provoke) => {
     const sent = await provoke();
     const { error, after } = await lookUp(service.client, sent.requestId);
@@ -152,6 +163,32 @@ test('what is recorded of a refusal: everything that was known of the request', 
     causes: [],
   });
   expect(Math.abs(Date.parse(error.created_at) - Date.now())).toBeLessThan(60_000);
+});
+
+test('what is recorded of a refused capture: which transfer, how much, and what stood against it', async () => {
+  const { client } = service;
+  const body = { amount: 500, card_id: 'card_active', capture: 'manual' } as const;
+  const { transfer_id } = await client.transfers.create(body);
+  const tooMuch = await errorOf(client.transfers.capture(transfer_id, { amount: 501 }, { idempotencyKey: 'room-7' }));
+  expect((await lookUp(client, tooMuch.requestId)).error).toMatchObject({
+    operation: 'capture_transfer',
+    code: 'large_amount',
+    field: '/amount',
+    method: 'POST',
+    path: OPERATIONS.capture_transfer.path,
+    idempotency_key: 'room-7',
+    money_moved: 'no',
+    request: { transfer_id, amount: '501' },
+    checks: { held: '500', amount: '501' },
+    causes: [],
+  });
+  await client.transfers.cancel(transfer_id);
+  const tooLate = await errorOf(client.transfers.capture(transfer_id));
+  expect((await lookUp(client, tooLate.requestId)).error).toMatchObject({
+    code: 'invalid_transfer_status',
+    status: 409,
+    checks: { status: 'canceled', command: 'capture' },
+  });
 });
 
 test('what is recorded of a doubtful failure: the transfer that may exist, and what was thrown', async () => {

@@ -55,7 +55,8 @@ afterAll(async () => {
 const sample: fc.Arbitrary<Sample> = fc
   .record({
     time: fc.integer({ min: NOW - 10 * HOUR, max: NOW }),
-    late: fc.oneof(fc.integer({ min: -HOUR / 2, max: HOUR / 2 }), fc.constant(AHEAD)),
+    skew: fc.integer({ min: -HOUR / 2, max: HOUR / 2 }),
+    ahead: fc.constantFrom(0, 0, AHEAD),
     type: fc.constantFrom(...TRANSFER_TYPES),
     cards: fc.shuffledSubarray([...CARDS], { minLength: 2, maxLength: 2 }),
     amount: fc.integer({ min: 1, max: 12 }),
@@ -64,7 +65,7 @@ const sample: fc.Arbitrary<Sample> = fc
     isNamed: fc.boolean(),
     metadata: fc.dictionary(fc.constantFrom(...NAMES), fc.constantFrom(...VALUES)),
   })
-  .map(({ time, late, type, cards, status, end, isNamed, metadata, amount }) => {
+  .map(({ time, skew, ahead, type, cards, status, end, isNamed, metadata, amount }) => {
     const id = idAt(time);
     return {
       id,
@@ -77,7 +78,7 @@ const sample: fc.Arbitrary<Sample> = fc
       reference: isNamed ? `reference ${id}` : null,
       key: isNamed ? `key ${id}` : null,
       metadata,
-      createdAt: time + late,
+      createdAt: time + skew + ahead,
     };
   });
 
@@ -161,8 +162,14 @@ function isMeant(row: Sample, filter: TransferFilter): boolean {
 /** Mostly null, so that most filters mean something. */
 const maybe = <Value>(value: fc.Arbitrary<Value>, nulls = 3): fc.Arbitrary<Value | null> =>
   fc.oneof({ weight: nulls, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
-const moment = fc.integer({ min: NOW - 11 * HOUR, max: NOW + AHEAD + HOUR }).map((time) => new Date(time));
 const place = fc.nat({ max: ROWS - 1 });
+/** Any moment, and the very moment at which something was made. */
+const moment = fc
+  .oneof(
+    fc.integer({ min: NOW - 11 * HOUR, max: NOW + AHEAD + HOUR }),
+    place.map((at) => samples[at]?.createdAt ?? 0),
+  )
+  .map((time) => new Date(time));
 
 /** What somebody may ask for; references and keys are mostly those of one transfer. */
 const anyFilter = fc
