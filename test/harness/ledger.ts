@@ -39,19 +39,22 @@ export type Ledger = {
 export async function startServer(): Promise<TestServer> {
   const directory = await temporaryDirectory();
   const embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
-  const ledger = openLedger(embedded.connection);
-  await migrate(ledger.database);
-  await preparePartitions(ledger.database, new Date());
-  await seedSandbox(ledger.service, performance.now() + 30_000);
-  await ledger.close();
-  return {
-    connection: embedded.connection,
-    embedded,
-    stop: async () => {
-      await embedded.stop();
-      await directory.remove();
-    },
+  const stop = async (): Promise<void> => {
+    await embedded.stop();
+    await directory.remove();
   };
+  const ledger = openLedger(embedded.connection);
+  try {
+    await migrate(ledger.database);
+    await preparePartitions(ledger.database, new Date());
+    await seedSandbox(ledger.service, performance.now() + 30_000);
+  } catch (error) {
+    await ledger.close();
+    await stop();
+    throw error;
+  }
+  await ledger.close();
+  return { connection: embedded.connection, embedded, stop };
 }
 
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */

@@ -80,6 +80,9 @@ create table transfer_metadata (
   primary key (program_id, name, value, transfer_id)
 );
 create index transfer_metadata_transfer on transfer_metadata (program_id, transfer_id);
+insert into transfer_metadata (program_id, name, value, transfer_id)
+  select transfer.program_id, pair.key, pair.value, transfer.transfer_id
+  from transfer cross join lateral jsonb_each_text(transfer.metadata) as pair;
 
 -- What is rare among transfers is found by an index of its own: whatever is not completed, what is due, what went out
 -- of cards, what came to a card from another one.
@@ -105,9 +108,10 @@ alter table idempotency
   add constraint idempotency_code check ((status = 409) = (code is not null));
 
 -- The smallest id that can have been made at a moment: a UUIDv7 begins with its milliseconds. Lists are sorted by id,
--- so a search by time is a range of ids.
+-- so a search by time is a range of ids. Twelve digits reach from 1970 to the year 10889.
 create function uuid_at(moment timestamptz) returns uuid language sql immutable strict as $$
-  select (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+  select (lpad(to_hex(least(greatest((extract(epoch from moment) * 1000)::bigint, 0), 281474976710655)), 12, '0')
+    || repeat('0', 20))::uuid
 $$;
 
 -- The number of the last posting of an account before a moment; 0 for none. Postings of an account are numbered in the
