@@ -9,10 +9,7 @@ const ADMINISTRATION = fileURLToPath(new URL('../server/administration.ts', impo
  * process of their own, and need no key.
  */
 export const addHost: AddCommands = (program, { endWith }) => {
-  const run = (...task: string[]): void => {
-    const { status } = spawnSync(process.execPath, [ADMINISTRATION, ...task], { stdio: 'inherit' });
-    endWith(status ?? 1);
-  };
+  const run = (...task: string[]): void => endWith(administer(...task));
   program
     .command('migrate')
     .description('bring the database schema up to date (with the settings of the service)')
@@ -33,3 +30,8 @@ export const addHost: AddCommands = (program, { endWith }) => {
     .requiredOption('--name <name>', 'what the key is for')
     .action(({ name }: { name: string }) => run('operator-key', name));
 };
+
+/** Runs a task of server/administration.ts in a process of its own, and gives its exit code. */
+export function administer(...task: string[]): number {
+  return spawnSync(process.execPath, [ADMINISTRATION, ...task], { stdio: 'inherit' }).status ?? 1;
+}

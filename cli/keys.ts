@@ -1,20 +1,32 @@
-import type { Command } from 'commander';
-import type { KeyRecord } from '../sdk/client.ts';
-import type { Column } from './output.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import { KEY_SCOPES, type KeyRecord, type KeyScope } from '../sdk/client.ts';
+import { type Column, type Pair, pairsOf } from './output.ts';
 import { type AddCommands, addPageOptions, openSession, type PageOptions, showList } from './session.ts';
 
-type CreateOptions = { readonly name: string; readonly expiresAt?: string };
+type CreateOptions = { readonly name: string; readonly scopes?: KeyScope[]; readonly expiresAt?: string };
+
+type RollOptions = { readonly previousUntil?: string; readonly expiresAt?: string };
+
+const SHOWN_ONCE = 'Keep the key: it is not shown again.\n';
 
 const COLUMNS: readonly Column<KeyRecord>[] = [
   { heading: 'key_id', show: (key) => key.key_id },
   { heading: 'name', show: (key) => key.name },
   { heading: 'shown_as', show: (key) => key.shown_as },
   { heading: 'program_id', show: (key) => key.program_id ?? 'operator' },
+  { heading: 'scopes', show: (key) => key.scopes.join(',') },
+  { heading: 'last_used_at', show: (key) => key.last_used_at },
   { heading: 'expires_at', show: (key) => key.expires_at },
   { heading: 'revoked_at', show: (key) => key.revoked_at },
 ];
 
-/** Adds `keys create | list | revoke`. */
+const SCOPES = `
+Scopes: ${KEY_SCOPES.slice(0, 4).join(', ')},
+${KEY_SCOPES.slice(4).join(', ')}.
+Without --scopes a key may do all that its kind can: every scope but operator
+if it is bound to a card program, every scope if it is not.`;
+
+/** Adds `keys create | list | roll | revoke`. */
 export const addKeys: AddCommands = (program, surroundings) => {
   const keys = program.command('keys').description('API keys');
   keys
@@ -22,17 +34,20 @@ export const addKeys: AddCommands = (program, surroundings) => {
     .description('create an API key; its secret is shown once')
     .requiredOption('--name <text>', 'what the key is for')
     .option('--program <program_id>', "the card program it is bound to; if left out, an operator's key")
+    .option('--scopes <scopes>', 'what it may do, separated by commas', readScopes)
     .option('--expires-at <time>', 'when it stops working, such as 2030-01-31T12:00:00Z')
+    .addHelpText('after', SCOPES)
     .action(async (options: CreateOptions, command: Command) => {
       const session = openSession(command, surroundings);
       const key = await session.service.keys.create({
         name: options.name,
         // Never the environment's: whom a key stands for is what is typed.
         program_id: session.typedProgram,
+        scopes: options.scopes,
         expires_at: options.expiresAt,
       });
-      session.showRecord(key);
-      if (!session.json) surroundings.writeError('Keep the key: it is not shown again.\n');
+      session.showRecord(key, keyPairs(key));
+      if (!session.json) surroundings.writeError(SHOWN_ONCE);
     });
   addPageOptions(keys.command('list').description('list API keys, newest first')).action(
     async (options: PageOptions, command: Command) => {
@@ -41,11 +56,38 @@ export const addKeys: AddCommands = (program, surroundings) => {
     },
   );
   keys
+    .command('roll')
+    .description('create a new API key in the place of one that works on for a while')
+    .argument('<key_id>', 'the id of the old one, key_...')
+    .option('--previous-until <time>', 'until when the old one works (default: 24 hours on)')
+    .option('--expires-at <time>', 'when the new one stops working')
+    .action(async (keyId: string, options: RollOptions, command: Command) => {
+      const session = openSession(command, surroundings);
+      const body = { previous_until: options.previousUntil, expires_at: options.expiresAt };
+      const key = await session.service.keys.roll(keyId, body);
+      session.showRecord(key, keyPairs(key));
+      if (!session.json) surroundings.writeError(SHOWN_ONCE);
+    });
+  keys
     .command('revoke')
     .description('make an API key stop working, for good')
     .argument('<key_id>', 'its id, key_...')
     .action(async (keyId: string, _options: object, command: Command) => {
       const session = openSession(command, surroundings);
-      session.showRecord(await session.service.keys.revoke(keyId));
+      const key = await session.service.keys.revoke(keyId);
+      session.showRecord(key, keyPairs(key));
     });
 };
+
+/** The members of a key, its scopes in one line. */
+function keyPairs(key: KeyRecord): Pair[] {
+  return pairsOf({ ...key, scopes: key.scopes.join(', ') });
+}
+
+function readScopes(text: string): KeyScope[] {
+  return text.split(',').map((name) => {
+    const scope = KEY_SCOPES.find((known) => known === name.trim());
+    if (scope === undefined) throw new InvalidArgumentError(`The scopes are ${KEY_SCOPES.join(', ')}.`);
+    return scope;
+  });
+}

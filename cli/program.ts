@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, type Option } from 'commander';
+import { addAudit } from './audit.ts';
 import { addCards } from './cards.ts';
 import { addErrors } from './errors.ts';
 import { EXIT_CODES, reportFailure } from './failure.ts';
@@ -16,7 +17,7 @@ import { addTrialBalance } from './trial-balance.ts';
 /** The nouns under their heading in the help, in this order. */
 const GROUPS: readonly { readonly heading: string; readonly nouns: readonly AddCommands[] }[] = [
   { heading: 'Cards and money:', nouns: [addTransfers, addCards] },
-  { heading: 'For operators:', nouns: [addPrograms, addFunding, addSwitch, addTrialBalance, addKeys] },
+  { heading: 'For operators:', nouns: [addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addAudit] },
   { heading: 'For finding out:', nouns: [addErrors, addSandbox] },
   { heading: 'On the host of the service:', nouns: [addHost] },
 ];

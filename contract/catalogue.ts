@@ -150,6 +150,7 @@ function moneyHeaders(code: ErrorCode): readonly ErrorHeader[] {
 
 function causeHeaders(code: ErrorCode, field: string | undefined): readonly ErrorHeader[] {
   const byCode: Partial<Record<ErrorCode, ErrorHeader>> = {
+    rate_limited: { name: 'Retry-After', value: '1', says: 'Seconds until the next request is taken.' },
     service_unavailable: { name: 'Retry-After', value: '1', says: 'Seconds to wait before the next try.' },
     service_disabled: {
       name: 'Retry-After',

@@ -94,6 +94,9 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       'The API key is not one of this service, or it was mistyped. Send a valid key as "Authorization: Bearer <key>".',
     how: { request: get(TRANSFER, { Authorization: 'Bearer nonsense' }) },
   },
+  rate_limited: {
+    message: 'This address has sent more requests than 10 in 10 seconds. Send the next one in 1 second.',
+  },
   forbidden: {
     message: `Without a key this sandbox takes nothing from web pages elsewhere: the Origin is 'https://example.com'.`,
     how: { request: get(TRANSFER, { Origin: 'https://example.com' }) },
@@ -212,6 +215,13 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       'such as 8550 for 85.50 USD.',
     field: '/amount',
     how: { request: transfer({ amount: 85.5 }) },
+  },
+  card_number_refused: {
+    message:
+      "'description' reads as a card number, and the service takes none, wherever it stands. Leave it out; a card is " +
+      'named by its card_id.',
+    field: '/description',
+    how: { request: transfer({ description: '4111 1111 1111 1111' }) },
   },
   small_amount: {
     message:

@@ -1,4 +1,4 @@
-import { sampleOf } from './example-requests.ts';
+import { EXAMPLE_REQUEST_ID, sampleOf } from './example-requests.ts';
 import { OPERATIONS, type OperationId } from './operations.ts';
 
 const MADE = '2026-01-31T09:30:00.000Z';
@@ -9,7 +9,7 @@ const TRANSFER = 'tr_0196f5c2d9a17b40a5d2c08e6f1b3a97';
 const HELD = { capture: 'manual', expires_at: '2026-02-07T09:30:00.000Z', updated_at: LATER } as const;
 const BACK = { amount: 250, description: 'One of four articles came back', created_at: LATER } as const;
 const PROGRAM = { name: 'Payroll', funding: [{ currency: 'USD', balance: 5_000_000, available: 5_000_000 }] } as const;
-const KEY = { name: 'Shop server' } as const;
+const KEY = { name: 'Shop server', scopes: ['transfers:read', 'transfers:write'], last_used_at: LATER } as const;
 const DISABLED = { disabled: true, program_id: null, reason: 'Maintenance' } as const;
 
 /** A line of a statement. */
@@ -146,9 +146,18 @@ const SHOWN: Partial<Record<OperationId, Readonly<Record<string, unknown>>>> = {
   get_switch: DISABLED,
   change_switch: DISABLED,
   get_trial_balance: BALANCED,
-  create_key: KEY,
+  create_key: { ...KEY, last_used_at: null },
+  roll_key: { ...KEY, last_used_at: null },
   list_keys: KEY,
   revoke_key: { ...KEY, revoked_at: LATER },
+  list_audit_entries: {
+    actor: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
+    action: 'change_switch',
+    program_id: null,
+    subject_id: 'service',
+    request_id: EXAMPLE_REQUEST_ID,
+    details: { scope: 'service', disabled: true, reason: 'Maintenance' },
+  },
   move_clock: { now: '2026-02-01T09:30:00.000Z' },
   stop_database: { state: 'stopped' },
 };

@@ -31,6 +31,16 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
     schema: { type: 'string' },
   },
   'Client-Request-Id': { description: 'The `Request-Id` that the caller sent.', schema: { type: 'string' } },
+  'RateLimit-Policy': {
+    description: 'How many requests (`q`) one address, or one API key, may send in so many seconds (`w`).',
+    schema: { type: 'string' },
+    example: '"address";q=20000;w=10, "key";q=10000;w=10',
+  },
+  RateLimit: {
+    description: 'How many requests of each policy remain (`r`), and in how many seconds all of them do again (`t`).',
+    schema: { type: 'string' },
+    example: '"address";r=19990;t=1, "key";r=9990;t=1',
+  },
 };
 
 /** Headers that only errors have. */
@@ -80,7 +90,8 @@ export function errorHeadersOf(codes: readonly ErrorCode[], isMoney = codes.some
     ...(isMoney ? ['Money-Moved'] : []),
     ...(isMoney && codes.some((code) => CATALOGUE[code].moneyMoved !== 'no') ? ['Transfer-Id'] : []),
     ...(isMoney && codes.some((code) => CATALOGUE[code].status === 409) ? ['Idempotent-Replayed'] : []),
-    ...(some('service_unavailable', 'service_disabled') ? ['Retry-After'] : []),
+    ...(some('service_unavailable', 'service_disabled', 'rate_limited') ? ['Retry-After'] : []),
+    ...(some('rate_limited') ? ['RateLimit-Policy', 'RateLimit'] : []),
     ...(codes.some((code) => exampleField(code) !== undefined) ? ['Error-Field'] : []),
     ...(some('method_not_allowed') ? ['Allow'] : []),
     ...(some('unsupported_media_type') ? ['Accept'] : []),

@@ -1,6 +1,7 @@
 import type { TObject } from 'typebox';
 import { ERROR_TYPES } from '../domain/catalogue-entry.ts';
 import { CATALOGUE, type ErrorCode } from '../domain/errors.ts';
+import * as audit from './audit-schemas.ts';
 import * as cards from './card-schemas.ts';
 import { CatalogueRecord, ERROR_CODES, familyOf, operationsWith, TYPE_GUIDES } from './catalogue.ts';
 import * as errorLog from './error-log-schemas.ts';
@@ -29,6 +30,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...cards,
   ...limits,
   ...operator,
+  ...audit,
   ...errorLog,
   ...parts,
   CatalogueRecord,

@@ -1,15 +1,14 @@
 import type { TObject } from 'typebox';
 import type { ErrorCode } from '../domain/errors.ts';
+import type { KeyScope } from '../domain/scope.ts';
 
-/** What a key must be allowed to do; operator routes and sandbox routes have scopes of their own. */
-export type Scope =
-  | 'transfers:read'
-  | 'transfers:write'
-  | 'cards:read'
-  | 'cards:write'
-  | 'errors:read'
-  | 'operator'
-  | 'sandbox';
+/** What a key must be allowed to do. A route of the sandbox needs no key there, and the scope `operator` of one. */
+export type Scope = KeyScope | 'sandbox';
+
+/** The scope that a key must have for the scope of a route. */
+export function scopeOfKey(scope: Scope): KeyScope {
+  return scope === 'sandbox' ? 'operator' : scope;
+}
 
 /** How one operation looks from outside. */
 export type Operation = {

@@ -19,21 +19,28 @@ const HTTP_FAULTS: readonly ErrorCode[] = [
   'method_not_allowed',
 ];
 
+/** What an operation that takes an amount looks at before anything else of its own. */
+const AMOUNT: ErrorCode = 'invalid_amount';
+
 /**
  * Every code that an operation can answer with, in order of precedence: the first that applies is the answer.
- * `unknown_<operation>` stands last: it can happen at any step.
+ * `unknown_<operation>` stands last: it can happen at any step. `rate_limited` can come twice: for the address before the
+ * credentials are looked at, and for the key right after them.
  */
 export function precedenceOf(id: OperationId): readonly ErrorCode[] {
   const operation = OPERATIONS[id];
   return [
     ...HTTP_FAULTS,
+    'rate_limited',
     'auth_err',
     'forbidden',
     ...(operation.program ? (['program_dne'] as const) : []),
     ...(operation.body === undefined ? [] : (['unsupported_media_type', 'payload_too_large'] as const)),
     ...(operation.idempotency === 'none' ? [] : (['invalid_idempotency_key'] as const)),
     `${id}_schema`,
-    ...operation.rules,
+    ...operation.rules.filter((code) => code === AMOUNT),
+    'card_number_refused',
+    ...operation.rules.filter((code) => code !== AMOUNT),
     `unknown_${id}`,
   ];
 }

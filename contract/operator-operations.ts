@@ -1,3 +1,4 @@
+import * as audit from './audit-schemas.ts';
 import * as errorLog from './error-log-schemas.ts';
 import { type Operation, READ } from './operation.ts';
 import * as operator from './operator-schemas.ts';
@@ -113,6 +114,16 @@ export const OPERATOR_OPERATIONS = {
     reply: pageOf(operator.KeyRecord),
     rules: [],
   },
+  roll_key: {
+    ...OPERATE,
+    method: 'POST',
+    path: `${OPERATOR}/key/{key_id}/roll`,
+    summary: 'Make a new API key in the place of one, which works on until a given time',
+    body: operator.RollKeyBody,
+    status: 201,
+    reply: operator.NewKeyRecord,
+    rules: ['key_dne'],
+  },
   revoke_key: {
     ...OPERATE,
     method: 'POST',
@@ -147,6 +158,15 @@ export const OPERATOR_OPERATIONS = {
     summary: 'Count errors by code and hour or day, for a chart',
     query: errorLog.CountErrorsQuery,
     reply: errorLog.ErrorCounts,
+    rules: [],
+  },
+  list_audit_entries: {
+    ...READ,
+    ...OPERATE,
+    path: `${OPERATOR}/audit`,
+    summary: 'List what operators did, and which credentials were refused, newest first',
+    query: audit.ListAuditEntriesQuery,
+    reply: pageOf(audit.AuditEntryRecord),
     rules: [],
   },
   move_clock: {

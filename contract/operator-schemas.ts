@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { KEY_SCOPES } from '../domain/scope.ts';
 import { TRANSFER_TYPES } from '../domain/transfer.ts';
 import { CardLimits, ProgramLimits } from './limit-schemas.ts';
 import { Amount, AmountSent, literals, moment, text } from './schema-parts.ts';
@@ -108,8 +109,32 @@ export const TrialBalance = Type.Object({
 /** What create_key takes. */
 export const CreateKeyBody = Type.Object({
   name: text(100, 'What the key is for'),
-  program_id: Type.Optional(text(255, "The card program it is bound to; an operator's key if left out")),
+  program_id: Type.Optional(text(255, 'The card program it is bound to; if left out, it can act in all of them')),
+  scopes: Type.Optional(
+    Type.Array(literals(KEY_SCOPES, 'One thing that it may do'), {
+      minItems: 1,
+      description:
+        'What it may do. If left out: everything that a key of its kind can, which is every scope but `operator` for ' +
+        'one that is bound to a card program, and every scope for one that is not.',
+    }),
+  ),
   expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'When it stops working' })),
+});
+
+/** What roll_key takes. */
+export const RollKeyBody = Type.Object({
+  previous_until: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Until when the old key works on: 24 hours if left out, and never longer than it was to work anyway',
+    }),
+  ),
+  expires_at: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'When the new key stops working; if left out, it is given as long as the old one was',
+    }),
+  ),
 });
 
 /** An API key without its secret. */
@@ -117,10 +142,13 @@ export const KeyRecord = Type.Object({
   key_id: Type.String(),
   name: Type.String(),
   program_id: Type.Union([Type.String(), Type.Null()]),
+  scopes: Type.Array(literals(KEY_SCOPES, 'One thing that it may do'), { description: 'What it may do' }),
   shown_as: Type.String({ description: 'The part of the key that is not secret' }),
   created_at: moment('When it was made'),
   expires_at: Type.Union([moment('When it stops working'), Type.Null()]),
   revoked_at: Type.Union([moment('When it was revoked'), Type.Null()]),
+  last_used_at: Type.Union([moment('When it was last used, to about a minute'), Type.Null()]),
+  replaced_by: Type.Union([Type.String({ description: 'key_id of the key that takes its place' }), Type.Null()]),
 });
 
 /** A new API key: the only answer that ever holds the secret. */
@@ -159,6 +187,8 @@ export type FundingMovementBody = Static<typeof FundingMovementBody>;
 export type ChangeSwitchBody = Static<typeof ChangeSwitchBody>;
 /** The body of create_key after reading. */
 export type CreateKeyBody = Static<typeof CreateKeyBody>;
+/** The body of roll_key after reading. */
+export type RollKeyBody = Static<typeof RollKeyBody>;
 /** A card program on the wire. */
 export type ProgramRecord = Static<typeof ProgramRecord>;
 /** A deposit or withdrawal on the wire. */

@@ -1,4 +1,5 @@
 import type { Static, TObject } from 'typebox';
+import { redactCardNumbers } from '../domain/card-number.ts';
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './json.ts';
 
 /** One fault of a request's members: a full sentence, and the JSON pointer of the member it is about. */
@@ -215,8 +216,10 @@ function nameOf(value: JsonValue): string {
   return isJsonObject(value) ? 'an object' : String(value);
 }
 
+/** Card numbers go before the cut, after which the rest of one could not be told any more. */
 function shorten(text: string): string {
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+  const shown = redactCardNumbers(text);
+  return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
 }
 
 /** The JSON pointer (RFC 6901) of a member of the body. */

@@ -150,6 +150,16 @@ const SHARED = {
     resolution: 'Send the amount in minor units, such as 8550 for 85.50 USD.',
     reproduce: 'Create a transfer with the amount 85.5.',
   },
+  card_number_refused: {
+    ...CALLER,
+    status: 400,
+    meaning: 'The request holds what reads as a card number, and the service takes none.',
+    causes: [
+      'A value or a name in the body, the query, the path or a header has 13 to 19 digits with a valid check digit, alone or in groups, that begin like the numbers of a card network.',
+    ],
+    resolution: 'Leave the number out: a card is named by its card_id. Nothing of the number was kept.',
+    reproduce: 'Create a transfer with the description "4111 1111 1111 1111".',
+  },
   small_amount: {
     ...CALLER,
     status: 400,

@@ -16,6 +16,7 @@ export type EventType =
   | 'funding.withdrawn'
   | 'switch.changed'
   | 'key.created'
+  | 'key.rolled'
   | 'key.revoked';
 
 /**

@@ -10,6 +10,18 @@ export const HTTP_ERRORS = {
     resolution: 'Contact support and quote the request id. A Retry-After header says when it ends, if that is known.',
     reproduce: 'Disable the service with "transfer-service switch disable --reason test", then create a transfer.',
   },
+  rate_limited: {
+    ...CALLER,
+    status: 429,
+    retry: true,
+    meaning: 'More requests have come than the service takes from one address or with one API key.',
+    causes: [
+      'The requests of one address, or with one key, come faster than the RateLimit-Policy header says.',
+      'An address has sent wrong API keys: each of them counts as ten requests.',
+    ],
+    resolution: 'Wait as long as the Retry-After header says, then send the request again; spread requests over time.',
+    reproduce: 'Start the sandbox with RATE_LIMIT_PER_ADDRESS=1, then send twenty requests at once.',
+  },
   auth_err: {
     ...CALLER,
     status: 401,
@@ -26,7 +38,7 @@ export const HTTP_ERRORS = {
     status: 403,
     meaning: 'The request is not allowed for this caller.',
     causes: [
-      "The API key belongs to a card program and the operation is an operator's, or it is for another program.",
+      'The API key does not have the scope that the operation needs, or it belongs to another card program.',
       'A keyless sandbox was called under a foreign host name or from a web page of another origin.',
     ],
     resolution: 'Use a key that may do this; call a keyless sandbox as localhost, and not from a web page.',

@@ -1,3 +1,4 @@
+import { redactCardNumbers } from './card-number.ts';
 import { CURRENCY_EXPONENTS } from './currency.ts';
 
 /** Smallest amount of a transfer, in minor units of its currency. */
@@ -57,6 +58,8 @@ export function toWire(amount: bigint): number {
   return Number(amount);
 }
 
+/** Card numbers go before the cut, after which the rest of one could not be told any more. */
 function shorten(text: string): string {
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+  const shown = redactCardNumbers(text);
+  return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
 }

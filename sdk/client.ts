@@ -1,3 +1,4 @@
+import { Audit } from './audit.ts';
 import { Cards } from './cards.ts';
 import { InvalidArgument } from './error.ts';
 import { Errors } from './errors.ts';
@@ -14,6 +15,7 @@ export { type CatalogueEntry, ERROR_TYPES, type ErrorType, type MoneyMoved } fro
 export { CATALOGUE, type ErrorCode, isErrorCode } from '../domain/errors.ts';
 export { LIMIT_NAMES } from '../domain/limits.ts';
 export { formatMoney } from '../domain/money.ts';
+export { KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../domain/scope.ts';
 export { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfer.ts';
 export {
   ConnectionFailure,
@@ -67,6 +69,7 @@ export class TransferService {
   readonly switch: Switch;
   readonly trialBalance: TrialBalances;
   readonly keys: Keys;
+  readonly audit: Audit;
   readonly errors: Errors;
   readonly sandbox: Sandbox;
 
@@ -89,6 +92,7 @@ export class TransferService {
     this.switch = new Switch(send);
     this.trialBalance = new TrialBalances(send);
     this.keys = new Keys(send);
+    this.audit = new Audit(send);
     this.errors = new Errors(send);
     this.sandbox = new Sandbox(send);
   }

@@ -1,5 +1,5 @@
 import { everyItem } from './paging.ts';
-import type { Answered, CreateKeyBody, KeyRecord, NewKeyRecord, Page, PageQuery } from './records.ts';
+import type { Answered, CreateKeyBody, KeyRecord, NewKeyRecord, Page, PageQuery, RollKeyBody } from './records.ts';
 import type { CallOptions } from './request.ts';
 import type { Send } from './send.ts';
 
@@ -24,6 +24,11 @@ export class Keys {
   /** list_keys, page after page, for `for await`. */
   listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<KeyRecord, void, undefined> {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /** roll_key: a new key in the place of one that works on for a while; its secret is only in this answer. Codes: `key_dne`. */
+  roll(keyId: string, body: RollKeyBody = {}, options?: CallOptions): Promise<Answered<NewKeyRecord>> {
+    return this.#send('roll_key', { parameters: { key_id: keyId }, body, options });
   }
 
   /** revoke_key: the key stops working for good. Codes: `key_dne`. */

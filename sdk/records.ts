@@ -1,3 +1,4 @@
+import type * as audit from '../contract/audit-schemas.ts';
 import type * as cards from '../contract/card-schemas.ts';
 import type * as errorLog from '../contract/error-log-schemas.ts';
 import type * as operator from '../contract/operator-schemas.ts';
@@ -66,6 +67,10 @@ export type FundingMovementBody = WithAmount<MembersOf<typeof operator.FundingMo
 export type ChangeSwitchBody = Loose<MembersOf<typeof operator.ChangeSwitchBody>>;
 /** What create_key takes; without `program_id` it makes an operator's key. */
 export type CreateKeyBody = Loose<MembersOf<typeof operator.CreateKeyBody>>;
+/** What roll_key takes. */
+export type RollKeyBody = Loose<MembersOf<typeof operator.RollKeyBody>>;
+/** What list_audit_entries takes: filters, `limit` (1 to 100) and `cursor`. */
+export type ListAuditEntriesQuery = Loose<MembersOf<typeof audit.ListAuditEntriesQuery>>;
 /** What list_errors takes: filters, `limit` (1 to 100) and `cursor`. */
 export type ListErrorsQuery = Loose<MembersOf<typeof errorLog.ListErrorsQuery>>;
 /** What search_errors takes: filters, `limit` (1 to 100) and `cursor`. */
@@ -75,6 +80,7 @@ export type CountErrorsQuery = Loose<MembersOf<typeof errorLog.CountErrorsQuery>
 /** What move_clock takes: how far, in seconds, the sandbox's clock is to be ahead of the time of day. */
 export type MoveClockBody = Loose<MembersOf<typeof operator.MoveClockBody>>;
 
+export type { AuditEntryRecord } from '../contract/audit-schemas.ts';
 export type { CardRecord, PostingRecord, StatementPage } from '../contract/card-schemas.ts';
 export type {
   ErrorCounts,

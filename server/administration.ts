@@ -4,11 +4,12 @@ import { type OpenDatabase, openDatabase } from './open-database.ts';
 import { createKey } from './operations/create-key.ts';
 import { drawUpTrialBalance } from './operations/get-trial-balance.ts';
 import { openTransferLane } from './operations/transfer-group.ts';
+import { verifyAudit } from './operations/verify-audit.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { migrate } from './store/migrate.ts';
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
-// command line: administration.ts migrate | config | verify-books | operator-key <name>.
+// command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name>.
 
 const [task, name] = process.argv.slice(2);
 try {
@@ -17,7 +18,8 @@ try {
   else if (task === 'operator-key' && name !== undefined)
     await withDatabase((opened) => printOperatorKey(opened, name));
   else if (task === 'verify-books') await withDatabase(verifyBooks);
-  else throw new StartupProblem('Say what to do: migrate, config, verify-books, or operator-key <name>.');
+  else if (task === 'verify-audit') await withDatabase((opened) => verifyAuditLog(opened, name));
+  else throw new StartupProblem('Say what to do: migrate, config, verify-books, verify-audit, or operator-key <name>.');
 } catch (error) {
   if (!(error instanceof StartupProblem)) throw error;
   process.stderr.write(`${error.message}\n`);
@@ -46,7 +48,7 @@ async function printOperatorKey({ database }: OpenDatabase, keyName: string): Pr
     {
       operation: 'create_key',
       requestId: randomUUIDv7(),
-      caller: { kind: 'sandbox' },
+      caller: { kind: 'host' },
       programId: '',
       parameters: {},
       members: { name: keyName },
@@ -65,4 +67,16 @@ async function verifyBooks({ database }: OpenDatabase): Promise<void> {
   const books = await drawUpTrialBalance(database, 0);
   process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
   if (!books.balanced) throw new StartupProblem('The books do not balance.');
+}
+
+/** Every row of the audit log against the one before it, and one of them against a hash that was noted elsewhere. */
+async function verifyAuditLog({ database }: OpenDatabase, expected: string | undefined): Promise<void> {
+  if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
+    throw new StartupProblem(`A hash of the audit log has 64 hex digits, and '${expected}' is none.`);
+  }
+  const { entries, head, problems } = await verifyAudit(database, expected);
+  for (const problem of problems) process.stdout.write(`${problem}\n`);
+  process.stdout.write(`entries: ${entries}\nhead:    ${head}\n`);
+  if (problems.length > 0) throw new StartupProblem('The audit log is not as it was written.');
+  process.stdout.write('The audit log is whole. Note the head somewhere else, and compare with it next time.\n');
 }

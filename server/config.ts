@@ -17,6 +17,11 @@ export type Configuration = {
   readonly supportContact: string;
   /** Days for which the error log is kept. */
   readonly errorRetentionDays: number;
+  /** Requests a second from one address, and with one key, on average; 0 is without limit. */
+  readonly addressRate: number;
+  readonly keyRate: number;
+  /** Proxies in front of the service whose word on the caller's address is taken. */
+  readonly trustedProxies: number;
   readonly logLevel: LogLevel;
 };
 
@@ -46,8 +51,30 @@ export const SETTINGS = [
     fallback: '90',
     purpose: 'days for which the error log is kept, 1 to 3650; it is removed in whole months',
   },
+  {
+    name: 'RATE_LIMIT_PER_ADDRESS',
+    fallback: '2000 in live mode, 0 in the sandbox',
+    purpose: 'requests a second that one address may send, averaged over 10 seconds; 0 is no limit',
+  },
+  {
+    name: 'RATE_LIMIT_PER_KEY',
+    fallback: '1000 in live mode, 0 in the sandbox',
+    purpose: 'requests a second that may be sent with one API key, averaged over 10 seconds; 0 is no limit',
+  },
+  {
+    name: 'TRUSTED_PROXIES',
+    fallback: '0',
+    purpose: "proxies in front of the service that add their caller's address to X-Forwarded-For, 0 to 10",
+  },
   { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
 ] as const;
+
+/**
+ * Limits of live mode, in requests a second for each process. Far more than a caller in good order sends, and less than
+ * a process can answer, so that one caller who runs wild leaves room for the others.
+ */
+const LIVE_ADDRESS_RATE = 2_000;
+const LIVE_KEY_RATE = 1_000;
 
 /** Reads the configuration. Throws {@link StartupProblem} that names the setting at fault and what would be right. */
 export function readConfiguration(environment: NodeJS.ProcessEnv = process.env): Configuration {
@@ -60,10 +87,13 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     hosts,
     port: readPort(read('PORT')),
     loopbackOnly: hosts.every(isLoopback),
-    databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
+    databaseUrl: readDatabaseUrl(read('DATABASE_URL'), mode),
     dataDirectory: resolve(read('DATA_DIR')),
     supportContact: read('SUPPORT_CONTACT'),
     errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS')),
+    addressRate: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
+    keyRate: readRate('RATE_LIMIT_PER_KEY', environment, mode === 'live' ? LIVE_KEY_RATE : 0),
+    trustedProxies: readProxies(read('TRUSTED_PROXIES')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
   };
   if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
@@ -84,6 +114,9 @@ export function showConfiguration(configuration: Configuration): string {
     `DATA_DIR=${configuration.dataDirectory}`,
     `SUPPORT_CONTACT=${configuration.supportContact}`,
     `ERROR_RETENTION_DAYS=${configuration.errorRetentionDays}`,
+    `RATE_LIMIT_PER_ADDRESS=${configuration.addressRate}`,
+    `RATE_LIMIT_PER_KEY=${configuration.keyRate}`,
+    `TRUSTED_PROXIES=${configuration.trustedProxies}`,
     `LOG_LEVEL=${configuration.logLevel}`,
   ].join('\n');
 }
@@ -106,6 +139,21 @@ function readDays(setting: string, text: string): number {
   throw new StartupProblem(`${setting} is '${text}', but it must be a number of days from 1 to 3650.`);
 }
 
+function readRate(setting: string, environment: NodeJS.ProcessEnv, fallback: number): number {
+  const text = environment[setting]?.trim() ?? '';
+  if (text === '') return fallback;
+  if (/^[0-9]{1,6}$/.test(text)) return Number(text);
+  throw new StartupProblem(
+    `${setting} is '${text}', but it must be a number of requests a second from 1 to 999999, or 0 for no limit.`,
+  );
+}
+
+function readProxies(text: string): number {
+  const proxies = /^[0-9]{1,2}$/.test(text) ? Number(text) : Number.NaN;
+  if (proxies <= 10) return proxies;
+  throw new StartupProblem(`TRUSTED_PROXIES is '${text}', but it must be a number of proxies from 0 to 10.`);
+}
+
 function readHost(text: string): string {
   const host = text.replace(/^\[(.*)\]$/, '$1');
   if (isIP(host) !== 0 || /^[a-zA-Z0-9.-]+$/.test(host)) return host;
@@ -116,10 +164,28 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-function readDatabaseUrl(text: string): string | null {
+function readDatabaseUrl(text: string, mode: Configuration['mode']): string | null {
   if (text === '') return null;
-  if (/^postgres(ql)?:\/\//.test(text)) return text;
-  throw new StartupProblem('DATABASE_URL must begin with postgresql://, such as postgresql://user@host:5432/database.');
+  if (!/^postgres(ql)?:\/\//.test(text)) {
+    throw new StartupProblem(
+      'DATABASE_URL must begin with postgresql://, such as postgresql://user@host:5432/database.',
+    );
+  }
+  if (mode === 'sandbox' || isPrivateConnection(text)) return text;
+  throw new StartupProblem(
+    'DATABASE_URL names a database on another machine and does not say that the connection is to be encrypted. ' +
+      'Add sslmode=verify-full to it, such as postgresql://user@host/database?sslmode=verify-full.',
+  );
+}
+
+/** Whether nobody between here and the database can read along: the same machine, or TLS. */
+function isPrivateConnection(databaseUrl: string): boolean {
+  // A host of a socket, such as /run/postgresql, stands percent-encoded or as a parameter.
+  const url = URL.parse(databaseUrl.replace(/^\w+:\/\/([^@/]*@)?\//, 'postgresql://$1localhost/'));
+  if (url === null) return false;
+  const host = url.searchParams.get('host') ?? decodeURIComponent(url.hostname);
+  const isLocal = host === '' || host.startsWith('/') || isLoopback(host.replace(/^\[(.*)\]$/, '$1'));
+  return isLocal || ['require', 'verify-ca', 'verify-full'].includes(url.searchParams.get('sslmode') ?? '');
 }
 
 function redact(url: string): string {

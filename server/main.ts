@@ -8,6 +8,8 @@ import { openAuthentication } from './operations/authenticate.ts';
 import type { Gateway } from './operations/call.ts';
 import { openProgramSearch } from './operations/find-program.ts';
 import { handlersOf } from './operations/handlers.ts';
+import { openKeyUses } from './operations/note-key-uses.ts';
+import { openRefusedCredentials } from './operations/note-refused-credentials.ts';
 import { hasOperatorKey, isReady } from './operations/readiness.ts';
 import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './operations/seed-sandbox.ts';
 import type { Service } from './operations/service.ts';
@@ -15,6 +17,7 @@ import { openTransferLane } from './operations/transfer-group.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { keepForgettingKeys } from './worker/forget-keys.ts';
 import { keepPartitions } from './worker/keep-partitions.ts';
+import { keepNotingCredentials } from './worker/note-credentials.ts';
 import { type ErrorRecorder, recordErrors } from './worker/record-errors.ts';
 import { keepSettlingDue } from './worker/settle-due.ts';
 
@@ -63,18 +66,23 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const sandbox = configuration.mode === 'sandbox';
   if (sandbox) await seedSandbox(service, performance.now() + SEED_TIME);
   else await insistOnOperatorKey(service);
+  const uses = openKeyUses(database);
+  const refusals = openRefusedCredentials(database, () => new Date());
   const gateway: Gateway = {
     mode: configuration.mode,
     keyless: sandbox && configuration.loopbackOnly,
     supportContact: configuration.supportContact,
     handlers: handlersOf(service, sandbox ? embedded : undefined),
-    authenticate: openAuthentication(database),
+    authenticate: openAuthentication(database, uses.note),
+    onRefusedCredential: refusals.note,
     findProgram: openProgramSearch(service),
     demoProgramId: DEMO_PROGRAM_ID,
     ready: () => isReady(service),
   };
   const errors = await openErrorLog(configuration, opened, log);
+  const { addressRate, keyRate, trustedProxies } = configuration;
   const server = createHttpServer(gateway, {
+    settings: { addressRate, keyRate, trustedProxies },
     onError: (report) => {
       // What is recorded is without card numbers and keys, and so is what is logged.
       const { requestId, code, message, causes } = errors.record(report);
@@ -89,11 +97,15 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     log.error({ cause: String(error) }, 'partitions could not be made or removed'),
   );
   const keys = keepForgettingKeys(database, (error) => log.error({ cause: String(error) }, 'old keys stay for now'));
+  const credentials = keepNotingCredentials(uses, refusals, (error) =>
+    log.error({ cause: String(error) }, 'uses and refusals of keys are written later'),
+  );
   const due = keepSettlingDue(service, (error) => log.error({ cause: String(error) }, 'what is due waits'));
   stopOnSignal(async () => {
     partitions.stop();
     keys.stop();
     await Promise.all([due.stop(), server.close()]);
+    await credentials.stop();
     await errors.stop();
     await opened.close();
   });

@@ -92,6 +92,13 @@ export const suites: readonly Suite[] = [
     filesInParallel: true,
   },
   {
+    name: 'security',
+    folder: 'test/security',
+    purpose: 'nobody gets in where they do not belong, sees what is not theirs, or does anything unseen',
+    budgetSeconds: 120,
+    filesInParallel: true,
+  },
+  {
     name: 'codes',
     folder: 'test/codes',
     purpose: 'every code of the catalogue comes by its real cause and by Sandbox-Provoke, and no other code comes',
@@ -141,7 +148,7 @@ export const suites: readonly Suite[] = [
 ];
 
 /** Folders below test/ that hold no test of their own, only what the suites stand on. */
-export const supportFolders: readonly string[] = ['harness'];
+export const supportFolders: readonly string[] = ['harness', 'mutants', 'torture'];
 
 /** What the whole run may take on two cores. */
 export const budgetSecondsOfAll = 360;

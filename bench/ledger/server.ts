@@ -11,8 +11,17 @@ const ADMINISTRATION = fileURLToPath(new URL('../../server/administration.ts', i
 /** Not below /tmp, which may be in memory: there fsync costs nothing. */
 const PLACE = '/var/tmp/transfer-service-bench-';
 
-/** What every service of the bench runs with: live mode, so that nothing of the sandbox flatters it. */
-export const LIVE = { MODE: 'live', SUPPORT_CONTACT: 'support@example.com', LOG_LEVEL: 'warn' } as const;
+/**
+ * What every service of the bench runs with: live mode, so that nothing of the sandbox flatters it. The rate limits
+ * count every request as in any live service, and are so high that the one caller of the bench never meets them.
+ */
+export const LIVE = {
+  MODE: 'live',
+  SUPPORT_CONTACT: 'support@example.com',
+  LOG_LEVEL: 'warn',
+  RATE_LIMIT_PER_ADDRESS: '999999',
+  RATE_LIMIT_PER_KEY: '999999',
+} as const;
 
 /** The one PostgreSQL of a bench run, which the service has started; all that is compared runs on it. */
 export type DatabaseServer = {

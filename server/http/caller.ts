@@ -1,5 +1,6 @@
-import type { Operation } from '../../contract/operation.ts';
+import { type Operation, scopeOfKey } from '../../contract/operation.ts';
 import type { OperationId } from '../../contract/operations.ts';
+import { readsAsCardNumber } from '../../domain/card-number.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Caller, Gateway } from '../operations/call.ts';
@@ -23,7 +24,9 @@ export async function identify(
   deadline: number,
 ): Promise<Caller> {
   const { authorization } = head;
-  if (authorization !== undefined) return gateway.authenticate(bearerKey(authorization), deadline);
+  if (authorization !== undefined) {
+    return reporting(gateway, exchange, authorization, () => gateway.authenticate(bearerKey(authorization), deadline));
+  }
   if (!gateway.keyless) {
     throw new Refusal('auth_err', "There is no API key. Send the header 'Authorization: Bearer <key>'.");
   }
@@ -31,12 +34,31 @@ export async function identify(
   return { kind: 'sandbox' };
 }
 
+/** Runs a check of a credential that was sent, and tells the gateway when it is refused. */
+async function reporting<Result>(
+  gateway: Gateway,
+  { request }: Exchange,
+  sent: string,
+  check: () => Result | Promise<Result>,
+): Promise<Result> {
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof Refusal) {
+      const reason = String(error.details.saw?.refused_because ?? error.code);
+      gateway.onRefusedCredential({ address: request.socket.remoteAddress ?? 'unknown', sent, reason });
+    }
+    throw error;
+  }
+}
+
 function bearerKey(authorization: string): string {
   const blank = authorization.indexOf(' ');
   const scheme = blank === -1 ? '' : authorization.slice(0, blank).toLowerCase();
   const key = authorization.slice(blank + 1).trim();
   if (scheme !== 'bearer' || key.length > KEY_LENGTH_MOST || !/^[A-Za-z0-9._~+/=-]+$/.test(key)) {
-    throw new Refusal('auth_err', "The Authorization header is not of the form 'Bearer <key>'.");
+    const details = { saw: { refused_because: 'malformed' } };
+    throw new Refusal('auth_err', "The Authorization header is not of the form 'Bearer <key>'.", details);
   }
   return key;
 }
@@ -71,14 +93,28 @@ function forbidden(message: string): Refusal {
 }
 
 /**
- * Keeps the keys of card programs out of what belongs to operators.
+ * Refuses a key without the scope of the operation. A caller without a key has been let in by {@link identify}.
  *
  * @throws {Refusal} forbidden
  */
-export function refuseForeignScope(caller: Caller, operation: Operation): void {
-  if (caller.kind !== 'program_key') return;
-  if (operation.scope !== 'operator' && operation.scope !== 'sandbox') return;
-  throw forbidden("This operation needs an operator's key, and this key belongs to a card program.");
+export async function refuseForeignScope(
+  gateway: Gateway,
+  exchange: Exchange,
+  head: RequestHead,
+  caller: Caller,
+  operation: Operation,
+): Promise<void> {
+  if (caller.kind !== 'program_key' && caller.kind !== 'operator_key') return;
+  const needed = scopeOfKey(operation.scope);
+  if (caller.scopes.includes(needed)) return;
+  await reporting(gateway, exchange, head.authorization ?? '', () => {
+    const operators = needed === 'operator' ? ", which only an operator's key can have" : '';
+    throw new Refusal(
+      'forbidden',
+      `This operation needs the scope '${needed}'${operators}. This key has: ${caller.scopes.join(', ')}.`,
+      { saw: { refused_because: `no scope ${needed}` } },
+    );
+  });
 }
 
 /** Inner UUID of the card program of a request; '' for operations without one; undefined when nobody has said. */
@@ -105,7 +141,7 @@ export async function chooseProgram(
   }
   if (!operation.program) return '';
   if (named === undefined) return caller.kind === 'sandbox' ? gateway.demoProgramId : undefined;
-  if (named.length > PROGRAM_ID_LENGTH_MOST) {
+  if (named.length > PROGRAM_ID_LENGTH_MOST || readsAsCardNumber(named)) {
     throw new Refusal('program_dne', 'There is no card program with the id in the Program-Id header.');
   }
   return gateway.findProgram(named, deadline);

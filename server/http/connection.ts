@@ -16,6 +16,8 @@ export class Connection {
   owed: (() => void) | undefined = undefined;
   /** Bytes that had come when the last answer was sent. */
   bytesAnswered = 0;
+  /** Where it comes from, as the rate limits count it; known when it was asked for. */
+  address: string | undefined = undefined;
   /** Whether the last answer has been sent: whatever still arrives is not a request. */
   ended = false;
 

@@ -6,7 +6,8 @@ import type { RefusedRow } from '../operations/call.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
 import type { Exchange } from './exchange.ts';
 import { type Fault, faultOf } from './fault.ts';
-import { withoutLongNumbers } from './quotable.ts';
+import { pathWithoutLongNumbers, withoutLongNumbers } from './quotable.ts';
+import { rateHeaders } from './rate-limits.ts';
 import { clientRequestId } from './request-head.ts';
 
 /** Headers in the order in which they are sent. */
@@ -39,7 +40,7 @@ export function composeErrorAnswer(thrown: unknown, exchange: Exchange, desk: Er
   const headers = [...faultHeaders(fault, exchange), ...exchangeHeaders(exchange)];
   return compose(fault, exchange, desk, headers, {
     method: request.method,
-    path: exchange.pattern ?? withoutLongNumbers(exchange.path),
+    path: exchange.pattern ?? pathWithoutLongNumbers(exchange.path),
     programId: exchange.programId,
     caller: exchange.caller?.kind,
     operation: exchange.operation,
@@ -130,7 +131,8 @@ function faultHeaders(fault: Fault, request: Pick<Exchange, 'allow' | 'idempoten
   if (moneyMoved !== undefined) headers.push(['Money-Moved', moneyMoved]);
   if (transferId !== undefined) headers.push(['Transfer-Id', headerSafe(transferId)]);
   if (retryAfter !== undefined) headers.push(['Retry-After', String(retryAfter)]);
-  if (details.field !== undefined && details.field !== '') headers.push(['Error-Field', headerSafe(details.field)]);
+  if (details.field !== undefined && details.field !== '')
+    headers.push(['Error-Field', headerSafe(redactCardNumbers(details.field))]);
   if (details.replayed === true) headers.push(['Idempotent-Replayed', 'true']);
   if (code === 'method_not_allowed' && request.allow !== undefined) headers.push(['Allow', request.allow]);
   if (code === 'unsupported_media_type') headers.push(['Accept', 'application/json']);
@@ -150,6 +152,7 @@ export function exchangeHeaders(exchange: Exchange): HeaderList {
   const clientId = clientRequestId(exchange.request);
   if (clientId !== undefined) headers.push(['Client-Request-Id', clientId]);
   if (exchange.ignored.length > 0) headers.push(['Ignored-Fields', ignoredFields(exchange.ignored)]);
+  if (exchange.rate.length > 0) for (const [name, value] of rateHeaders(exchange.rate)) headers.push([name, value]);
   if (exchange.mustClose) headers.push(['Connection', 'close']);
   return headers;
 }
@@ -157,7 +160,9 @@ export function exchangeHeaders(exchange: Exchange): HeaderList {
 const IGNORED_MOST = 20;
 
 function ignoredFields(names: readonly string[]): string {
-  const shown = names.slice(0, IGNORED_MOST).map((name) => percentEncoded(withoutLongNumbers(name.slice(0, 40))));
+  const shown = names
+    .slice(0, IGNORED_MOST)
+    .map((name) => percentEncoded(redactCardNumbers(withoutLongNumbers(name)).slice(0, 40)));
   return names.length > IGNORED_MOST ? `${shown.join(', ')}, ...` : shown.join(', ');
 }
 

@@ -4,7 +4,10 @@ import type { OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { Caller } from '../operations/call.ts';
 import type { Connection } from './connection.ts';
+import type { RateStanding } from './rate-limit.ts';
 import type { RequestHead } from './request-head.ts';
+
+const NOT_LIMITED: RateStanding = [];
 
 /** One request and what has become known of it so far: what its answer, and a report of its failure, are made from. */
 export class Exchange {
@@ -39,6 +42,8 @@ export class Exchange {
   /** Whether the connection cannot be used after this answer. */
   mustClose = false;
   answered = false;
+  /** Where it stands under the rate limits; empty where there are none, or before they were looked at. */
+  rate: RateStanding = NOT_LIMITED;
   /** When the wait for a step of it is over, by `performance.now()`. */
   overdueAt = Number.POSITIVE_INFINITY;
   /** Ends the wait for the operation, with an error. */

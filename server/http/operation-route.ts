@@ -10,6 +10,7 @@ import type { Call, Caller, Reply } from '../operations/call.ts';
 import { sendError, sendReply } from './answer.ts';
 import { type ReceivedBody, receiveBody } from './body.ts';
 import { chooseProgram, identify, type ProgramChoice, programMissing, refuseForeignScope } from './caller.ts';
+import { refuseCardNumbers } from './card-numbers.ts';
 import type { Exchange } from './exchange.ts';
 import { readIdempotencyKey } from './idempotency-key.ts';
 import { type BodyLabel, readBodyLabel, refuseForm } from './media-type.ts';
@@ -52,6 +53,7 @@ async function perform(
   const operation: Operation = OPERATIONS[id];
   const patience = settings.answerWithin_ms + settings.answerGrace_ms;
   const head = exchange.head ?? readHead(exchange.request, settings.headersMost);
+  service.limits.admitAddress(exchange);
   const { caller, programId } = await within(exchange, patience, introduce(service, exchange, operation, head));
   if (head.sandboxProvoke !== undefined && gateway.mode === 'sandbox') {
     exchange.allow ??= service.routes.methodsOf(exchange.path).join(', ');
@@ -80,21 +82,26 @@ async function perform(
     deadline: performance.now() + settings.answerWithin_ms,
   };
   exchange.members = call.members;
+  refuseCardNumbers(id, exchange, head, { ...sent, parameters, members: call.members });
   exchange.begun = true;
   return within(exchange, patience, gateway.handlers[id](call));
 }
 
-/** Who calls, whether it may, and in which card program it acts. */
+/** Who calls, whether it may and not too often, and in which card program it acts. */
 async function introduce(
-  { gateway, settings }: HttpService,
+  { gateway, settings, limits }: HttpService,
   exchange: Exchange,
   operation: Operation,
   head: RequestHead,
 ): Promise<{ readonly caller: Caller; readonly programId: ProgramChoice }> {
   const deadline = performance.now() + settings.answerWithin_ms;
-  const caller = await identify(gateway, exchange, head, deadline);
+  const caller = await identify(gateway, exchange, head, deadline).catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === 'auth_err') limits.chargeRefusedCredential(exchange);
+    throw error;
+  });
   exchange.caller = caller;
-  refuseForeignScope(caller, operation);
+  limits.admitCaller(exchange, caller);
+  await refuseForeignScope(gateway, exchange, head, caller, operation);
   const programId = await chooseProgram(gateway, caller, operation, head, deadline);
   exchange.programId = programId === '' ? undefined : programId;
   return { caller, programId };

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { catalogueRecord } from '../../contract/catalogue.ts';
+import { redactCardNumbers } from '../../domain/card-number.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { sendError } from './answer.ts';
 import { catalogueData, findCode } from './catalogue-routes.ts';
@@ -80,8 +81,8 @@ async function servePage(
 
 function visitOf(service: HttpService, exchange: Exchange, parameters: Readonly<Record<string, string>>): Visit {
   const { request, target } = exchange;
-  // A search is never refused: what is not well-formed in it is searched for as it is.
-  const query = new URLSearchParams(target.slice(exchange.path.length)).get('q') ?? '';
+  // A search is never refused: what is not well-formed in it is searched for as it is, and shown without card numbers.
+  const query = redactCardNumbers(new URLSearchParams(target.slice(exchange.path.length)).get('q') ?? '');
   const { gateway, version, supportContact } = service;
   const setting = { version, mode: gateway.mode, supportContact, base: baseOf(service, request.headers.host) };
   return { service, parameters, query, wantsPage: prefersPage(request.headers.accept), setting };

@@ -7,6 +7,9 @@ import { OperationFailure } from '../operations/call.ts';
 /** How far off the end of a provoked `service_disabled` is, in milliseconds: so that Retry-After can be tried too. */
 const DISABLED_FOR = 60_000;
 
+/** The same for a provoked `rate_limited`. */
+const LIMITED_FOR = 1_000;
+
 /**
  * What `Sandbox-Provoke: <code>` makes a request answer with, so that a caller can try every branch of its error
  * handling. `unknown_<operation>` of an operation that moves money takes `; money_moved=unknown` behind it, for the
@@ -27,5 +30,6 @@ export function provoke(header: string, known: readonly ErrorCode[], fault: Erro
     throw new OperationFailure('provoked', { moneyMoved, ...(moneyMoved === 'unknown' ? { transferId } : {}) });
   }
   const message = `${CATALOGUE[code].meaning} This was provoked by the Sandbox-Provoke header; nothing was looked at.`;
-  throw new Refusal(code, message, code === 'service_disabled' ? { endsIn: DISABLED_FOR } : {});
+  const endsIn = code === 'service_disabled' ? DISABLED_FOR : code === 'rate_limited' ? LIMITED_FOR : undefined;
+  throw new Refusal(code, message, endsIn === undefined ? {} : { endsIn });
 }

@@ -1,5 +1,8 @@
 const DIGITS_MOST = 7;
 
+/** Characters between two digits, at most, that do not end a number: "4111 - 1111" is one. */
+const SEPARATOR_MOST = 3;
+
 /**
  * Text of the caller as a message, header or report may show it: short, printable, and without anything that could be
  * (part of) a card number. Eight or more digits in a row, also when grouped by blanks, dots or dashes, are left out.
@@ -30,6 +33,18 @@ export function withoutLongNumbers(text: string): string {
   return copied === 0 ? text : result + text.slice(copied);
 }
 
+/**
+ * A path without long numbers, escaped digits among them, and whatever stands around them. Where there are none it stays
+ * as it was sent.
+ */
+export function pathWithoutLongNumbers(path: string): string {
+  const decoded = path.replaceAll(/%([2-7][0-9a-f])/gi, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  const shown = withoutLongNumbers(decoded);
+  return shown === decoded ? path : shown;
+}
+
 function digitRun(text: string, start: number): { readonly digits: number; readonly end: number } {
   let digits = 0;
   let end = start;
@@ -38,7 +53,7 @@ function digitRun(text: string, start: number): { readonly digits: number; reado
     if (isDigit(code)) {
       digits += 1;
       end = at + 1;
-    } else if (!isSeparator(code) || at > end) {
+    } else if (!isSeparator(code) || at - end >= SEPARATOR_MOST) {
       break;
     }
   }

@@ -11,6 +11,7 @@ import { Exchange } from './exchange.ts';
 import { type AddressServer, type Begin, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
 import { giveUpOverdue } from './overdue.ts';
 import { EventLoopLag } from './overload.ts';
+import { RateLimits } from './rate-limits.ts';
 import { ErrorRecordResponse } from './record-response.ts';
 import { readHead, readTarget } from './request-head.ts';
 import { RouteTable } from './route-table.ts';
@@ -128,6 +129,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     version: options.version ?? '0.1.0',
     routes: new RouteTable(),
     connections: new Connections(),
+    limits: new RateLimits(settings),
     active: new Set(),
     isOverloaded: () => settings.lagMost_ms > 0 && lag.mean() > settings.lagMost_ms,
     isClosing: false,

@@ -2,6 +2,7 @@ import type { Gateway } from '../operations/call.ts';
 import type { Connections } from './connection.ts';
 import type { ErrorDesk } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
+import type { RateLimits } from './rate-limits.ts';
 import type { RouteTable } from './route-table.ts';
 import type { HttpSettings } from './settings.ts';
 
@@ -13,6 +14,7 @@ export type HttpService = ErrorDesk & {
   readonly version: string;
   readonly routes: RouteTable;
   readonly connections: Connections;
+  readonly limits: RateLimits;
   /** Requests in flight. */
   readonly active: Set<Exchange>;
   /** Whether the event loop is too late to answer in time. */

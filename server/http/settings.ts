@@ -34,6 +34,12 @@ export type HttpSettings = {
   readonly inFlightMost: number;
   /** Mean delay of the event loop, in milliseconds over about a second, from which requests are shed; 0 is never. */
   readonly lagMost_ms: number;
+  /** Requests a second from one address, on average over ten seconds; 0 is without limit. */
+  readonly addressRate: number;
+  /** Requests a second with one API key, on average over ten seconds; 0 is without limit. */
+  readonly keyRate: number;
+  /** Proxies in front of the service, whose word in X-Forwarded-For is taken. */
+  readonly trustedProxies: number;
 };
 
 /** What holds unless the caller of createHttpServer says otherwise. */
@@ -55,4 +61,7 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   drainGrace_ms: 50,
   inFlightMost: 8_192,
   lagMost_ms: 100,
+  addressRate: 0,
+  keyRate: 0,
+  trustedProxies: 0,
 };

@@ -12,7 +12,13 @@ const BELIEVED = 1000;
 /** Keys remembered at most; beyond it all are forgotten and asked for again. */
 const REMEMBERED = 10_000;
 
-type Known = { readonly caller: Caller; readonly until: number };
+type Known = { readonly caller: Bearing; readonly until: number };
+
+/** The bearer of a key. */
+type Bearing = Extract<Caller, { readonly keyId: string }>;
+
+/** A look-up under way. */
+type Question = { readonly asked: number; readonly answer: Promise<Bearing> };
 
 /**
  * Makes the check of Bearer keys: the caller that a key stands for, or a Refusal `auth_err`. A database that fails is
@@ -20,43 +26,60 @@ type Known = { readonly caller: Caller; readonly until: number };
  *
  * A key that was right is remembered by its hash for a moment. Requests that come while it is being asked for share the
  * one question: a busy caller's key is looked up once a second, not once for every request that finds it forgotten.
+ * What the database said counts from when it was asked, for the key that is remembered and for those who share the
+ * question: however slow the answer, nobody who comes a second after a revocation gets in by it.
+ *
+ * `onUse` is told the id of every key that was let in; it must not throw.
  */
-export function openAuthentication(database: Database): (key: string) => Promise<Caller> {
+export function openAuthentication(
+  database: Database,
+  onUse: (keyId: string) => void = () => undefined,
+): (key: string) => Promise<Caller> {
   const remembered = new Map<string, Known>();
-  const asking = new Map<string, Promise<Caller>>();
-  const ask = async (sent: string, digest: string): Promise<Caller> => {
-    const parts = readKeyParts(sent);
-    if (parts === undefined) throw refuse('The API key is not one of this service, or it was mistyped.');
-    const asked = performance.now();
+  const asking = new Map<string, Question>();
+  const ask = async (parts: KeyParts, digest: string, asked: number): Promise<Bearing> => {
     const [row] = await readRows(database, readKey(parts.publicPart));
-    const caller = toCaller(row === undefined ? undefined : toApiKey(row), parts);
+    const left = row?.left_ms as bigint | null | undefined;
+    const caller = toCaller(row === undefined ? undefined : toApiKey(row), parts, left);
     if (remembered.size >= REMEMBERED) remembered.clear();
-    remembered.set(digest, { caller, until: asked + BELIEVED });
+    remembered.set(digest, { caller, until: asked + Math.min(BELIEVED, Number(left ?? BELIEVED)) });
     return caller;
   };
-  return async (sent) => {
+  const find = (sent: string): Bearing | Promise<Bearing> => {
     const digest = hash('sha256', sent, 'base64');
+    const now = performance.now();
     const known = remembered.get(digest);
-    if (known !== undefined && known.until > performance.now()) return known.caller;
+    if (known !== undefined && known.until > now) return known.caller;
     const shared = asking.get(digest);
-    if (shared !== undefined) return shared;
-    const question = ask(sent, digest).finally(() => asking.delete(digest));
-    asking.set(digest, question);
-    return question;
+    if (shared !== undefined && shared.asked + BELIEVED > now) return shared.answer;
+    const parts = readKeyParts(sent);
+    if (parts === undefined) throw refuse('The API key is not one of this service, or it was mistyped.', 'mistyped');
+    const answer = ask(parts, digest, now).finally(() => {
+      if (asking.get(digest)?.answer === answer) asking.delete(digest);
+    });
+    asking.set(digest, { asked: now, answer });
+    return answer;
+  };
+  return async (sent) => {
+    const caller = await find(sent);
+    onUse(caller.keyId);
+    return caller;
   };
 }
 
-function toCaller(key: ApiKey | undefined, parts: KeyParts): Caller {
+function toCaller(key: ApiKey | undefined, parts: KeyParts, left: bigint | null | undefined): Bearing {
   if (key === undefined || !timingSafeEqual(key.secretHash, parts.secretHash)) {
-    throw refuse('The API key is unknown.');
+    throw refuse('The API key is unknown.', 'unknown');
   }
-  if (key.revokedAt !== null) throw refuse('The API key was revoked.');
-  if (key.expiresAt !== null && key.expiresAt.getTime() <= Date.now()) throw refuse('The API key has expired.');
-  return key.programId === null
-    ? { kind: 'operator_key', keyId: key.keyId }
-    : { kind: 'program_key', keyId: key.keyId, programId: key.programId };
+  const { keyId, programId, scopes } = key;
+  if (key.revokedAt !== null) throw refuse('The API key was revoked.', 'revoked');
+  if (left !== null && left !== undefined && left <= 0n) throw refuse('The API key has expired.', 'expired');
+  return programId === null
+    ? { kind: 'operator_key', keyId, scopes }
+    : { kind: 'program_key', keyId, scopes, programId };
 }
 
-function refuse(message: string): Refusal {
-  return new Refusal('auth_err', `${message} Send a valid key as "Authorization: Bearer <key>".`);
+function refuse(message: string, reason: string): Refusal {
+  const saw = { refused_because: reason };
+  return new Refusal('auth_err', `${message} Send a valid key as "Authorization: Bearer <key>".`, { saw });
 }

@@ -1,12 +1,29 @@
 import type { JsonValue } from '../../contract/json.ts';
 import type { OperationId } from '../../contract/operations.ts';
 import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
+import type { KeyScope } from '../../domain/scope.ts';
 
-/** Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. */
+/**
+ * Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is a
+ * command on the host of the service; `operator_key` any key that is bound to no card program, whatever its scopes.
+ */
 export type Caller =
   | { readonly kind: 'sandbox' }
-  | { readonly kind: 'program_key'; readonly keyId: string; readonly programId: string }
-  | { readonly kind: 'operator_key'; readonly keyId: string };
+  | { readonly kind: 'host' }
+  | (Bearer & { readonly kind: 'program_key'; readonly programId: string })
+  | (Bearer & { readonly kind: 'operator_key' });
+
+type Bearer = { readonly keyId: string; readonly scopes: readonly KeyScope[] };
+
+/** A credential that was sent and refused. */
+export type RefusedCredential = {
+  /** Where the connection came from. */
+  readonly address: string;
+  /** The Authorization header, or what of it was taken for a key. */
+  readonly sent: string;
+  /** What stood against it, in a few words. */
+  readonly reason: string;
+};
 
 /** A request after http has authenticated, parsed and read it: everything in it is trusted. */
 export type Call = {
@@ -101,6 +118,8 @@ export type Gateway = {
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   /** The caller that a Bearer key stands for; throws a Refusal `auth_err` when it stands for none. */
   readonly authenticate: (key: string, deadline: number) => Promise<Caller>;
+  /** Told of every credential that was sent and refused, once for each request; must not throw. */
+  readonly onRefusedCredential: (refused: RefusedCredential) => void;
   /** Inner UUID of the program that a call without a bound key is about; throws a Refusal `program_dne`. */
   readonly findProgram: (programId: string, deadline: number) => Promise<string>;
   /** Inner UUID of the sandbox's demo program. */

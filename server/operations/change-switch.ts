@@ -7,6 +7,7 @@ import { insertEvents } from '../store/event.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
 import { READ_SWITCH, toSwitchReading, writeSwitch } from '../store/switch.ts';
 import { actorOf } from './actor.ts';
+import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { loadProgram } from './program-funding.ts';
 import { toSwitchRecord } from './records.ts';
@@ -44,10 +45,12 @@ export async function changeSwitch(service: Service, call: Call): Promise<Reply>
         subjectId: changed.program_id ?? 'service',
         payload: JSON.stringify(changed),
       };
-      return {
-        result: changed,
-        writes: [writeSwitch(randomUUIDv7(), setting), insertEvents(batchId, [event], now)],
-      };
+      const writes = [
+        writeSwitch(randomUUIDv7(), setting),
+        insertEvents(batchId, [event], now),
+        auditOf(call, { programId: event.programId, subjectId: event.subjectId, details: event.payload }),
+      ];
+      return { result: changed, writes };
     },
   );
   return { status: 200, body: JSON.stringify(record) };

@@ -1,12 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { CreateKeyBody } from '../../contract/operator-schemas.ts';
 import { fromWireId } from '../../domain/identifier.ts';
-import { Refusal } from '../../domain/refusal.ts';
 import { insertEvents } from '../store/event.ts';
 import { type ApiKey, insertKey } from '../store/key.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { newKey } from './api-key.ts';
+import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
+import { readFuture } from './future.ts';
+import { readScopes } from './key-scopes.ts';
 import { loadProgram } from './program-funding.ts';
 import { toKeyRecord } from './records.ts';
 import type { Service } from './service.ts';
@@ -16,6 +18,7 @@ import { transact } from './transaction.ts';
 export async function createKey(service: Service, call: Call): Promise<Reply> {
   const body = call.members as CreateKeyBody;
   const { program_id: asked } = body;
+  const scopes = readScopes(call, body.scopes, asked !== undefined);
   const program = asked === undefined ? undefined : await loadProgram(service, fromWireId('prog', asked), asked);
   const { key, publicPart, secretHash } = newKey();
   const record = await transact(service.database, call.deadline, { clock: READ_SWITCH }, (loaded, batchId) => {
@@ -26,26 +29,23 @@ export async function createKey(service: Service, call: Call): Promise<Reply> {
       secretHash,
       programId: program?.programId ?? null,
       name: body.name,
+      scopes,
       createdAt: new Date(now),
-      expiresAt: expiryOf(body, now),
+      expiresAt: readFuture(call, 'expires_at', body.expires_at, now),
       revokedAt: null,
+      lastUsedAt: null,
+      replacedBy: null,
     };
     const shown = toKeyRecord(kept);
-    const event = {
-      type: 'key.created' as const,
-      programId: kept.programId,
-      subjectId: shown.key_id,
-      payload: JSON.stringify(shown),
-    };
-    return { result: shown, writes: [insertKey(kept), insertEvents(batchId, [event], now)] };
+    const { programId } = kept;
+    const payload = JSON.stringify(shown);
+    const event = { type: 'key.created' as const, programId, subjectId: shown.key_id, payload };
+    const writes = [
+      insertKey(kept),
+      insertEvents(batchId, [event], now),
+      auditOf(call, { programId, subjectId: shown.key_id, details: payload }),
+    ];
+    return { result: shown, writes };
   });
   return { status: 201, body: JSON.stringify({ ...record, key }) };
-}
-
-function expiryOf(body: CreateKeyBody, now: number): Date | null {
-  if (body.expires_at === undefined) return null;
-  const expiry = Date.parse(body.expires_at);
-  if (expiry > now) return new Date(expiry);
-  const message = `'expires_at' is '${body.expires_at}', which is not in the future.`;
-  throw new Refusal('create_key_schema', message, { field: '/expires_at' });
 }

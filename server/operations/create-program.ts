@@ -5,6 +5,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import { createFundingAccounts } from '../store/account.ts';
 import { insertEvents } from '../store/event.ts';
 import { insertProgram, knowsTimeZone, type Program } from '../store/program.ts';
+import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { checkCurrency } from './program-funding.ts';
 import { toProgramRecord } from './records.ts';
@@ -51,6 +52,7 @@ export async function createProgram(service: Service, call: Call, programId = ra
         insertProgram(program, now),
         createFundingAccounts(programId, currency, accountIds),
         insertEvents(batchId, [event], now.getTime()),
+        auditOf(call, { programId, subjectId: made.program_id, details: event.payload }),
       ];
       return { result: made, writes };
     },

@@ -1,11 +1,14 @@
+import { findCardNumber, refusalOfCardNumber } from '../../contract/card-numbers.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts';
 import { readMembers } from '../../contract/read.ts';
 import {
   type CreateTransferBatchBody,
+  type CreateTransferBody,
   type TransferBatchOutcomes,
   TransferBatchRow,
+  type TransferRecord,
 } from '../../contract/transfer-schemas.ts';
-import { redactCardNumbers } from '../../domain/card-number.ts';
+import { readsAsCardNumber, redactCardNumbers } from '../../domain/card-number.ts';
 import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
 import { errorRecord, withSupport } from '../../domain/error-record.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
@@ -49,12 +52,18 @@ async function createRow(
   refused: Omit<RefusedRow, 'refused'>[],
 ): Promise<string> {
   const sentKey = isJsonObject(row) && typeof row.idempotency_key === 'string' ? row.idempotency_key : null;
-  const key = sentKey !== null && VISIBLE.test(sentKey) ? sentKey : null;
+  const visibleKey = sentKey !== null && VISIBLE.test(sentKey) ? sentKey : null;
+  // A card number is not even shown again: the outcome names its row by the index.
+  const key = visibleKey !== null && readsAsCardNumber(visibleKey) ? null : visibleKey;
   try {
-    const reply = await createTransfer(service, callOfRow(call, row, key));
+    const callOfThisRow = callOfRow(call, row, visibleKey);
+    refuseCardNumber(row, callOfThisRow);
+    const reply = await createTransfer(service, callOfThisRow);
     const replayed = reply.replayed === true;
     const outcome = { index, idempotency_key: key, status: 201, error: null, replayed };
-    const moneyMoved: MoneyMoved = replayed ? 'no' : 'yes';
+    // What is held or scheduled has moved no money yet.
+    const { captured_amount: captured } = JSON.parse(reply.body) as Pick<TransferRecord, 'captured_amount'>;
+    const moneyMoved: MoneyMoved = replayed || captured === 0 ? 'no' : 'yes';
     // The transfer goes in as the text it was kept as, so that a replay is the first answer to the letter.
     return `${JSON.stringify({ ...outcome, money_moved: moneyMoved }).slice(0, -1)},"transfer":${reply.body}}`;
   } catch (thrown) {
@@ -76,6 +85,12 @@ function callOfRow(call: Call, row: JsonValue, key: string | null): Call {
   const { idempotency_key: _key, ...members } = reading.members;
   const { idempotency_key: _sent, ...sent } = row as JsonObject;
   return { ...call, operation: 'create_transfer', members, sent, idempotencyKey: key };
+}
+
+/** A row with a card number in it is refused by itself; in the rest of the batch it refuses the call, before any row. */
+function refuseCardNumber(row: JsonValue, call: Call): void {
+  const problem = findCardNumber(row, TransferBatchRow, 'row');
+  if (problem !== undefined) throw refusalOfCardNumber(problem, (call.members as CreateTransferBody).amount);
 }
 
 function outcomeOf(service: Service, call: Call, thrown: unknown, index: number, key: string | null): Outcome {

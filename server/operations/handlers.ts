@@ -21,6 +21,7 @@ import { getSwitch } from './get-switch.ts';
 import { getTransfer } from './get-transfer.ts';
 import { getTrialBalance } from './get-trial-balance.ts';
 import { inspectError } from './inspect-error.ts';
+import { listAuditEntries } from './list-audit-entries.ts';
 import { listCards } from './list-cards.ts';
 import { listErrors } from './list-errors.ts';
 import { listKeys } from './list-keys.ts';
@@ -32,6 +33,7 @@ import { moveClock } from './move-clock.ts';
 import { createDeposit, createWithdrawal } from './move-funding.ts';
 import { reverseTransfer } from './reverse-transfer.ts';
 import { revokeKey } from './revoke-key.ts';
+import { rollKey } from './roll-key.ts';
 import { type SandboxDatabase, startDatabase, stopDatabase } from './sandbox-database.ts';
 import { searchErrors } from './search-errors.ts';
 import type { Service } from './service.ts';
@@ -74,10 +76,12 @@ export function handlersOf(service: Service, sandbox: SandboxDatabase | undefine
     get_trial_balance: () => getTrialBalance(service),
     create_key: (call) => createKey(service, call),
     list_keys: (call) => listKeys(service, call),
+    roll_key: (call) => rollKey(service, call),
     revoke_key: (call) => revokeKey(service, call),
     inspect_error: (call) => inspectError(service, call),
     search_errors: (call) => searchErrors(service, call),
     count_errors: (call) => countErrors(service, call),
+    list_audit_entries: (call) => listAuditEntries(service, call),
     move_clock: (call) => moveClock(service, call),
     stop_database: (call) => stopDatabase(sandbox, call),
     start_database: (call) => startDatabase(sandbox, call),

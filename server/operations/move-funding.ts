@@ -14,6 +14,7 @@ import { lockNames } from '../store/locks.ts';
 import { insertPostings } from '../store/posting.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { actorOf } from './actor.ts';
+import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { fingerprintOf, keepRefusal, keepSuccess, refuseAgain, replyAgain } from './idempotency.ts';
 import { currencyFor, ensureFunding, loadProgram } from './program-funding.ts';
@@ -109,6 +110,7 @@ function decide(
       updateAccounts([moved.source, moved.destination]),
       insertEvents(batchId, [event], now),
       insertAnswers([{ ...scope, answer: keepSuccess(fingerprint, 201, movementId, body) }], now),
+      auditOf(call, { programId, subjectId: record.movement_id, details: event.payload }),
     ],
   };
 }

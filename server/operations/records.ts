@@ -138,10 +138,13 @@ export function toKeyRecord(key: ApiKey): KeyRecord {
     key_id: toWireId('key', key.keyId),
     name: key.name,
     program_id: key.programId === null ? null : toWireId('prog', key.programId),
+    scopes: [...key.scopes],
     shown_as: `ts_${key.publicPart}_…`,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    replaced_by: key.replacedBy === null ? null : toWireId('key', key.replacedBy),
   };
 }
 

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Card } from '../../domain/card.ts';
+import { toWireId } from '../../domain/identifier.ts';
 import { type Account, post } from '../../domain/ledger.ts';
 import type { Limits } from '../../domain/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/money.ts';
@@ -13,6 +14,7 @@ import { type CausedPosting, insertPostings } from '../store/posting.ts';
 import { insertProgram, readProgram } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { insertCompletedTransfers } from '../store/transfer.ts';
+import { auditOther } from './audit.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
@@ -78,7 +80,11 @@ export async function seedSandbox(service: Service, deadline: number): Promise<v
   await transact(service.database, deadline, load, (loaded) => {
     if (loaded.program.length > 0) return { result: undefined, writes: [] };
     const { now } = toSwitchReading(loaded.clock);
-    return { result: undefined, writes: new Seed(programId, now).statements() };
+    const note = { actor: 'sandbox', programId, subjectId: toWireId('prog', programId), details: '{}' };
+    return {
+      result: undefined,
+      writes: [...new Seed(programId, now).statements(), auditOther('seed_sandbox', note)],
+    };
   });
 }
 

@@ -6,6 +6,7 @@ import { insertEvents } from '../store/event.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
 import { lockProgram, type Program, readProgram, toProgram, updateProgram as writeProgram } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
+import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { toProgramRecord } from './records.ts';
 import { readLimits } from './sent-limits.ts';
@@ -46,7 +47,12 @@ export async function updateProgram(service: Service, call: Call): Promise<Reply
     if (isSame(before, after)) return { result: payload, writes: [] };
     const event = { type: 'program.updated' as const, programId, subjectId: record.program_id, payload };
     const { now } = toSwitchReading(loaded.clock);
-    return { result: payload, writes: [writeProgram(after), insertEvents(batchId, [event], now)] };
+    const writes = [
+      writeProgram(after),
+      insertEvents(batchId, [event], now),
+      auditOf(call, { programId, subjectId: record.program_id, details: payload }),
+    ];
+    return { result: payload, writes };
   });
   return { status: 200, body: reply };
 }

@@ -1,23 +1,37 @@
+import type { KeyScope } from '../../domain/scope.ts';
 import type { Row, Statement } from './database.ts';
+import { plainArray } from './texts.ts';
 
 /** An API key as it is kept: never the secret, only its SHA-256. */
 export type ApiKey = {
   readonly keyId: string;
   readonly publicPart: string;
   readonly secretHash: Buffer;
-  /** Inner UUID of the program, or null for an operator's key. */
+  /** Inner UUID of the program, or null for a key that is bound to none. */
   readonly programId: string | null;
   readonly name: string;
+  readonly scopes: readonly KeyScope[];
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
+  /** Exact to about a minute. */
+  readonly lastUsedAt: Date | null;
+  /** Inner UUID of the key that takes its place. */
+  readonly replacedBy: string | null;
 };
 
-const COLUMNS = 'key_id, public_part, secret_hash, program_id, name, created_at, expires_at, revoked_at';
+const COLUMNS =
+  'key_id, public_part, secret_hash, program_id, name, created_at, expires_at, revoked_at, scopes, last_used_at, ' +
+  'replaced_by';
 
-/** Finds a key by the part of it that is not secret. */
+/** Finds a key by the part of it that is not secret, with the milliseconds that it has left, null for no end. */
 export function readKey(publicPart: string): Statement {
-  return { name: 'read_key', text: `select ${COLUMNS} from api_key where public_part = $1`, values: [publicPart] };
+  return {
+    name: 'read_key',
+    text: `select ${COLUMNS}, (extract(epoch from expires_at - service_now()) * 1000)::bigint as left_ms
+      from api_key where public_part = $1`,
+    values: [publicPart],
+  };
 }
 
 /** Reads a page of keys, newest first, that come after the key `after`. */
@@ -29,7 +43,7 @@ export function listKeys(after: string | null, count: number): Statement {
   };
 }
 
-/** A key from a row of {@link readKey} or {@link listKeys}. */
+/** A key from a row of {@link readKey}, {@link lockKey} or {@link listKeys}. */
 export function toApiKey(row: Row): ApiKey {
   return {
     keyId: row.key_id as string,
@@ -37,9 +51,12 @@ export function toApiKey(row: Row): ApiKey {
     secretHash: row.secret_hash as Buffer,
     programId: row.program_id as string | null,
     name: row.name as string,
+    scopes: row.scopes as KeyScope[],
     createdAt: row.created_at as Date,
     expiresAt: row.expires_at as Date | null,
     revokedAt: row.revoked_at as Date | null,
+    lastUsedAt: row.last_used_at as Date | null,
+    replacedBy: row.replaced_by as string | null,
   };
 }
 
@@ -47,7 +64,7 @@ export function toApiKey(row: Row): ApiKey {
 export function insertKey(key: ApiKey): Statement {
   return {
     name: 'insert_key',
-    text: `insert into api_key (${COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    text: `insert into api_key (${COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     values: [
       key.keyId,
       key.publicPart,
@@ -57,15 +74,18 @@ export function insertKey(key: ApiKey): Statement {
       key.createdAt,
       key.expiresAt,
       key.revokedAt,
+      key.scopes,
+      key.lastUsedAt,
+      key.replacedBy,
     ],
   };
 }
 
-/** Reads one key by its inner UUID and locks it. */
+/** Reads one key by its inner UUID and locks it; `now` is the time of the service. */
 export function lockKey(keyId: string): Statement {
   return {
     name: 'lock_key',
-    text: `select ${COLUMNS}, clock_timestamp() as now from api_key where key_id = $1 for no key update`,
+    text: `select ${COLUMNS}, service_now() as now from api_key where key_id = $1 for no key update`,
     values: [keyId],
   };
 }
@@ -79,9 +99,36 @@ export function revokeKey(keyId: string, now: Date): Statement {
   };
 }
 
+/** Says which key takes a key's place, and until when it works; it must be locked. */
+export function replaceKey(keyId: string, replacedBy: string, expiresAt: Date): Statement {
+  return {
+    name: 'replace_key',
+    text: 'update api_key set replaced_by = $2, expires_at = $3 where key_id = $1',
+    values: [keyId, replacedBy, expiresAt],
+  };
+}
+
+/**
+ * Writes when keys were last used: now, where that is more than a minute after what is written. However many processes
+ * use a key, its row changes about once a minute. A row that somebody holds is left for the next time.
+ */
+export function noteKeyUses(keyIds: readonly string[]): Statement {
+  return {
+    name: 'note_key_uses',
+    text: `update api_key set last_used_at = clock_timestamp() from (
+        select key_id from api_key
+        where key_id = any($1::uuid[])
+          and (last_used_at is null or last_used_at < clock_timestamp() - interval '55 seconds')
+        order by key_id for no key update skip locked
+      ) as used where api_key.key_id = used.key_id`,
+    values: [plainArray(keyIds)],
+  };
+}
+
 /** How many keys work for operators: live mode does not start without one. */
 export const COUNT_OPERATOR_KEYS: Statement = {
   name: 'count_operator_keys',
-  text: 'select count(*) as count from api_key where program_id is null and revoked_at is null',
+  text: `select count(*) as count from api_key
+    where 'operator' = any(scopes) and revoked_at is null and (expires_at is null or expires_at > service_now())`,
   values: [],
 };

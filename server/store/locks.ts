@@ -3,8 +3,9 @@ import type { Row, Statement } from './database.ts';
 import { plainArray } from './texts.ts';
 
 /**
- * The one order in which locks are taken, by everyone: the switch, names (idempotency keys and references), accounts.
- * Within a kind they are sorted, so that two transactions never wait for each other. What a decision uses is read by
+ * The one order in which locks are taken, by everyone: the switch, names (idempotency keys and references), accounts,
+ * and last the head of the audit log, which the trigger of `audit_entry` takes when a row is written. Within a kind they
+ * are sorted, so that two transactions never wait for each other. What a decision uses is read by
  * a later statement than the one that locked it, or from the locked rows themselves: under READ COMMITTED a statement
  * that waits for a lock sees everything else as it was before the wait.
  */

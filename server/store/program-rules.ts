@@ -15,8 +15,8 @@ export type RulesNow = {
 const milliseconds = (time: string): string => `(extract(epoch from ${time}) * 1000)::bigint`;
 
 const boundsOf = (period: Period): string => `
-  ${milliseconds(`date_trunc('${period}', local.now) at time zone program.time_zone`)} as ${period}_start,
-  ${milliseconds(`(date_trunc('${period}', local.now) + interval '1 ${period}') at time zone program.time_zone`)}
+  ${milliseconds(`instant_of(date_trunc('${period}', local.now), program.time_zone)`)} as ${period}_start,
+  ${milliseconds(`instant_of(date_trunc('${period}', local.now) + interval '1 ${period}', program.time_zone)`)}
     as ${period}_end`;
 
 /**

@@ -134,6 +134,14 @@ describe('an export', () => {
     await expectBalancedBooks(service);
   });
 
+  test('takes turns with any number of others, and leaves room for whoever waits for an answer', async () => {
+    const card_id = await newCard(client(), 1);
+    const others = Promise.all(Array.from({ length: 60 }, () => textOf(client().transfers.export({ card_id }))));
+    const cards = await Promise.all(Array.from({ length: 20 }, () => client().cards.get(card_id)));
+    expect(cards.map(({ balance }) => balance)).toEqual(Array.from({ length: 20 }, () => 1));
+    for (const text of await others) expect(readCsv(text)).toHaveLength(1);
+  });
+
   test('asked for over HTTP/1.0 is refused', async () => {
     const { port } = new URL(service.url);
     const socket = connect(Number(port), '127.0.0.1');

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { held, made, moneyOf, newCard } from './arrange.ts';
+import { held, inSeconds, made, moneyOf, newCard } from './arrange.ts';
 import { type RawAnswer, sendRaw } from './raw-request.ts';
 import { expectBalancedBooks, useService } from './running-service.ts';
 
@@ -294,6 +294,25 @@ test('one key is another key for every operation, and each keeps its own answer'
   expectReplay(await sendChange('reverse', transferId, key), reversed);
   const found = await client.transfers.list({ idempotency_key: key });
   expect(found.data.map(({ transfer_id, status }) => [transfer_id, status])).toEqual([[transferId, 'completed']]);
+});
+
+test('no clock speaks against a replay: what is over by now was ahead when it was asked for', async () => {
+  const { client } = running();
+  const card_id = await newCard(client);
+  const [later, hold] = [newKey(), newKey()];
+  const scheduled = { amount: 1, card_id, scheduled_for: inSeconds(60) };
+  const pending = { amount: 1, card_id, capture: 'manual', expires_at: inSeconds(60) };
+  const [first, second] = [await send(later, scheduled), await send(hold, pending)];
+  expect([first.members.status, second.members.status]).toEqual(['scheduled', 'pending']);
+  await client.sandbox.moveClock({ seconds_ahead: 120 });
+  try {
+    expect((await send(newKey(), scheduled)).members.Code).toBe('create_transfer_schema');
+    expect((await send(newKey(), pending)).members.Code).toBe('create_transfer_schema');
+    expectReplay(await send(later, scheduled), first);
+    expectReplay(await send(hold, pending), second);
+  } finally {
+    await client.sandbox.moveClock({ seconds_ahead: 0 });
+  }
 });
 
 test.each([

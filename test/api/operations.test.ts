@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
+import { TransferService } from '../../sdk/client.ts';
 import { waitFor } from '../harness/process.ts';
 import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
 
@@ -388,6 +389,60 @@ describe('the switch', () => {
   test('a program that is not there cannot be disabled', async () => {
     const body = { disabled: true, reason: 'x', program_id: 'prog_x' };
     expect(await refusalOf(client().switch.change(body))).toMatchObject({ Code: 'program_dne' });
+  });
+});
+
+describe('what belongs to another card program', () => {
+  test('is as if it were not there, for every operation that names it, also with the key of a program', async () => {
+    const programId = await newProgram('USD', 100);
+    const cardId = await newCard(50, programId);
+    const [load] = (await client().transfers.list({}, { programId })).data;
+    const loadId = load?.transfer_id ?? '';
+    const hold = await client().transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }, { programId });
+    const { reversal_id } = await client().transfers.reverse(loadId, { amount: 1 }, { programId });
+    const { key } = await client().keys.create({ name: 'another shop', program_id: await newProgram() });
+    const other = new TransferService({ baseUrl: running().url, key, maximumRetries: 0 });
+    for (const { transfers, cards } of [client(), other]) {
+      const calls: readonly [code: string, call: Promise<unknown>][] = [
+        ['transfer_dne', transfers.get(loadId)],
+        ['transfer_dne', transfers.capture(hold.transfer_id)],
+        ['transfer_dne', transfers.cancel(hold.transfer_id)],
+        ['transfer_dne', transfers.reverse(loadId)],
+        ['transfer_dne', transfers.update(loadId, { metadata: { a: 'b' } })],
+        ['transfer_dne', transfers.reversals(loadId)],
+        ['reversal_dne', transfers.reversal(reversal_id)],
+        ['card_dne', cards.get(cardId)],
+        ['card_dne', cards.update(cardId, { status: 'lost' })],
+        ['card_dne', cards.limits(cardId)],
+        ['card_dne', cards.postings(cardId)],
+        ['card_dne', cards.exportPostings(cardId)],
+      ];
+      const refused = await Promise.all(calls.map(([, call]) => refusalOf(call)));
+      expect(refused.map(({ Code }) => Code)).toEqual(calls.map(([code]) => code));
+    }
+    expect((await client().transfers.get(hold.transfer_id, { programId })).status).toBe('pending');
+    expect(await client().cards.get(cardId, { programId })).toMatchObject({
+      balance: 49,
+      incoming: 5,
+      status: 'active',
+    });
+  });
+
+  test('with its own key a program does all of it', async () => {
+    const programId = await newProgram('USD', 100);
+    const cardId = await newCard(50, programId);
+    const { key } = await client().keys.create({ name: 'shop', program_id: programId });
+    const own = new TransferService({ baseUrl: running().url, key, maximumRetries: 0 });
+    const [captured, canceled] = [
+      await own.transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }),
+      await own.transfers.create({ amount: 6, card_id: cardId, capture: 'manual' }),
+    ];
+    expect((await own.transfers.capture(captured.transfer_id)).status).toBe('completed');
+    expect((await own.transfers.cancel(canceled.transfer_id)).status).toBe('canceled');
+    const { reversal_id } = await own.transfers.reverse(captured.transfer_id, { amount: 2 });
+    expect((await own.transfers.reversal(reversal_id)).amount).toBe(2);
+    expect((await own.cards.update(cardId, { holder_reference: 'x' })).balance).toBe(53);
+    expect(await refusalOf(own.programs.update(programId, { name: 'x' }))).toMatchObject({ Code: 'forbidden' });
   });
 });
 

@@ -49,6 +49,12 @@ const OLD_KEY: Fault = { code: 'idempotency_key_exists', at: ['key'], headers: {
 const DISABLED: Fault = { code: 'service_disabled', at: ['switch'] };
 const BAD_AMOUNT: Fault = { code: 'invalid_amount', at: ['amount'], body: { amount: 85.5 } };
 
+const CARD_NUMBER: Fault = {
+  code: 'card_number_refused',
+  at: ['client'],
+  headers: { 'Request-Id': '4111111111111111' },
+};
+
 const byId = (code: ErrorCode, id: string, body?: object): Fault => ({ code, at: ['id'], id, ...(body && { body }) });
 const byQuery = (operation: OperationId, query: string): Fault => ({
   code: `${operation}_schema`,
@@ -58,7 +64,13 @@ const byQuery = (operation: OperationId, query: string): Fault => ({
 
 /** A reading operation about one thing: its form is judged before anybody looks for the thing. */
 function reading(operation: OperationId, missing: ErrorCode, query: string): Subject {
-  return { operation, faults: [...OF_HEAD, OF_PROGRAM, byQuery(operation, query), byId(missing, 'missing')] };
+  const faults = [...OF_HEAD, OF_PROGRAM, byQuery(operation, query), CARD_NUMBER, byId(missing, 'missing')];
+  return { operation, faults };
+}
+
+/** The same with a cursor that only the operation can judge: a card number is refused before. */
+function readingOn(operation: OperationId, missing: ErrorCode): Subject {
+  return { operation, faults: [...OF_HEAD, OF_PROGRAM, byQuery(operation, 'cursor=x'), byId(missing, 'missing')] };
 }
 
 const SUBJECTS: readonly Subject[] = [
@@ -72,6 +84,7 @@ const SUBJECTS: readonly Subject[] = [
       BAD_KEY,
       { code: 'create_transfer_schema', at: ['capture'], body: { capture: 'never' } },
       BAD_AMOUNT,
+      CARD_NUMBER,
       OLD_KEY,
       DISABLED,
       { code: 'card_dne', at: ['card'], body: { card_id: 'card_missing' } },
@@ -94,6 +107,7 @@ const SUBJECTS: readonly Subject[] = [
       BAD_KEY,
       { code: 'capture_transfer_schema', at: ['member'], body: { Amount: 1 } },
       BAD_AMOUNT,
+      CARD_NUMBER,
       OLD_KEY,
       DISABLED,
       byId('transfer_dne', 'missing'),
@@ -111,6 +125,7 @@ const SUBJECTS: readonly Subject[] = [
       OF_PROGRAM,
       BAD_KEY,
       byQuery('cancel_transfer', 'a=1&a=2'),
+      CARD_NUMBER,
       OLD_KEY,
       byId('transfer_dne', 'missing'),
       byId('invalid_transfer_status', 'completed'),
@@ -126,6 +141,7 @@ const SUBJECTS: readonly Subject[] = [
       BAD_KEY,
       { code: 'reverse_transfer_schema', at: ['member'], body: { description: 'x'.repeat(256) } },
       BAD_AMOUNT,
+      CARD_NUMBER,
       OLD_KEY,
       DISABLED,
       byId('transfer_dne', 'missing'),
@@ -145,6 +161,7 @@ const SUBJECTS: readonly Subject[] = [
       OF_PROGRAM,
       ...OF_BODY,
       { code: 'update_transfer_schema', at: ['member'], body: { metadata: null } },
+      CARD_NUMBER,
       byId('transfer_dne', 'missing'),
     ],
   },
@@ -157,6 +174,7 @@ const SUBJECTS: readonly Subject[] = [
       OF_PROGRAM,
       ...OF_BODY,
       { code: 'update_card_schema', at: ['member'], body: { last_four: '1' } },
+      CARD_NUMBER,
       DISABLED,
       byId('card_dne', 'missing'),
       byId('invalid_card_status', 'card_closed', { holder_reference: 'x' }),
@@ -172,13 +190,16 @@ const SUBJECTS: readonly Subject[] = [
       ...OF_HEAD,
       ...OF_BODY,
       { code: 'update_program_schema', at: ['member'], body: { limits: { maximum_balance: 1 } } },
+      CARD_NUMBER,
       byId('program_dne', 'prog_missing'),
     ],
   },
-  reading('list_reversals', 'transfer_dne', 'cursor=x'),
+  reading('list_reversals', 'transfer_dne', 'limit=0'),
+  readingOn('list_reversals', 'transfer_dne'),
   reading('get_reversal', 'reversal_dne', 'a=1&a=2'),
   reading('get_card_limits', 'card_dne', 'a=1&a=2'),
-  reading('list_postings', 'card_dne', 'cursor=x'),
+  reading('list_postings', 'card_dne', 'limit=0'),
+  readingOn('list_postings', 'card_dne'),
   reading('export_postings', 'card_dne', 'created_from=x'),
 ];
 

@@ -577,3 +577,16 @@ describe('update_transfer', () => {
     }
   });
 });
+
+test('rows of a batch are held and scheduled as well, and say that no money has moved', async () => {
+  const card_id = await newCard(client());
+  const row = (idempotency_key: string, terms: object) => ({ amount: 5, card_id, idempotency_key, ...terms });
+  const rows = [row('b1', {}), row('b2', { capture: 'manual' }), row('b3', { scheduled_for: inSeconds(DAY) })];
+  const { data } = await client().transfers.createBatch(rows);
+  expect(data.map(({ transfer, money_moved }) => [transfer?.status, money_moved])).toEqual([
+    ['completed', 'yes'],
+    ['pending', 'no'],
+    ['scheduled', 'no'],
+  ]);
+  expect(await moneyOf(client(), card_id)).toEqual({ balance: 5, held: 0, available: 5, incoming: 5 });
+});

@@ -269,6 +269,8 @@ describe('commands that were not typed right', () => {
     'cards update card_1 --limits out.daily_count=5,out.daily_count=6',
     'cards update card_1 --limits out.daily_count=5 --limits in.daily_count=5',
     'programs update prog_1 --card-limits {',
+    'keys create --name x --scopes transfers:delete',
+    'keys roll',
     'sandbox clock -- -5',
     'sandbox clock 2w',
     'nonsense',

@@ -5,6 +5,7 @@ import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/oper
 import { type CannedService, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
 import {
+  AUDIT_ENTRY,
   CARD,
   CARD_LIMITS,
   COUNTED,
@@ -202,12 +203,23 @@ sequence  created_at                purpose  direction            amount        
   },
   get_trial_balance: { type: 'trial-balance', reply: TRIAL_BALANCE, shows: 'world         1  -2500 (-25.00 USD)\n' },
   create_key: {
-    type: 'keys create --name shop',
+    type: 'keys create --name shop --scopes transfers:read,operator',
     reply: { ...KEY, key: 'ts_abcd_secret' },
-    sends: { name: 'shop' },
+    sends: { name: 'shop', scopes: ['transfers:read', 'operator'] },
     shows: 'key:        ts_abcd_secret\n',
   },
   list_keys: { type: 'keys list', reply: { data: [KEY], next_cursor: null }, shows: 'operator' },
+  roll_key: {
+    type: 'keys roll key_1 --previous-until 2030-01-31T12:00:00Z',
+    reply: { ...KEY, key: 'ts_abcd_secret' },
+    sends: { previous_until: '2030-01-31T12:00:00Z' },
+    shows: 'scopes:     transfers:read, operator\n',
+  },
+  list_audit_entries: {
+    type: 'audit list --action change_switch --from 2030-01-31T00:00:00Z',
+    reply: { data: [AUDIT_ENTRY], next_cursor: null },
+    shows: 'change_switch  -           service\n',
+  },
   revoke_key: { type: 'keys revoke key_1', reply: KEY, shows: 'key_id:     key_1\n' },
   get_error: { type: 'errors show req_1', reply: LOGGED_ERROR, shows: 'request.amount:  1\n' },
   list_errors: {
@@ -248,6 +260,9 @@ sequence  created_at                purpose  direction            amount        
   start_database: { type: 'sandbox database start', reply: { state: 'running' }, shows: 'state: running\n' },
 };
 
+/** Operations whose command says, beside what it shows, that it will not show it again. */
+const SHOWS_SECRET: readonly OperationId[] = ['create_key', 'roll_key'];
+
 let service: CannedService;
 beforeAll(async () => {
   service = await startCannedService();
@@ -283,7 +298,7 @@ describe('operations and commands', () => {
     const { method, path } = OPERATIONS[operation];
     play(operation);
     const { exitCode, output, errors } = await type(typed);
-    expect({ exitCode, errors: operation === 'create_key' ? '' : errors }).toEqual({ exitCode: 0, errors: '' });
+    expect({ exitCode, errors: SHOWS_SECRET.includes(operation) ? '' : errors }).toEqual({ exitCode: 0, errors: '' });
     expect(output).toContain(shows);
     const [request] = service.received;
     expect(request?.method).toBe(method);
@@ -307,6 +322,7 @@ describe('operations and commands', () => {
       'migrate',
       'config',
       'verify-books',
+      'audit verify',
       'operator-key create',
     ];
     for (const { path } of allLeaves()) expect(known.some((text) => text.startsWith(path))).toBe(true);

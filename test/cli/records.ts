@@ -1,4 +1,5 @@
 import type {
+  AuditEntryRecord,
   CardLimitsRecord,
   CardRecord,
   ErrorCounts,
@@ -54,10 +55,26 @@ export const KEY: KeyRecord = {
   key_id: 'key_1',
   name: 'shop',
   program_id: null,
+  scopes: ['transfers:read', 'operator'],
   shown_as: 'ts_abcd',
   created_at: '2030-01-31T12:00:00.000Z',
   expires_at: null,
   revoked_at: null,
+  last_used_at: null,
+  replaced_by: null,
+};
+export const AUDIT_ENTRY: AuditEntryRecord = {
+  entry_id: 'aud_1',
+  position: 7,
+  created_at: '2030-01-31T12:00:00.000Z',
+  actor: 'key_1',
+  action: 'change_switch',
+  program_id: null,
+  subject_id: 'service',
+  request_id: 'req_1',
+  details: { disabled: true },
+  previous_hash: '00',
+  hash: '11',
 };
 export const MOVEMENT: FundingMovementRecord = {
   movement_id: 'dep_1',

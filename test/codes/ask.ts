@@ -34,3 +34,23 @@ export async function ask(url: string, question: Question): Promise<RawAnswer> {
     connection.close();
   }
 }
+
+/** Sends requests one after the other, on one connection as long as the service keeps it, and gives their answers. */
+export async function askAll(url: string, questions: readonly Question[]): Promise<readonly RawAnswer[]> {
+  const open = (): Promise<RawConnection> => RawConnection.open(Number(new URL(url).port));
+  const answers: RawAnswer[] = [];
+  let connection = await open();
+  try {
+    for (const question of questions) {
+      if (answers.at(-1)?.headers.get('connection') === 'close') {
+        connection.close();
+        connection = await open();
+      }
+      connection.send(bytesOf(question));
+      answers.push(await connection.next(question.method));
+    }
+    return answers;
+  } finally {
+    connection.close();
+  }
+}

@@ -22,6 +22,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
+  ...['ratelimit-policy', 'ratelimit'],
 ]);
 
 /** Holds an answer against the catalogue: status, record, and each header that it must or must not have. */
@@ -62,7 +63,8 @@ function expectCauseHeaders({ headers }: RawAnswer, { code, opensWithin }: Expec
   expect(header('accept')).toBe(code === 'unsupported_media_type' ? 'application/json' : undefined);
   if (code === 'method_not_allowed') expect(header('allow')).toMatch(/^[A-Z]+(, [A-Z]+)*$/);
   else expect(header('allow')).toBeUndefined();
-  if (code === 'service_unavailable') expect(header('retry-after')).toBe('1');
+  if (code === 'rate_limited') expect(Number(header('retry-after'))).toBeGreaterThanOrEqual(1);
+  else if (code === 'service_unavailable') expect(header('retry-after')).toBe('1');
   else if (opensWithin === undefined) expect(header('retry-after')).toBeUndefined();
   else {
     const seconds = Number(header('retry-after'));

@@ -5,7 +5,7 @@ import { exampleOf } from '../../contract/example-requests.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { expectBalancedBooks, useService } from '../api/running-service.ts';
-import { ask, toQuestion } from './ask.ts';
+import { ask, askAll, toQuestion } from './ask.ts';
 import { type Expected, expectAnswer } from './expect-answer.ts';
 
 const service = useService();
@@ -27,20 +27,23 @@ function moreOf(code: ErrorCode): Partial<Expected> {
 
 describe('Sandbox-Provoke makes every operation answer with each code that it lists:', () => {
   test.each(OPERATION_IDS)('%s', async (operation) => {
-    for (const code of precedenceOf(operation)) {
-      const question = toQuestion(exampleOf(operation), { 'Sandbox-Provoke': code });
-      const answer = await ask(service().url, question);
-      expectAnswer(answer, { code, operation, method: question.method, ...moreOf(code) });
+    const codes = precedenceOf(operation);
+    const questions = codes.map((code) => toQuestion(exampleOf(operation), { 'Sandbox-Provoke': code }));
+    const answers = await askAll(service().url, questions);
+    expect(answers.length).toBe(codes.length);
+    for (const [at, answer] of answers.entries()) {
+      const code = codes[at] ?? 'unknown_request';
+      expectAnswer(answer, { code, operation, method: OPERATIONS[operation].method, ...moreOf(code) });
     }
   });
 
   test('and with nothing that it does not list', async () => {
     for (const operation of OPERATION_IDS) {
       const strange = [...ERROR_CODES.filter((code) => !precedenceOf(operation).includes(code)), 'nonsense', ''];
-      for (const code of strange) {
-        const answer = await ask(service().url, toQuestion(exampleOf(operation), { 'Sandbox-Provoke': code }));
-        expectAnswer(answer, { code: `${operation}_schema`, operation });
-      }
+      const questions = strange.map((code) => toQuestion(exampleOf(operation), { 'Sandbox-Provoke': code }));
+      const answers = await askAll(service().url, questions);
+      expect(answers.length).toBe(strange.length);
+      for (const answer of answers) expectAnswer(answer, { code: `${operation}_schema`, operation });
     }
   });
 });

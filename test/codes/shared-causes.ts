@@ -1,8 +1,9 @@
 import { crc32 } from 'node:zlib';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { SharedCode } from '../../domain/errors.ts';
+import { embeddedServerOf, startService, temporaryDirectory } from '../harness/process.ts';
 import { RawConnection } from '../http/raw-connection.ts';
-import { bytesOf, type Question } from './ask.ts';
+import { ask, bytesOf, type Question } from './ask.ts';
 import {
   type Attempt,
   byRequests,
@@ -19,6 +20,7 @@ import { NO_ID, observeSwitch, TRANSFER_CAUSES } from './transfer-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
 const TRANSFER = OPERATIONS.create_transfer.path;
+const CARD_NUMBER = '4111111111111111';
 const NO_PROGRAM = 'prog_00000000000070008000000000000001';
 
 const get = (operation: OperationId, path: string): Attempt => ({ operation, question: { method: 'GET', path } });
@@ -31,6 +33,17 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
   service_disabled: { observe: observeSwitch },
   auth_err: { observe: observeCredentials },
   forbidden: { observe: observeForbidden },
+  rate_limited: { observe: observeRates },
+  card_number_refused: byRequests('card_number_refused', [
+    ...eachOperation((question) => ({ ...question, path: `${question.path}?note=4111%201111%201111%201111` })),
+    ...eachOperation(
+      (question, id) => ({ ...question, path: pathOf(id, CARD_NUMBER) }),
+      (id) => OPERATIONS[id].path.includes('{'),
+    ),
+    ...eachOperation((question) => withHeader(question, 'Request-Id', CARD_NUMBER)),
+    ...OPERATION_IDS.filter(hasBody).map((id) => withMembers(id, { a_member_of_no_use: { deep: [CARD_NUMBER] } })),
+    ...OPERATION_IDS.filter(hasBody).map((id) => withMembers(id, { [CARD_NUMBER]: true })),
+  ]),
   route_dne: byRequests('route_dne', [
     { question: { method: 'GET', path: '/api/v0.1/core/nothing' } },
     { question: { method: 'POST', path: '/api/v9/core/transfer', body: '{"amount":1,"card_id":"card_active"}' } },
@@ -88,6 +101,7 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
   program_dne: { observe: observeNoProgram },
   key_dne: byRequests('key_dne', [
     { operation: 'revoke_key', question: { method: 'POST', path: pathOf('revoke_key', `key_${NO_ID}`) } },
+    { operation: 'roll_key', question: { method: 'POST', path: pathOf('roll_key', 'key_missing') } },
   ]),
   error_dne: byRequests('error_dne', [
     get('get_error', pathOf('get_error', `req_${NO_ID}`)),
@@ -133,8 +147,13 @@ async function observeForbidden({ sandbox, live, programKey }: World): Promise<r
     headers: [bearer(programKey), ['Program-Id', NO_PROGRAM]],
   });
   const isOperators = (id: OperationId): boolean => OPERATIONS[id].scope === 'operator';
+  const isLive = (id: OperationId): boolean => OPERATIONS[id].scope !== 'sandbox';
+  // No operation needs this scope yet, so a key that has no other may do nothing.
+  const { key } = await sandbox.client.keys.create({ name: 'idle', scopes: ['events:read'] });
+  const idly = (question: Question): Question => ({ ...question, headers: [bearer(key)] });
   return [
     ...(await observeAll(sandbox.url, 'forbidden', eachOperation(foreign))),
+    ...(await observeAll(live.url, 'forbidden', eachOperation(idly, isLive))),
     ...(await observeAll(live.url, 'forbidden', eachOperation(asProgram, isOperators))),
     ...(await observeAll(
       live.url,
@@ -142,6 +161,38 @@ async function observeForbidden({ sandbox, live, programKey }: World): Promise<r
       eachOperation(elsewhere, (id) => OPERATIONS[id].program),
     )),
   ];
+}
+
+/** A service that takes one request a second: what comes after the first ten is refused, whatever it is. */
+async function observeRates({ sandbox, dataDirectory }: World): Promise<readonly Observation[]> {
+  const { databaseUrl } = await embeddedServerOf(dataDirectory);
+  const directory = await temporaryDirectory();
+  const limited = await startService({
+    DATABASE_URL: databaseUrl,
+    DATA_DIR: directory.path,
+    RATE_LIMIT_PER_ADDRESS: '1',
+  });
+  try {
+    const observations: Observation[] = [];
+    for (const { question, operation } of eachOperation((one) => ({ ...one, headers: [bearer('nonsense')] }))) {
+      // A wrong key uses up what the address has left, so that the next one finds nothing.
+      let answer = await ask(limited.url, question);
+      for (let tries = 0; answer.status === 401 && tries < 20; tries += 1) answer = await ask(limited.url, question);
+      observations.push({ answer, expected: { code: 'rate_limited', operation, method: question.method } });
+    }
+    // Neither pages nor the neighbour are limited by it.
+    await expectOk(limited.url, '/health/ready');
+    await expectOk(sandbox.url, TRANSFER);
+    return observations;
+  } finally {
+    await limited.stop();
+    await directory.remove();
+  }
+}
+
+async function expectOk(url: string, path: string): Promise<void> {
+  const { status } = await ask(url, { method: 'GET', path });
+  if (status !== 200) throw new Error(`GET ${path} was answered with ${status}`);
 }
 
 /** A program that nobody made: in the Program-Id header, in the path, in the body. */

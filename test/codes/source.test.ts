@@ -10,7 +10,7 @@ const PROJECT = new URL('../../', import.meta.url).pathname;
 const CATALOGUED = ['errors', 'http-errors', 'catalogue-entry', 'operation'].map((name) => `domain/${name}.ts`);
 
 /** Where codes are decided on. The catalogue itself and what shows it are not among it. */
-const SOURCES = ['server', 'domain', 'contract/read.ts']
+const SOURCES = ['server', 'domain', 'contract/read.ts', 'contract/card-numbers.ts']
   .flatMap((part) => (part.endsWith('.ts') ? [part] : filesBelow(part)))
   .filter((path) => !CATALOGUED.includes(path) && !/-page\.ts$/.test(path));
 

@@ -79,14 +79,26 @@ const FAULTS = `select
       select from transfer where transfer.program_id = posting.program_id and transfer_id = cause_id
     )) as postings_without_transfer`;
 
+/** Books, and what is wrong with them by themselves: nothing, where they are right. */
+export type BooksWithFaults = Books & { readonly faults: Readonly<Record<string, string>> };
+
 /** Opens the books of a data directory whose PostgreSQL runs; `texts` are records as the service shows them. */
 export async function readBooks(
   dataDirectory: string,
   cards: readonly string[],
   texts: ReadonlyMap<string, string> = new Map(),
-): Promise<Books & { readonly faults: Readonly<Record<string, string>> }> {
+): Promise<BooksWithFaults> {
   const { databaseUrl } = await embeddedServerOf(dataDirectory);
-  const client = new pg.Client({ connectionString: databaseUrl });
+  return readBooksAt({ connectionString: databaseUrl }, cards, texts);
+}
+
+/** The same, of any server. */
+export async function readBooksAt(
+  connection: pg.ClientConfig,
+  cards: readonly string[],
+  texts: ReadonlyMap<string, string> = new Map(),
+): Promise<BooksWithFaults> {
+  const client = new pg.Client(connection);
   await client.connect();
   try {
     const transfers = await client.query<TransferRow>(TRANSFERS);

@@ -80,6 +80,7 @@ export function findContradictions(
   changes: readonly ChangeStory[] = [],
 ): string[] {
   const byKey = Map.groupBy(books.transfers, ({ key }) => key);
+  const byId = new Map(books.transfers.map((found) => [found.transferId, found]));
   const known = new Set(stories.map(({ key }) => key));
   const uncalled = books.transfers.filter(({ key }) => !known.has(key));
   const byTransfer = Map.groupBy(changes, ({ change }) => change.transferId);
@@ -87,7 +88,7 @@ export function findContradictions(
     ...uncalled.map(({ transferId, key }) => `${transferId} was made under ${key}, which nobody sent`),
     ...stories.flatMap((story) => contradictionsOf(story, byKey.get(story.key) ?? [])),
     ...books.transfers.flatMap((found) => wrongState(found, byTransfer.get(found.transferId) ?? [])),
-    ...changes.flatMap((story) => wrongChange(story, books)),
+    ...changes.flatMap((story) => wrongChange(story, byId.get(story.change.transferId))),
     ...wrongBalances(books),
   ];
 }
@@ -176,10 +177,9 @@ function mayHaveDone({ answers, silences }: Told): boolean {
   return silences > 0 || answers.some((answer) => isDone(answer) || answer.moneyMoved === 'unknown');
 }
 
-function wrongChange(story: ChangeStory, { transfers }: Books): string[] {
+function wrongChange(story: ChangeStory, found: Found | undefined): string[] {
   const { key, change, answers } = story;
   const problems: string[] = wrongAnswers(story);
-  const found = transfers.find(({ transferId }) => transferId === change.transferId);
   const isAcknowledged = answers.some(isDone);
   if (found === undefined) problems.push(`${change.transferId} is not there`);
   else if (change.verb === 'reverse') problems.push(...wrongReversal(story, found));

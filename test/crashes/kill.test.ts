@@ -1,15 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { sendRaw } from '../api/raw-request.ts';
-import {
-  embeddedServerOf,
-  type ServiceProcess,
-  startService,
-  temporaryDirectory,
-  waitFor,
-} from '../harness/process.ts';
+import { startService, temporaryDirectory } from '../harness/process.ts';
 import { readBooks, readTexts } from './books.ts';
 import { findContradictions, isKept } from './checker.ts';
+import { killPostgres, replaceDatabase } from './killing.ts';
 import { Load } from './load.ts';
 
 /** How often the service is killed; before every second time PostgreSQL is too, and with every fifth. */
@@ -26,36 +19,6 @@ async function check(load: Load, path: string, texts?: ReadonlyMap<string, strin
   const books = await readBooks(path, load.cards, texts);
   expect(books.faults).toEqual({});
   expect(findContradictions(load.stories, books, load.changes)).toEqual([]);
-}
-
-/**
- * Kills PostgreSQL: its main process alone, whose others finish what they do and go, or all of them in the middle of
- * whatever it is.
- */
-async function killPostgres(path: string, all: boolean): Promise<number> {
-  const { processId } = await embeddedServerOf(path);
-  const children = all ? await readFile(`/proc/${processId}/task/${processId}/children`, 'utf8').catch(() => '') : '';
-  for (const victim of [processId, ...children.split(' ').filter(Boolean).map(Number)]) {
-    try {
-      process.kill(victim, 'SIGKILL');
-    } catch {
-      // It has ended by itself.
-    }
-  }
-  return processId;
-}
-
-/** Kills PostgreSQL under the living service, and gives the time until it is back, in milliseconds. */
-async function replaceDatabase(service: ServiceProcess, path: string, all: boolean): Promise<number> {
-  const killedAt = performance.now();
-  const killed = await killPostgres(path, all);
-  const isBack = async () => {
-    const ready = await sendRaw(service.url, { method: 'GET', path: '/health/ready' });
-    const server = await embeddedServerOf(path).catch(() => undefined);
-    return ready.status === 200 && server !== undefined && server.processId !== killed;
-  };
-  await waitFor('the service has its database back', isBack);
-  return performance.now() - killedAt;
 }
 
 test(

@@ -38,6 +38,7 @@ export class Load {
   readonly #waiting: { readonly transferId: string; readonly terms: Terms }[] = [];
   readonly #clients: number;
   readonly #name: string;
+  readonly #random: () => number;
   #agent: Agent = keptConnections(1);
   #goesOn = false;
   #running: Promise<unknown> = Promise.resolve();
@@ -45,9 +46,11 @@ export class Load {
   /** Connections that broke after the service had taken them; a kill does that, a stop must not. */
   brokenConnections = 0;
 
-  constructor(clients: number, name = 'key') {
+  /** `random` gives what is drawn, from 0 up to and without 1. */
+  constructor(clients: number, name = 'key', random: () => number = Math.random) {
     this.#clients = clients;
     this.#name = name;
+    this.#random = random;
   }
 
   get stories(): readonly Story[] {
@@ -96,7 +99,7 @@ export class Load {
 
   /** Sends under one key; the story waits for another turn when that brought no final answer. */
   async #send(baseUrl: string, story: OpenStory | OpenChange): Promise<void> {
-    const copies = Math.random() < DOUBLED ? 2 : 1;
+    const copies = this.#random() < DOUBLED ? 2 : 1;
     await Promise.all(Array.from({ length: copies }, () => this.#attempt(baseUrl, story)));
     if ('terms' in story) this.#offer(story);
     if (story.answers.some(isKept)) return;
@@ -127,20 +130,20 @@ export class Load {
   }
 
   #newRequest(): OpenStory | OpenChange {
-    const isChange = Math.random() < CHANGES;
+    const isChange = this.#random() < CHANGES;
     return (isChange ? this.#newChange() : undefined) ?? this.#newStory();
   }
 
   #newChange(): OpenChange | undefined {
-    const at = Math.floor(Math.random() * this.#waiting.length);
+    const at = Math.floor(this.#random() * this.#waiting.length);
     const waiting = this.#waiting[at];
     if (waiting === undefined) return undefined;
     const { transferId, terms } = waiting;
     const isHold = terms.capture === 'manual';
     // A load is reversed once: what is more than what is left of it would be a 400, which no key keeps.
-    if (!isHold || Math.random() > LEFT) this.#waiting.splice(at, 1);
-    const verb = !isHold ? 'reverse' : Math.random() < 0.6 ? 'capture' : 'cancel';
-    const amount = verb === 'cancel' ? 0 : 1 + Math.floor(Math.random() * terms.amount);
+    if (!isHold || this.#random() > LEFT) this.#waiting.splice(at, 1);
+    const verb = !isHold ? 'reverse' : this.#random() < 0.6 ? 'capture' : 'cancel';
+    const amount = verb === 'cancel' ? 0 : 1 + Math.floor(this.#random() * terms.amount);
     const key = `${this.#name}-change-${this.#changes.size + 1}`;
     const story = { key, change: { verb, transferId, amount }, answers: [], silences: 0 } as const;
     const open: OpenChange = { ...story, answers: [] };
@@ -157,20 +160,20 @@ export class Load {
 
   /** More loads than the rest, so that there is money to move; some of the rest is more than there is. */
   #newTerms(): Terms {
-    const amount = 1 + Math.floor(Math.random() * 100);
-    const chance = Math.random();
+    const amount = 1 + Math.floor(this.#random() * 100);
+    const chance = this.#random();
     const cardId = this.#card(0);
-    const capture = Math.random() < HELD ? 'manual' : 'automatic';
+    const capture = this.#random() < HELD ? 'manual' : 'automatic';
     if (chance < 0.5) return { type: 'load', amount, cardId, destinationCardId: null, capture };
     if (chance < 0.75) return { type: 'unload', amount: amount * 3, cardId, destinationCardId: null, capture };
     const destinationCardId =
-      this.cards.find((card) => card !== cardId && Math.random() < 0.5) ?? this.#card(1, cardId);
+      this.cards.find((card) => card !== cardId && this.#random() < 0.5) ?? this.#card(1, cardId);
     return { type: 'card_to_card', amount: amount * 2, cardId, destinationCardId, capture };
   }
 
   #card(least: number, not?: string): string {
     const others = this.cards.filter((card) => card !== not);
-    return others[least + Math.floor(Math.random() * (others.length - least))] ?? 'card-of-load-0';
+    return others[least + Math.floor(this.#random() * (others.length - least))] ?? 'card-of-load-0';
   }
 }
 
@@ -194,7 +197,8 @@ function changeOf({ key, change }: OpenChange) {
   return { path, body: verb === 'capture' ? { amount } : { amount, description: key } };
 }
 
-function toAnswer({ status, text, headers }: RawAnswer): Answer {
+/** What of an answer is compared. */
+export function toAnswer({ status, text, headers }: RawAnswer): Answer {
   const header = (name: string): string | undefined => {
     const value = headers[name];
     return typeof value === 'string' ? value : undefined;

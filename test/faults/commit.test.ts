@@ -25,6 +25,7 @@ const COMMIT: readonly Fault[] = [
   {
     name: 'the server crashes just before',
     outcomes: ['no'],
+    recovers: true,
     arrange: async (stage) => {
       return { trap: lay(stage, 'before_commit', 'go_on', () => crashServerFully(stage)) };
     },
@@ -32,6 +33,7 @@ const COMMIT: readonly Fault[] = [
   {
     name: 'the server crashes at the same moment',
     outcomes: ['made', 'no'],
+    recovers: true,
     arrange: async (stage) => {
       return { trap: lay(stage, 'before_commit', 'go_on', () => crashServer(stage)) };
     },
@@ -39,6 +41,7 @@ const COMMIT: readonly Fault[] = [
   {
     name: 'the server crashes just after',
     outcomes: ['made'],
+    recovers: true,
     arrange: async (stage) => {
       return { trap: lay(stage, 'after_commit', 'cut', () => crashServer(stage)) };
     },

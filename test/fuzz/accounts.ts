@@ -42,8 +42,8 @@ export class Accounts {
     if (status === 201 && 'reversal_id' in record) this.#reverse(record as unknown as ReversalRecord);
     if (status === 201 && 'movement_id' in record) this.#fund(record as unknown as FundingMovementRecord);
     if (!Array.isArray(record.data)) return;
-    for (const row of record.data as readonly { money_moved?: string; transfer?: TransferRecord }[]) {
-      if (row.money_moved === 'yes' && row.transfer !== undefined) this.learn(row.transfer);
+    for (const row of record.data as readonly { replayed?: boolean; transfer?: TransferRecord | null }[]) {
+      if (row.replayed === false && row.transfer) this.learn(row.transfer);
     }
   }
 

@@ -106,13 +106,14 @@ async function runBatch(
 export async function send(conversation: Conversation, made: Batch, provide: Provide): Promise<Exchange> {
   if (made.kind === 'bytes') {
     conversation.close();
-    return conversation.sendAndEnd(withNeeded(made.bytes, await Promise.all(made.needs.map(provide))));
+    return conversation.sendAndEnd(withNeeded(made.bytes, await provide(made.needs)));
   }
   const { requests } = made;
-  const parts = requests.map(async ({ bytes, needs }) =>
-    needs === undefined ? bytes : withNeeded(bytes, [await provide(needs)]),
+  const ids = [...(await provide(requests.flatMap(({ needs }) => needs ?? [])))];
+  const parts = requests.map((request) =>
+    request.needs === undefined ? request.bytes : withNeeded(request.bytes, ids.splice(0, 1)),
   );
-  const bytes = Buffer.concat(await Promise.all(parts));
+  const bytes = Buffer.concat(parts);
   return conversation.exchange(bytes, requests, requests.at(-1)?.closes === true);
 }
 

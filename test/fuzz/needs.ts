@@ -7,8 +7,8 @@ import { CLOSED_CARD, NEEDED_AMOUNT, QUIET_CARD } from './standing.ts';
 const RICH_CARD = 'with-much-money';
 const MUCH = 999_999_999;
 
-/** Makes what a request needs, and gives the id of the transfer. */
-export type Provide = (need: Need) => Promise<string>;
+/** Makes what requests need, all at once, and gives the ids of the transfers. */
+export type Provide = (needs: readonly Need[]) => Promise<readonly string[]>;
 
 /** Makes the cards of a campaign. */
 export async function openCards({ cards }: TransferService): Promise<void> {
@@ -21,12 +21,20 @@ export async function openNeeds(
   heed: (record: TransferRecord) => void,
 ): Promise<Provide> {
   heed(await transfers.create({ amount: MUCH, card_id: RICH_CARD }));
+  const started = Date.now();
   let turn = 0;
-  return async (need) => {
-    turn += 1;
-    const record = await transfers.create(termsOf(need, CARDS[turn % CARDS.length] ?? ''));
-    heed(record);
-    return record.transfer_id;
+  return async (needs) => {
+    if (needs.length === 0) return [];
+    const rows = needs.map((need) => {
+      turn += 1;
+      return { ...termsOf(need, CARDS[turn % CARDS.length] ?? ''), idempotency_key: `need-${started}-${turn}` };
+    });
+    const { data } = await transfers.createBatch(rows);
+    return data.map(({ transfer, error }) => {
+      if (transfer === null) throw new Error(`what a request needs was refused: ${error?.Message}`);
+      heed(transfer);
+      return transfer.transfer_id;
+    });
   };
 }
 

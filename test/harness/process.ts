@@ -34,9 +34,15 @@ export async function temporaryDirectory(): Promise<{ readonly path: string; rea
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
-/** Starts the service and waits for its banner. Rejects with what it printed when it ends before that. */
-export async function startService(environment: Readonly<Record<string, string>>): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [MAIN], {
+/**
+ * Starts the service and waits for its banner. Rejects with what it printed when it ends before that. `main` is another
+ * program to start, such as that of a copy of the source.
+ */
+export async function startService(
+  environment: Readonly<Record<string, string>>,
+  main: string = MAIN,
+): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [main], {
     env: { PATH: process.env.PATH ?? '', PORT: '0', HOST: '127.0.0.1', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -54,6 +54,10 @@ export type DatabaseProxy = {
   readonly listen: (isListening: boolean) => Promise<void>;
   /** Whether anything is passed on; connections are taken all the same. */
   readonly mute: (isMute: boolean) => void;
+  /** How much later everything arrives, in milliseconds. */
+  readonly delayBy: (milliseconds: number) => void;
+  /** Whether everything arrives byte by byte. */
+  readonly slice: (isSliced: boolean) => void;
   readonly close: () => Promise<void>;
 };
 
@@ -67,7 +71,14 @@ const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
 
 /** What all connections of one proxy share. */
-type Setting = { readonly faults: CommitFault[]; readonly traps: Trap[]; turns: number; isMute: boolean };
+type Setting = {
+  readonly faults: CommitFault[];
+  readonly traps: Trap[];
+  turns: number;
+  isMute: boolean;
+  milliseconds: number;
+  isSliced: boolean;
+};
 
 /** One connection. What comes from either side is handled in turn, so that a trap holds back what follows. */
 class Wire {
@@ -87,11 +98,11 @@ class Wire {
     this.#client = client;
     this.#server = server;
     client.on('data', (chunk: Buffer) => {
-      this.#toServer = this.#toServer.then(() => this.#fromClient(chunk));
+      this.#toServer = this.#toServer.then(() => this.#hinder()).then(() => this.#fromClient(chunk));
     });
     server.on('data', (chunk: Buffer) => {
       this.#serverAnswered();
-      this.#toClient = this.#toClient.then(() => this.#fromServer(chunk));
+      this.#toClient = this.#toClient.then(() => this.#hinder()).then(() => this.#fromServer(chunk));
     });
     for (const socket of [client, server]) {
       socket.on('error', () => undefined);
@@ -113,10 +124,7 @@ class Wire {
     if (this.#setting.isMute) return;
     if (chunk.includes(BEGIN)) return this.#load(chunk);
     const at = chunk.indexOf(COMMIT);
-    if (at === -1) {
-      this.#server.write(chunk);
-      return;
-    }
+    if (at === -1) return this.#pass(this.#server, chunk);
     this.#fault = faults.shift();
     if (this.#fault === 'cut_before') {
       // The statements before it do arrive, as they would on a network.
@@ -132,10 +140,7 @@ class Wire {
   async #load(chunk: Buffer): Promise<void> {
     if (!(await this.#passes('before_load', () => this.#server.write(chunk)))) return;
     const trap = this.#take('during_load');
-    if (trap === undefined) {
-      this.#server.write(chunk);
-      return;
-    }
+    if (trap === undefined) return this.#pass(this.#server, chunk);
     // Nothing gets back before the trap has sprung.
     const sprung = Promise.withResolvers<void>();
     this.#toClient = this.#toClient.then(() => sprung.promise);
@@ -147,10 +152,7 @@ class Wire {
   async #save(chunk: Buffer, commitAt: number): Promise<void> {
     if (!(await this.#passes('before_save', () => this.#server.write(chunk)))) return;
     const [next] = this.#setting.traps;
-    if (next?.at !== 'before_commit') {
-      this.#server.write(chunk);
-      return;
-    }
+    if (next?.at !== 'before_commit') return this.#pass(this.#server, chunk);
     const answered = new Promise<void>((resolve) => {
       this.#serverAnswered = resolve;
     });
@@ -171,7 +173,24 @@ class Wire {
       return;
     }
     if (isCommitted && !(await this.#passes('after_commit', () => undefined))) return;
-    this.#client.write(chunk);
+    return this.#pass(this.#client, chunk);
+  }
+
+  /** Passes on what came, whole, or byte by byte with a turn of the loop between two, so that they do not travel together. */
+  async #pass(to: Socket, chunk: Buffer): Promise<void> {
+    if (!this.#setting.isSliced) {
+      to.write(chunk);
+      return;
+    }
+    for (const byte of chunk) {
+      to.write(Buffer.of(byte));
+      await new Promise((turn) => setImmediate(turn));
+    }
+  }
+
+  async #hinder(): Promise<void> {
+    const { milliseconds } = this.#setting;
+    if (milliseconds > 0) await delay(milliseconds);
   }
 
   /** Springs the next trap if it lies here; false when what is held back must not simply go on. */
@@ -205,7 +224,7 @@ class Wire {
 /** Starts a proxy in front of the server whose Unix socket is in `target`. */
 export async function startProxy(target: string): Promise<DatabaseProxy> {
   const host = await mkdtemp('/tmp/proxy-');
-  const setting: Setting = { faults: [], traps: [], turns: 0, isMute: false };
+  const setting: Setting = { faults: [], traps: [], turns: 0, isMute: false, milliseconds: 0, isSliced: false };
   const wires = new Set<Wire>();
   const server: Server = createServer((client) => {
     const upstream = createConnection(join(target, SOCKET));
@@ -227,6 +246,12 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
     listen: (isListening) => (isListening ? rename(away, here) : rename(here, away)),
     mute: (isMute) => {
       setting.isMute = isMute;
+    },
+    delayBy: (milliseconds) => {
+      setting.milliseconds = milliseconds;
+    },
+    slice: (isSliced) => {
+      setting.isSliced = isSliced;
     },
     close: async () => {
       cutAll();

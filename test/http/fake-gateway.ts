@@ -1,5 +1,6 @@
 import { OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { KEY_SCOPES, PROGRAM_SCOPES } from '../../domain/scope.ts';
 import { createHttpServer, type ErrorReport, type HttpOptions, type HttpServer } from '../../server/http/server.ts';
 import type { Gateway, Handler } from '../../server/operations/call.ts';
 
@@ -23,11 +24,13 @@ export function fakeGateway(
     supportContact: 'support@example.com',
     handlers: Object.fromEntries(OPERATION_IDS.map((id) => [id, handlerOf(id)])) as Gateway['handlers'],
     authenticate: async (key) => {
-      if (key === 'operator') return { kind: 'operator_key', keyId: 'k1' };
-      if (key === 'program') return { kind: 'program_key', keyId: 'k2', programId: DEMO_PROGRAM };
+      if (key === 'operator') return { kind: 'operator_key', keyId: 'k1', scopes: KEY_SCOPES };
+      if (key === 'program')
+        return { kind: 'program_key', keyId: 'k2', scopes: PROGRAM_SCOPES, programId: DEMO_PROGRAM };
       if (key === 'broken') throw new Error('connect ECONNREFUSED /secret/socket');
       throw new Refusal('auth_err', 'The API key is unknown.');
     },
+    onRefusedCredential: () => undefined,
     findProgram: async (id) => {
       if (id === OTHER_PROGRAM_ID) return OTHER_PROGRAM;
       if (id === DEMO_PROGRAM_ID) return DEMO_PROGRAM;

@@ -259,7 +259,7 @@ describe('a refusal', () => {
     const { ask, reports } = await serve(
       throwing(new Refusal('service_disabled', 'The service is disabled: test.', details)),
     );
-    const answer = await ask(post(BODY, ['Idempotency-Key: k1', 'Request-Id: 4111111111111111']));
+    const answer = await ask(post(BODY, ['Idempotency-Key: k1', 'Request-Id: 4111111111111112']));
     expectRecord(answer, 424, 'service_disabled');
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'money-moved': 'no',

@@ -23,6 +23,7 @@ type Answer = {
 
 /** Codes whose cause is no request that can be printed: time, signals, and faults of ours nobody knows a way to. */
 const WITHOUT_REQUEST: readonly string[] = [
+  'rate_limited',
   'request_timeout',
   'service_unavailable',
   'unknown_create_transfer_batch',
@@ -166,6 +167,7 @@ describe('the examples of requests', () => {
     'create_program',
     'create_deposit',
     'create_key',
+    'list_audit_entries',
     'list_transfers',
     'export_transfers',
     'get_card',

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfer.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/operations/seed-sandbox.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/account.ts';
+import { listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
 import {
   listCards,
   readAccountsOfCard,
@@ -56,6 +57,8 @@ const transfer = { programId: PROGRAM, transferId: after };
 const always = { from: null, to: null };
 const lastHour = { from: new Date(Date.now() - 3_600_000), to: new Date() };
 
+const NO_ACTION = { action: null, from: null, to: null };
+
 /** What is read outside transactions, with the plan for these values. */
 const READS: readonly (readonly [string, Statement])[] = [
   ['get_transfer', readTransfer(PROGRAM, after)],
@@ -76,6 +79,11 @@ const READS: readonly (readonly [string, Statement])[] = [
   ['the funding account', readFundingAccount(PROGRAM, 'USD')],
   ['a key', readKey('0123456789abcdef')],
   ['list_keys', listKeys(null, 20)],
+  ['list_audit_entries', listAuditEntries(NO_ACTION, null, 20)],
+  ['list_audit_entries, a later page', listAuditEntries(NO_ACTION, after, 20)],
+  ['list_audit_entries of an action', listAuditEntries({ ...NO_ACTION, action: 'move_clock' }, null, 20)],
+  ['list_audit_entries of a time', listAuditEntries({ ...NO_ACTION, ...lastHour }, null, 20)],
+  ['the chain of the audit log', readAuditChain(1n, 1000)],
   ['the holds that have expired', findExpiredHolds(500)],
   ['the transfers that are due', findDueTransfers(500)],
 ];

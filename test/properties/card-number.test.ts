@@ -1,7 +1,13 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { containsCardNumber, findCardNumbers, REDACTED, redactCardNumbers } from '../../domain/card-number.ts';
+import {
+  containsCardNumber,
+  findCardNumbers,
+  REDACTED,
+  readsAsCardNumber,
+  redactCardNumbers,
+} from '../../domain/card-number.ts';
 import { toWireId } from '../../domain/identifier.ts';
 
 /** Luhn's check digit, written another way than the code under test: from the left, by table. */
@@ -122,12 +128,116 @@ describe('what does not', () => {
   });
 });
 
+describe('what is refused', () => {
+  const GIVEN_OUT: readonly (readonly [network: string, beginning: string, length: number])[] = [
+    ['Visa', '4111', 16],
+    ['Visa of old', '4222', 13],
+    ['Visa', '4917', 19],
+    ['Mastercard', '5105', 16],
+    ['Mastercard', '2221', 16],
+    ['Mastercard', '2720', 16],
+    ['American Express', '34', 15],
+    ['American Express', '37', 15],
+    ['Diners Club', '300', 14],
+    ['Diners Club', '36', 14],
+    ['Discover', '6011', 16],
+    ['Discover', '65', 19],
+    ['JCB', '3528', 16],
+    ['UnionPay', '62', 17],
+    ['UnionPay', '81', 19],
+    ['Maestro', '5018', 13],
+    ['Maestro', '6759', 18],
+    ['Mir', '2200', 16],
+    ['RuPay', '82', 16],
+    ['Humo', '9860', 16],
+    ['UzCard', '8600', 16],
+    ['Troy', '9792', 16],
+    ['Napas', '9704', 19],
+    ['mada', '9682', 16],
+  ];
+  const between = fc.constantFrom('', ' ', '-', '.', ' - ', '\u00a0', '\u2009', '\u202f', '\t', '\u2013', '\u2212');
+
+  test.each(GIVEN_OUT)('%s, %s… of %i digits, in groups of four with any separator', (_, beginning, length) => {
+    const rest = digits(length - 1 - beginning.length, length - 1 - beginning.length);
+    fc.assert(
+      fc.property(rest, between, before, after, (middle, separator, left, right) => {
+        const payload = beginning + middle;
+        const number = (payload + checkDigit(payload)).match(/.{1,4}/g)?.join(separator) ?? '';
+        expect(readsAsCardNumber(`${left}${number}${right}`)).toBe(true);
+        // What is refused is always also what is shown nowhere.
+        expect(containsCardNumber(`${left}${number}${right}`)).toBe(true);
+      }),
+    );
+  });
+
+  test('is nothing that would not be redacted', () => {
+    const pieces = fc.oneof(
+      written,
+      fc.string({ maxLength: 5 }),
+      digits(1, 9),
+      fc.constantFrom(' ', '-', '.', '+', 'DE'),
+    );
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
+        const text = parts.join('');
+        if (readsAsCardNumber(text)) expect(containsCardNumber(text)).toBe(true);
+      }),
+    );
+  });
+
+  test.each([
+    ['milliseconds since 1970', (at: number) => String(1_600_000_000_000 + at * 7_919_113)],
+    ['microseconds since 1970', (at: number) => String(1_600_000_000_000_000 + at * 7_919_113_003)],
+    ['milliseconds and a counter', (at: number) => `need-${1_600_000_000_000 + at * 7_919_113}-${at}`],
+    ['a date and a clock', (at: number) => new Date(1.6e12 + at * 86_413_000).toISOString().replaceAll(/[^0-9]/g, '')],
+    [
+      'a written date and clock',
+      (at: number) => new Date(1.6e12 + at * 86_413_000).toISOString().replaceAll(/[T:]/g, ' '),
+    ],
+    ['an amount', (at: number) => String(999_999_999_999 - at)],
+    ['an invoice of a day', (at: number) => `INV-20261121-${String(at).padStart(6, '0')}`],
+    ['a telephone number', (at: number) => `+49 151 ${String(10_000_000 + at * 7919)}`],
+    ['a UUID', () => randomUUIDv7()],
+    ['an id of the service', () => toWireId('tr', randomUUIDv7())],
+    ['an address of a machine', (at: number) => `192.168.${at % 256}.${(at * 7) % 256}`],
+  ])('is never %s', (_, make) => {
+    const refused = Array.from({ length: 5_000 }, (__, at) => make(at)).filter(readsAsCardNumber);
+    expect(refused).toEqual([]);
+  });
+
+  test.each([
+    'DE89 3704 0044 0532 0130 00',
+    'to DE12 5001 0517 0648 4898 90 at once',
+    'FR14 2004 1010 0505 0001 3M02 606',
+    'PL61 1090 1014 0000 0712 1981 2874',
+    'GB82 WEST 1234 5698 7654 32',
+  ])('is never part of the printed number of a bank account: %s', (text) => {
+    expect(readsAsCardNumber(text)).toBe(false);
+  });
+
+  test('is a card number behind what only looks like the number of a bank account', () => {
+    expect(readsAsCardNumber('DE00 4111 1111 1111 1111')).toBe(true);
+  });
+});
+
 test('takes time linear in the length of the text, also for what is made to be slow', () => {
-  const hostile = ['1', '1 ', '11-', '4111111111111112 ', '41111111-1111-', '0.', '1   ', 'a1', '00000000-0000-0000-'];
+  const hostile = [
+    '1',
+    '1 ',
+    '11-',
+    '4111111111111112 ',
+    '41111111-1111-',
+    '0.',
+    '1   ',
+    'a1',
+    '00000000-0000-0000-',
+    'DE12 4111 1111 ',
+  ];
   for (const piece of hostile) {
     const text = piece.repeat(Math.ceil(300_000 / piece.length));
     const started = performance.now();
     findCardNumbers(text);
+    readsAsCardNumber(text);
     // A hundred times what it takes; a quadratic search would take minutes.
     expect(performance.now() - started, piece).toBeLessThan(5_000);
   }

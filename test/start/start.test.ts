@@ -45,6 +45,9 @@ describe('a start that cannot be says why in one sentence', () => {
     ['PORT', '-1', 'PORT'],
     ['MODE', 'production', 'sandbox, live'],
     ['HOST', 'not a host!', "HOST is 'not a host!'"],
+    ['RATE_LIMIT_PER_ADDRESS', '-1', 'from 1 to 999999'],
+    ['RATE_LIMIT_PER_KEY', 'many', 'from 1 to 999999'],
+    ['TRUSTED_PROXIES', '11', 'from 0 to 10'],
     ['LOG_LEVEL', 'loud', 'fatal, error, warn'],
     ['DATABASE_URL', 'mysql://root@127.0.0.1/x', 'postgresql://'],
   ])('%s=%s', async (name, value, word) => {

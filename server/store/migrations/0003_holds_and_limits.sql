@@ -12,6 +12,16 @@ create function service_now() returns timestamptz language sql volatile as $$
   select clock_timestamp() + coalesce((select ahead from sandbox_clock), interval '0')
 $$;
 
+-- When it is this time of day in a time zone; the first time, where clocks are put back and it is twice. Some put them
+-- back at midnight, and there a day begins with the first.
+create function instant_of(local timestamp, zone text) returns timestamptz language sql stable as $$
+  select case
+    when ((local at time zone zone) - interval '1 hour') at time zone zone = local
+      then (local at time zone zone) - interval '1 hour'
+    else local at time zone zone
+  end
+$$;
+
 -- The sum of the open holds towards the account; together with `held` it says what the open holds come to.
 alter table account add column incoming bigint not null default 0
   check (incoming between 0 and 9007199254740991);

@@ -1,0 +1,99 @@
+import type { TObject } from 'typebox';
+import { readsAsCardNumber } from '../domain/card-number.ts';
+import { type AmountAsSent, readAmount } from '../domain/money.ts';
+import { Refusal } from '../domain/refusal.ts';
+import { isJsonObject, JsonNumber, type JsonValue } from './json.ts';
+import type { Problem } from './read.ts';
+
+const ADVICE =
+  'reads as a card number, and the service takes none, wherever it stands. Leave it out; a card is named by its card_id.';
+
+/**
+ * Looks for a card number in a body or a query: in every value at any depth, in the names of members, and also in
+ * members that the operation does not know. Gives what is wrong without the number, or undefined.
+ *
+ * A JSON number in a member of the schema is an amount or a count and never a card number. Rows of a batch are left
+ * out: each is looked at by itself, with the schema of a row.
+ */
+export function findCardNumber(
+  value: JsonValue,
+  schema: TObject | undefined,
+  from: 'body' | 'query' | 'row',
+): Problem | undefined {
+  if (!isJsonObject(value)) return lookInto(value, { path: [], from, areNumbersCounts: false });
+  const known: Readonly<Record<string, unknown>> = schema?.properties ?? {};
+  for (const [name, member] of Object.entries(value)) {
+    if (readsAsCardNumber(name)) return nameProblem([], from);
+    const isKnown = Object.hasOwn(known, name);
+    if (isKnown && Array.isArray(member)) continue;
+    const problem = lookInto(member, { path: [name], from, areNumbersCounts: isKnown });
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+/** What is wrong with a header, or a parameter in the path, that reads as a card number; undefined when it does not. */
+export function findCardNumberIn(what: string, value: string | undefined, field = ''): Problem | undefined {
+  if (value === undefined || !readsAsCardNumber(value)) return undefined;
+  return { field, message: `${what} ${ADVICE}` };
+}
+
+/**
+ * The refusal of a card number that was found. An amount that is none comes first (`invalid_amount`), as it does where
+ * there is no card number: `members` are those of an operation that reads its amount before everything else.
+ */
+export function refusalOfCardNumber(problem: Problem, amount: AmountAsSent | undefined): Refusal {
+  const reading = amount === undefined ? undefined : readAmount(amount);
+  if (reading !== undefined && 'problem' in reading) {
+    return new Refusal('invalid_amount', reading.problem, { field: '/amount' });
+  }
+  const { field, message } = problem;
+  return new Refusal('card_number_refused', message, field === '' ? {} : { field });
+}
+
+type Place = {
+  readonly path: readonly string[];
+  readonly from: 'body' | 'query' | 'row';
+  readonly areNumbersCounts: boolean;
+};
+
+function lookInto(value: JsonValue, place: Place): Problem | undefined {
+  if (typeof value === 'string') return readsAsCardNumber(value) ? valueProblem(place) : undefined;
+  if (value instanceof JsonNumber) {
+    return !place.areNumbersCounts && readsAsCardNumber(value.source) ? valueProblem(place) : undefined;
+  }
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      const problem = lookInto(item, { ...place, path: [...place.path, String(index)] });
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+  if (!isJsonObject(value)) return undefined;
+  for (const [name, member] of Object.entries(value)) {
+    if (readsAsCardNumber(name)) return nameProblem(place.path, place.from);
+    const problem = lookInto(member, { ...place, path: [...place.path, name] });
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function valueProblem({ path, from }: Place): Problem {
+  const where = path.length === 0 ? `The ${from}` : `'${path.map(shortened).join('.')}'`;
+  return { field: pointerTo(path), message: `${from === 'query' ? `${where} in the query` : where} ${ADVICE}` };
+}
+
+/** A name that is a number cannot be quoted: what holds it is named instead. */
+function nameProblem(path: readonly string[], from: Place['from']): Problem {
+  const owner = path.length === 0 ? `the ${from}` : `'${path.map(shortened).join('.')}'`;
+  return { field: pointerTo(path), message: `The name of a member of ${owner} ${ADVICE}` };
+}
+
+/** The JSON pointer (RFC 6901) of a member. */
+function pointerTo(path: readonly string[]): string {
+  return path.map((name) => `/${shortened(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+function shortened(name: string): string {
+  return name.length > 40 ? `${name.slice(0, 40)}…` : name;
+}

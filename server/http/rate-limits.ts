@@ -1,0 +1,86 @@
+import { performance } from 'node:perf_hooks';
+import { Refusal } from '../../domain/refusal.ts';
+import type { Caller } from '../operations/call.ts';
+import type { Exchange } from './exchange.ts';
+import { callerAddress, RateLimiter, type RateStanding, WINDOW_SECONDS } from './rate-limit.ts';
+import type { HttpSettings } from './settings.ts';
+
+/** What a refused credential counts, in requests, beside its own: guessing gets a tenth of the rate and less. */
+const REFUSED_CREDENTIAL_COUNTS = 9;
+
+/**
+ * The limits of a process: requests of one address, before anything is known of them, and requests with one key. Where
+ * a rate is 0, nothing is counted and nothing said. Several processes count each for itself.
+ */
+export class RateLimits {
+  readonly #ofAddress: RateLimiter | undefined;
+  readonly #ofKey: RateLimiter | undefined;
+  readonly #trustedProxies: number;
+
+  constructor({ addressRate, keyRate, trustedProxies }: HttpSettings) {
+    this.#ofAddress = addressRate === 0 ? undefined : new RateLimiter(addressRate);
+    this.#ofKey = keyRate === 0 ? undefined : new RateLimiter(keyRate);
+    this.#trustedProxies = trustedProxies;
+  }
+
+  /**
+   * Counts a request for its address.
+   *
+   * @throws {Refusal} rate_limited
+   */
+  admitAddress(exchange: Exchange): void {
+    if (this.#ofAddress === undefined) return;
+    count(exchange, 'address', this.#ofAddress, this.#addressOf(exchange));
+  }
+
+  /**
+   * Counts a request for the key that it was sent with.
+   *
+   * @throws {Refusal} rate_limited
+   */
+  admitCaller(exchange: Exchange, caller: Caller): void {
+    if (this.#ofKey === undefined || !('keyId' in caller)) return;
+    count(exchange, 'key', this.#ofKey, caller.keyId);
+  }
+
+  /** Counts a refused credential more than other requests, so that keys cannot be guessed at the rate of others. */
+  chargeRefusedCredential(exchange: Exchange): void {
+    this.#ofAddress?.charge(this.#addressOf(exchange), REFUSED_CREDENTIAL_COUNTS, performance.now());
+  }
+
+  #addressOf({ request, connection }: Exchange): string {
+    if (this.#trustedProxies > 0) {
+      return callerAddress(request.socket.remoteAddress, request.headers['x-forwarded-for'], this.#trustedProxies);
+    }
+    connection.address ??= callerAddress(request.socket.remoteAddress, undefined, 0);
+    return connection.address;
+  }
+}
+
+function count(exchange: Exchange, policy: 'address' | 'key', limiter: RateLimiter, who: string): void {
+  const standing = limiter.take(who, performance.now());
+  exchange.rate = [...exchange.rate, { policy, limiter, standing }];
+  if (!standing.isRefused) return;
+  const seconds = Math.ceil(standing.waits_ms / 1000);
+  const sender = policy === 'address' ? 'This address' : 'This key';
+  const message =
+    `${sender} has sent more requests than ${limiter.quota} in ${WINDOW_SECONDS} seconds. ` +
+    `Send the next one in ${seconds} second${seconds === 1 ? '' : 's'}.`;
+  throw new Refusal('rate_limited', message, { endsIn: standing.waits_ms });
+}
+
+/**
+ * The headers of draft-ietf-httpapi-ratelimit-headers: what the policies allow (`q` requests in `w` seconds), and where
+ * the caller stands (`r` requests remain, all of them again in `t` seconds). None where nothing is limited.
+ */
+export function rateHeaders(rate: RateStanding): readonly (readonly [name: string, value: string])[] {
+  if (rate.length === 0) return [];
+  const policies = rate.map(({ policy, limiter }) => `"${policy}";q=${limiter.quota};w=${WINDOW_SECONDS}`);
+  const standings = rate.map(
+    ({ policy, standing }) => `"${policy}";r=${standing.remaining};t=${Math.ceil(standing.fullIn_ms / 1000)}`,
+  );
+  return [
+    ['RateLimit-Policy', policies.join(', ')],
+    ['RateLimit', standings.join(', ')],
+  ];
+}

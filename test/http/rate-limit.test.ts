@@ -1,0 +1,174 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { callerAddress, RateLimiter } from '../../server/http/rate-limit.ts';
+import type { HttpSettings } from '../../server/http/settings.ts';
+import { expectRecord } from './expect-record.ts';
+import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
+import { type RawAnswer, RawConnection } from './raw-connection.ts';
+
+describe('the bucket of a caller', () => {
+  it('lets ten seconds of the rate through at once, and then the rate', () => {
+    const limiter = new RateLimiter(2);
+    const start = 1_000_000;
+    for (let count = 0; count < 20; count += 1) {
+      expect(limiter.take('a', start)).toMatchObject({ isRefused: false, remaining: 19 - count, waits_ms: 0 });
+    }
+    expect(limiter.take('a', start)).toEqual({ isRefused: true, remaining: 0, fullIn_ms: 10_000, waits_ms: 500 });
+    expect(limiter.take('a', start + 499)).toMatchObject({ isRefused: true, waits_ms: 1 });
+    expect(limiter.take('a', start + 500)).toMatchObject({ isRefused: false, remaining: 0 });
+    expect(limiter.take('a', start + 501)).toMatchObject({ isRefused: true });
+    expect(limiter.take('b', start + 501)).toMatchObject({ isRefused: false, remaining: 19 });
+    expect(limiter.take('a', start + 10_500)).toMatchObject({ isRefused: false, remaining: 19 });
+  });
+
+  it('never lets more through than the quota and the rate together, however requests come', () => {
+    for (const rate of [1, 7, 1000]) {
+      const limiter = new RateLimiter(rate);
+      let now = 5;
+      let taken = 0;
+      for (let turn = 0; turn < 50_000; turn += 1) {
+        now += (turn * 7919) % 11 === 0 ? 3 : 0;
+        if (!limiter.take('a', now).isRefused) taken += 1;
+      }
+      const allowed = limiter.quota + ((now - 5) / 1000) * rate;
+      expect(taken).toBeLessThanOrEqual(allowed);
+      expect(taken).toBeGreaterThan(Math.min(50_000, allowed) - 5);
+    }
+  });
+
+  it('a refused request costs nothing, and a charge no more than is there', () => {
+    const limiter = new RateLimiter(1);
+    limiter.charge('a', 1_000, 0);
+    for (let count = 0; count < 100; count += 1) expect(limiter.take('a', 0).isRefused).toBe(true);
+    expect(limiter.take('a', 1_000)).toMatchObject({ isRefused: false });
+    limiter.charge('b', 9, 1_000);
+    expect(limiter.take('b', 1_000)).toMatchObject({ isRefused: false, remaining: 0 });
+    expect(limiter.take('b', 1_000)).toMatchObject({ isRefused: true });
+  });
+
+  it('is kept over a turn of the memory, and forgotten when it is full again anyway', () => {
+    const limiter = new RateLimiter(1);
+    for (let count = 0; count < 10; count += 1) limiter.take('a', 9_000);
+    expect(limiter.take('a', 10_000 - 1).isRefused).toBe(true);
+    for (let at = 10_000; at < 60_000; at += 100) limiter.take(`other ${at}`, at);
+    expect(limiter.size).toBeLessThanOrEqual(200);
+    expect(limiter.take('a', 60_000)).toMatchObject({ isRefused: false, remaining: 9 });
+  });
+
+  it('a bucket that is empty at the end of a window is still empty at its turn', () => {
+    const limiter = new RateLimiter(1);
+    limiter.take('early', 20_000);
+    for (let count = 0; count < 10; count += 1) limiter.take('a', 29_999);
+    expect(limiter.take('a', 30_001).isRefused).toBe(true);
+    expect(limiter.take('a', 31_000).isRefused).toBe(false);
+  });
+
+  it('takes bounded memory, whoever calls', () => {
+    const limiter = new RateLimiter(1, 1_000);
+    for (let count = 0; count < 100_000; count += 1) limiter.take(`caller ${count}`, 1);
+    expect(limiter.size).toBeLessThanOrEqual(2_000);
+  });
+});
+
+describe('the address of a caller', () => {
+  it.each([
+    ['192.0.2.7', undefined, 0, '192.0.2.7'],
+    ['::ffff:192.0.2.7', undefined, 0, '192.0.2.7'],
+    ['192.0.2.7', '198.51.100.1', 0, '192.0.2.7'],
+    ['10.0.0.1', '203.0.113.9, 198.51.100.1', 1, '198.51.100.1'],
+    ['10.0.0.1', '203.0.113.9, 198.51.100.1, 10.0.0.2', 2, '198.51.100.1'],
+    ['10.0.0.1', '198.51.100.1', 2, '10.0.0.1'],
+    ['10.0.0.1', 'unknown', 1, '10.0.0.1'],
+    ['10.0.0.1', '', 1, '10.0.0.1'],
+    ['10.0.0.1', '2001:db8:1:2:3:4:5:6', 1, '2001:db8:1:2::/64'],
+    ['2001:db8::1', undefined, 0, '2001:db8:0:0::/64'],
+    ['2001:0db8:0000:0000:ffff::1', undefined, 0, '2001:db8:0:0::/64'],
+    ['::1', undefined, 0, '0:0:0:0::/64'],
+    [undefined, undefined, 0, 'unknown'],
+  ])('%s, forwarded %s, behind %i: %s', (connected, forwarded, proxies, expected) => {
+    expect(callerAddress(connected, forwarded, proxies)).toBe(expected);
+  });
+});
+
+describe('a server with limits', () => {
+  let started: TestServer | undefined;
+  afterEach(async () => {
+    await started?.server.close();
+    started = undefined;
+  });
+
+  async function serve(settings: Partial<HttpSettings>) {
+    started = await startServer(fakeGateway({}, { keyless: false }), { settings });
+    const { port, reports } = started;
+    const ask = async (headers: readonly string[] = [], method = 'GET', path = '/api/v0.1/core/transfer') => {
+      const connection = await RawConnection.open(port);
+      try {
+        connection.send(`${method} ${path} HTTP/1.1\r\n${['Host: localhost', ...headers].join('\r\n')}\r\n\r\n`);
+        return await connection.next(method);
+      } finally {
+        connection.close();
+      }
+    };
+    return { ask, reports };
+  }
+  const times = async (count: number, ask: () => Promise<RawAnswer>): Promise<readonly RawAnswer[]> => {
+    const answers: RawAnswer[] = [];
+    for (let at = 0; at < count; at += 1) answers.push(await ask());
+    return answers;
+  };
+  const OPERATOR = ['Authorization: Bearer operator', 'Program-Id: prog_01920000000070008000000000000001'];
+  const PROGRAM = ['Authorization: Bearer program'];
+
+  it('says of every answer where the caller stands, and refuses what is too much', async () => {
+    const { ask, reports } = await serve({ addressRate: 100, keyRate: 1 });
+    const [first, ...more] = await times(10, () => ask(OPERATOR));
+    expect(first?.status).toBe(200);
+    expect(first?.headers.get('ratelimit-policy')).toBe('"address";q=1000;w=10, "key";q=10;w=10');
+    expect(first?.headers.get('ratelimit')).toBe('"address";r=999;t=1, "key";r=9;t=1');
+    for (const { status } of more) expect(status).toBe(200);
+    const refused = await ask(OPERATOR);
+    expectRecord(refused, 429, 'rate_limited');
+    expect(refused.headers.get('should-retry')).toBe('true');
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(refused.headers.get('ratelimit')).toMatch(/^"address";r=\d+;t=1, "key";r=0;t=10$/);
+    expect(reports.at(-1)).toMatchObject({ code: 'rate_limited', operation: 'list_transfers', status: 429 });
+    expect((await ask(PROGRAM)).status).toBe(200);
+    expectRecord(await ask(OPERATOR, 'POST'), 429, 'rate_limited');
+  });
+
+  it('judges the address before the key, and the key before the body', async () => {
+    const { ask } = await serve({ addressRate: 1 });
+    for (const { status } of await times(10, () => ask(PROGRAM))) expect(status).toBe(200);
+    const refused = await ask(['Authorization: Bearer nonsense']);
+    expectRecord(refused, 429, 'rate_limited');
+    expect(refused.headers.get('ratelimit-policy')).toBe('"address";q=10;w=10');
+    const moved = await ask(PROGRAM, 'POST');
+    expectRecord(moved, 429, 'rate_limited');
+    expect(moved.headers.get('money-moved')).toBe('no');
+    expectRecord(await ask(PROGRAM, 'GET', '/nowhere'), 404, 'route_dne');
+    expect((await ask([], 'GET', '/health/live')).status).toBe(200);
+  });
+
+  it('counts a wrong key as ten requests', async () => {
+    const { ask } = await serve({ addressRate: 2 });
+    const guesses = await times(4, () => ask(['Authorization: Bearer nonsense']));
+    expect(guesses.map(({ status }) => status)).toEqual([401, 401, 429, 429]);
+  });
+
+  it('believes X-Forwarded-For only as far as it is told to', async () => {
+    const direct = await serve({ addressRate: 1 });
+    const spoofed = await times(11, () => direct.ask([...PROGRAM, `X-Forwarded-For: 192.0.2.${Math.random()}`]));
+    expect(spoofed.at(-1)?.status).toBe(429);
+    await started?.server.close();
+    const behind = await serve({ addressRate: 1, trustedProxies: 1 });
+    await times(11, () => behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.1']));
+    expect((await behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.1'])).status).toBe(429);
+    expect((await behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.2'])).status).toBe(200);
+    expect((await behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.2, 192.0.2.1'])).status).toBe(429);
+  });
+
+  it('says nothing where nothing is limited', async () => {
+    const { ask } = await serve({});
+    const answer = await ask(PROGRAM);
+    expect([answer.headers.has('ratelimit'), answer.headers.has('ratelimit-policy')]).toEqual([false, false]);
+  });
+});

@@ -1,0 +1,356 @@
+/** Text that stands exactly once in a file, and what is put in its place. */
+export type Edit = { readonly file: string; readonly find: string; readonly replace: string };
+
+/** A test file that ought to notice; `only` narrows it to the tests whose names contain it. */
+export type Witness = { readonly file: string; readonly only?: string };
+
+/** One mistake of the kind that one makes, built into a copy of the source. */
+export type Mutant = {
+  readonly name: string;
+  /** What is wrong with it. */
+  readonly mistake: string;
+  readonly edits: readonly [Edit, ...Edit[]];
+  /** The first one that fails has caught it. */
+  readonly witnesses: readonly [Witness, ...Witness[]];
+};
+
+const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
+const COMMIT: Witness = { file: 'test/store/commit.test.ts' };
+const TRANSFERS: Witness = { file: 'test/store/transfers.test.ts' };
+const BATCH: Witness = { file: 'test/store/batch.test.ts' };
+const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
+const FAULTS_AT_COMMIT: Witness = { file: 'test/faults/commit.test.ts' };
+const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
+const MODEL: Witness = { file: 'test/properties/transfer-model.test.ts', only: 'agree on every step' };
+
+const DATABASE = 'server/store/database.ts';
+const GROUP = 'server/operations/group-commit.ts';
+const ACCOUNT = 'server/store/account.ts';
+const CHANGE = 'domain/change-transfer.ts';
+const LEDGER = 'domain/ledger.ts';
+const BOOKS = 'server/operations/transfer-books.ts';
+
+const ACCOUNT_LOCK = `        where account.program_id = ordered.program_id and account.account_id = ordered.account_id
+        for no key update \${skip ? 'skip locked' : ''}
+`;
+
+/** Mistakes about what is durable, and what is said before it is. */
+const COMMITS: readonly Mutant[] = [
+  {
+    name: 'answer-before-commit',
+    mistake: 'the answer is sent while COMMIT is still on its way',
+    edits: [
+      {
+        file: DATABASE,
+        find: 'await save(client, work.batchId, writes, result);',
+        replace: 'void save(client, work.batchId, writes, result).catch(() => undefined);',
+      },
+    ],
+    // By what it says, not by the round trip that it saves.
+    witnesses: [{ file: 'test/store/commit.test.ts', only: 'nothing was made' }, KILLS],
+  },
+  {
+    name: 'commit-asynchronous',
+    mistake: 'COMMIT is answered before its log is on disk',
+    edits: [
+      {
+        file: DATABASE,
+        find: "'-c client_connection_check_interval=1000',",
+        replace: "'-c client_connection_check_interval=1000',\n      '-c synchronous_commit=off',",
+      },
+    ],
+    witnesses: [KILLS],
+  },
+  {
+    name: 'unknown-commit-read-back',
+    mistake: 'a lost COMMIT is looked for and taken for undone when it is not there yet',
+    edits: [
+      { file: DATABASE, find: '        await this.read({ ...ABANDON, values: [batchId] });\n', replace: '' },
+      {
+        file: DATABASE,
+        find: "if (row !== undefined) return row.abandoned === true ? 'abandoned' : 'committed';",
+        replace: "return ABANDON === undefined || row === undefined ? 'abandoned' : 'committed';",
+      },
+    ],
+    witnesses: [COMMIT],
+  },
+  {
+    name: 'unknown-commit-taken-for-failed',
+    mistake: 'a lost COMMIT is answered as if nothing had moved',
+    edits: [
+      {
+        file: GROUP,
+        find: 'if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);',
+        replace: 'if (error instanceof CommitUnknown) this.#fail(group, new StoreFailure(error.cause));',
+      },
+    ],
+    witnesses: [COMMIT],
+  },
+  {
+    name: 'unknown-commit-done-again',
+    mistake: 'what a lost COMMIT may have done is simply done once more',
+    edits: [
+      {
+        file: GROUP,
+        find: 'if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);',
+        replace: 'if (error instanceof CommitUnknown) await this.#commit(group, mode, attempts);',
+      },
+    ],
+    witnesses: [COMMIT, FAULTS_AT_COMMIT],
+  },
+  {
+    name: 'warning-at-commit-ignored',
+    mistake: 'a commit that is "committed locally" only is acknowledged',
+    edits: [
+      {
+        file: DATABASE,
+        find: 'if (warned) throw new CommitUnknown',
+        replace: 'if (!warned) return;\n  new CommitUnknown',
+      },
+    ],
+    witnesses: [{ file: 'test/faults/doubt.test.ts', only: 'the server warns' }],
+  },
+];
+
+/** Mistakes about locks, and about reads that are older than the lock. */
+const STALE_READS: readonly Mutant[] = [
+  {
+    name: 'account-lock-left-out',
+    mistake: 'accounts are read and not locked',
+    edits: [{ file: ACCOUNT, find: ACCOUNT_LOCK, replace: ACCOUNT_LOCK.replace(/ +for no key update.*\n/, '') }],
+    witnesses: [LOCKS],
+  },
+  {
+    name: 'locks-and-reads-in-one-statement',
+    mistake: 'what an account has is read by the statement that waits for its lock, so from before the wait',
+    edits: [
+      {
+        file: ACCOUNT,
+        find: `        select \${COLUMNS} from account
+${ACCOUNT_LOCK}      ) as account`,
+        replace: `        select account.account_id as locked_id from account
+${ACCOUNT_LOCK}      ) as locked
+      cross join lateral (
+        select \${COLUMNS} from account
+        where account.program_id = ordered.program_id and account.account_id = locked.locked_id
+      ) as account`,
+      },
+    ],
+    witnesses: [TRANSFERS, LOCKS],
+  },
+  {
+    name: 'switch-read-before-its-lock',
+    mistake: 'the switch is read before it is locked, so a change that is waited for is not seen',
+    edits: [
+      {
+        file: 'server/operations/transfer-group.ts',
+        find: '    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
+        replace: '    switch: READ_SWITCH,\n    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
+      },
+      {
+        file: 'server/operations/transfer-group.ts',
+        find: '    lockAccounts: lockAccounts(cards, standing, mode),\n    switch: READ_SWITCH,\n',
+        replace: '    lockAccounts: lockAccounts(cards, standing, mode),\n',
+      },
+    ],
+    witnesses: [LOCKS],
+  },
+  {
+    name: 'switch-lock-left-out',
+    mistake: 'transfers do not share the lock of the switch, so what is in flight completes after disable has answered',
+    edits: [
+      {
+        file: 'server/store/locks.ts',
+        find: `select pg_advisory_xact_lock_shared(\${SWITCH_LOCK.space}, \${SWITCH_LOCK.number})::text, null::bigint as hash`,
+        replace: `select ''::text, null::bigint as hash`,
+      },
+    ],
+    witnesses: [LOCKS],
+  },
+  {
+    name: 'batch-decided-against-stale-balances',
+    mistake: 'the second request of a group is decided on the balances that the first one found',
+    edits: [{ file: BOOKS, find: '      this.#accounts.set(account.accountId, account);\n', replace: '' }],
+    witnesses: [GROUPS, TRANSFERS],
+  },
+  {
+    name: 'group-forgets-its-references',
+    mistake: 'a reference that is taken twice in one group is not a duplicate',
+    edits: [
+      {
+        file: BOOKS,
+        find: 'if (isNew && transfer.reference !== null) this',
+        replace: 'if (!isNew && transfer.reference !== null) this',
+      },
+    ],
+    witnesses: [GROUPS],
+  },
+];
+
+/** Mistakes about idempotency keys. */
+const KEYS: readonly Mutant[] = [
+  {
+    name: 'group-forgets-its-keys',
+    mistake: 'a key that is sent twice in one group is done twice, and only the unique key of the table stops it',
+    edits: [{ file: BOOKS, find: '    this.#answers.set(keyText(key), answer);\n', replace: '' }],
+    witnesses: [GROUPS],
+  },
+  {
+    name: 'unique-key-dropped',
+    mistake: 'the table of kept answers has no unique key',
+    edits: [
+      {
+        file: 'server/store/migrations/0001_ledger.sql',
+        find: '  primary key (program_id, operation, key)\n',
+        replace: '  check (char_length(operation) > 0)\n',
+      },
+    ],
+    witnesses: [LOCKS],
+  },
+  {
+    name: 'replay-without-body-check',
+    mistake: 'a key that was used before answers whatever is sent with it',
+    edits: [
+      {
+        file: 'domain/idempotency.ts',
+        find: 'if (stored.fingerprint === fingerprint) return stored;',
+        replace: "if (stored.fingerprint === fingerprint || fingerprint !== '') return stored;",
+      },
+    ],
+    witnesses: [BATCH],
+  },
+  {
+    name: 'refusal-not-kept',
+    mistake: 'a refused key succeeds when it is sent again after the money has come',
+    edits: [{ file: 'domain/idempotency.ts', find: 'return status === 409;', replace: 'return status === 410;' }],
+    witnesses: [{ file: 'test/api/idempotency.test.ts' }],
+  },
+];
+
+/** Mistakes about money, holds and limits. */
+const MONEY: readonly Mutant[] = [
+  {
+    name: 'float-money-in-the-ledger',
+    mistake: 'balances are added up in dollars, as floating-point numbers',
+    edits: [
+      {
+        file: LEDGER,
+        find: '    balance: destination.balance + amount,\n',
+        replace: '    balance: BigInt(Math.trunc((Number(destination.balance) / 100 + Number(amount) / 100) * 100)),\n',
+      },
+    ],
+    witnesses: [{ file: 'test/properties/ledger.test.ts' }],
+  },
+  {
+    name: 'float-money-as-read',
+    mistake: 'an amount goes through a floating-point number of dollars',
+    edits: [
+      {
+        file: 'domain/money.ts',
+        find: 'const amount = BigInt(sent.source);',
+        replace: 'const amount = BigInt(Math.trunc((Number(sent.source) / 100) * 100));',
+      },
+    ],
+    witnesses: [{ file: 'test/properties/money.test.ts' }],
+  },
+  {
+    name: 'hold-not-given-back-on-cancel',
+    mistake: 'a canceled hold goes on keeping the money from being spent',
+    edits: [
+      {
+        file: CHANGE,
+        find: 'accounts: [source, destination],\n    hold: null,\n    counts: giveBack(transfer, hold, hold.amount, 1n, view),',
+        replace: 'accounts: [],\n    hold: null,\n    counts: giveBack(transfer, hold, hold.amount, 1n, view),',
+      },
+    ],
+    witnesses: [MODEL, TRANSFERS],
+  },
+  {
+    name: 'limits-not-given-back-on-cancel',
+    mistake: 'a canceled hold goes on counting towards limits',
+    edits: [
+      {
+        file: CHANGE,
+        find: 'counts: giveBack(transfer, hold, hold.amount, 1n, view),',
+        replace: 'counts: giveBack(transfer, hold, 0n, 0n, view),',
+      },
+    ],
+    witnesses: [MODEL, TRANSFERS],
+  },
+  {
+    name: 'reversal-over-captured',
+    mistake: 'more can be reversed than was captured',
+    edits: [
+      {
+        file: 'domain/reverse-transfer.ts',
+        find: 'if (amount > left) return refuseTooMuch',
+        replace: 'if (amount > left + transfer.amount) return refuseTooMuch',
+      },
+    ],
+    witnesses: [MODEL, TRANSFERS],
+  },
+  {
+    name: 'limit-not-counted',
+    mistake: 'what a transfer adds to limits is not written down',
+    edits: [
+      {
+        file: 'server/operations/transfer-writes.ts',
+        find: 'counts.filter((change) => !isBack(change)),',
+        replace: 'counts.filter(() => false),',
+      },
+    ],
+    witnesses: [TRANSFERS, { file: 'test/api/limits.test.ts' }],
+  },
+  {
+    name: 'expired-hold-captured',
+    mistake: 'a hold can be captured past its end as long as the loop has not come by',
+    edits: [
+      {
+        file: CHANGE,
+        find: 'const status = statusAt(transfer, now);\n  if (allows(status, command))',
+        replace:
+          "const status = command === 'capture' ? transfer.status : statusAt(transfer, now);\n  if (allows(status, command))",
+      },
+    ],
+    witnesses: [MODEL, TRANSFERS],
+  },
+  {
+    name: 'hold-kept-after-its-end',
+    mistake: 'the row of a hold stays when the hold has been captured',
+    edits: [
+      {
+        file: 'server/operations/transfer-writes.ts',
+        find: '...some([...changes.ended.values()], deleteHolds),',
+        replace: '...some([...changes.ended.values()].slice(1), deleteHolds),',
+      },
+    ],
+    witnesses: [TRANSFERS],
+  },
+  {
+    name: 'floor-not-kept',
+    mistake: 'what is on hold can be spent',
+    edits: [
+      {
+        file: LEDGER,
+        find: 'return account.balance - account.held;',
+        replace: 'return account.balance - account.held * 0n;',
+      },
+    ],
+    witnesses: [MODEL, TRANSFERS],
+  },
+  {
+    name: 'due-while-disabled',
+    mistake: 'what is due fails for good while the service is disabled, instead of waiting',
+    edits: [
+      {
+        file: CHANGE,
+        find: "return finding.refusal.code === 'service_disabled' ? finding.refusal : fail(",
+        replace: "return finding.refusal.code === 'card_dne' ? finding.refusal : fail(",
+      },
+    ],
+    witnesses: [MODEL, TRANSFERS],
+  },
+];
+
+/** All of them. */
+export const MUTANTS: readonly Mutant[] = [...COMMITS, ...STALE_READS, ...KEYS, ...MONEY];

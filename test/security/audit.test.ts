@@ -1,0 +1,310 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { AuditEntryRecord } from '../../contract/audit-schemas.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { AUDITED_OPERATIONS } from '../../server/operations/audit.ts';
+import type { OperationFailure } from '../../server/operations/call.ts';
+import { verifyAudit } from '../../server/operations/verify-audit.ts';
+import { type AuditEntry, readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+import { ACTIONS, countRows, OPERATOR, operate } from './audited-actions.ts';
+
+let server: TestServer;
+let ledger: Ledger;
+/** Whoever has the rights of a superuser: nothing is beyond it, so only the chain tells. */
+let intruder: Awaited<ReturnType<typeof connect>>;
+/** Whoever has the service's own rights. */
+let owner: typeof intruder;
+
+beforeAll(async () => {
+  server = await startServer();
+  ledger = openLedger(server.connection);
+  intruder = await connect({ ...server.connection, user: 'postgres' });
+  owner = await connect(server.connection);
+});
+afterAll(async () => {
+  await intruder.end();
+  await owner.end();
+  await ledger.close();
+  await server.stop();
+});
+
+const chain = async (): Promise<readonly AuditEntry[]> =>
+  (await ledger.database.read(readAuditChain(1n, 1000))).map(toAuditEntry);
+const problems = async (expected?: string) => (await verifyAudit(ledger.database, expected)).problems;
+
+describe('what is recorded', () => {
+  test('every operation of operators that changes anything, and no operation that does not', () => {
+    const changing = OPERATION_IDS.filter(
+      (id) => OPERATIONS[id].scope === 'operator' && OPERATIONS[id].method !== 'GET',
+    );
+    // The sandbox can stop its own database, which then records nothing.
+    expect([...AUDITED_OPERATIONS].sort()).toEqual([...changing, 'inspect_error', 'move_clock'].sort());
+    expect(Object.keys(ACTIONS).sort()).toEqual([...AUDITED_OPERATIONS].sort());
+  });
+
+  test('the sandbox begins with what the sandbox has done', async () => {
+    const [first] = await chain();
+    expect(first).toMatchObject({ position: 1n, actor: 'sandbox', action: 'seed_sandbox', requestId: null });
+  });
+
+  test.each(AUDITED_OPERATIONS)('%s: one row, by whom, about what', async (operation) => {
+    const action = ACTIONS[operation];
+    const more = (await action?.before?.(ledger)) ?? {};
+    const before = await chain();
+    await action?.act(ledger, more);
+    const [row, ...others] = (await chain()).slice(before.length);
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({ actor: OPERATOR, action: operation, position: BigInt(before.length + 1) });
+    expect(row?.requestId).not.toBeNull();
+    expect(row?.details).not.toMatch(/ts_[0-9a-f]{16}_[0-9a-f]/);
+    expect(await problems()).toEqual([]);
+  });
+
+  test.each(AUDITED_OPERATIONS)('%s does not happen when its row cannot be written', async (operation) => {
+    const action = ACTIONS[operation];
+    const more = (await action?.before?.(ledger)) ?? {};
+    const before = await countRows(ledger);
+    await intruder.query('alter table audit_head rename to audit_head_away');
+    try {
+      await expect(action?.act(ledger, more)).rejects.toMatchObject({
+        name: 'OperationFailure' satisfies OperationFailure['name'],
+        moneyMoved: 'no',
+      });
+    } finally {
+      await intruder.query('alter table audit_head_away rename to audit_head');
+    }
+    expect(await countRows(ledger)).toEqual(before);
+    expect(await problems()).toEqual([]);
+  });
+
+  test('what changes nothing is not recorded, nor is a refusal', async () => {
+    const more = await ACTIONS.revoke_key?.before?.(ledger);
+    await operate(ledger, 'revoke_key', {}, more);
+    const before = await chain();
+    await operate(ledger, 'revoke_key', {}, more);
+    await expect(operate(ledger, 'roll_key', {}, more)).rejects.toMatchObject({ code: 'roll_key_schema' });
+    await expect(operate(ledger, 'create_key', { name: 'x', program_id: 'prog_x' })).rejects.toThrow();
+    expect(await chain()).toEqual(before);
+  });
+
+  test('many at once, on two processes, make one chain without a gap', async () => {
+    const other = openLedger(server.connection);
+    const before = (await chain()).length;
+    await Promise.all(
+      Array.from({ length: 40 }, (_, at) => operate(at % 2 ? ledger : other, 'create_key', { name: `${at}` })),
+    );
+    await other.close();
+    expect((await chain()).length).toBe(before + 40);
+    expect(await problems()).toEqual([]);
+  });
+
+  test('is listed page by page, by action and by time', async () => {
+    type Page = { readonly data: AuditEntryRecord[]; readonly next_cursor: string | null };
+    const list = async (members: object) => (await operate(ledger, 'list_audit_entries', members)) as unknown as Page;
+    const all = (await chain()).map(({ position }) => Number(position)).reverse();
+    const found: number[] = [];
+    let cursor: string | null | undefined;
+    while (cursor !== null) {
+      const page: Page = await list({ limit: 7, ...(cursor === undefined ? {} : { cursor }) });
+      found.push(...page.data.map(({ position }) => position));
+      cursor = page.next_cursor;
+    }
+    expect(found).toEqual(all);
+    const rolled = (await list({ action: 'roll_key' })).data;
+    expect(rolled.length).toBeGreaterThan(0);
+    expect(new Set(rolled.map(({ action }) => action))).toEqual(new Set(['roll_key']));
+    const at = rolled[0]?.created_at ?? '';
+    const later = (await list({ created_from: at, limit: 100 })).data;
+    const earlier = (await list({ created_to: at, limit: 100 })).data;
+    expect(later.length + earlier.length).toBe(all.length);
+    expect(later.at(-1)?.position).toBe((earlier[0]?.position ?? 0) + 1);
+    const none = list({ action: 'create_transfer' });
+    await expect(none).rejects.toMatchObject({ code: 'list_audit_entries_schema', details: { field: '/action' } });
+  });
+});
+
+describe('append-only', () => {
+  test.each([
+    "update audit_entry set actor = 'nobody'",
+    'delete from audit_entry where position = 1',
+    'truncate audit_entry',
+    'update audit_head set position = 0',
+    'update audit_head set position = position',
+    'delete from audit_head',
+    'truncate audit_head',
+  ])('%s is refused to everyone by a trigger', async (statement) => {
+    await expect(intruder.query(statement)).rejects.toMatchObject({ code: '23001' });
+    expect(await problems()).toEqual([]);
+  });
+
+  test('a role that only writes rows may not read the head, nor change or remove a row, and its row is chained', async () => {
+    await intruder.query('create role writer');
+    await intruder.query('grant insert, select on audit_entry to writer');
+    const as = async (statement: string) => {
+      await intruder.query('begin; set local role writer');
+      try {
+        return await intruder.query(statement);
+      } finally {
+        await intruder.query('commit');
+      }
+    };
+    await as(`insert into audit_entry (entry_id, actor, action, details, position, hash)
+      values (gen_random_uuid(), 'sandbox', 'seed_sandbox', '{}', 1, '')`);
+    expect(await problems()).toEqual([]);
+    for (const statement of [
+      "update audit_entry set actor = 'nobody'",
+      'delete from audit_entry',
+      'truncate audit_entry',
+      'select from audit_head',
+    ]) {
+      await expect(as(statement)).rejects.toMatchObject({ code: '42501' });
+    }
+  });
+
+  test.each([
+    "update audit_entry set actor = 'nobody'",
+    'delete from audit_entry',
+    'truncate audit_entry',
+    'delete from audit_head',
+    'truncate audit_head',
+  ])('%s is refused to the service itself, for want of permission', async (statement) => {
+    await expect(owner.query(statement)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  test('what the service gives itself the right to, the triggers still refuse', async () => {
+    await owner.query('begin; grant update, delete on audit_entry to current_user');
+    await expect(owner.query('delete from audit_entry')).rejects.toMatchObject({ code: '23001' });
+    await owner.query('rollback');
+  });
+});
+
+describe('whoever is above permissions and triggers is found out', () => {
+  let kept: readonly AuditEntry[] = [];
+  /** Tampers, looks what is said of it, and puts everything back. */
+  const tamper = async (statement: string, values: readonly unknown[] = [], expected?: string) => {
+    await intruder.query('create table kept_entry as table audit_entry; create table kept_head as table audit_head');
+    await intruder.query("set session_replication_role = 'replica'");
+    try {
+      const { rowCount } = await intruder.query(statement, [...values]);
+      expect(rowCount).not.toBe(0);
+      return await problems(expected);
+    } finally {
+      await intruder.query(`set session_replication_role = 'replica';
+        truncate audit_entry, audit_head; insert into audit_entry table kept_entry;
+        insert into audit_head (singleton, position, hash) select singleton, position, hash from kept_head;
+        drop table kept_entry, kept_head; set session_replication_role = 'origin'`);
+    }
+  };
+
+  beforeAll(async () => {
+    kept = (await chain()).slice(0, 6);
+  });
+  afterEach(async () => {
+    expect(await problems()).toEqual([]);
+  });
+
+  /** A change of one byte, in SQL: `$2` says which, from 0. */
+  const BYTE_FLIPS: Readonly<Record<string, string>> = {
+    entry_id: `encode(set_byte(uuid_send(entry_id), $2 % 16, get_byte(uuid_send(entry_id), $2 % 16) # 1), 'hex')::uuid`,
+    created_at: 'created_at + make_interval(secs => (array[0.000001, 0.001, 86400])[$2 % 3 + 1])',
+    actor: "overlay(actor placing '~' from $2 % length(actor) + 1 for 1)",
+    action: "overlay(action placing '~' from $2 % length(action) + 1 for 1)",
+    program_id: `case when program_id is null then gen_random_uuid() else
+      encode(set_byte(uuid_send(program_id), $2 % 16, get_byte(uuid_send(program_id), $2 % 16) # 1), 'hex')::uuid end`,
+    subject_id:
+      "case when subject_id is null then '' else overlay(subject_id placing '~' from $2 % length(subject_id) + 1 for 1) end",
+    request_id: 'case when request_id is null then gen_random_uuid() else null end',
+    details: "overlay(details placing '~' from $2 % length(details) + 1 for 1)",
+    previous_hash: 'set_byte(previous_hash, $2 % 32, get_byte(previous_hash, $2 % 32) # 1)',
+    hash: 'set_byte(hash, $2 % 32, get_byte(hash, $2 % 32) # 128)',
+  };
+
+  test.each(Object.keys(BYTE_FLIPS))('one byte of %s, in any row', async (column) => {
+    for (const { position } of kept) {
+      for (const byte of [0, 7, 31]) {
+        const flip = `update audit_entry set ${column} = ${BYTE_FLIPS[column]?.replaceAll('$2', '$2::int')} where position = $1`;
+        const changed = `case when ${column} is null then 1 else $2::int end is not null and position = $1`;
+        const found = await tamper(flip.replace('position = $1', changed), [position, byte]);
+        expect(found[0], `${column} of ${position}`).toMatch(
+          new RegExp(`^Entry ${position} \\(aud_[0-9a-f]{32}\\) was changed`),
+        );
+      }
+    }
+  });
+
+  test('every byte of what one row says', async () => {
+    const { position = 0n, details = '' } = kept.at(3) ?? {};
+    for (let byte = 0; byte < details.length; byte += 1) {
+      const found = await tamper(
+        "update audit_entry set details = overlay(details placing '~' from $2 for 1) where position = $1",
+        [position, byte + 1],
+      );
+      expect(found).toHaveLength(1);
+      expect(found[0]).toContain(`Entry ${position} (aud_`);
+    }
+  });
+
+  test('what moves from one member to the next', async () => {
+    const found = await tamper(`update audit_entry set actor = left(actor, -1), action = right(actor, 1) || action
+      where position = 5`);
+    expect(found[0]).toMatch(/^Entry 5 .* was changed/);
+  });
+
+  test('the first, a middle and the last row removed, and several', async () => {
+    const last = (await chain()).length;
+    const removed = (where: string) => tamper(`delete from audit_entry where position ${where}`);
+    expect(await removed('= 1')).toEqual(['Entry 1 is missing.']);
+    expect(await removed('= 6')).toEqual(['Entry 6 is missing.']);
+    expect(await removed(`= ${last}`)).toEqual([`Entry ${last} is missing.`]);
+    expect(await removed('between 4 and 9')).toEqual(['Entries 4 to 9 are missing.']);
+    expect(await removed(`> ${last - 3}`)).toEqual([`Entries ${last - 2} to ${last} are missing.`]);
+    expect(await removed('> 0')).toEqual([`Entries 1 to ${last} are missing.`]);
+  });
+
+  test('two rows that changed places', async () => {
+    const found = await tamper(`update audit_entry set position = -position where position in (4, 8);
+      update audit_entry set position = case position when -4 then 8 else 4 end where position < 0`);
+    expect(found.join('\n')).toMatch(/^Entry 4 .* was changed[\s\S]*\nEntry 8 .* was changed/m);
+  });
+
+  test('a row that was put in, and what comes after it moved on', async () => {
+    const found =
+      await tamper(`insert into audit_entry select position + 1, gen_random_uuid(), created_at, actor, action,
+        program_id, subject_id, request_id, details, hash, hash from audit_entry order by position desc limit 1`);
+    expect(found[0]).toMatch(/was changed/);
+    expect(found.at(-1)).toMatch(/^The log goes on to entry \d+, but its head says that it ends at \d+\.$/);
+  });
+
+  test('a head that was changed, set back or removed', async () => {
+    const last = (await chain()).length;
+    expect(await tamper('update audit_head set hash = set_byte(hash, 3, get_byte(hash, 3) # 1)')).toEqual([
+      `The head of the log has another hash than entry ${last}: one of the two was changed.`,
+    ]);
+    expect(await tamper('update audit_head set position = position + 1')).toEqual([`Entry ${last + 1} is missing.`]);
+    expect((await tamper('update audit_head set position = position - 1')).at(-1)).toContain(
+      'The log goes on to entry',
+    );
+    expect(await tamper('delete from audit_head')).toEqual([
+      'The head of the log is missing: nobody can say where the log ends.',
+    ]);
+  });
+
+  test('a log that was written anew as a whole is found by a head that was noted elsewhere, and by nothing else', async () => {
+    const noted = (await chain()).at(-1)?.hash.toString('hex');
+    expect(await problems(noted)).toEqual([]);
+    const anew = `truncate audit_entry, audit_head; insert into audit_head (position, hash)
+      values (0, decode(repeat('00', 32), 'hex')); set session_replication_role = 'origin';
+      insert into audit_entry (entry_id, actor, action, details)
+      select entry_id, actor, action, '{}' from kept_entry order by position`;
+    expect(await tamper(anew)).toEqual([]);
+    expect(await tamper(anew, [], noted)).toEqual([
+      `No entry has the hash ${noted}, which was noted elsewhere: the log was written anew.`,
+    ]);
+  });
+
+  test('a head that was noted before still stands when the log has grown', async () => {
+    const noted = (await chain()).at(-1)?.hash.toString('hex');
+    await operate(ledger, 'create_key', { name: 'one more' });
+    expect(await problems(noted)).toEqual([]);
+  });
+});

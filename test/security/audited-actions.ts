@@ -1,0 +1,78 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import type { OperationId } from '../../contract/operations.ts';
+import type { Call } from '../../server/operations/call.ts';
+import type { Ledger } from '../harness/ledger.ts';
+
+/** Id of the key on the wire that operators act with here. */
+export const OPERATOR = 'key_01900000000070008000000000000abc';
+
+const CALLER: Call['caller'] = {
+  kind: 'operator_key',
+  keyId: '01900000-0000-7000-8000-000000000abc',
+  scopes: ['operator'],
+};
+
+type Action = (ledger: Ledger) => Promise<unknown>;
+
+/** Does something as an operator, and gives what was answered. */
+export async function operate(
+  ledger: Ledger,
+  operation: OperationId,
+  members: object = {},
+  more: Partial<Call> = {},
+): Promise<Record<string, unknown>> {
+  const { body } = await ledger.call(operation, members, { caller: CALLER, programId: '', ...more });
+  return JSON.parse(body) as Record<string, unknown>;
+}
+
+const inDemo = { parameters: { program_id: DEMO_PROGRAM } };
+const newKey = async (ledger: Ledger) => ({
+  parameters: { key_id: String((await operate(ledger, 'create_key', { name: 'other' })).key_id) },
+});
+const once = () => ({ ...inDemo, idempotencyKey: randomUUIDv7() });
+
+/** How each operation that writes a row is done; `before` is not counted. */
+export const ACTIONS: Readonly<
+  Record<string, { readonly before?: (ledger: Ledger) => Promise<Partial<Call>>; readonly act: Act }>
+> = {
+  create_program: { act: (ledger) => operate(ledger, 'create_program', { name: 'Gifts', currency: 'USD' }) },
+  update_program: { act: (ledger) => operate(ledger, 'update_program', { name: randomUUIDv7() }, inDemo) },
+  create_deposit: { act: (ledger) => operate(ledger, 'create_deposit', { amount: 5 }, once()) },
+  create_withdrawal: { act: (ledger) => operate(ledger, 'create_withdrawal', { amount: 5 }, once()) },
+  change_switch: { act: (ledger) => operate(ledger, 'change_switch', { disabled: false }) },
+  create_key: { act: (ledger) => operate(ledger, 'create_key', { name: 'shop', program_id: DEMO_PROGRAM }) },
+  roll_key: { before: newKey, act: (ledger, more) => operate(ledger, 'roll_key', {}, more) },
+  revoke_key: { before: newKey, act: (ledger, more) => operate(ledger, 'revoke_key', {}, more) },
+  inspect_error: { before: loggedError, act: (ledger, more) => operate(ledger, 'inspect_error', {}, more) },
+  move_clock: { act: (ledger) => operate(ledger, 'move_clock', { seconds_ahead: 0 }) },
+};
+
+type Act = (ledger: Ledger, more: Partial<Call>) => ReturnType<Action>;
+
+/** An error in the log. */
+async function loggedError({ database }: Ledger): Promise<Partial<Call>> {
+  const requestId = randomUUIDv7();
+  await database.read({
+    name: 'log_an_error',
+    text: `insert into error (request_id, created_at, code, status, type, message, causes)
+      values ($1, uuid_extract_timestamp($1::uuid), 'route_dne', 404, 'Request Error', 'x', '[]')`,
+    values: [requestId],
+  });
+  return { parameters: { request_id: `req_${requestId.replaceAll('-', '')}` } };
+}
+
+/** How many rows there are of what actions make, and of the audit log. */
+export async function countRows({ database }: Ledger): Promise<Readonly<Record<string, bigint>>> {
+  const [row] = await database.read({
+    name: 'count_what_actions_make',
+    text: `select (select count(*) from program) as program, (select count(*) from funding_movement) as movement,
+      (select count(*) from posting) as posting, (select count(*) from api_key) as key,
+      (select count(*) from api_key where revoked_at is not null) as revoked,
+      (select count(*) from api_key where replaced_by is not null) as replaced,
+      (select count(*) from switch) as switch, (select count(*) from event) as event,
+      (select count(*) from idempotency) as answer, (select count(*) from audit_entry) as audit`,
+    values: [],
+  });
+  return row as Record<string, bigint>;
+}

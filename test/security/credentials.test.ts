@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openAuthentication } from '../../server/operations/authenticate.ts';
+import { openKeyUses } from '../../server/operations/note-key-uses.ts';
+import { openRefusedCredentials } from '../../server/operations/note-refused-credentials.ts';
+import { verifyAudit } from '../../server/operations/verify-audit.ts';
+import { readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
+import { type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+
+let server: TestServer;
+let ledger: Ledger;
+
+beforeAll(async () => {
+  server = await startServer();
+  ledger = openLedger(server.connection);
+});
+afterAll(async () => {
+  await ledger.close();
+  await server.stop();
+});
+
+const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));
+const newKey = async () =>
+  JSON.parse((await ledger.call('create_key', { name: 'of the test' })).body) as { key: string; key_id: string };
+const revoke = (key_id: string) => ledger.call('revoke_key', {}, { parameters: { key_id } });
+
+test('an answer of the database that is late lets nobody in who comes a second after the revocation', async () => {
+  const { key, key_id } = await newKey();
+  const slow = openLedger(server.connection);
+  const read = slow.database.read.bind(slow.database);
+  slow.database.read = async (statement) => {
+    const rows = await read(statement);
+    await wait(1500);
+    return rows;
+  };
+  const authenticate = openAuthentication(slow.database);
+  const early = authenticate(key);
+  const sharing = authenticate(key);
+  await wait(100);
+  await revoke(key_id);
+  await wait(1000);
+  const late = authenticate(key);
+  // Those who came before the revocation may have got in; nobody else.
+  await expect(early).resolves.toMatchObject({ kind: 'operator_key' });
+  await expect(sharing).resolves.toMatchObject({ kind: 'operator_key' });
+  await expect(late).rejects.toMatchObject({ code: 'auth_err', message: expect.stringContaining('revoked') });
+  await expect(authenticate(key)).rejects.toMatchObject({ code: 'auth_err' });
+  await slow.close();
+});
+
+describe('refused credentials', () => {
+  const written = async (after: number) =>
+    (await ledger.database.read(readAuditChain(BigInt(after + 1), 1000))).map(toAuditEntry);
+  const chainLength = async () => (await verifyAudit(ledger.database)).entries;
+  const refusalsOf = () => openRefusedCredentials(ledger.database, () => new Date());
+
+  test('a hundred thousand from as many addresses are a few rows, and every one is counted', async () => {
+    const before = await chainLength();
+    const refusals = refusalsOf();
+    for (let at = 0; at < 100_000; at += 1) {
+      refusals.note({ address: `10.0.${at >> 8}.${at & 255}`, sent: `Bearer guess ${at}`, reason: 'mistyped' });
+    }
+    await refusals.write();
+    const rows = await written(before);
+    expect(rows.length).toBe(21);
+    const sums = rows.map(({ details }) => JSON.parse(details) as { address: string | null; count: number });
+    expect(sums.reduce((sum, { count }) => sum + count, 0)).toBe(100_000);
+    expect(sums.filter(({ address }) => address === null)).toEqual([expect.objectContaining({ count: 99_980 })]);
+    expect(JSON.stringify(sums)).not.toContain('guess');
+    await refusals.write();
+    expect((await written(before)).length).toBe(21);
+    expect((await verifyAudit(ledger.database)).problems).toEqual([]);
+  });
+
+  test('are written later, and none is lost, when the database was away', async () => {
+    const before = await chainLength();
+    const refusals = refusalsOf();
+    const note = (count: number) => {
+      for (let at = 0; at < count; at += 1) refusals.note({ address: '10.0.0.1', sent: 'x', reason: 'unknown' });
+    };
+    note(3);
+    await server.embedded.pause();
+    await expect(refusals.write()).rejects.toThrow();
+    note(2);
+    await server.embedded.resume();
+    await refusals.write();
+    const rows = await written(before);
+    expect(rows.map(({ details }) => JSON.parse(details).count)).toEqual([5]);
+  });
+});
+
+test('when a key was used is written later when the database was away, and once a minute at most', async () => {
+  const { key_id } = await newKey();
+  const keyId = key_id.slice('key_'.length).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  const lastUse = async () => {
+    const { data } = JSON.parse((await ledger.call('list_keys', { limit: 100 })).body);
+    return data.find((key: { key_id: string }) => key.key_id === key_id).last_used_at as string | null;
+  };
+  const [uses, others] = [openKeyUses(ledger.database), openKeyUses(ledger.database)];
+  uses.note(keyId);
+  await server.embedded.pause();
+  await expect(uses.write()).rejects.toThrow();
+  await server.embedded.resume();
+  await uses.write();
+  const noted = await lastUse();
+  expect(noted).not.toBeNull();
+  for (const process of [uses, others]) {
+    process.note(keyId);
+    await process.write();
+  }
+  expect(await lastUse()).toBe(noted);
+});

@@ -1,0 +1,303 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exampleOf } from '../../contract/example-requests.ts';
+import { scopeOfKey } from '../../contract/operation.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../../domain/scope.ts';
+import { TransferService } from '../../sdk/client.ts';
+import { readKeyParts } from '../../server/operations/api-key.ts';
+import { type RawAnswer, sendRaw } from '../api/raw-request.ts';
+import { refusalOf } from '../api/running-service.ts';
+import {
+  embeddedServerOf,
+  runCommand,
+  type ServiceProcess,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+
+const TRANSFERS = OPERATIONS.list_transfers.path;
+
+/** Two live processes on one ledger. */
+let directories: Awaited<ReturnType<typeof temporaryDirectory>>[];
+let first: ServiceProcess;
+let second: ServiceProcess;
+let environment: Record<string, string>;
+let operator: TransferService;
+let programId = '';
+
+const as = (key: string, service = first) => new TransferService({ baseUrl: service.url, key, maximumRetries: 0 });
+const ask = (service: ServiceProcess, key: string, path = TRANSFERS): Promise<RawAnswer> =>
+  sendRaw(service.url, { method: 'GET', path, headers: { Authorization: `Bearer ${key}` } });
+const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));
+
+beforeAll(async () => {
+  directories = await Promise.all([temporaryDirectory(), temporaryDirectory(), temporaryDirectory()]);
+  const [own, other] = directories;
+  environment = { MODE: 'live', DATA_DIR: own?.path ?? '', SUPPORT_CONTACT: 'help@bank.test' };
+  await runCommand(['migrate'], environment);
+  const { output } = await runCommand(['operator-key', 'create', '--name', 'first'], environment);
+  first = await startService(environment);
+  const { databaseUrl } = await embeddedServerOf(own?.path ?? '');
+  second = await startService({ ...environment, DATABASE_URL: databaseUrl, DATA_DIR: other?.path ?? '' });
+  operator = as(output.trim());
+  programId = (await operator.programs.create({ name: 'Shop', currency: 'USD' })).program_id;
+});
+afterAll(async () => {
+  await second?.stop();
+  await first?.stop();
+  for (const { remove } of directories) await remove();
+});
+
+const newKey = (scopes?: KeyScope[], more: object = {}) =>
+  operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more });
+
+describe('what a key is', () => {
+  test('a prefix, a public part, 256 random bits and a checksum; shown once, and kept as a hash', async () => {
+    const made = await newKey();
+    expect(made.key).toMatch(/^ts_[0-9a-f]{16}_[0-9a-f]{64}[0-9a-f]{8}$/);
+    expect(made.shown_as).toBe(`${made.key.slice(0, 19)}_…`);
+    const list = JSON.stringify(await operator.keys.list({ limit: 100 }));
+    expect(list).toContain(made.shown_as);
+    expect(list).not.toContain(made.key.slice(20, 84));
+    const others = await Promise.all(Array.from({ length: 20 }, () => newKey()));
+    expect(new Set(others.map(({ key }) => key.slice(20, 84))).size).toBe(20);
+  });
+
+  test('any mistyped digit is told by the checksum, which a scanner of secrets can compute', async () => {
+    const { key } = await newKey();
+    expect(readKeyParts(key)).toBeDefined();
+    for (let at = 0; at < key.length; at += 1) {
+      const digit = key[at] === '0' ? '1' : '0';
+      expect(readKeyParts(key.slice(0, at) + digit + key.slice(at + 1)), `digit ${at}`).toBeUndefined();
+    }
+    const swapped = key.replace(/(.)(?!\1)(.)$/, '$2$1');
+    if (swapped !== key) expect(readKeyParts(swapped)).toBeUndefined();
+  });
+});
+
+describe('scopes', () => {
+  test('a key without explicit scopes may do all that its kind can', async () => {
+    expect((await newKey()).scopes).toEqual(PROGRAM_SCOPES);
+    expect((await operator.keys.create({ name: 'second operator' })).scopes).toEqual(KEY_SCOPES);
+  });
+
+  test('the operator scope goes to no key that is bound to a card program', async () => {
+    const refused = await refusalOf(newKey(['transfers:read', 'operator']));
+    expect(refused).toMatchObject({ Code: 'create_key_schema', field: '/scopes' });
+    expect(refused.Message).toContain("'operator'");
+  });
+
+  test('every operation has a scope that a key can have', () => {
+    for (const id of OPERATION_IDS) {
+      const { scope, program } = OPERATIONS[id];
+      expect(KEY_SCOPES, id).toContain(scopeOfKey(scope));
+      // What acts within a card program must be open to the keys of one, and nothing else.
+      expect(
+        PROGRAM_SCOPES.some((known) => known === scope),
+        id,
+      ).toBe(program);
+    }
+  });
+
+  test.each(KEY_SCOPES)('a key with %s alone is let into its operations and into no other', async (scope) => {
+    const { key } = await operator.keys.create({ name: scope, scopes: [scope] });
+    for (const id of OPERATION_IDS.filter((known) => OPERATIONS[known].scope !== 'sandbox')) {
+      // The media type is judged after the credentials and before anything is done.
+      const answer = await tryOperation(id, key);
+      const needed = OPERATIONS[id].scope;
+      if (needed === scope) expect(answer.members.Code, id).not.toBe('forbidden');
+      else {
+        expect(answer.members, id).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
+        expect(answer.members.Message).toContain(`needs the scope '${needed}'`);
+        expect(answer.members.Message).toContain(`This key has: ${scope}.`);
+      }
+    }
+  });
+
+  test("a key of a program may do nothing of an operator's, whatever scopes it has", async () => {
+    const { key } = await newKey([...PROGRAM_SCOPES]);
+    const answer = await ask(first, key, OPERATIONS.list_keys.path);
+    expect(answer.members.Message).toBe(
+      "This operation needs the scope 'operator', which only an operator's key can have. " +
+        `This key has: ${PROGRAM_SCOPES.join(', ')}.`,
+    );
+  });
+
+  /** Asks in a way that changes nothing, whether the key may or not. */
+  function tryOperation(id: OperationId, key: string): Promise<RawAnswer> {
+    const { method, path } = exampleOf(id);
+    const type = OPERATIONS[id].body === undefined ? {} : { 'Content-Type': 'text/xml' };
+    const headers = { Authorization: `Bearer ${key}`, 'Program-Id': 'prog_none', ...type };
+    const body = OPERATIONS[id].body === undefined ? {} : { body: '<a/>' };
+    return sendRaw(first.url, { method, path: path.replace(/(key|program|transfer)_[^/]+/, 'x'), headers, ...body });
+  }
+});
+
+describe('a key ends', () => {
+  test('on every process within a second of its revocation, however busy it is', async () => {
+    const made = await newKey();
+    let revokedAt = Number.POSITIVE_INFINITY;
+    let over = false;
+    const late: string[] = [];
+    const hammer = async (service: ServiceProcess) => {
+      let letIn = 0;
+      let refused = 0;
+      while (!over) {
+        const sentAt = performance.now();
+        const { status, members } = await ask(service, made.key);
+        if (status === 200) letIn += 1;
+        else {
+          refused += 1;
+          expect(members).toMatchObject({ Status: 401, Code: 'auth_err' });
+          expect(members.Message).toContain('revoked');
+        }
+        if (status === 200 && sentAt > revokedAt + 1000) late.push(`${service.url} ${sentAt - revokedAt}`);
+      }
+      return { letIn, refused };
+    };
+    const loads = [first, first, second, second].map(hammer);
+    await wait(500);
+    await operator.keys.revoke(made.key_id);
+    revokedAt = performance.now();
+    await wait(2500);
+    over = true;
+    for (const { letIn, refused } of await Promise.all(loads)) {
+      expect(letIn).toBeGreaterThan(0);
+      expect(refused).toBeGreaterThan(0);
+    }
+    expect(late).toEqual([]);
+  });
+
+  test('when it expires, by the clock of the database', async () => {
+    const expires_at = new Date(Date.now() + 1500).toISOString();
+    const { key } = await newKey(undefined, { expires_at });
+    expect((await ask(second, key)).status).toBe(200);
+    await wait(1600);
+    for (const service of [first, second]) {
+      expect((await ask(service, key)).members).toMatchObject({
+        Status: 401,
+        Message: expect.stringContaining('has expired'),
+      });
+    }
+  });
+});
+
+describe('rolling', () => {
+  test('two keys work until the old one ends; the new one may do the same', async () => {
+    const old = await newKey(['cards:read', 'transfers:read']);
+    const previous_until = new Date(Date.now() + 2000).toISOString();
+    const made = await operator.keys.roll(old.key_id, { previous_until });
+    expect(made).toMatchObject({ name: old.name, program_id: programId, scopes: old.scopes, expires_at: null });
+    for (const key of [old.key, made.key]) {
+      for (const service of [first, second]) expect((await ask(service, key)).status).toBe(200);
+    }
+    const listed = (await operator.keys.list()).data.find(({ key_id }) => key_id === old.key_id);
+    expect(listed).toMatchObject({ replaced_by: made.key_id, expires_at: previous_until });
+    await wait(2100);
+    for (const service of [first, second]) {
+      expect((await ask(service, old.key)).status).toBe(401);
+      expect((await ask(service, made.key)).status).toBe(200);
+    }
+  });
+
+  test('a day if nobody says, and never longer than the old key was to work', async () => {
+    const endless = await newKey();
+    await operator.keys.roll(endless.key_id);
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const short = await newKey(undefined, { expires_at });
+    const next = await operator.keys.roll(short.key_id, { previous_until: '2100-01-01T00:00:00Z' });
+    const { data } = await operator.keys.list({ limit: 100 });
+    const of = (id: string) => Date.parse(data.find(({ key_id }) => key_id === id)?.expires_at ?? '');
+    expect(Math.abs(of(endless.key_id) - Date.now() - 86_400_000)).toBeLessThan(60_000);
+    expect(of(short.key_id)).toBe(Date.parse(expires_at));
+    expect(Math.abs(of(next.key_id) - Date.now() - 3_600_000)).toBeLessThan(60_000);
+  });
+
+  test('not twice, not what was revoked or has expired, not into the past', async () => {
+    const [rolled, revoked, other] = [await newKey(), await newKey(), await newKey()];
+    const successor = await operator.keys.roll(rolled.key_id);
+    await operator.keys.revoke(revoked.key_id);
+    const soon = new Date(Date.now() + 300).toISOString();
+    const expired = await newKey(undefined, { expires_at: soon });
+    await wait(400);
+    for (const [call, text] of [
+      [() => operator.keys.roll(rolled.key_id), successor.key_id],
+      [() => operator.keys.roll(revoked.key_id), 'was revoked'],
+      [() => operator.keys.roll(expired.key_id), 'has expired'],
+      [() => operator.keys.roll(other.key_id, { previous_until: '2001-01-01T00:00:00Z' }), 'not in the future'],
+      [() => operator.keys.roll(other.key_id, { expires_at: '2001-01-01T00:00:00Z' }), 'not in the future'],
+    ] as const) {
+      const refused = await refusalOf(call());
+      expect(refused).toMatchObject({ Code: 'roll_key_schema', Status: 400 });
+      expect(refused.Message).toContain(text);
+    }
+    expect(await refusalOf(operator.keys.roll('key_missing'))).toMatchObject({ Code: 'key_dne' });
+    expect((await ask(first, other.key)).status).toBe(200);
+  });
+});
+
+describe('what is noted beside requests', () => {
+  test('when a key was last used, once for many uses on two processes', async () => {
+    const made = await newKey();
+    const lastUse = async () =>
+      (await operator.keys.list({ limit: 100 })).data.find(({ key_id }) => key_id === made.key_id)?.last_used_at ??
+      null;
+    expect(await lastUse()).toBeNull();
+    await Promise.all([first, second].flatMap((service) => Array.from({ length: 10 }, () => ask(service, made.key))));
+    await waitFor('the use is written', async () => (await lastUse()) !== null, 15_000);
+    const noted = await lastUse();
+    expect(Math.abs(Date.parse(noted ?? '') - Date.now())).toBeLessThan(15_000);
+    await Promise.all([first, second].map((service) => ask(service, made.key)));
+    await wait(6000);
+    expect(await lastUse()).toBe(noted);
+  });
+
+  test('refused credentials, summed up, and at the latest when the process stops; never what was sent', async () => {
+    const { key, key_id, shown_as } = await newKey(['events:read']);
+    const wrong = `${key.slice(0, 83)}${key.endsWith('0') ? '1' : '0'}`;
+    const extra = await startService({
+      ...environment,
+      DATABASE_URL: (await embeddedServerOf(directories[0]?.path ?? '')).databaseUrl,
+      DATA_DIR: directories[2]?.path ?? '',
+    });
+    for (let count = 0; count < 30; count += 1) await ask(extra, wrong);
+    await ask(extra, 'hunter2');
+    await ask(extra, key);
+    await operator.keys.revoke(key_id);
+    await wait(1000);
+    await ask(extra, key);
+    await extra.stop();
+    const { data } = await operator.audit.list({ action: 'refuse_credential', limit: 100 });
+    const sums = data.map(({ actor, subject_id, details }) => [actor, subject_id, details.reason, details.count]);
+    expect(sums).toEqual(
+      expect.arrayContaining([
+        ['anonymous', shown_as, 'mistyped', 30],
+        ['anonymous', null, 'mistyped', 1],
+        ['anonymous', shown_as, 'no scope transfers:read', 1],
+        ['anonymous', shown_as, 'revoked', 1],
+      ]),
+    );
+    expect(JSON.stringify(data)).not.toContain('hunter2');
+    expect(JSON.stringify(data)).not.toContain(key.slice(20, 40));
+    for (const { details } of data) expect(details.address).toMatch(/127\.0\.0\.1$/);
+  });
+});
+
+describe('the command line', () => {
+  test('verifies the audit log on the host, against a head that was noted', async () => {
+    const { databaseUrl } = await embeddedServerOf(directories[0]?.path ?? '');
+    const host = { ...environment, DATABASE_URL: databaseUrl, DATA_DIR: directories[1]?.path ?? '' };
+    const whole = await runCommand(['audit', 'verify'], host);
+    expect(whole).toMatchObject({ exitCode: 0, output: expect.stringContaining('The audit log is whole.') });
+    const [, head = ''] = /^head: +([0-9a-f]{64})$/m.exec(whole.output) ?? [];
+    await newKey();
+    expect(await runCommand(['audit', 'verify', '--expect', head], host)).toMatchObject({ exitCode: 0 });
+    const other = await runCommand(['audit', 'verify', '--expect', 'f'.repeat(64)], host);
+    expect(other.exitCode).toBe(1);
+    expect(other.output).toContain('the log was written anew');
+    const typo = await runCommand(['audit', 'verify', '--expect', 'abc'], host);
+    expect(typo).toMatchObject({ exitCode: 1, errors: expect.stringContaining('64 hex digits') });
+    expect((await operator.audit.list({ action: 'create_key', limit: 100 })).data.at(-1)?.actor).toBe('host');
+  });
+});

@@ -1,0 +1,170 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { pause } from '../errors/log-reader.ts';
+import {
+  embeddedServerOf,
+  type ServiceProcess,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+import { type RawAnswer, RawConnection } from '../http/raw-connection.ts';
+import { NumberSearch, type PlantedNumber, plantedNumbers } from './card-numbers.ts';
+import { PLACES, type Place } from './planting.ts';
+
+/** How many numbers are planted; `npm run verify` plants ten thousand. */
+const COUNT = Number(process.env.PLANTED ?? 480);
+
+/** Of these, planted while the database is stopped, so that the errors lie in the spool. */
+const WHILE_STOPPED = 1 / 4;
+
+const ABREAST = 8;
+
+/** Stands in the ledger on purpose: what is searched must be able to find something. No network gives it out. */
+const CANARY = '1234567890123456';
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let service: ServiceProcess;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  service = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'trace' });
+});
+afterAll(async () => {
+  if (service.child.exitCode === null) await service.stop();
+  await directory.remove();
+});
+
+type Planted = { readonly place: Place; readonly number: PlantedNumber };
+
+/** Sends it until it is looked at: a busy machine may be told to come back. */
+async function plant(planted: Planted): Promise<RawAnswer> {
+  for (let tries = 0; ; tries += 1) {
+    const answer = await sendOnce(planted);
+    if (answer.headers.get('error-code') !== 'service_unavailable' || tries === 100) return answer;
+    await pause(100);
+  }
+}
+
+async function sendOnce({ place, number }: Planted): Promise<RawAnswer> {
+  const connection = await RawConnection.open(Number(new URL(service.url).port));
+  try {
+    connection.send(place.bytes(number.written));
+    return await connection.next();
+  } finally {
+    connection.close();
+  }
+}
+
+/** Plants everything, some requests abreast, and gives what was wrong with the answers. */
+async function plantAll(planted: readonly Planted[], isStopped: boolean): Promise<readonly string[]> {
+  const wrong: string[] = [];
+  const waiting = [...planted];
+  const work = async (): Promise<void> => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const problem = judge(next, await plant(next), isStopped);
+      if (problem !== undefined) wrong.push(`${next.place.name}, ${next.number.written}: ${problem}`);
+    }
+  };
+  await Promise.all(Array.from({ length: ABREAST }, work));
+  return wrong;
+}
+
+function judge({ place, number }: Planted, answer: RawAnswer, isStopped: boolean): string | undefined {
+  const heads = [...answer.headers.values()].join('\n');
+  const shown = new NumberSearch([number.digits]).findIn(`${heads}\n${answer.body}`);
+  if (shown.size > 0) return `the answer shows it: ${answer.body.slice(0, 300)}`;
+  const code = answer.headers.get('error-code');
+  if (place.name.includes('row') && !place.name.includes('beside')) return judgeRow(answer);
+  const came = code ?? answer.status;
+  if (place.comes === undefined) return answer.status >= 400 ? undefined : `it was answered with ${answer.status}`;
+  // What would have come to the database finds none; what is refused is refused before.
+  if (isStopped && /^unknown_/.test(String(came)) && ['closed_card', 'auth_err', 200].includes(place.comes)) return;
+  return came === place.comes ? undefined : `it was answered with ${came}, not ${place.comes}: ${answer.body}`;
+}
+
+function judgeRow({ body }: RawAnswer): string | undefined {
+  const [row] =
+    (JSON.parse(body) as { readonly data?: readonly { readonly error?: { readonly Code: string } }[] }).data ?? [];
+  return row?.error?.Code === 'card_number_refused' ? undefined : `the row came to ${body}`;
+}
+
+test('no card number that is sent is found anywhere afterwards', { timeout: 600_000 }, async () => {
+  const { client } = service;
+  const planted = plantedNumbers(COUNT).map((number, at) => ({
+    number,
+    place: PLACES[at % PLACES.length] ?? PLACES[0],
+  }));
+  const all = planted.filter((one): one is Planted => one.place !== undefined);
+  expect(all).toHaveLength(COUNT);
+  const before = await client.trialBalance.get();
+  const stored = await client.transfers.create({ amount: 1, card_id: 'card_active', description: CANARY });
+
+  const first = Math.floor(COUNT * (1 - WHILE_STOPPED));
+  expect(await plantAll(all.slice(0, first), false)).toEqual([]);
+  await client.sandbox.stopDatabase();
+  expect(await plantAll(all.slice(first), true)).toEqual([]);
+  await pause(500);
+  const spool = filesBelow(join(directory.path, 'error-spool')).map(readText).join('\n');
+  expect(spool).toContain('card_number_refused');
+  const search = new NumberSearch([...all.map(({ number }) => number.digits), CANARY]);
+  expect(search.findIn(spool)).toEqual(new Map());
+  await client.sandbox.startDatabase();
+  const count = async (): Promise<number> =>
+    (await client.errors.count()).data.reduce((sum, one) => sum + one.count, 0);
+  // Nearly every place is an error, of which each is in the log.
+  await waitFor('the error log to have taken what was spooled', async () => (await count()) > COUNT * 0.8);
+  await pause(1_500);
+
+  // Nothing but the canary has moved money, and nothing has been stored.
+  await client.transfers.reverse(stored.transfer_id);
+  expect((await client.trialBalance.get()).currencies).toEqual(before.currencies);
+  const rows = search.findIn(await everyRow());
+  expect([...rows].filter(([number]) => number !== CANARY)).toEqual([]);
+  expect(rows.has(CANARY)).toBe(true);
+  expect(search.findIn(service.output())).toEqual(new Map());
+
+  await service.stop();
+  expect(search.findIn(service.output())).toEqual(new Map());
+  const found = filesBelow(directory.path).flatMap((path) =>
+    [...search.findIn(readText(path))].map(([number, context]) => ({ path, number, context })),
+  );
+  // The canary lies in the file of its table and in the write-ahead log; nothing lies anywhere else.
+  expect(found.filter(({ number }) => number !== CANARY)).toEqual([]);
+  expect(found.some(({ path }) => path.includes('pg_wal'))).toBe(true);
+  expect(found.some(({ path }) => path.includes('/base/'))).toBe(true);
+});
+
+/** Every row of every table as text: what is compressed in a file is not compressed here. */
+async function everyRow(): Promise<string> {
+  const { databaseUrl } = await embeddedServerOf(directory.path);
+  const database = new pg.Client(databaseUrl);
+  await database.connect();
+  try {
+    const { rows: tables } = await database.query<{ name: string }>(
+      "select format('%I.%I', table_schema, table_name) as name from information_schema.tables" +
+        " where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')",
+    );
+    expect(tables.length).toBeGreaterThan(10);
+    const texts: string[] = [];
+    for (const { name } of tables) {
+      const { rows } = await database.query<{ row: string }>(`select row_to_json(t)::text as row from ${name} t`);
+      texts.push(...rows.map(({ row }) => row));
+    }
+    return texts.join('\n');
+  } finally {
+    await database.end();
+  }
+}
+
+function filesBelow(path: string): readonly string[] {
+  return readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(path, name))
+    .filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
+}
+
+function readText(path: string): string {
+  return readFileSync(path, 'latin1');
+}

@@ -1,0 +1,221 @@
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { OPERATIONS } from '../../contract/operations.ts';
+import { bytesOf, type Question } from '../codes/ask.ts';
+
+/** A place where a number is planted: the bytes to send, and what must come of it. */
+export type Place = {
+  readonly name: string;
+  readonly bytes: (written: string) => string;
+  /** The code that is answered, or the status where it is no error; undefined where any error will do. */
+  readonly comes?: string | 200;
+};
+
+const TRANSFER = OPERATIONS.create_transfer.path;
+const REFUSED = 'card_number_refused';
+const PROGRAM = `/api/v0.1/operator/program/${DEMO_PROGRAM}`;
+
+/** JSON in ASCII, so that the bytes of a request are the same in any encoding. */
+function json(value: unknown): string {
+  return JSON.stringify(value);
+}
+
+function request(method: string, path: string, body?: string, headers: Question['headers'] = []): string {
+  return bytesOf({ method, path, headers, ...(body === undefined ? {} : { body }) });
+}
+
+const escaped = (written: string): string => encodeURIComponent(written);
+/** As it can stand in a header that takes no blanks. */
+const tight = (written: string): string => written.replaceAll(' ', '');
+const everyByteEscaped = (written: string): string =>
+  [...written].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('');
+const everyByteInJson = (written: string): string =>
+  [...written].map((character) => `\\u00${character.charCodeAt(0).toString(16)}`).join('');
+
+function inBody(name: string, method: string, path: string, members: (written: string) => object): Place {
+  return { name, bytes: (written) => request(method, path, json(members(written)), KEYED), comes: REFUSED };
+}
+
+const KEYED: Question['headers'] = [['Idempotency-Key', 'planting']];
+const inTransfer = (name: string, members: (written: string) => object): Place =>
+  inBody(`create_transfer, ${name}`, 'POST', TRANSFER, (written) => ({
+    amount: 1,
+    card_id: 'card_active',
+    ...members(written),
+  }));
+
+const IN_BODIES: readonly Place[] = [
+  inTransfer('description', (written) => ({ description: `card ${written}, please` })),
+  inTransfer('reference', (written) => ({ reference: written })),
+  inTransfer('card_id', (written) => ({ card_id: written })),
+  inTransfer('destination_card_id', (written) => ({ type: 'card_to_card', destination_card_id: written })),
+  inTransfer('metadata', (written) => ({ metadata: { note: `pan=${written}` } })),
+  inTransfer('a name in metadata', (written) => ({ metadata: { [written]: 'x' } })),
+  inTransfer('an unknown member', (written) => ({ pan: written })),
+  inTransfer('an unknown name', (written) => ({ [written]: 1 })),
+  inTransfer('deep inside', (written) => ({ deep: { list: [0, { name: [written] }] } })),
+  inTransfer('a name deep inside', (written) => ({ deep: [{ [written]: null }] })),
+  inBody('explain_transfer', 'POST', `${TRANSFER}/explain`, (written) => ({
+    amount: 1,
+    card_id: 'card_active',
+    description: written,
+  })),
+  inBody('create_card', 'POST', '/api/v0.1/core/card', (written) => ({ card_id: `card-${tight(written)}` })),
+  inBody('update_card', 'PATCH', '/api/v0.1/core/card/card_active', (written) => ({ holder: written })),
+  inBody('create_program', 'POST', '/api/v0.1/operator/program', (written) => ({ name: written, currency: 'USD' })),
+  inBody('create_key', 'POST', '/api/v0.1/operator/key', (written) => ({ name: written })),
+  inBody('change_switch', 'POST', OPERATIONS.change_switch.path, (written) => ({ disabled: true, reason: written })),
+  inBody('create_deposit', 'POST', `${PROGRAM}/deposit`, (written) => ({ amount: 1, description: written })),
+  inBody('a batch, beside its rows', 'POST', `${TRANSFER}/batch`, (written) => ({
+    note: written,
+    transfers: [{ idempotency_key: 'a', amount: 1, card_id: 'card_closed' }],
+  })),
+  {
+    ...inBody('a row of a batch', 'POST', `${TRANSFER}/batch`, (written) => ({
+      transfers: [{ idempotency_key: 'a', amount: 1, card_id: 'card_active', description: written }],
+    })),
+    comes: 200,
+  },
+  {
+    ...inBody('the key of a row', 'POST', `${TRANSFER}/batch`, (written) => ({
+      transfers: [{ idempotency_key: tight(written), amount: 1, card_id: 'card_active' }],
+    })),
+    comes: 200,
+  },
+  {
+    name: 'a JSON number of no member',
+    bytes: (written) => request('POST', TRANSFER, `{"amount":1,"card_id":"c","pan":${digitsOf(written)}}`),
+    comes: REFUSED,
+  },
+  {
+    name: 'escaped in JSON',
+    bytes: (written) => request('POST', TRANSFER, `{"amount":1,"card_id":"c","x":"${everyByteInJson(written)}"}`),
+    comes: REFUSED,
+  },
+];
+
+const digitsOf = (written: string): string => written.replaceAll(/[^0-9]/g, '');
+
+/** Bodies in which something else is wrong first. */
+const IN_FAULTY_BODIES: readonly Place[] = [
+  ...[
+    ['the amount', 'invalid_amount', (written: string) => json({ amount: written, card_id: 'c' })],
+    ['the amount as a number', 'invalid_amount', (written: string) => `{"amount":${digitsOf(written)},"card_id":"c"}`],
+    [
+      'an amount too',
+      'invalid_amount',
+      (written: string) => json({ amount: '0.5', card_id: 'c', description: written }),
+    ],
+    ['the type', 'create_transfer_schema', (written: string) => json({ amount: 1, card_id: 'c', type: written })],
+    ['a missing member', 'create_transfer_schema', (written: string) => json({ description: written })],
+    ['a metadata that is none', 'create_transfer_schema', (written: string) => json({ ...GOOD, metadata: written })],
+    [
+      'a long type',
+      'create_transfer_schema',
+      (written: string) => json({ ...GOOD, type: `${'t'.repeat(30)} ${written}` }),
+    ],
+    ['broken JSON', 'create_transfer_schema', (written: string) => `{"description":"${written}"`],
+    ['no JSON', 'create_transfer_schema', (written: string) => written],
+    ['a name twice', 'create_transfer_schema', (written: string) => `{"${written}":1,"${written}":2}`],
+    ['a body too large', 'payload_too_large', (written: string) => json({ x: `${written} `.repeat(1_500) })],
+  ].map(([name, comes, body]) => ({
+    name: String(name),
+    bytes: (written: string) => request('POST', TRANSFER, (body as (written: string) => string)(written)),
+    comes: String(comes),
+  })),
+];
+
+const GOOD = { amount: 1, card_id: 'c' };
+
+const IN_TARGETS: readonly Place[] = [
+  ['a path', REFUSED, (written: string) => `/api/v0.1/core/card/${escaped(written)}`],
+  ['a path, every byte escaped', REFUSED, (written: string) => `/api/v0.1/core/card/${everyByteEscaped(written)}`],
+  ['a path below', REFUSED, (written: string) => `/api/v0.1/core/card/${escaped(written)}/posting`],
+  ['an id of a transfer', REFUSED, (written: string) => `${TRANSFER}/${escaped(written)}`],
+  ['a query', REFUSED, (written: string) => `${TRANSFER}?reference=${escaped(written)}`],
+  ['a key in a query', REFUSED, (written: string) => `${TRANSFER}?idempotency_key=${escaped(written)}`],
+  ['an unknown parameter', REFUSED, (written: string) => `/api/v0.1/core/card?pan=${escaped(written)}`],
+  ['the name of a parameter', REFUSED, (written: string) => `/api/v0.1/core/card?${escaped(written)}`],
+  ['a filter', 'list_transfers_schema', (written: string) => `${TRANSFER}?status=${escaped(written)}`],
+  ['a broken query', 'list_transfers_schema', (written: string) => `${TRANSFER}?a=${escaped(written)}&b=%zz`],
+  ['a wrong route', 'route_dne', (written: string) => `/nowhere/${escaped(written)}?pan=${escaped(written)}`],
+  ['a wrong route, every byte escaped', 'route_dne', (written: string) => `/nowhere/${everyByteEscaped(written)}`],
+  ['a broken path', 'malformed_request', (written: string) => `/api/v0.1/core/card/%zz${everyByteEscaped(written)}`],
+  ['a broken path, too', 'malformed_request', (written: string) => `/api/v0.1/core/card/%zz/${escaped(written)}`],
+  ['a path too long', 'uri_too_long', (written: string) => `${TRANSFER}/${escaped(written)}${'x'.repeat(300)}`],
+  ['a code', 'route_dne', (written: string) => `/errors/${escaped(written)}`],
+  ['a search', 200, (written: string) => `/errors?q=${escaped(written)}`],
+  ['the query of a page', 200, (written: string) => `/docs?pan=${escaped(written)}`],
+  ['an absolute target', undefined, (written: string) => `http://${tight(written)}/nowhere`],
+].map(([name, comes, target]) => ({
+  name: String(name),
+  bytes: (written: string) => request('GET', (target as (written: string) => string)(written)),
+  ...(comes === undefined ? {} : { comes: comes as string | 200 }),
+}));
+
+/** A header that holds the number, on a request for a list or for a transfer that a closed card refuses. */
+function header(name: string, comes: string | 200 | undefined, value = tight, method = 'POST'): Place {
+  const body = method === 'POST' ? json({ amount: 1, card_id: 'card_closed' }) : undefined;
+  return {
+    name: `${name} of a ${method}`,
+    bytes: (written) => request(method, TRANSFER, body, [[name, value(written)]]),
+    ...(comes === undefined ? {} : { comes }),
+  };
+}
+
+const IN_HEADERS: readonly Place[] = [
+  header('Idempotency-Key', REFUSED),
+  header('Idempotency-Key', REFUSED, (written) => `"order-${tight(written)}"`),
+  header('Idempotency-Key', REFUSED, tight, 'GET'),
+  header('Request-Id', REFUSED),
+  header('Request-Id', REFUSED, (written) => written),
+  header('Program-Id', 'program_dne', (written) => written),
+  header('Authorization', 'auth_err', (written) => `Bearer ${tight(written)}`),
+  header('Authorization', 'auth_err', (written) => `Bearer ts_${tight(written)}`),
+  header('Authorization', 'auth_err', (written) => written),
+  header('Origin', 'forbidden', (written) => `https://${tight(written)}`),
+  header('Expect', 'expectation_failed', (written) => written),
+  header('Content-Type', 'unsupported_media_type', (written) => `text/${tight(written)}`),
+  header('Sandbox-Provoke', 'create_transfer_schema', (written) => written),
+  header('User-Agent', 'closed_card', (written) => written),
+  header('Cookie', 'closed_card', (written) => `pan=${tight(written)}`),
+  header('X-Pan', 200, (written) => written, 'GET'),
+  {
+    name: 'Host',
+    bytes: (written) => `GET ${TRANSFER} HTTP/1.1\r\nHost: ${tight(written)}\r\n\r\n`,
+    comes: 'forbidden',
+  },
+];
+
+const IN_BROKEN_HTTP: readonly Place[] = [
+  { name: 'a method', bytes: (written) => `${digitsOf(written)} / HTTP/1.1\r\n\r\n`, comes: 'malformed_request' },
+  { name: 'a version', bytes: (written) => `GET / HTTP/${digitsOf(written)}\r\n\r\n`, comes: 'malformed_request' },
+  {
+    name: 'a header without a colon',
+    bytes: (written) => `GET / HTTP/1.1\r\nHost: localhost\r\n${written}\r\n\r\n`,
+    comes: 'malformed_request',
+  },
+  {
+    name: 'the length of a body',
+    bytes: (written) => `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${written}x\r\n\r\n`,
+    comes: 'malformed_request',
+  },
+  {
+    name: 'a header too large',
+    bytes: (written) => request('GET', TRANSFER, undefined, [['X-Pan', `${written} `.repeat(600)]]),
+    comes: 'headers_too_large',
+  },
+  {
+    name: 'a wrong method',
+    bytes: (written) => request('DELETE', `/api/v0.1/core/card/${escaped(written)}`),
+    comes: 'method_not_allowed',
+  },
+];
+
+/** Every place of a request that anything can stand in. */
+export const PLACES: readonly Place[] = [
+  ...IN_BODIES,
+  ...IN_FAULTY_BODIES,
+  ...IN_TARGETS,
+  ...IN_HEADERS,
+  ...IN_BROKEN_HTTP,
+];

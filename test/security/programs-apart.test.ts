@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
+import type { RawAnswer, RawRequest } from '../api/raw-request.ts';
+import {
+  type Belongings,
+  headersFor,
+  MARK,
+  neverMade,
+  OPERATOR_OPERATIONS,
+  PROGRAM_OPERATIONS,
+  pathOf,
+  startTwoPrograms,
+  type Tenant,
+  type TwoPrograms,
+} from './two-programs.ts';
+
+/** A request with ids of `other`, sent by the program that owns `own`. */
+type Attempt = (other: Belongings, own: Belongings) => RawRequest;
+
+const query = (operation: OperationId, id: string, ...pairs: readonly (readonly [string, string])[]): RawRequest => ({
+  method: 'GET',
+  path: `${pathOf(operation, id)}?${new URLSearchParams(Object.fromEntries(pairs))}`,
+});
+const read = (operation: OperationId, id: string): RawRequest => ({ method: 'GET', path: pathOf(operation, id) });
+const write = (operation: OperationId, id: string, body: object, key?: string): RawRequest => ({
+  method: OPERATIONS[operation].method,
+  path: pathOf(operation, id),
+  headers: key === undefined ? {} : headersFor(operation, key),
+  body,
+});
+
+/** What the transfers of a card, or of a reference, are asked for by. */
+const FILTERS: readonly Attempt[] = [
+  ({ card }) => query('list_transfers', '', ['card_id', card]),
+  ({ namedCard }) => query('list_transfers', '', ['card_id', namedCard]),
+  ({ reference }) => query('list_transfers', '', ['reference', reference]),
+  ({ idempotencyKey }) => query('list_transfers', '', ['idempotency_key', idempotencyKey]),
+  ({ card }) =>
+    query(
+      'list_transfers',
+      '',
+      ['card_id', card],
+      ['status', 'pending'],
+      ['metadata_name', 'note'],
+      ['metadata_value', MARK],
+    ),
+];
+
+/** Every way in which an operation of a card program can be asked about something of another program. */
+const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
+  create_transfer: [
+    ({ card }) => write('create_transfer', '', { amount: 1, card_id: card }),
+    ({ namedCard }) => write('create_transfer', '', { amount: 1, card_id: namedCard }),
+    ({ card }) => write('create_transfer', '', { amount: 1, card_id: card, type: 'unload' }),
+    ({ card }, own) =>
+      write('create_transfer', '', { amount: 1, card_id: own.card, type: 'card_to_card', destination_card_id: card }),
+    ({ card }, own) =>
+      write('create_transfer', '', { amount: 1, card_id: card, type: 'card_to_card', destination_card_id: own.card }),
+    ({ card }) => write('create_transfer', '', { amount: 1, card_id: card, scheduled_for: '2099-01-01T00:00:00Z' }),
+    ({ card, idempotencyKey }) => write('create_transfer', '', { amount: 500, card_id: card }, idempotencyKey),
+    ({ reference }, own) => write('create_transfer', '', { amount: 1, card_id: own.card, reference }),
+    ({ idempotencyKey }, own) => write('create_transfer', '', { amount: 1, card_id: own.card }, idempotencyKey),
+  ],
+  get_transfer: [({ transfer }) => read('get_transfer', transfer), ({ scheduled }) => read('get_transfer', scheduled)],
+  list_transfers: [...FILTERS, ({ cursors }) => query('list_transfers', '', ['cursor', cursors.transfers])],
+  export_transfers: FILTERS.map(
+    (attempt): Attempt =>
+      (other, own) => {
+        const { path = '', ...request } = attempt(other, own);
+        return { ...request, path: path.replace(OPERATIONS.list_transfers.path, OPERATIONS.export_transfers.path) };
+      },
+  ),
+  explain_transfer: [
+    ({ card }) => write('explain_transfer', '', { amount: 1, card_id: card }),
+    ({ card }, own) =>
+      write('explain_transfer', '', { amount: 1, card_id: own.card, type: 'card_to_card', destination_card_id: card }),
+    ({ reference }, own) => write('explain_transfer', '', { amount: 1, card_id: own.card, reference }),
+  ],
+  create_transfer_batch: [
+    ({ card, namedCard, idempotencyKey, reference }, own) =>
+      write('create_transfer_batch', '', {
+        transfers: [
+          { amount: 1, card_id: card, idempotency_key: 'row 1' },
+          { amount: 1, card_id: namedCard, idempotency_key: 'row 2' },
+          { amount: 2, card_id: own.card, idempotency_key: `${idempotencyKey} in a batch` },
+          { amount: 2, card_id: own.card, idempotency_key: `row of ${reference}`, reference: `${reference}, batch` },
+        ],
+      }),
+  ],
+  capture_transfer: [
+    ({ hold }) => write('capture_transfer', hold, {}),
+    ({ hold }) => write('capture_transfer', hold, { amount: 1 }),
+    ({ transfer, idempotencyKey }) => write('capture_transfer', transfer, { amount: 100 }, idempotencyKey),
+  ],
+  cancel_transfer: [
+    ({ hold }) => write('cancel_transfer', hold, {}),
+    ({ scheduled }) => write('cancel_transfer', scheduled, {}),
+    ({ transfer, idempotencyKey }) => write('cancel_transfer', transfer, {}, idempotencyKey),
+  ],
+  reverse_transfer: [
+    ({ transfer }) => write('reverse_transfer', transfer, {}),
+    ({ transfer, idempotencyKey }) =>
+      write('reverse_transfer', transfer, { amount: 100, description: MARK }, idempotencyKey),
+  ],
+  update_transfer: [({ transfer }) => write('update_transfer', transfer, { metadata: { mine: 'yes' } })],
+  list_reversals: [
+    ({ transfer }) => read('list_reversals', transfer),
+    ({ transfer, cursors }) => query('list_reversals', transfer, ['cursor', cursors.reversals]),
+    ({ cursors }, own) => query('list_reversals', own.transfer, ['cursor', cursors.reversals]),
+  ],
+  get_reversal: [({ reversal }) => read('get_reversal', reversal)],
+  create_card: [({ namedCard }) => write('create_card', '', { card_id: namedCard })],
+  get_card: [({ card }) => read('get_card', card), ({ namedCard }) => read('get_card', namedCard)],
+  list_cards: [({ cursors }) => query('list_cards', '', ['cursor', cursors.cards])],
+  update_card: [
+    ({ card }) => write('update_card', card, { status: 'lost' }),
+    ({ card }) => write('update_card', card, { limits: {} }),
+    ({ card }) => write('update_card', card, { status: 'closed', balance_to: 'funding' }),
+    ({ card }, own) => write('update_card', own.namedCard, { status: 'closed', balance_to: card }),
+  ],
+  get_card_limits: [({ card }) => read('get_card_limits', card)],
+  list_postings: [
+    ({ card }) => read('list_postings', card),
+    ({ namedCard }) => query('list_postings', namedCard, ['cursor', 'pst_2_1']),
+  ],
+  export_postings: [({ card }) => read('export_postings', card)],
+  get_error: [({ error }) => read('get_error', error)],
+  list_errors: [
+    ({ card }) => query('list_errors', '', ['card_id', card]),
+    ({ cursors }) => query('list_errors', '', ['cursor', cursors.errors]),
+  ],
+};
+
+let world: TwoPrograms;
+beforeAll(async () => {
+  world = await startTwoPrograms();
+});
+afterAll(() => world.stop());
+
+/** An answer as far as it could tell anything: without what differs between any two answers, and without the ids sent. */
+function tellingOf({ status, headers, text }: RawAnswer, asked: Belongings) {
+  const { cursors, ...ids } = asked;
+  const sent = [...Object.values(ids), ...Object.values(cursors)];
+  const without = (value: string): string =>
+    sent
+      .reduce((left, id) => left.replaceAll(id, '*'), value)
+      .replaceAll(/\b(tr|rev|card|req)_[0-9a-f]{32}\b/g, '$1_…')
+      .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time');
+  const told = Object.entries(headers).filter(([name]) => name !== 'date' && name !== 'request-id');
+  return { status, headers: told.map(([name, value]) => [name, without(String(value))]), text: without(text) };
+}
+
+describe.each([
+  ['the second program asks about the first', 'second', 'first'],
+  ['the first program asks about the second', 'first', 'second'],
+] as const)('%s', (_, asking, asked) => {
+  let mine: Tenant;
+  let theirs: Tenant;
+  let before: readonly string[];
+  /** What the other program sees of its own, all of it. */
+  const stateOf = async ({ owns, ask }: Tenant): Promise<readonly string[]> => {
+    const reads = [
+      ...[owns.transfer, owns.hold, owns.scheduled].map((id) => read('get_transfer', id)),
+      ...[owns.card, owns.namedCard].flatMap((id) => [read('get_card', id), read('list_postings', id)]),
+      ...(['list_transfers', 'list_cards'] as const).map((id) => query(id, '', ['limit', '100'])),
+      read('list_reversals', owns.transfer),
+    ];
+    const answers = await Promise.all(reads.map((request) => ask(request)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    return answers.map(({ text }) => text);
+  };
+
+  beforeAll(() => {
+    [mine, theirs] = [world[asking], world[asked]];
+  });
+  beforeEach(async () => {
+    before = await stateOf(theirs);
+  });
+
+  test.each(PROGRAM_OPERATIONS)('%s is answered as if none of it were there', async (operation) => {
+    const attempts = ATTEMPTS[operation] ?? [];
+    expect(attempts.length).toBeGreaterThan(0);
+    const nothing = neverMade(theirs.owns);
+    for (const [at, attempt] of attempts.entries()) {
+      // Once without comparing, so that what the service remembers of its own is the same for both.
+      await mine.ask(attempt(neverMade(nothing), mine.owns));
+      world.takeStatements();
+      const missing = await mine.ask(attempt(nothing, mine.owns));
+      const statementsForMissing = world.takeStatements();
+      const foreign = await mine.ask(attempt(theirs.owns, mine.owns));
+      const statementsForForeign = world.takeStatements();
+      expect(tellingOf(foreign, theirs.owns), `attempt ${at}`).toEqual(tellingOf(missing, nothing));
+      expect(statementsForForeign, `attempt ${at}`).toEqual(statementsForMissing);
+      expect(foreign.status).toBeLessThan(500);
+    }
+    expect(await stateOf(theirs)).toEqual(before);
+  });
+
+  test.each(OPERATOR_OPERATIONS)('%s is forbidden, whoever it is about', async (operation) => {
+    const { method, path, body } = OPERATIONS[operation];
+    const ids = (owns: Belongings): Readonly<Record<string, string>> => ({
+      program_id: owns.program,
+      key_id: owns.key,
+      request_id: owns.error,
+    });
+    const askAbout = async (owns: Belongings) => {
+      const filled = parametersOf(path).reduce((left, name) => left.replace(`{${name}}`, ids(owns)[name] ?? ''), path);
+      expect(filled).not.toContain('//');
+      world.takeStatements();
+      const answer = await mine.ask({
+        method,
+        path: filled,
+        ...(body === undefined ? {} : { body: { program_id: owns.program, name: 'x', disabled: true, reason: 'x' } }),
+      });
+      expect(answer.members).toMatchObject({ Status: 403, Code: 'forbidden' });
+      return { ...tellingOf(answer, owns), statements: world.takeStatements() };
+    };
+    const foreign = await askAbout(theirs.owns);
+    expect(foreign).toEqual(await askAbout(neverMade(theirs.owns)));
+    expect(foreign).toEqual(await askAbout(mine.owns));
+    expect(foreign.statements).toEqual([]);
+    expect(await stateOf(theirs)).toEqual(before);
+  });
+
+  test('the Program-Id header of another program is forbidden like one that nobody has', async () => {
+    for (const operation of PROGRAM_OPERATIONS) {
+      const [attempt] = ATTEMPTS[operation] ?? [];
+      if (attempt === undefined) throw new Error(`there is no attempt for ${operation}`);
+      const told = async (program: string, asOf: Belongings) => {
+        const request = attempt(asOf, mine.owns);
+        world.takeStatements();
+        const answer = await mine.ask({ ...request, headers: { ...request.headers, 'Program-Id': program } });
+        expect(answer.members).toMatchObject({ Status: 403, Code: 'forbidden' });
+        return { ...tellingOf(answer, asOf), statements: world.takeStatements() };
+      };
+      const nothing = neverMade(theirs.owns);
+      expect(await told(theirs.owns.program, theirs.owns)).toEqual(await told(nothing.program, nothing));
+    }
+  });
+
+  test('lists and exports hold what is its own, and nothing else', async () => {
+    const { owns } = theirs;
+    // Not the names that a program gives: two programs may give the same.
+    const all = [owns.program, owns.card, owns.transfer, owns.hold, owns.scheduled, owns.reversal, owns.error];
+    for (const id of ['list_transfers', 'export_transfers', 'list_cards', 'list_errors'] as const) {
+      const { text, status } = await mine.ask(read(id, ''));
+      expect(status).toBe(200);
+      expect(text).toContain(id === 'list_errors' ? mine.owns.error : mine.owns.card);
+      for (const one of all) expect(text).not.toContain(one);
+    }
+  });
+});
+
+test('every operation of a card program is tried', () => {
+  expect(Object.keys(ATTEMPTS).sort()).toEqual([...PROGRAM_OPERATIONS].sort());
+});

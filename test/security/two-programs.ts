@@ -1,0 +1,223 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { openAuthentication } from '../../server/operations/authenticate.ts';
+import type { Gateway } from '../../server/operations/call.ts';
+import { openProgramSearch } from '../../server/operations/find-program.ts';
+import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
+import type { Database } from '../../server/store/database.ts';
+import { type RawAnswer, type RawRequest, sendRaw } from '../api/raw-request.ts';
+import {
+  type Ledger,
+  openLedger,
+  type TestServer as Postgres,
+  startServer as startPostgres,
+} from '../harness/ledger.ts';
+import { startServer } from '../http/fake-gateway.ts';
+
+/** Everything that one card program has, by what it is called on the wire. */
+export type Belongings = {
+  readonly program: string;
+  readonly card: string;
+  /** A card under a name of the program's own. */
+  readonly namedCard: string;
+  readonly transfer: string;
+  readonly hold: string;
+  readonly scheduled: string;
+  readonly reversal: string;
+  readonly error: string;
+  readonly key: string;
+  readonly reference: string;
+  /** The key under which every kind of request was sent that takes one. */
+  readonly idempotencyKey: string;
+  /** Of each list, what leads to its second page. */
+  readonly cursors: Readonly<Record<Cursor, string>>;
+};
+
+/** That of a statement holds no id, only numbers of lines. */
+type Cursor = 'transfers' | 'cards' | 'reversals' | 'errors';
+
+/** A card program with its key. */
+export type Tenant = { readonly secret: string; readonly owns: Belongings; readonly ask: Ask };
+
+/** Sends a request with the key of the program. */
+export type Ask = (request: RawRequest) => Promise<RawAnswer>;
+
+/** A service in this process with two card programs, and what it asks of the database. */
+export type TwoPrograms = {
+  readonly first: Tenant;
+  readonly second: Tenant;
+  /** Names of the statements that were sent since the last call. The look-up of the key is remembered and left out. */
+  readonly takeStatements: () => readonly string[];
+  readonly stop: () => Promise<void>;
+};
+
+/** What stands in everything that a program has written down; nobody else may ever see it. */
+export const MARK = 'confidential';
+
+/** Starts it all. */
+export async function startTwoPrograms(): Promise<TwoPrograms> {
+  const postgres = await startPostgres();
+  const ledger = openLedger(postgres.connection);
+  let statements: string[] = [];
+  watch(ledger.database, (name) => statements.push(name));
+  const http = await startServer(gatewayOf(ledger));
+  const url = `http://127.0.0.1:${http.port}`;
+  const [first, second] = [await settle(ledger, url, 'first'), await settle(ledger, url, 'second')];
+  return {
+    first,
+    second,
+    takeStatements: () => {
+      const taken = statements.filter((name) => name !== 'read_key');
+      statements = [];
+      return taken;
+    },
+    stop: () => stop(http, ledger, postgres),
+  };
+}
+
+async function stop(http: Awaited<ReturnType<typeof startServer>>, ledger: Ledger, postgres: Postgres): Promise<void> {
+  await http.server.close();
+  await ledger.close();
+  await postgres.stop();
+}
+
+function gatewayOf({ database, handlers, service }: Ledger): Gateway {
+  return {
+    mode: 'live',
+    keyless: false,
+    supportContact: 'support@example.com',
+    handlers,
+    authenticate: openAuthentication(database),
+    onRefusedCredential: () => undefined,
+    findProgram: openProgramSearch(service),
+    demoProgramId: DEMO_PROGRAM_ID,
+    ready: async () => true,
+  };
+}
+
+/** Tells of every statement that goes to the database, in its order. */
+function watch(database: Database, tell: (name: string) => void): void {
+  const [read, transact] = [database.read.bind(database), database.transact.bind(database)];
+  database.read = (statement) => {
+    tell(statement.name);
+    return read(statement);
+  };
+  database.transact = (work) => {
+    for (const [name, statement] of Object.entries(work.load)) tell(statement === null ? `no ${name}` : name);
+    return transact({
+      ...work,
+      decide: (loaded, batchId) => {
+        const decision = work.decide(loaded, batchId);
+        for (const { name } of decision.writes) tell(name);
+        return decision;
+      },
+    });
+  };
+}
+
+/** A program with one of everything. */
+async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant> {
+  const operate = async (operation: OperationId, members: object, more: object = {}) =>
+    JSON.parse((await ledger.call(operation, members, more)).body) as Record<string, string>;
+  const { program_id: program = '' } = await operate('create_program', { name: `${MARK} ${name}`, currency: 'USD' });
+  const parameters = { program_id: program };
+  await operate('create_deposit', { amount: 1_000_000 }, { parameters, idempotencyKey: 'deposit' });
+  const { key: secret = '', key_id: key = '' } = await operate('create_key', { name: MARK, program_id: program });
+  const ask: Ask = (request) =>
+    sendRaw(url, { ...request, headers: { Authorization: `Bearer ${secret}`, ...request.headers } });
+  const idempotencyKey = `key-of-${name}`;
+  const make = async (operation: OperationId, members: object, path = OPERATIONS[operation].path) => {
+    const answer = await ask({ path, headers: headersFor(operation, idempotencyKey), body: members });
+    if (answer.status >= 300) throw new Error(answer.text);
+    return answer.members as Readonly<Record<string, string>>;
+  };
+  const namedCard = `card-of-${name}`;
+  await make('create_card', { card_id: namedCard, holder_reference: MARK });
+  const { card_id: card = '' } = await make('create_card', { holder_reference: MARK });
+  const own = { metadata: { note: MARK }, description: MARK };
+  const reference = `reference-of-${name}`;
+  const { transfer_id: transfer = '' } = await make('create_transfer', {
+    amount: 500,
+    card_id: card,
+    reference,
+    ...own,
+  });
+  // Without a key of its own, each further one is sent under another.
+  const unkeyed = async (members: object) => {
+    const answer = await ask({ body: { amount: 500, card_id: card, ...own, ...members } });
+    return String(answer.members.transfer_id);
+  };
+  const hold = await unkeyed({ capture: 'manual' });
+  const scheduled = await unkeyed({ scheduled_for: new Date(Date.now() + 86_400_000).toISOString() });
+  const toBeEnded = { captured: await unkeyed({ capture: 'manual' }), canceled: await unkeyed({ capture: 'manual' }) };
+  await make('capture_transfer', { amount: 100 }, pathOf('capture_transfer', toBeEnded.captured));
+  await make('cancel_transfer', {}, pathOf('cancel_transfer', toBeEnded.canceled));
+  const { reversal_id: reversal = '' } = await make(
+    'reverse_transfer',
+    { amount: 100, description: MARK },
+    pathOf('reverse_transfer', transfer),
+  );
+  await ask({ path: pathOf('reverse_transfer', transfer), body: { amount: 50 } });
+  const errors = [await logError(ledger, program), await logError(ledger, program)];
+  const next = async (path: string) => {
+    const { members } = await ask({ method: 'GET', path: `${path}?limit=1` });
+    if (typeof members.next_cursor !== 'string') throw new Error(`${path} has no second page`);
+    return members.next_cursor;
+  };
+  const cursors = {
+    transfers: await next(OPERATIONS.list_transfers.path),
+    cards: await next(OPERATIONS.list_cards.path),
+    reversals: await next(pathOf('list_reversals', transfer)),
+    errors: await next(OPERATIONS.list_errors.path),
+  };
+  const error = errors[0] ?? '';
+  const made = { program, card, namedCard, transfer, hold, scheduled, reversal, error, key, reference };
+  return { secret, ask, owns: { ...made, idempotencyKey, cursors } };
+}
+
+/** The path of an operation about something. */
+export function pathOf(operation: OperationId, id: string): string {
+  return OPERATIONS[operation].path.replace(/\{[a-z_]+\}/, id);
+}
+
+/** The headers that a request of the operation can carry beside its credentials. */
+export function headersFor(operation: OperationId, idempotencyKey: string): Readonly<Record<string, string>> {
+  return OPERATIONS[operation].idempotency === 'none' ? {} : { 'Idempotency-Key': idempotencyKey };
+}
+
+async function logError({ database }: Ledger, program: string): Promise<string> {
+  const requestId = randomUUIDv7();
+  const hex = program.slice('prog_'.length);
+  await database.read({
+    name: 'log_an_error',
+    text: `insert into error (request_id, created_at, program_id, code, status, type, message, causes)
+      values ($1, uuid_extract_timestamp($1::uuid), $2::uuid, 'card_dne', 404, 'Request Error', '${MARK}', '[]')`,
+    values: [requestId, hex],
+  });
+  return toWireId('req', requestId);
+}
+
+/** The operations that act within a card program. */
+export const PROGRAM_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].program);
+
+/** The operations that do not. */
+export const OPERATOR_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].scope === 'operator');
+
+/** The same belongings under ids that nobody has: the last digit of each is another. */
+export function neverMade(owns: Belongings): Belongings {
+  const { cursors, ...ids } = owns;
+  return {
+    ...(Object.fromEntries(Object.entries(ids).map(([name, id]) => [name, otherDigit(id)])) as Omit<
+      Belongings,
+      'cursors'
+    >),
+    cursors: Object.fromEntries(
+      Object.entries(cursors).map(([name, cursor]) => [name, otherDigit(cursor)]),
+    ) as Belongings['cursors'],
+  };
+}
+
+function otherDigit(id: string): string {
+  return `${id.slice(0, -1)}${id.endsWith('3') ? '5' : '3'}`;
+}

@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Refusal } from '../../domain/refusal.ts';
+import { type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
+
+// Behind each decision stands a wall in the database, which makes up for a wrong one: the group fails, is tried again,
+// and is halved until it comes out right. So what was decided wrongly is seen by the round trips that it takes.
+
+/** Of one transaction: the load after the last answer before it, and the save after the load. */
+const TURNS_OF_TRANSACTION = 2;
+
+let server: TestServer;
+let proxy: DatabaseProxy;
+let ledger: Ledger;
+
+beforeAll(async () => {
+  server = await startServer();
+  proxy = await startProxy(server.connection.host);
+  ledger = openLedger({ ...server.connection, host: proxy.host });
+  await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
+});
+
+afterAll(async () => {
+  expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
+  await ledger.close();
+  await proxy.close();
+  await server.stop();
+});
+
+/** What each call came to: its status, or the code that refused it. All but the first are in one group. */
+async function sendTogether(bodies: readonly object[]): Promise<{ outcomes: readonly string[]; turns: number }> {
+  const before = proxy.turns();
+  const outcomes = await Promise.all(
+    bodies.map(async (body) => {
+      try {
+        return String((await ledger.call('create_transfer', body)).status);
+      } catch (error) {
+        if (error instanceof Refusal) return error.code;
+        throw error;
+      }
+    }),
+  );
+  return { outcomes, turns: proxy.turns() - before };
+}
+
+const first = { amount: 1, card_id: 'card_active' };
+
+test('two requests of a group with one reference: the second is refused by the decision on it', async () => {
+  const twice = { ...first, reference: randomUUID() };
+  const { outcomes, turns } = await sendTogether([first, twice, twice]);
+  expect(outcomes).toEqual(['201', '201', 'duplicate_reference']);
+  expect(turns).toBe(2 * TURNS_OF_TRANSACTION);
+});
+
+test('requests of a group that spend one balance: each is decided on what the ones before it have left', async () => {
+  await ledger.call('create_card', { card_id: 'spent_in_a_group' });
+  await ledger.call('create_transfer', { amount: 100, card_id: 'spent_in_a_group' });
+  const spend = { amount: 40, card_id: 'spent_in_a_group', type: 'unload' };
+  const { outcomes, turns } = await sendTogether([first, spend, spend, spend, spend]);
+  expect(outcomes).toEqual(['201', '201', '201', 'insufficient_funds', 'insufficient_funds']);
+  expect(turns).toBe(2 * TURNS_OF_TRANSACTION);
+});
+
+test('requests of a group with one key: the first is done and the others are answered like it', async () => {
+  const idempotencyKey = randomUUID();
+  const before = proxy.turns();
+  const replies = await Promise.all([
+    ledger.call('create_transfer', first),
+    ...Array.from({ length: 5 }, () => ledger.call('create_transfer', first, { idempotencyKey })),
+  ]);
+  expect(new Set(replies.slice(1).map(({ body }) => body)).size).toBe(1);
+  expect(replies.filter(({ replayed }) => replayed === true)).toHaveLength(4);
+  expect(proxy.turns() - before).toBe(2 * TURNS_OF_TRANSACTION);
+});

@@ -1,0 +1,120 @@
+import pg from 'pg';
+import { keptConnections, sendRaw } from '../api/raw-request.ts';
+import { readBooks } from '../crashes/books.ts';
+import { embeddedServerOf } from '../harness/process.ts';
+import { type Findings, type Row, type Setting, streamOf, Tally } from './row.ts';
+import { startTwoServices, type TwoServices } from './two-services.ts';
+
+const CLIENTS = 16;
+const READERS = 3;
+const CARDS = Array.from({ length: 12 }, (_, index) => `bank-card-${index}`);
+
+/** What each card begins with, in minor units. */
+const OPENING = 10_000;
+
+/** Snapshots that one call reads. Each statement of the block sees the books of its own instant. */
+const READS_OF_CALL = 500;
+
+/**
+ * Sums the books in one snapshot, many times over: all accounts of a currency come to zero, the cards of the bank to what
+ * they began with, nobody is below the floor, and what is held is the sum of the open holds.
+ */
+const READ_SNAPSHOTS = `do $$
+  declare
+    wrong text;
+  begin
+    for look in 1..${READS_OF_CALL} loop
+      select concat_ws(', ',
+        case when unbalanced > 0 then unbalanced || ' currencies do not sum to zero' end,
+        case when below > 0 then below || ' accounts are below the floor' end,
+        case when cards <> ${OPENING * CARDS.length} then 'the cards have ' || cards end,
+        case when held <> holds then 'held ' || held || ', holds ' || holds end) into wrong
+      from (
+        select (select count(*) from (select from account group by currency having sum(balance) <> 0) as c) as unbalanced,
+          (select count(*) from account where floor is not null and balance - held < floor) as below,
+          (select sum(balance) from card join account using (program_id, account_id)
+            where name like 'bank-card-%') as cards,
+          (select coalesce(sum(account.held), 0) from account) as held,
+          (select coalesce(sum(amount), 0) from hold) as holds
+      ) as seen;
+      if wrong <> '' then
+        raise exception '%', wrong;
+      end if;
+    end loop;
+  end $$`;
+
+/** Moves money between random cards until it is told to stop; every fifth transfer is held first. */
+async function move(services: TwoServices, random: () => number, tally: Tally, goesOn: () => boolean): Promise<void> {
+  const agent = keptConnections(1);
+  const card = (): string => CARDS[Math.floor(random() * CARDS.length)] ?? '';
+  for (let turn = 0; goesOn(); turn += 1) {
+    const url = services.both[turn % 2]?.url ?? '';
+    const [card_id, destination_card_id] = [card(), card()];
+    if (card_id === destination_card_id) continue;
+    const amount = 1 + Math.floor(random() * 6_000);
+    const capture = random() < 0.2 ? 'manual' : 'automatic';
+    const body = { type: 'card_to_card', amount, card_id, destination_card_id, capture };
+    const made = await sendRaw(url, { body }, agent);
+    tally.add(made.status === 201 ? 'transfers' : `refused_${made.members.Code}`);
+    if (made.status === 201 && capture === 'manual') {
+      const verb = random() < 0.5 ? 'capture' : 'cancel';
+      const path = `/api/v0.1/core/transfer/${made.members.transfer_id}/${verb}`;
+      const ended = await sendRaw(url, { path, ...(verb === 'capture' ? { body: {} } : {}) }, agent);
+      tally.add(ended.status === 200 ? verb : `refused_${ended.members.Code}`);
+    }
+  }
+  agent.destroy();
+}
+
+async function watch(connection: string, tally: Tally, setting: Setting): Promise<void> {
+  const client = new pg.Client({ connectionString: connection });
+  await client.connect();
+  try {
+    while (tally.count('reads') < setting.count && !tally.isEnough) {
+      tally.add('reads', READS_OF_CALL);
+      await client.query(READ_SNAPSHOTS).catch((error: unknown) => tally.violate('snapshot', [String(error)]));
+      setting.progress(tally.count('reads'), `${tally.count('transfers')} transfers`);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  const services = await startTwoServices(setting.belongings);
+  try {
+    for (const card_id of CARDS) {
+      await services.both[0].client.cards.create({ card_id });
+      await services.both[0].client.transfers.create({ card_id, amount: OPENING });
+    }
+    let isOver = false;
+    const movers = Array.from({ length: CLIENTS }, (_, client) =>
+      move(services, streamOf(setting.seed, client), tally, () => !isOver),
+    );
+    const { databaseUrl } = await embeddedServerOf(services.path);
+    await Promise.all(Array.from({ length: READERS }, () => watch(databaseUrl, tally, setting)));
+    isOver = true;
+    await Promise.all(movers);
+    const { faults } = await readBooks(services.path, CARDS);
+    tally.violate(
+      'books',
+      Object.entries(faults).map(([what, count]) => `${what}: ${count}`),
+    );
+    if (tally.count('transfers') < CLIENTS) tally.violate('traffic', ['next to nothing moved, so nothing was tested']);
+  } finally {
+    await services.end();
+  }
+  return {
+    figures: { clients: CLIENTS, readers: READERS, processes: 2, ...tally.figures() },
+    violations: tally.violations,
+  };
+}
+
+/** Money that goes round between cards, while readers sum snapshots. */
+export const BANK: Row = {
+  name: 'bank',
+  unit: 'reads',
+  counts: { small: 10_000, middle: 100_000, large: 1_000_000 },
+  run,
+};

@@ -1,0 +1,187 @@
+import { execFile } from 'node:child_process';
+import { chmod, chown, mkdir, open, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { readBooks } from '../crashes/books.ts';
+import { Load } from '../crashes/load.ts';
+import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import {
+  answersOf,
+  brokenRecordsIn,
+  contradictionsIn,
+  makeCards,
+  silencesOf,
+  tallyLoad,
+  untilAtWork,
+} from './loads.ts';
+import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+
+const execute = promisify(execFile);
+
+const CLIENTS = 24;
+
+/** Room for a new ledger and some minutes of load; so little that the rest is soon filled. In MB. */
+const ROOM = { data: 256, log: 112 } as const;
+type Disk = keyof typeof ROOM;
+
+/** Space is back: the service must be, too, within this many milliseconds. */
+const BACK = 10_000;
+
+/** A user that PostgreSQL runs as when we are root. */
+const NOBODY = 65534;
+
+const SENT_AGAIN = 200;
+
+/** Two small file systems: one for the ledger, one for PostgreSQL's write-ahead log. */
+type Disks = { readonly path: Readonly<Record<Disk, string>>; readonly end: () => Promise<void> };
+
+async function mountDisks(): Promise<Disks> {
+  const directory = await temporaryDirectory();
+  const path = { data: join(directory.path, 'data'), log: join(directory.path, 'log') };
+  const end = async (): Promise<void> => {
+    for (const mounted of Object.values(path)) await execute('umount', ['--lazy', mounted]).catch(() => undefined);
+    await directory.remove();
+  };
+  try {
+    for (const disk of ['data', 'log'] as const) {
+      await mkdir(path[disk]);
+      await execute('mount', ['-t', 'tmpfs', '-o', `size=${ROOM[disk]}m`, 'torture', path[disk]]);
+      await chmod(path[disk], 0o711);
+    }
+    return { path, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+/** A ledger whose write-ahead log is on a disk of its own. */
+async function openLedger({ path }: Disks): Promise<ServiceProcess> {
+  const environment = { DATA_DIR: path.data, LOG_LEVEL: 'silent' };
+  await (await startService(environment)).stop();
+  const inside = join(path.data, 'postgresql', 'pg_wal');
+  const outside = join(path.log, 'pg_wal');
+  await execute('cp', ['-a', inside, outside]);
+  await rm(inside, { recursive: true });
+  await symlink(outside, inside);
+  await chown(outside, NOBODY, NOBODY);
+  return startService(environment);
+}
+
+/** Fills a disk to the last byte; gives what takes the ballast off again. */
+async function fill(path: string): Promise<() => Promise<void>> {
+  const ballast = join(path, 'ballast');
+  const file = await open(ballast, 'w');
+  try {
+    for (let size = 1024 * 1024; size >= 512; size /= 2) {
+      while (
+        await file.write(Buffer.alloc(size)).then(
+          ({ bytesWritten }) => bytesWritten === size,
+          () => false,
+        )
+      );
+    }
+  } finally {
+    await file.close().catch(() => undefined);
+  }
+  return () => rm(ballast, { force: true });
+}
+
+/** Makes PostgreSQL need the next file of its log, again and again, until there is none. */
+async function useUpLog(dataDirectory: string, until: () => boolean): Promise<void> {
+  const { databaseUrl } = await embeddedServerOf(dataDirectory);
+  const client = new pg.Client({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    while (!until()) {
+      await client.query('select pg_switch_wal()');
+      await pause(20);
+    }
+  } catch {
+    // The server has gone: that is what was wanted.
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: ServiceProcess): Promise<void> {
+  const load = new Load(CLIENTS, 'disk', streamOf(setting.seed, 2));
+  const random = streamOf(setting.seed, 1);
+  const { url } = service;
+  await makeCards(load, service);
+  for (let round = 1; round <= setting.count && !tally.isEnough; round += 1) {
+    const disk: Disk = round % 2 === 1 ? 'log' : 'data';
+    load.start(url);
+    await pause(300 + random() * 700);
+    const failures = () => answersOf(load).filter(({ status }) => status >= 500).length;
+    const before = failures();
+    const empty = await fill(disks.path[disk]);
+    const startedAt = performance.now();
+    const isHit = () => failures() > before || performance.now() - startedAt > 60_000;
+    if (disk === 'log') await useUpLog(disks.path.data, isHit);
+    while (!isHit()) await pause(20);
+    if (failures() === before) tally.violate(`round ${round}`, [`the full ${disk} disk was not noticed in a minute`]);
+    await pause(500 + random() * 2_500);
+    tally.add(`full_${disk}`);
+    tally.add('failures_meanwhile', failures() - before);
+    await empty();
+    const back = await untilAtWork(url);
+    tally.time('back', back);
+    if (back > BACK) tally.violate(`round ${round}`, [`back after ${back} ms, and ${BACK} ms are the most`]);
+    await load.pause();
+    await check(disks, load, tally, `round ${round}, ${disk}`);
+    setting.progress(round, `${tally.count('violations')} violations`);
+  }
+  await load.settle(url, SENT_AGAIN);
+  tallyLoad(tally, load, await check(disks, load, tally, 'everything sent again'));
+}
+
+async function check({ path }: Disks, load: Load, tally: Tally, where: string) {
+  const books = await readBooks(path.data, load.cards);
+  tally.violate(where, contradictionsIn(load, books));
+  tally.violate(
+    where,
+    brokenRecordsIn(answersOf(load)).map((text) => `no error record: ${text}`),
+  );
+  const silences = silencesOf(load);
+  if (silences > 0) tally.violate(where, [`${silences} requests had no answer, and the service was there`]);
+  return books;
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  let disks: Disks;
+  try {
+    disks = await mountDisks();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.trim() : String(error);
+    return {
+      figures: {},
+      violations: [],
+      notRun: `no small file system can be mounted here (run it as root): ${reason}`,
+    };
+  }
+  const end = setting.belongings.add('the small disks', disks.end);
+  try {
+    const service = await openLedger(disks);
+    const stop = setting.belongings.add('the service', async () => void (await service.stop()));
+    try {
+      await fillUp(setting, tally, disks, service);
+    } finally {
+      await stop();
+    }
+  } finally {
+    await end();
+  }
+  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+}
+
+/** No space left under the database, or under its log. */
+export const DISK_FULL: Row = {
+  name: 'disk-full',
+  unit: 'full disks',
+  counts: { small: 2, middle: 6, large: 20 },
+  run,
+};

@@ -1,0 +1,82 @@
+import { Silence, sendRaw } from '../api/raw-request.ts';
+import type { BooksWithFaults } from '../crashes/books.ts';
+import { type Answer, addMoved, findContradictions, isDone } from '../crashes/checker.ts';
+import type { Load } from '../crashes/load.ts';
+import type { ServiceProcess } from '../harness/process.ts';
+import type { Tally } from './row.ts';
+
+/** The members of an error record, in the order that the specification gives. */
+const RECORD = ['Message', 'Status', 'Code', 'Type'];
+
+/** Everything that the clients of a load heard. */
+export function answersOf(load: Load): readonly Answer[] {
+  return [...load.stories, ...load.changes].flatMap(({ answers }) => answers);
+}
+
+/** Requests of a load that got no answer. */
+export function silencesOf(load: Load): number {
+  return [...load.stories, ...load.changes].reduce((sum, { silences }) => sum + silences, 0);
+}
+
+/** Makes the cards that a load is about. */
+export async function makeCards(load: Load, service: ServiceProcess): Promise<void> {
+  for (const card_id of load.cards) await service.client.cards.create({ card_id });
+}
+
+/** What is wrong with the books by themselves, and with what a load was told of them. */
+export function contradictionsIn(load: Load, { faults, ...books }: BooksWithFaults): readonly string[] {
+  const broken = Object.entries(faults).map(([what, count]) => `${what}: ${count}`);
+  return [...broken, ...findContradictions(load.stories, books, load.changes)];
+}
+
+/** The same where others moved money on the same cards before: `keys` are the beginning of the load's own keys. */
+export function contradictionsAmong(keys: string, load: Load, books: BooksWithFaults): readonly string[] {
+  const own = books.transfers.filter(({ key }) => key.startsWith(keys));
+  const others = books.transfers.filter(({ key }) => !key.startsWith(keys));
+  return contradictionsIn(load, { ...books, transfers: own, opening: addMoved(books.opening, others) });
+}
+
+/** Every answer of 400 or above that is not the error record. */
+export function brokenRecordsIn(answers: readonly Answer[]): readonly string[] {
+  return answers.filter(({ status, text }) => status >= 400 && !isRecord(status, text)).map(({ text }) => text);
+}
+
+function isRecord(status: number, text: string): boolean {
+  try {
+    const record = JSON.parse(text) as Record<string, unknown>;
+    return JSON.stringify(Object.keys(record)) === JSON.stringify(RECORD) && record.Status === status;
+  } catch {
+    return false;
+  }
+}
+
+/** Counts what a load was made of. */
+export function tallyLoad(tally: Tally, load: Load, books: BooksWithFaults): void {
+  const answers = answersOf(load);
+  tally.add('transfers', books.transfers.length);
+  tally.add(
+    'reversals',
+    books.transfers.reduce((sum, { reversals }) => sum + reversals.length, 0),
+  );
+  tally.add('acknowledged', answers.filter(isDone).length);
+  tally.add('replayed', answers.filter(({ replayed }) => replayed).length);
+  tally.add('refused_409', answers.filter(({ status }) => status === 409).length);
+  tally.add('failed_5xx', answers.filter(({ status }) => status >= 500).length);
+  tally.add('unknown', answers.filter(({ moneyMoved }) => moneyMoved === 'unknown').length);
+  tally.add('unanswered', silencesOf(load));
+}
+
+/** Waits until the service makes a transfer again, and gives the time that took, in milliseconds; Infinity for never. */
+export async function untilAtWork(url: string, most = 60_000): Promise<number> {
+  const started = performance.now();
+  while (performance.now() - started < most) {
+    try {
+      const { status } = await sendRaw(url, { body: { amount: 1, card_id: 'card_active' } });
+      if (status === 201) return performance.now() - started;
+    } catch (error) {
+      if (!(error instanceof Silence)) throw error;
+    }
+    await new Promise((wake) => setTimeout(wake, 20));
+  }
+  return Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,134 @@
+// npm run torture -- --help: every promise of docs/reliability.md, attacked at length.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { cpus, loadavg } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { Belongings } from '../../bench/belongings.ts';
+import { applyEdits, copySource } from '../mutants/copy.ts';
+import { MUTANTS as SEEDED } from '../mutants/mutants.ts';
+import { BANK } from './bank.ts';
+import { type Options, readOptions, USAGE, UsageProblem } from './command-line.ts';
+import { COMMIT_CUTS } from './commit-cuts.ts';
+import { DISK_FULL } from './disk-full.ts';
+import { KEYS } from './keys.ts';
+import { KILLS } from './kills.ts';
+import { MODEL } from './model.ts';
+import { MUTANTS } from './mutants-row.ts';
+import { Progress } from './progress.ts';
+import { PROXY_FAULTS } from './proxy-faults.ts';
+import { RESTORE } from './restore.ts';
+import type { Row } from './row.ts';
+import { type Result, tableOf } from './table.ts';
+
+const ROWS: readonly Row[] = [KILLS, COMMIT_CUTS, PROXY_FAULTS, DISK_FULL, KEYS, BANK, MODEL, MUTANTS, RESTORE];
+
+/** The lie of the negative control: the service that says 201 while COMMIT is on its way. */
+const LIE = 'answer-before-commit';
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const belongings = new Belongings();
+// Keeps the place of the run itself, so that what a single row leaves can be ended without ending the run.
+belongings.add('the run', async () => undefined);
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    say('\nEnding what was started …');
+    void belongings.endAll(say).finally(() => process.exit(130));
+  });
+}
+
+try {
+  const options = readOptions(process.argv.slice(2), ROWS);
+  if (options === undefined) say(USAGE);
+  // A row that broke off may have left clients that go on asking.
+  else process.exit(await run(options));
+} catch (error) {
+  await belongings.endAll(say);
+  if (!(error instanceof UsageProblem)) throw error;
+  process.stderr.write(`${error.message}\n\n${USAGE}\n`);
+  process.exitCode = 2;
+}
+
+async function run(options: Options): Promise<number> {
+  const main = options.control ? await makeLiar() : undefined;
+  say(`Seed ${options.seed}, scale ${options.scale}${options.control ? ', against a service that lies' : ''}`);
+  const file = resolve(options.out ?? `data/torture/${new Date().toISOString().replaceAll(':', '-')}.json`);
+  const startedAt = new Date().toISOString();
+  const results: Result[] = [];
+  for (const row of options.rows) {
+    const count = options.count ?? row.counts[options.scale];
+    results.push(await runRow(row, count, options.seed, main));
+    // After each row: what a long run has found is not lost when the next row is cut short.
+    await write(file, {
+      startedAt,
+      ...options,
+      rows: options.rows.map(({ name }) => name),
+      machine: machine(),
+      results,
+    });
+  }
+  await belongings.endAll(say);
+  say(`\n${tableOf(results)}\n\n${file}`);
+  return judge(results, options);
+}
+
+async function write(file: string, written: object): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify(written, undefined, 2)}\n`);
+}
+
+function machine() {
+  const [processor] = cpus();
+  return { processor: processor?.model ?? '', processors: cpus().length, load: loadavg()[0], node: process.version };
+}
+
+async function runRow(row: Row, count: number, seed: number, main: string | undefined): Promise<Result> {
+  say(`\n${row.name}: ${count} ${row.unit}`);
+  const progress = new Progress(count, row.unit);
+  const started = performance.now();
+  const spared = belongings.count;
+  const base = { row: row.name, unit: row.unit, count, seed };
+  const end = () => Math.round((performance.now() - started) / 1000);
+  try {
+    const setting = { seed, count, belongings, main, progress: progress.tell };
+    const found = await row.run(setting);
+    return { ...base, ...found, seconds: end() };
+  } catch (error) {
+    if (belongings.isOver) throw error;
+    // What one row found stands without the next; this one counts as broken.
+    await belongings.endAll(say, spared);
+    const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { ...base, figures: {}, violations: [`the row broke off: ${problem}`], seconds: end() };
+  } finally {
+    progress.end();
+  }
+}
+
+function judge(results: readonly Result[], { control, seed }: Options): number {
+  for (const { row, violations } of results) for (const violation of violations) say(`VIOLATION  ${row}: ${violation}`);
+  for (const { row, notRun } of results) if (notRun !== undefined) say(`NOT RUN    ${row}: ${notRun}`);
+  const broken = results.filter(({ violations }) => violations.length > 0);
+  const lie = control ? ' --control' : '';
+  for (const { row, count } of broken)
+    say(`Again: npm run torture -- --only ${row} --seed ${seed} --count ${count}${lie}`);
+  if (control) {
+    const isFound = results.some(({ violations }) => violations.some((violation) => violation.includes('lost: ')));
+    say(
+      isFound
+        ? 'The lie was found out: this run fails, as it must.'
+        : 'THE LIE WAS NOT FOUND OUT: the checker is blind.',
+    );
+    return isFound ? 1 : 3;
+  }
+  if (broken.length > 0) return 1;
+  return results.some(({ notRun }) => notRun !== undefined) ? 4 : 0;
+}
+
+/** A copy of the source in which answers come before COMMIT; gives its main program. */
+async function makeLiar(): Promise<string> {
+  const lie = SEEDED.find(({ name }) => name === LIE);
+  if (lie === undefined) throw new Error(`there is no mutant ${LIE}`);
+  const copy = await copySource();
+  belongings.add('the copy that lies', copy.remove);
+  await applyEdits(copy.path, lie.edits);
+  return join(copy.path, 'server/main.ts');
+}

@@ -1,0 +1,33 @@
+import { readdir, readFile } from 'node:fs/promises';
+
+/** Every process below one, by id. PostgreSQL's servers lead groups of their own, so a signal to a group misses them. */
+export async function processesBelow(root: number): Promise<readonly number[]> {
+  const children = new Map<number, number[]>();
+  for (const entry of await readdir('/proc')) {
+    if (!/^[0-9]+$/.test(entry)) continue;
+    const status = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => undefined);
+    if (status === undefined) continue;
+    const parent = Number(status.slice(status.lastIndexOf(')') + 2).split(' ')[1]);
+    children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
+  }
+  const found: number[] = [];
+  const look = (parent: number): void => {
+    for (const child of children.get(parent) ?? []) {
+      found.push(child);
+      look(child);
+    }
+  };
+  look(root);
+  return found;
+}
+
+/** SIGKILL for a process and all below it. */
+export async function killTree(root: number): Promise<void> {
+  for (const victim of [root, ...(await processesBelow(root))]) {
+    try {
+      process.kill(victim, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { readBooks, readTexts } from '../crashes/books.ts';
+import { isDone } from '../crashes/checker.ts';
+import { Load } from '../crashes/load.ts';
+import { embeddedServerOf, startService, temporaryDirectory } from '../harness/process.ts';
+import { contradictionsAmong, makeCards } from './loads.ts';
+import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+
+const execute = promisify(execFile);
+
+const CLIENTS = 24;
+
+/** Milliseconds of load before the backup and after it. */
+const LOAD_TIME = 2_000;
+
+/**
+ * A physical backup of a running ledger, as docs/reliability.md describes it: PostgreSQL is told, the files are copied,
+ * then the log that has come meanwhile.
+ */
+async function backUp(dataDirectory: string, target: string): Promise<void> {
+  const { databaseUrl } = await embeddedServerOf(dataDirectory);
+  const client = new pg.Client({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
+  await client.connect();
+  const source = join(dataDirectory, 'postgresql');
+  try {
+    await client.query("select pg_create_physical_replication_slot('backup', true)");
+    await client.query("select pg_backup_start('torture', true)");
+    await mkdir(target);
+    const left = ['./postmaster.pid', './postmaster.opts', './pg_wal/*', './pg_replslot/*'];
+    // 1 says that a file changed while it was read, which is what the log is for.
+    const copy = `tar -C "$1" ${left.map((path) => `--exclude='${path}'`).join(' ')} -cf - . | tar -C "$2" -xpf -`;
+    await execute('bash', ['-c', copy, 'copy', source, target]).catch((error: unknown) => {
+      if (Reflect.get(error as object, 'code') !== 1) throw error;
+    });
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+    const label = join(target, 'backup_label');
+    await writeFile(label, rows[0]?.labelfile ?? '', { mode: 0o600 });
+    await execute('bash', ['-c', 'cp -a "$1"/pg_wal/[0-9A-F]* "$2"/pg_wal/', 'copy', source, target]);
+    const { uid, gid } = await stat(source);
+    await execute('chown', [`${uid}:${gid}`, label]);
+    await client.query("select pg_drop_replication_slot('backup')");
+  } finally {
+    await client.end();
+  }
+}
+
+async function backUpAndRestore(setting: Setting, tally: Tally, round: number): Promise<void> {
+  const [original, copy] = [await temporaryDirectory(), await temporaryDirectory()];
+  const removeOriginal = setting.belongings.add('the ledger', original.remove);
+  const removeCopy = setting.belongings.add('the restored ledger', copy.remove);
+  const before = new Load(CLIENTS, 'before', streamOf(setting.seed, round, 1));
+  const during = new Load(CLIENTS, 'during', streamOf(setting.seed, round, 2));
+  const service = await startService({ DATA_DIR: original.path, LOG_LEVEL: 'silent' });
+  const stop = setting.belongings.add('the service', async () => void (await service.stop()));
+  await makeCards(before, service);
+  before.start(service.url);
+  await pause(LOAD_TIME);
+  await before.pause();
+  await before.settle(service.url, 0);
+  during.start(service.url);
+  await pause(LOAD_TIME / 4);
+  const firstHalf = new Set(during.stories.filter(({ answers }) => answers.some(isDone)).map(({ key }) => key));
+  const begun = performance.now();
+  await backUp(original.path, join(copy.path, 'postgresql'));
+  tally.time('backup', performance.now() - begun);
+  await pause(LOAD_TIME / 4);
+  await during.pause();
+  await stop();
+  await removeOriginal();
+
+  const started = performance.now();
+  const restored = await startService({ DATA_DIR: copy.path, LOG_LEVEL: 'silent' });
+  const stopRestored = setting.belongings.add('the restored service', async () => void (await restored.stop()));
+  tally.time('restore', performance.now() - started);
+  await judge(tally, `round ${round}`, copy.path, before, async () => {
+    const { balanced, differing_holds } = await restored.client.trialBalance.get();
+    if (!balanced || differing_holds !== 0) tally.violate(`round ${round}`, ['the trial balance is not zero']);
+    return readTexts(restored.client);
+  });
+  const kept = new Set((await readBooks(copy.path, before.cards)).transfers.map(({ key }) => key));
+  const lost = [...firstHalf].filter((key) => !kept.has(key));
+  tally.violate(
+    `round ${round}`,
+    lost.map((key) => `lost: ${key} was acknowledged before the backup began`),
+  );
+  tally.add('transfers_before', before.stories.length);
+  tally.add('transfers_during', [...kept].filter((key) => key.startsWith('during')).length);
+  // Keys from before the backup still have their one answer, and move nothing.
+  await before.settle(restored.url, Number.MAX_SAFE_INTEGER);
+  await judge(tally, `round ${round}, everything sent again`, copy.path, before, () => readTexts(restored.client));
+  await stopRestored();
+  await removeCopy();
+}
+
+/** Holds what was told before the backup against the restored books. */
+async function judge(
+  tally: Tally,
+  where: string,
+  path: string,
+  load: Load,
+  read: () => Promise<ReadonlyMap<string, string>>,
+): Promise<void> {
+  const books = await readBooks(path, load.cards, await read());
+  tally.violate(where, contradictionsAmong('before', load, books));
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  for (let round = 1; round <= setting.count && !tally.isEnough; round += 1) {
+    await backUpAndRestore(setting, tally, round);
+    setting.progress(round);
+  }
+  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+}
+
+/** A backup of a ledger under load, restored somewhere else. */
+export const RESTORE: Row = { name: 'restore', unit: 'restores', counts: { small: 1, middle: 3, large: 10 }, run };

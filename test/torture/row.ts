@@ -1,0 +1,98 @@
+import type { Belongings } from '../../bench/belongings.ts';
+import { Random } from '../fuzz/random.ts';
+
+/** How much of a row is run. */
+export type Scale = 'small' | 'middle' | 'large';
+
+/** What a row gets to run. */
+export type Setting = {
+  readonly seed: number;
+  /** How often: kills, cuts, faults, reads … */
+  readonly count: number;
+  /** Whatever is started or made, to be ended and removed also after Ctrl-C. */
+  readonly belongings: Belongings;
+  /** Tells how far it is. */
+  readonly progress: (done: number, remark?: string) => void;
+  /** Another program in the place of the service: the liar of the negative control. */
+  readonly main: string | undefined;
+};
+
+/** What a row has found. */
+export type Findings = {
+  readonly figures: Readonly<Record<string, number | string>>;
+  /** A sentence for each promise that was broken. */
+  readonly violations: readonly string[];
+  /** Why it could not be run on this machine; never because of what it found. */
+  readonly notRun?: string;
+};
+
+/** A row of the table in docs/reliability.md. */
+export type Row = {
+  readonly name: string;
+  /** What `count` counts. */
+  readonly unit: string;
+  readonly counts: Readonly<Record<Scale, number>>;
+  readonly run: (setting: Setting) => Promise<Findings>;
+};
+
+/** Sentences that say what is wrong are kept up to here: one is enough to look, and a thousand are no better. */
+const ENOUGH = 50;
+
+/** What a row finds while it runs. */
+export class Tally {
+  readonly violations: string[] = [];
+  readonly #counts = new Map<string, number>();
+  readonly #times = new Map<string, number[]>();
+
+  add(what: string, count = 1): void {
+    this.#counts.set(what, (this.#counts.get(what) ?? 0) + count);
+  }
+
+  /** One measured time, in milliseconds. */
+  time(what: string, milliseconds: number): void {
+    this.#times.set(what, [...(this.#times.get(what) ?? []), milliseconds]);
+  }
+
+  violate(where: string, problems: readonly string[]): void {
+    this.add('violations', problems.length);
+    for (const problem of problems.slice(0, ENOUGH - this.violations.length)) {
+      this.violations.push(`${where}: ${problem}`);
+    }
+  }
+
+  get isEnough(): boolean {
+    return this.violations.length >= ENOUGH;
+  }
+
+  count(what: string): number {
+    return this.#counts.get(what) ?? 0;
+  }
+
+  /** Middle, ninety-ninth of a hundred and largest of the measured times. */
+  spread(what: string): { readonly p50: number; readonly p99: number; readonly most: number } {
+    const sorted = [...(this.#times.get(what) ?? [])].sort((left, right) => left - right);
+    const at = (share: number): number => Math.round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0);
+    return { p50: at(0.5), p99: at(0.99), most: at(1) };
+  }
+
+  /** Everything that was counted and measured; times in milliseconds. */
+  figures(): Record<string, number> {
+    const figures: Record<string, number> = Object.fromEntries(this.#counts);
+    for (const what of this.#times.keys()) {
+      const { p50, p99, most } = this.spread(what);
+      Object.assign(figures, { [`${what}_p50_ms`]: p50, [`${what}_p99_ms`]: p99, [`${what}_max_ms`]: most });
+    }
+    return figures;
+  }
+}
+
+/** Numbers from 0 up to and without 1, the same for the same path. */
+export function streamOf(...path: readonly number[]): () => number {
+  const random = new Random(...path);
+  return () => random.below(0x4000_0000) / 0x4000_0000;
+}
+
+/** Waits so many milliseconds. */
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((wake) => setTimeout(wake, milliseconds));
+}
