@@ -105,7 +105,8 @@ function compose(
     type,
     message,
     moneyMoved: fault.moneyMoved,
-    transferId: fault.transferId,
+    // What was to be done with a transfer is found by it, too.
+    transferId: fault.transferId ?? sent.parameters?.transfer_id,
     saw: details.saw,
     field: details.field,
     cause: fault.cause ?? undefined,

@@ -178,6 +178,7 @@ test('what is recorded of a refused capture: which transfer, how much, and what 
     path: OPERATIONS.capture_transfer.path,
     idempotency_key: 'room-7',
     money_moved: 'no',
+    transfer_id,
     request: { transfer_id, amount: '501' },
     checks: { held: '500', amount: '501' },
     causes: [],
