@@ -25,6 +25,7 @@ const steps: readonly Step[] = [
       runScript('node_modules/@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '--diagnostic-level=warn']),
   },
   { name: 'tidy', budgetSeconds: 30, run: () => runScript('tidy.ts', []) },
+  { name: 'supply-chain', budgetSeconds: 10, run: () => runScript('setup/check-supply-chain.ts', []) },
   {
     name: 'contract',
     budgetSeconds: 15,
@@ -57,12 +58,13 @@ async function runSteps(chosen: readonly Step[]): Promise<void> {
 
 async function runSuites(chosen: readonly Suite[]): Promise<void> {
   for (const suite of chosen) {
-    const { passed, failed, leftOut, seconds, complaint } = await runSuite(suite);
+    const { passed, failed, leftOut, notRun, seconds, complaint } = await runSuite(suite);
     const counts = [`${passed} passed`];
     if (failed > 0) counts.push(`${failed} failed`);
     if (leftOut > 0) counts.push(`${leftOut} skipped`);
     tell(suite.name, failed > 0, counts.join(', '), seconds);
     warnIfSlow(suite.name, seconds, suite.budgetSeconds);
+    for (const line of notRun) console.log(`        not run: ${line}`);
     if (complaint !== '') console.log(`\n${complaint.trim()}\n`);
     total.passed += passed;
     total.failed += failed;

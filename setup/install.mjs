@@ -213,6 +213,8 @@ function runNpm(root, onStart) {
     '--engine-strict=false',
     '--include=dev',
     '--include=optional',
+    // Said here as well as in .npmrc, which a setting of the environment would outdo.
+    '--ignore-scripts',
     '--progress=false',
   ];
   return new Promise((resolve) => {

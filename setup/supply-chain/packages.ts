@@ -1,0 +1,86 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** An entry of package-lock.json, as far as anything here looks at it. */
+export type LockedPackage = {
+  readonly name?: string;
+  readonly version?: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly link?: boolean;
+  readonly license?: string;
+  readonly hasInstallScript?: boolean;
+  /** Only develops. */
+  readonly dev?: boolean;
+  /** For some platforms only, or not needed for the rest to work. */
+  readonly optional?: boolean;
+  readonly devOptional?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+};
+
+/** package-lock.json; the entry of the project itself has the path ''. */
+export type Lockfile = {
+  readonly lockfileVersion: number;
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+};
+
+/** package.json, as far as anything here looks at it. */
+export type Manifest = {
+  readonly name: string;
+  readonly version: string;
+  readonly description?: string;
+  readonly license?: unknown;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+};
+
+/** The lockfile of a project. */
+export function readLockfile(root: string): Lockfile {
+  return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lockfile;
+}
+
+/** The manifest of a project or of a package. */
+export function readManifest(directory: string): Manifest {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
+}
+
+/** Every package of a lockfile with its path and its name, without the project itself. */
+export function packagesOf(lockfile: Lockfile): readonly (readonly [path: string, name: string, LockedPackage])[] {
+  return Object.entries(lockfile.packages)
+    .filter(([path]) => path !== '')
+    .map(([path, locked]) => [path, locked.name ?? nameIn(path), locked] as const);
+}
+
+/** The name of the package that is installed at a path: what follows the last `node_modules/`. */
+export function nameIn(path: string): string {
+  return path.replace(/^.*node_modules\//, '');
+}
+
+/** The path at which a package finds another one: its own folder first, then those above it, as Node looks. */
+export function pathOfDependency({ packages }: Lockfile, from: string, name: string): string | undefined {
+  for (let at = from; ; at = at.replace(/(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/]+$/, '')) {
+    const path = at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`;
+    if (packages[path] !== undefined) return path;
+    if (at === '') return undefined;
+  }
+}
+
+/**
+ * The paths of all packages that lie in node_modules, whether the lockfile knows them or not: a package that somebody
+ * put there runs as well as any other.
+ */
+export function installedPaths(root: string, below = ''): readonly string[] {
+  const folder = join(root, below, 'node_modules');
+  if (!existsSync(folder)) return [];
+  const names = readdirSync(folder)
+    .filter((name) => !name.startsWith('.'))
+    .flatMap((name) => (name.startsWith('@') ? readdirSync(join(folder, name)).map((own) => `${name}/${own}`) : name));
+  return names
+    .map((name) => (below === '' ? `node_modules/${name}` : `${below}/node_modules/${name}`))
+    .filter((path) => existsSync(join(root, path, 'package.json')))
+    .flatMap((path) => [path, ...installedPaths(root, path)]);
+}
