@@ -34,10 +34,7 @@ export async function preparePgbench(
   return DATABASE;
 }
 
-/**
- * Client counts of which the best counts. The service's PostgreSQL admits 60 connections, superusers included, and idle
- * services hold a few, so 64 clients do not fit.
- */
+/** Client counts of which the best counts. On two cores the fewest were the best, so more than these are not tried. */
 export const PGBENCH_CLIENTS = [16, 32, 48] as const;
 
 /** Runs it once, as it is run by default: prepared statements, one vacuum of its small tables before. */

@@ -1,9 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { readConfiguration, showConfiguration } from './config.ts';
+import { endOnCrash } from './crash.ts';
 import { type OpenDatabase, openDatabase } from './open-database.ts';
 import { createKey } from './operations/create-key.ts';
 import { drawUpTrialBalance } from './operations/get-trial-balance.ts';
-import { openTransferLane } from './operations/transfer-group.ts';
+import { withoutSecrets } from './operations/redaction.ts';
 import { verifyAudit } from './operations/verify-audit.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { migrate } from './store/migrate.ts';
@@ -12,6 +13,7 @@ import { migrate } from './store/migrate.ts';
 // command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name>.
 
 const [task, name] = process.argv.slice(2);
+endOnCrash();
 try {
   if (task === 'config') process.stdout.write(`${showConfiguration(readConfiguration())}\n`);
   else if (task === 'migrate') await withDatabase(applyMigrations);
@@ -22,7 +24,7 @@ try {
   else throw new StartupProblem('Say what to do: migrate, config, verify-books, verify-audit, or operator-key <name>.');
 } catch (error) {
   if (!(error instanceof StartupProblem)) throw error;
-  process.stderr.write(`${error.message}\n`);
+  process.stderr.write(`${withoutSecrets(error.message)}\n`);
   process.exitCode = 1;
 }
 
@@ -36,15 +38,15 @@ async function withDatabase(run: (opened: OpenDatabase) => Promise<void>): Promi
   }
 }
 
-async function applyMigrations({ database }: OpenDatabase): Promise<void> {
-  const applied = await migrate(database);
+async function applyMigrations({ databases }: OpenDatabase): Promise<void> {
+  const applied = await migrate(databases.settings);
   process.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied ${applied.join(', ')}.\n`);
 }
 
-async function printOperatorKey({ database }: OpenDatabase, keyName: string): Promise<void> {
-  await migrate(database);
+async function printOperatorKey({ databases }: OpenDatabase, keyName: string): Promise<void> {
+  await migrate(databases.settings);
   const reply = await createKey(
-    { database, transfers: openTransferLane(database), supportContact: readConfiguration().supportContact },
+    { database: databases.background },
     {
       operation: 'create_key',
       requestId: randomUUIDv7(),
@@ -63,18 +65,18 @@ async function printOperatorKey({ database }: OpenDatabase, keyName: string): Pr
 }
 
 /** Every balance against every posting, however long it takes. */
-async function verifyBooks({ database }: OpenDatabase): Promise<void> {
-  const books = await drawUpTrialBalance(database, 0);
+async function verifyBooks({ databases }: OpenDatabase): Promise<void> {
+  const books = await drawUpTrialBalance(databases.background, 0);
   process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
   if (!books.balanced) throw new StartupProblem('The books do not balance.');
 }
 
 /** Every row of the audit log against the one before it, and one of them against a hash that was noted elsewhere. */
-async function verifyAuditLog({ database }: OpenDatabase, expected: string | undefined): Promise<void> {
+async function verifyAuditLog({ databases }: OpenDatabase, expected: string | undefined): Promise<void> {
   if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
     throw new StartupProblem(`A hash of the audit log has 64 hex digits, and '${expected}' is none.`);
   }
-  const { entries, head, problems } = await verifyAudit(database, expected);
+  const { entries, head, problems } = await verifyAudit(databases.background, expected);
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   process.stdout.write(`entries: ${entries}\nhead:    ${head}\n`);
   if (problems.length > 0) throw new StartupProblem('The audit log is not as it was written.');

@@ -189,5 +189,9 @@ function isPrivateConnection(databaseUrl: string): boolean {
 }
 
 function redact(url: string): string {
-  return url.replace(/^(\w+:\/\/[^:@/]*):[^@]*@/, '$1:***@').replace(/(password=)[^&]*/, '$1***');
+  // A password may itself hold an @. A name that is percent-encoded may be anything.
+  const address = url.replace(/^(\w+:\/\/[^:@/]*):.*@/, '$1:***@');
+  return address.replaceAll(/([?&])([^=&]*)=[^&]*/g, (parameter, mark: string, name: string) =>
+    /pass|%/i.test(name) ? `${mark}${name}=***` : parameter,
+  );
 }

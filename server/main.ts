@@ -1,8 +1,10 @@
 import { join } from 'node:path';
-import pino from 'pino';
+import type pino from 'pino';
 import { toWireId } from '../domain/identifier.ts';
 import { type Configuration, readConfiguration } from './config.ts';
+import { endOnCrash } from './crash.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
+import { openLog } from './log.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
 import { openAuthentication } from './operations/authenticate.ts';
 import type { Gateway } from './operations/call.ts';
@@ -11,10 +13,11 @@ import { handlersOf } from './operations/handlers.ts';
 import { openKeyUses } from './operations/note-key-uses.ts';
 import { openRefusedCredentials } from './operations/note-refused-credentials.ts';
 import { hasOperatorKey, isReady } from './operations/readiness.ts';
+import { withoutSecrets } from './operations/redaction.ts';
 import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './operations/seed-sandbox.ts';
-import type { Service } from './operations/service.ts';
 import { openTransferLane } from './operations/transfer-group.ts';
 import { StartupProblem } from './startup-problem.ts';
+import type { Database } from './store/database.ts';
 import { keepForgettingKeys } from './worker/forget-keys.ts';
 import { keepPartitions } from './worker/keep-partitions.ts';
 import { keepNotingCredentials } from './worker/note-credentials.ts';
@@ -29,19 +32,17 @@ const ERROR_SPOOL_MOST = 67_108_864;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
+endOnCrash();
 try {
   await start(readConfiguration());
 } catch (error) {
   if (!(error instanceof StartupProblem)) throw error;
-  process.stderr.write(`\nThe service does not start: ${error.message}\n`);
+  process.stderr.write(`\nThe service does not start: ${withoutSecrets(error.message)}\n`);
   process.exitCode = 1;
 }
 
 async function start(configuration: Configuration): Promise<void> {
-  const log = pino(
-    { level: configuration.logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    process.stderr,
-  );
+  const log = openLog(configuration.logLevel);
   say(`Transfer Service, ${configuration.mode} mode, process ${process.pid}`);
   const opened = await openDatabase(configuration, {
     onProgress: say,
@@ -56,28 +57,26 @@ async function start(configuration: Configuration): Promise<void> {
 }
 
 async function run(configuration: Configuration, opened: OpenDatabase, log: pino.Logger): Promise<void> {
-  const { database, embedded } = opened;
-  await prepareSchema(database, configuration.mode);
-  const service: Service = {
-    database,
-    transfers: openTransferLane(database),
-    supportContact: configuration.supportContact,
-  };
+  const { databases, embedded } = opened;
+  await prepareSchema(databases, configuration.mode);
+  const { background, authentication } = databases;
+  const { supportContact } = configuration;
+  const transfers = openTransferLane(databases.application);
   const sandbox = configuration.mode === 'sandbox';
-  if (sandbox) await seedSandbox(service, performance.now() + SEED_TIME);
-  else await insistOnOperatorKey(service);
-  const uses = openKeyUses(database);
-  const refusals = openRefusedCredentials(database, () => new Date());
+  if (sandbox) await seedSandbox(background, performance.now() + SEED_TIME);
+  else await insistOnOperatorKey(background);
+  const uses = openKeyUses(background);
+  const refusals = openRefusedCredentials(background, () => new Date());
   const gateway: Gateway = {
     mode: configuration.mode,
     keyless: sandbox && configuration.loopbackOnly,
-    supportContact: configuration.supportContact,
-    handlers: handlersOf(service, sandbox ? embedded : undefined),
-    authenticate: openAuthentication(database, uses.note),
+    supportContact,
+    handlers: handlersOf({ databases, transfers, supportContact }, sandbox ? embedded : undefined),
+    authenticate: openAuthentication(authentication, uses.note),
     onRefusedCredential: refusals.note,
-    findProgram: openProgramSearch(service),
+    findProgram: openProgramSearch(authentication),
     demoProgramId: DEMO_PROGRAM_ID,
-    ready: () => isReady(service),
+    ready: () => isReady(background),
   };
   const errors = await openErrorLog(configuration, opened, log);
   const { addressRate, keyRate, trustedProxies } = configuration;
@@ -93,14 +92,16 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await errors.stop();
     throw error;
   });
-  const partitions = keepPartitions(database, configuration.errorRetentionDays, (error) =>
+  const partitions = keepPartitions(background, configuration.errorRetentionDays, (error) =>
     log.error({ cause: String(error) }, 'partitions could not be made or removed'),
   );
-  const keys = keepForgettingKeys(database, (error) => log.error({ cause: String(error) }, 'old keys stay for now'));
+  const keys = keepForgettingKeys(background, (error) => log.error({ cause: String(error) }, 'old keys stay for now'));
   const credentials = keepNotingCredentials(uses, refusals, (error) =>
     log.error({ cause: String(error) }, 'uses and refusals of keys are written later'),
   );
-  const due = keepSettlingDue(service, (error) => log.error({ cause: String(error) }, 'what is due waits'));
+  const due = keepSettlingDue({ database: background, transfers }, (error) =>
+    log.error({ cause: String(error) }, 'what is due waits'),
+  );
   stopOnSignal(async () => {
     partitions.stop();
     keys.stop();
@@ -114,19 +115,19 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
 
 function openErrorLog(
   { dataDirectory }: Configuration,
-  { database }: OpenDatabase,
+  { databases }: OpenDatabase,
   log: pino.Logger,
 ): Promise<ErrorRecorder> {
   return recordErrors({
-    database,
+    database: databases.background,
     spoolDirectory: join(dataDirectory, 'error-spool'),
     spoolMost: ERROR_SPOOL_MOST,
     onTrouble: (sentence, cause) => log.warn({ event: 'error_log', cause: cause && String(cause) }, sentence),
   });
 }
 
-async function insistOnOperatorKey(service: Service): Promise<void> {
-  if (await hasOperatorKey(service)) return;
+async function insistOnOperatorKey(database: Database): Promise<void> {
+  if (await hasOperatorKey(database)) return;
   throw new StartupProblem(
     'Live mode needs an operator key and there is none. ' +
       'Create one with "npx transfer-service operator-key create --name <name>" and the same settings.',

@@ -1,13 +1,15 @@
 import type { Configuration } from './config.ts';
-import { StartupProblem } from './startup-problem.ts';
-import { Database } from './store/database.ts';
+import { codeOf, StartupProblem } from './startup-problem.ts';
+import { probe } from './store/connections.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded.ts';
+import { INSUFFICIENT_PRIVILEGE } from './store/failure.ts';
 import { migrate, pendingMigrations } from './store/migrate.ts';
 import { preparePartitions } from './store/partition.ts';
+import { type Databases, openDatabases } from './store/roles.ts';
 
 /** The database that the configuration names, open, with the server when it is the embedded one. */
 export type OpenDatabase = {
-  readonly database: Database;
+  readonly databases: Databases;
   readonly embedded: EmbeddedPostgres | undefined;
   /** Closes connections and stops the embedded server, in that order. */
   readonly close: () => Promise<void>;
@@ -27,40 +29,51 @@ export async function openDatabase(configuration: Configuration, reports: Databa
   const { databaseUrl, dataDirectory } = configuration;
   if (databaseUrl === null) {
     const embedded = await startEmbeddedPostgres({ dataDirectory, ...reports });
-    const database = new Database(embedded.connection);
+    const databases = openDatabases(embedded.connection);
     return {
-      database,
+      databases,
       embedded,
       close: async () => {
-        await database.close();
+        await databases.close();
         await embedded.stop();
       },
     };
   }
-  const database = new Database({ connectionString: databaseUrl });
+  const settings = { connectionString: databaseUrl };
   try {
-    await database.probe();
+    await probe(settings);
   } catch (error) {
-    await database.close();
     const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
     throw new StartupProblem(
       `The database of DATABASE_URL cannot be used: ${reason}. Check the address, the user and that PostgreSQL runs.`,
     );
   }
-  return { database, embedded: undefined, close: () => database.close() };
+  const databases = openDatabases(settings);
+  return { databases, embedded: undefined, close: () => databases.close() };
 }
 
 /**
  * Brings the schema up to date in a sandbox; in live mode a schema that is behind is a {@link StartupProblem}, because
  * when to change the schema of real books is the operator's decision.
  */
-export async function prepareSchema(database: Database, mode: Configuration['mode']): Promise<void> {
-  if (mode === 'sandbox') await migrate(database);
-  const pending = await pendingMigrations(database);
+export async function prepareSchema(databases: Databases, mode: Configuration['mode']): Promise<void> {
+  const pending = await pendingMigrations(databases.settings);
   if (pending.length > 0) {
+    if (mode === 'sandbox') await migrate(databases.settings);
+    else
+      throw new StartupProblem(
+        `The database lacks ${pending.join(', ')}. Run "npx transfer-service migrate" with the same settings first.`,
+      );
+  }
+  try {
+    await preparePartitions(databases.background, new Date());
+  } catch (error) {
+    if (codeOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new StartupProblem(
-      `The database lacks ${pending.join(', ')}. Run "npx transfer-service migrate" with the same settings first.`,
+      `The user of DATABASE_URL may not act for the service: ${(error as Error).message}. ` +
+        'As the owner of the tables or a superuser: GRANT transfer_service_application, ' +
+        'transfer_service_background, transfer_service_authentication TO <that user>;',
+      { cause: error },
     );
   }
-  await preparePartitions(database, new Date());
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { fromWireId } from '../../domain/identifier.ts';
-import { Database } from '../../server/store/database.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
+import { openDatabases } from '../../server/store/roles.ts';
 import { AMOUNT } from '../load/traffic.ts';
 import type { Stage } from '../stage.ts';
 import type { Ledger } from './ledger.ts';
@@ -105,9 +105,9 @@ export class Fill {
   /** Makes all cards, and the partition for the events of the last weeks, which a real service would have had. */
   async addCards(): Promise<void> {
     const { server, options } = this.#stage;
-    const database = new Database({ connectionString: databaseUrl(server, this.#ledger.database) });
-    await preparePartitions(database, new Date(Date.now() - DAYS * 86_400_000));
-    await database.close();
+    const databases = openDatabases({ connectionString: databaseUrl(server, this.#ledger.database) });
+    await preparePartitions(databases.background, new Date(Date.now() - DAYS * 86_400_000));
+    await databases.close();
     const { cards } = options.stored;
     await this.#work(async (run) => {
       for (let first = HOT_CARDS + 1; first <= cards; first += CHUNK) {

@@ -15,7 +15,7 @@ import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
 /** create_key: 201 with the key; its secret is in this answer and nowhere else. */
-export async function createKey(service: Service, call: Call): Promise<Reply> {
+export async function createKey(service: Pick<Service, 'database'>, call: Call): Promise<Reply> {
   const body = call.members as CreateKeyBody;
   const { program_id: asked } = body;
   const scopes = readScopes(call, body.scopes, asked !== undefined);

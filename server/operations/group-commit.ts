@@ -21,6 +21,8 @@ export class Blocked {
 export type GroupWork<Item, Answer, Name extends string> = {
   /** How a group of items becomes one transaction; answers in the order of the items. */
   readonly stepsOf: (items: readonly Item[], mode: LockMode) => Steps<readonly (Answer | Blocked)[], Name>;
+  /** Inner UUID of the card program that an item is about: the group reaches the programs of its items. */
+  readonly programOf: (item: Item) => string;
   /** Names of what an item needs to have to itself, as {@link Blocked} names them. */
   readonly needsOf: (item: Item) => readonly string[];
   /** Id on the wire of the transfer that an answer says was made; undefined for a refusal or a replay. */
@@ -34,6 +36,9 @@ export type LaneBounds = {
   /** Most items that wait; beyond it a caller is turned away at once. */
   readonly waiting: number;
 };
+
+/** A database of which a group reaches the programs that it is about. */
+type Reachable = Pick<Database, 'within'>;
 
 type Pending<Item, Answer> = {
   readonly item: Item;
@@ -62,7 +67,7 @@ const PAUSE = 25;
  * - A commit whose answer was lost is settled while the next group is already under way.
  */
 export class GroupCommit<Item, Answer, Name extends string> {
-  readonly #database: Database;
+  readonly #databases: Reachable;
   readonly #work: GroupWork<Item, Answer, Name>;
   readonly #bounds: LaneBounds;
   readonly #contention = new Contention();
@@ -70,11 +75,11 @@ export class GroupCommit<Item, Answer, Name extends string> {
   #running = false;
 
   constructor(
-    database: Database,
+    databases: Reachable,
     work: GroupWork<Item, Answer, Name>,
     bounds: LaneBounds = { batch: 256, waiting: 4096 },
   ) {
-    this.#database = database;
+    this.#databases = databases;
     this.#work = work;
     this.#bounds = bounds;
   }
@@ -113,7 +118,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
         group.map((pending) => pending.item),
         mode,
       );
-      this.#answer(group, await this.#database.transact({ ...steps, batchId }));
+      this.#answer(group, await this.#databaseOf(group).transact({ ...steps, batchId }));
     } catch (error) {
       if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);
       else if (error instanceof StoreFailure && error.conflict && attempts > 1) {
@@ -153,7 +158,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
     const batchId = randomUUIDv7();
     try {
       const steps = this.#work.stepsOf([pending.item], 'skip');
-      const [answer] = await this.#database.transact({ ...steps, batchId });
+      const [answer] = await this.#databaseOf([pending]).transact({ ...steps, batchId });
       if (answer instanceof Blocked) {
         this.#contention.begin(answer.blockedBy);
         return false;
@@ -170,7 +175,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
 
   async #settle(group: readonly Pending<Item, Answer>[], batchId: string, lost: CommitUnknown): Promise<void> {
     const deadline = Math.min(...group.map((pending) => pending.deadline));
-    const settlement = lost.settleable ? await this.#database.settle(batchId, deadline) : 'unknown';
+    const settlement = lost.settleable ? await this.#databaseOf(group).settle(batchId, deadline) : 'unknown';
     const answers = lost.result as readonly (Answer | Blocked)[];
     if (settlement === 'committed') this.#answer(group, answers);
     else if (settlement === 'abandoned') this.#fail(group, new StoreFailure(lost.cause));
@@ -199,6 +204,10 @@ export class GroupCommit<Item, Answer, Name extends string> {
         void this.#commitAlone(pending);
       } else pending.resolve(answer);
     }
+  }
+
+  #databaseOf(group: readonly Pending<Item, Answer>[]): Database {
+    return this.#databases.within(...new Set(group.map(({ item }) => this.#work.programOf(item))));
   }
 
   #fail(group: readonly Pending<Item, Answer>[], error: unknown): void {

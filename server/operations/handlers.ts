@@ -1,5 +1,6 @@
 import type { OperationId } from '../../contract/operations.ts';
-import type { Handler } from './call.ts';
+import type { Databases } from '../store/roles.ts';
+import type { Call, Handler, Reply } from './call.ts';
 import { cancelTransfer } from './cancel-transfer.ts';
 import { captureTransfer } from './capture-transfer.ts';
 import { changeSwitch } from './change-switch.ts';
@@ -41,48 +42,68 @@ import { updateCard } from './update-card.ts';
 import { updateProgram } from './update-program.ts';
 import { updateTransfer } from './update-transfer.ts';
 
-/** The function behind each operation of the contract. */
-export function handlersOf(service: Service, sandbox: SandboxDatabase | undefined): Record<OperationId, Handler> {
+/** An operation, with what it works with. */
+type Operation = (service: Service, call: Call) => Promise<Reply>;
+
+/** What all operations share. */
+export type Foundation = Omit<Service, 'database'> & { readonly databases: Databases };
+
+/**
+ * The function behind each operation of the contract. An operation of a card program reaches the rows of that program
+ * only, whatever its statements say; an operator's reaches all.
+ */
+export function handlersOf(
+  { databases, ...shared }: Foundation,
+  sandbox: SandboxDatabase | undefined,
+): Record<OperationId, Handler> {
+  const inProgram =
+    (operation: Operation): Handler =>
+    (call) =>
+      operation({ ...shared, database: databases.application.within(call.programId) }, call);
+  const everywhere =
+    (operation: Operation): Handler =>
+    (call) =>
+      operation({ ...shared, database: databases.background }, call);
   return {
-    create_transfer: (call) => createTransfer(service, call),
-    get_transfer: (call) => getTransfer(service, call),
-    list_transfers: (call) => listTransfers(service, call),
-    create_transfer_batch: (call) => createTransferBatch(service, call),
-    capture_transfer: (call) => captureTransfer(service, call),
-    cancel_transfer: (call) => cancelTransfer(service, call),
-    reverse_transfer: (call) => reverseTransfer(service, call),
-    update_transfer: (call) => updateTransfer(service, call),
-    export_transfers: (call) => exportTransfers(service, call),
-    list_reversals: (call) => listReversals(service, call),
-    get_reversal: (call) => getReversal(service, call),
-    explain_transfer: (call) => explainTransfer(service, call),
-    create_card: (call) => createCard(service, call),
-    get_card: (call) => getCard(service, call),
-    list_cards: (call) => listCards(service, call),
-    update_card: (call) => updateCard(service, call),
-    get_card_limits: (call) => getCardLimits(service, call),
-    list_postings: (call) => listPostings(service, call),
-    export_postings: (call) => exportPostings(service, call),
-    get_error: (call) => getError(service, call),
-    list_errors: (call) => listErrors(service, call),
-    create_program: (call) => createProgram(service, call),
-    get_program: (call) => getProgram(service, call),
-    update_program: (call) => updateProgram(service, call),
-    list_programs: (call) => listPrograms(service, call),
-    create_deposit: (call) => createDeposit(service, call),
-    create_withdrawal: (call) => createWithdrawal(service, call),
-    get_switch: () => getSwitch(service),
-    change_switch: (call) => changeSwitch(service, call),
-    get_trial_balance: () => getTrialBalance(service),
-    create_key: (call) => createKey(service, call),
-    list_keys: (call) => listKeys(service, call),
-    roll_key: (call) => rollKey(service, call),
-    revoke_key: (call) => revokeKey(service, call),
-    inspect_error: (call) => inspectError(service, call),
-    search_errors: (call) => searchErrors(service, call),
-    count_errors: (call) => countErrors(service, call),
-    list_audit_entries: (call) => listAuditEntries(service, call),
-    move_clock: (call) => moveClock(service, call),
+    create_transfer: inProgram(createTransfer),
+    get_transfer: inProgram(getTransfer),
+    list_transfers: inProgram(listTransfers),
+    create_transfer_batch: inProgram(createTransferBatch),
+    capture_transfer: inProgram(captureTransfer),
+    cancel_transfer: inProgram(cancelTransfer),
+    reverse_transfer: inProgram(reverseTransfer),
+    update_transfer: inProgram(updateTransfer),
+    export_transfers: inProgram(exportTransfers),
+    list_reversals: inProgram(listReversals),
+    get_reversal: inProgram(getReversal),
+    explain_transfer: inProgram(explainTransfer),
+    create_card: inProgram(createCard),
+    get_card: inProgram(getCard),
+    list_cards: inProgram(listCards),
+    update_card: inProgram(updateCard),
+    get_card_limits: inProgram(getCardLimits),
+    list_postings: inProgram(listPostings),
+    export_postings: inProgram(exportPostings),
+    get_error: inProgram(getError),
+    list_errors: inProgram(listErrors),
+    create_program: everywhere(createProgram),
+    get_program: everywhere(getProgram),
+    update_program: everywhere(updateProgram),
+    list_programs: everywhere(listPrograms),
+    create_deposit: everywhere(createDeposit),
+    create_withdrawal: everywhere(createWithdrawal),
+    get_switch: everywhere(getSwitch),
+    change_switch: everywhere(changeSwitch),
+    get_trial_balance: everywhere(getTrialBalance),
+    create_key: everywhere(createKey),
+    list_keys: everywhere(listKeys),
+    roll_key: everywhere(rollKey),
+    revoke_key: everywhere(revokeKey),
+    inspect_error: everywhere(inspectError),
+    search_errors: everywhere(searchErrors),
+    count_errors: everywhere(countErrors),
+    list_audit_entries: everywhere(listAuditEntries),
+    move_clock: everywhere(moveClock),
     stop_database: (call) => stopDatabase(sandbox, call),
     start_database: (call) => startDatabase(sandbox, call),
   };

@@ -8,11 +8,20 @@ import type { Service } from './service.ts';
 import { readRows, transact } from './transaction.ts';
 
 /** Reads a program by its inner UUID, or refuses with `program_dne`, naming it as the caller did. */
-export async function loadProgram(service: Service, programId: string | undefined, asked: string): Promise<Program> {
-  const rows = programId === undefined ? [] : await readRows(service.database, readProgram(programId));
+export async function loadProgram(
+  { database }: Pick<Service, 'database'>,
+  programId: string | undefined,
+  asked: string,
+): Promise<Program> {
+  const rows = programId === undefined ? [] : await readRows(database, readProgram(programId));
   const [row] = rows;
   if (row !== undefined) return toProgram(row);
-  throw new Refusal('program_dne', `There is no card program '${asked}'.`);
+  throw programMissing(asked);
+}
+
+/** The refusal of a card program that is not there, named as the caller did. */
+export function programMissing(asked: string): Refusal {
+  return new Refusal('program_dne', `There is no card program '${asked}'.`);
 }
 
 /** The currency that a request names, or the program's; a code that is none is a fault of the body. */

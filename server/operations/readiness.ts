@@ -1,11 +1,11 @@
+import type { Database } from '../store/database.ts';
 import { COUNT_OPERATOR_KEYS } from '../store/key.ts';
 import { READ_SWITCH } from '../store/switch.ts';
-import type { Service } from './service.ts';
 
 /** Whether the database answers. Never throws. */
-export async function isReady(service: Service): Promise<boolean> {
+export async function isReady(database: Database): Promise<boolean> {
   try {
-    await service.database.read(READ_SWITCH);
+    await database.read(READ_SWITCH);
     return true;
   } catch {
     return false;
@@ -13,7 +13,7 @@ export async function isReady(service: Service): Promise<boolean> {
 }
 
 /** Whether an operator key exists that was not revoked. */
-export async function hasOperatorKey(service: Service): Promise<boolean> {
-  const [row] = await service.database.read(COUNT_OPERATOR_KEYS);
+export async function hasOperatorKey(database: Database): Promise<boolean> {
+  const [row] = await database.read(COUNT_OPERATOR_KEYS);
   return row !== undefined && row.count !== 0n;
 }

@@ -7,7 +7,7 @@ import { MAXIMUM_BALANCE } from '../../domain/money.ts';
 import { newTransfer, type Transfer } from '../../domain/transfer.ts';
 import { createCardAccount, createFundingAccounts, updateAccounts } from '../store/account.ts';
 import { insertCard } from '../store/card.ts';
-import type { Statement } from '../store/database.ts';
+import type { Database, Statement } from '../store/database.ts';
 import { insertFundingMovement } from '../store/funding.ts';
 import { lockNames } from '../store/locks.ts';
 import { type CausedPosting, insertPostings } from '../store/posting.ts';
@@ -15,7 +15,6 @@ import { insertProgram, readProgram } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { insertCompletedTransfers } from '../store/transfer.ts';
 import { auditOther } from './audit.ts';
-import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
 /** Inner UUID of the demo program: a constant, so that examples work in every sandbox. */
@@ -70,14 +69,14 @@ export const SEEDED_CARDS: readonly SeededCard[] = [
 const FUNDING: Readonly<Record<string, bigint>> = { USD: 100_000_000_000n, EUR: 100_000_000n, GBP: 0n };
 
 /** Makes the demo program, its funding and its cards, all at once, where they are not there yet. */
-export async function seedSandbox(service: Service, deadline: number): Promise<void> {
+export async function seedSandbox(database: Database, deadline: number): Promise<void> {
   const programId = DEMO_PROGRAM_ID;
   const load = {
     lockName: lockNames([{ programId, kind: 'card', scope: '', name: 'seed' }]),
     program: readProgram(programId),
     clock: READ_SWITCH,
   };
-  await transact(service.database, deadline, load, (loaded) => {
+  await transact(database, deadline, load, (loaded) => {
     if (loaded.program.length > 0) return { result: undefined, writes: [] };
     const { now } = toSwitchReading(loaded.clock);
     const note = { actor: 'sandbox', programId, subjectId: toWireId('prog', programId), details: '{}' };

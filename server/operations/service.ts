@@ -1,8 +1,9 @@
 import type { Database } from '../store/database.ts';
 import type { TransferLane } from './transfer-group.ts';
 
-/** What operations work with. `main.ts` builds it once. */
+/** What operations work with. */
 export type Service = {
+  /** As far as the operation reaches: the card program of a request, or everything, for operators and loops. */
   readonly database: Database;
   /** Where transfers are committed in groups. */
   readonly transfers: TransferLane;

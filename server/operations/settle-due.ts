@@ -12,6 +12,9 @@ const PORTION = 500;
 /** Time for a round, in milliseconds. */
 const WITHIN = 4000;
 
+/** What due work needs: a database that reaches all programs, and the lane. */
+export type DueService = Pick<Service, 'database' | 'transfers'>;
+
 /** What a round came to; `more` when it found as much as it would take on, so that the next should come at once. */
 export type DueRound = { readonly settled: number; readonly failed: number; readonly more: boolean };
 
@@ -19,7 +22,7 @@ export type DueRound = { readonly settled: number; readonly failed: number; read
  * Does what time has made due: releases holds that are past their end and makes scheduled transfers. Several processes
  * may do so at once, and callers may come first: whoever is second finds it done and changes nothing.
  */
-export async function settleDue(service: Service): Promise<DueRound> {
+export async function settleDue(service: DueService): Promise<DueRound> {
   const [expired, due] = await Promise.all([
     find(service, findExpiredHolds(PORTION), 'expire'),
     find(service, findDueTransfers(PORTION), 'execute'),
@@ -34,7 +37,7 @@ export async function settleDue(service: Service): Promise<DueRound> {
 }
 
 async function find(
-  { database }: Service,
+  { database }: DueService,
   statement: Statement,
   command: DueRequest['command'],
 ): Promise<readonly DueRequest[]> {

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { type Database, LIMITS, type Row, type Statement, type Steps } from '../store/database.ts';
+import { LIMITS } from '../store/connections.ts';
+import type { Database, Row, Statement, Steps } from '../store/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/failure.ts';
 import { OperationFailure } from './call.ts';
 

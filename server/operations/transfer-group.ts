@@ -17,8 +17,9 @@ import type { AnyRequest, TransferRequest } from './transfer-request.ts';
 export type TransferLane = GroupCommit<AnyRequest, TransferAnswer, LoadName>;
 
 /** Makes the lane of a service. */
-export function openTransferLane(database: Database, bounds?: LaneBounds): TransferLane {
-  return new GroupCommit(database, { stepsOf, needsOf, madeBy }, bounds);
+export function openTransferLane(databases: Pick<Database, 'within'>, bounds?: LaneBounds): TransferLane {
+  const programOf = ({ programId }: AnyRequest): string => programId;
+  return new GroupCommit(databases, { stepsOf, programOf, needsOf, madeBy }, bounds);
 }
 
 function madeBy(request: AnyRequest, answer: TransferAnswer): string | undefined {

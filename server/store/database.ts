@@ -1,4 +1,5 @@
-import pg from 'pg';
+import type pg from 'pg';
+import type { Connections } from './connections.ts';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
 
 /** A prepared statement with its values. One name, one text: PostgreSQL keeps its plan under the name. */
@@ -32,47 +33,7 @@ export type Decision<Result> = { readonly result: Result; readonly writes: reado
 /** How a transaction with a lost answer ended: it `committed`, it never can (`abandoned`), or it is not known yet. */
 export type Settlement = 'committed' | 'abandoned' | 'unknown';
 
-/** Where PostgreSQL is, as `pg` takes it. */
-export type ConnectionSettings =
-  | { readonly connectionString: string }
-  | { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
-
-/** Time limits in milliseconds; nothing in the store waits longer for anything. */
-export const LIMITS = {
-  /** For a connection: a server that is there answers in a few. */
-  connect: 1000,
-  /** For a lock: the longest that a batch stands behind a stranger. */
-  lock: 500,
-  statement: 1500,
-  /** Between two round trips: only a frozen process takes longer. */
-  idleInTransaction: 3000,
-  /** For an answer on an open connection; a little over `statement`, so that a server that lives speaks first. */
-  answer: 1800,
-} as const;
-
 type Begun<Name extends string> = { readonly client: pg.PoolClient; readonly loaded: Loaded<Name> };
-
-const READERS = 6;
-const WRITERS = 6;
-
-/**
- * Every statement of a transaction finds its rows by key. One plan therefore suits every call, and planning the merged
- * write of a group anew would take longer than running it for a lone transfer. But a plan that is made once must not be
- * made for a young, nearly empty table and kept when it has grown: reading whole tables and joining by hash, which the
- * planner prefers then, are ruled out.
- */
-export const WRITER_OPTIONS = [
-  '-c plan_cache_mode=force_generic_plan',
-  '-c enable_seqscan=off',
-  '-c enable_hashjoin=off',
-  '-c enable_mergejoin=off',
-];
-
-/**
- * How long a writing connection, and with it each of its plans, lives, in seconds. A plan that was made for a nearly
- * empty table may probe the wrong one of two indexes; when the table has grown it must not stay.
- */
-const WRITER_LIFETIME = 60;
 
 const FENCE = {
   name: 'fence_batch',
@@ -87,16 +48,28 @@ const ABANDON = {
 
 const LOOK_UP_FENCE = { name: 'look_up_batch', text: 'select abandoned from write_batch where batch_id = $1' };
 
-/** The door to PostgreSQL. Everything that reads or writes goes through one of its three methods. */
-export class Database {
-  readonly #settings: ConnectionSettings;
-  readonly #readers: pg.Pool;
-  readonly #writers: pg.Pool;
+/** A statement of PostgreSQL's simple protocol, which takes several at once; null where there is nothing to say. */
+type Prelude = string | null;
 
-  constructor(settings: ConnectionSettings) {
-    this.#settings = settings;
-    this.#readers = openPool(settings, { max: READERS }, []);
-    this.#writers = openPool(settings, { max: WRITERS, maxLifetimeSeconds: WRITER_LIFETIME }, WRITER_OPTIONS);
+/**
+ * The door to PostgreSQL, for one role. Everything that reads or writes goes through one of its methods.
+ *
+ * To the role `application` a row is there only when it belongs to one of the programs that {@link within} has named:
+ * a statement that forgets to name its program finds nothing of the others.
+ */
+export class Database {
+  readonly #connections: Connections;
+  /** What is said before a statement, and after `begin`. */
+  readonly #reach: Prelude;
+
+  constructor(connections: Connections, programIds?: readonly string[]) {
+    this.#connections = connections;
+    this.#reach = programIds === undefined ? null : `service.programs = '{${programIds.map(insistOnUuid).join()}}'`;
+  }
+
+  /** The same database, where the rows of these programs (inner UUIDs) are seen and changed and no others. */
+  within(...programIds: readonly string[]): Database {
+    return new Database(this.#connections, programIds);
   }
 
   /**
@@ -105,16 +78,32 @@ export class Database {
    */
   async read(statement: Statement): Promise<readonly Row[]> {
     try {
-      return (await this.#readers.query(toQuery(statement))).rows as Row[];
+      return await this.#readOnce(statement);
     } catch (error) {
-      const failure = new StoreFailure(error);
-      if (!failure.connectionLost || failure.timedOut) throw failure;
+      if (!(error instanceof StoreFailure) || !error.connectionLost || error.timedOut) throw error;
     }
-    try {
-      return (await this.#readers.query(toQuery(statement))).rows as Row[];
-    } catch (error) {
-      throw new StoreFailure(error);
+    return this.#readOnce(statement);
+  }
+
+  async #readOnce(statement: Statement): Promise<readonly Row[]> {
+    const { readers } = this.#connections;
+    if (this.#reach === null) {
+      return readers.query(toQuery(statement)).then(
+        ({ rows }) => rows as Row[],
+        (error: unknown) => Promise.reject(new StoreFailure(error)),
+      );
     }
+    const client = await connect(readers);
+    // For the session: it is set anew before every statement that a connection of this pool runs.
+    const [set, answer] = await sendTogether(client, () => [
+      client.query(`set ${this.#reach}`),
+      client.query(toQuery(statement)),
+    ]);
+    const failed = [set, answer].find((one) => one?.status === 'rejected');
+    const failure = failed === undefined ? undefined : new StoreFailure(failed.reason);
+    client.release(failure?.connectionLost);
+    if (failure !== undefined) throw failure;
+    return answer?.status === 'fulfilled' ? (answer.value?.rows ?? []) : [];
   }
 
   /**
@@ -183,7 +172,7 @@ export class Database {
   /** Reads something large on a connection of its own, for at most `limit_ms`; undefined when that was not enough. */
   async survey(statement: Statement, limit_ms: number): Promise<readonly Row[] | undefined> {
     try {
-      return await this.administer(async (client) => {
+      return await this.#connections.alone(async (client) => {
         await client.query(`set statement_timeout = ${limit_ms}`);
         return (await client.query(toQuery(statement))).rows as Row[];
       });
@@ -194,39 +183,16 @@ export class Database {
     }
   }
 
-  /** Connects and asks for nothing much. Throws whatever `pg` says when that is not possible. */
-  async probe(): Promise<void> {
-    await this.administer((client) => client.query('select 1'));
-  }
-
-  /** Runs work of the schema on a connection of its own, without time limits: migrations, partitions. */
-  async administer<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
-    const types = { getTypeParser: parserOf };
-    const client = new pg.Client({ ...this.#settings, connectionTimeoutMillis: LIMITS.connect, types });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return await run(client);
-    } finally {
-      await client.end();
-    }
-  }
-
-  /** Closes every connection, after what runs on them. */
-  async close(): Promise<void> {
-    await Promise.all([this.#readers.end(), this.#writers.end()]);
+  /** Runs several statements on a connection of its own, without time limits: what keeps the tables in order. */
+  alone<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
+    return this.#connections.alone(run);
   }
 
   /** BEGIN and the load; once more on a new connection when the server had closed the first while it was idle. */
   async #begin<Result, Name extends string>(work: Work<Result, Name>, again = true): Promise<Begun<Name>> {
-    let client: pg.PoolClient;
+    const client = await connect(this.#connections.writers);
     try {
-      client = await this.#writers.connect();
-    } catch (error) {
-      throw new StoreFailure(error);
-    }
-    try {
-      return { client, loaded: await load(client, work.load) };
+      return { client, loaded: await load(client, this.#reach, work.load) };
     } catch (error) {
       const failure = error instanceof StoreFailure ? error : new StoreFailure(error);
       client.release(failure.connectionLost);
@@ -236,50 +202,32 @@ export class Database {
   }
 }
 
-function openPool(settings: ConnectionSettings, pooling: pg.PoolConfig, more: readonly string[]): pg.Pool {
-  const pool = new pg.Pool({
-    ...settings,
-    ...pooling,
-    pipeline: true,
-    keepAlive: true,
-    idleTimeoutMillis: 0,
-    connectionTimeoutMillis: LIMITS.connect,
-    query_timeout: LIMITS.answer,
-    application_name: 'transfer-service',
-    options: [
-      `-c lock_timeout=${LIMITS.lock}`,
-      `-c statement_timeout=${LIMITS.statement}`,
-      `-c idle_in_transaction_session_timeout=${LIMITS.idleInTransaction}`,
-      // A backend that waits for a lock notices within a second that its client has gone.
-      '-c client_connection_check_interval=1000',
-      '-c timezone=UTC',
-      '-c default_transaction_isolation=read\\ committed',
-      ...more,
-    ].join(' '),
-    types: { getTypeParser: parserOf },
-  });
-  // A dead idle connection is taken out of the pool; without a listener it would end the process.
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
-  return pool;
-}
-
-function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
-  if (oid === pg.types.builtins.INT8) return BigInt;
-  return pg.types.getTypeParser(oid, format ?? 'text') as (value: string) => unknown;
-}
-
 function toQuery(statement: Statement): pg.QueryConfig {
   return { name: statement.name, text: statement.text, values: statement.values as unknown[] };
 }
 
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw new StoreFailure(error);
+  }
+}
+
+/** Stands in the text of a statement, so it must be nothing but the digits of an id. */
+function insistOnUuid(id: string): string {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
+  throw new Error('a card program is named by something that is no UUID');
+}
+
 async function load<Name extends string>(
   client: pg.PoolClient,
+  reach: Prelude,
   statements: Readonly<Record<Name, Statement | null>>,
 ): Promise<Loaded<Name>> {
   const asked = Object.entries<Statement | null>(statements);
   const [begun, ...answers] = await sendTogether(client, () => [
-    client.query('begin'),
+    client.query(reach === null ? 'begin' : `begin; set local ${reach}`),
     ...asked.map(([, statement]) => (statement === null ? null : client.query(toQuery(statement)))),
   ]);
   const failed = [begun, ...answers].find((answer) => answer?.status === 'rejected');

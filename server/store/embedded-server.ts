@@ -64,8 +64,8 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     shared_buffers: '256MB',
     // In containers that cap huge pages, trying them can end in SIGBUS; 256 MB gain nothing from them.
     huge_pages: 'off',
-    // The pools of two service processes at once (an upgrade), the loops, and a person with psql.
-    max_connections: '60',
+    // The pools of three service processes at once (27 each, at most), the loops, and a person with psql.
+    max_connections: '100',
     // A checkpoint makes each page go to the log whole once more, so load must not force one every few seconds ...
     max_wal_size: '2GB',
     // ... but what was written since the last one is replayed after a crash, while the service answers errors.
@@ -78,6 +78,9 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     log_destination: 'stderr',
     logging_collector: 'off',
     log_line_prefix: '%m [%p] ',
+    // The detail of a failed statement quotes the row, and rows hold what customers wrote: none of it is logged.
+    log_error_verbosity: 'terse',
+    log_parameter_max_length_on_error: '0',
     lc_messages: 'C',
     // Tells several servers apart in the list of processes.
     cluster_name: 'transfer-service',
@@ -256,8 +259,6 @@ export async function provision(socketDirectory: string): Promise<void> {
     if (roles.rowCount === 0) await client.query(`CREATE ROLE ${SERVICE_NAME} LOGIN NOSUPERUSER CREATEROLE`);
     const databases = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [SERVICE_NAME]);
     if (databases.rowCount === 0) await client.query(`CREATE DATABASE ${SERVICE_NAME} OWNER ${SERVICE_NAME}`);
-    // The detail of a failed statement quotes the row, and rows hold what customers wrote: keep it out of the log.
-    await client.query(`ALTER DATABASE ${SERVICE_NAME} SET log_error_verbosity = 'terse'`);
   } finally {
     await client.end().catch(() => undefined);
   }

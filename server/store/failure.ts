@@ -14,6 +14,9 @@ export function isFatal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC');
 }
 
+/** The SQLSTATE of what the user of the database has no right to. */
+export const INSUFFICIENT_PRIVILEGE = '42501';
+
 /** How `pg` says that it has waited long enough: for an answer, for a new connection, for one of the pool. */
 const SILENCES: ReadonlySet<string> = new Set([
   'Query read timeout',

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import { StartupProblem } from '../startup-problem.ts';
-import type { Database } from './database.ts';
+import { administer, type ConnectionSettings } from './connections.ts';
+import { INSUFFICIENT_PRIVILEGE } from './failure.ts';
 
 const DIRECTORY = new URL('./migrations/', import.meta.url);
 
@@ -12,8 +13,8 @@ const MIGRATION_LOCK = 7_201_001;
 type Migration = { readonly name: string; readonly text: string; readonly checksum: string };
 
 /** Names of the migrations that the database does not have yet, in order. */
-export async function pendingMigrations(database: Database): Promise<readonly string[]> {
-  return database.administer(async (client) => {
+export async function pendingMigrations(settings: ConnectionSettings): Promise<readonly string[]> {
+  return administer(settings, async (client) => {
     const known = await client.query<{ present: boolean }>(
       "select to_regclass('schema_migration') is not null as present",
     );
@@ -24,25 +25,32 @@ export async function pendingMigrations(database: Database): Promise<readonly st
 
 /**
  * Applies what is missing, each migration in a transaction of its own, one process at a time. Forward only.
- * Throws {@link StartupProblem} when the database is newer than this program or an applied migration was edited.
+ * Throws {@link StartupProblem} when the database is newer than this program, an applied migration was edited, or the
+ * user of the database may not do it.
  */
-export async function migrate(database: Database): Promise<readonly string[]> {
-  return database.administer(async (client) => {
+export async function migrate(settings: ConnectionSettings): Promise<readonly string[]> {
+  return administer(settings, async (client) => {
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await client.query(`create table if not exists schema_migration (
       name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp())`);
     const pending = compare(await readMigrations(), await readApplied(client));
-    for (const migration of pending) {
+    for (const { name, text, checksum } of pending) {
       await client.query('begin');
-      await client.query(migration.text);
-      await client.query('insert into schema_migration (name, checksum) values ($1, $2)', [
-        migration.name,
-        migration.checksum,
-      ]);
+      await client.query(text);
+      await client.query('insert into schema_migration (name, checksum) values ($1, $2)', [name, checksum]);
       await client.query('commit');
     }
-    return pending.map((migration) => migration.name);
+    return pending.map(({ name }) => name);
+  }).catch((error: unknown) => {
+    throw explain(error);
   });
+}
+
+/** What the user of the database has no right to is for whoever runs the service to mend. */
+function explain(error: unknown): unknown {
+  if (!(error instanceof pg.DatabaseError && error.code === INSUFFICIENT_PRIVILEGE)) return error;
+  const advice = error.hint ?? 'Run it as the user that owns the database and its tables.';
+  return new StartupProblem(`The schema cannot be brought up to date: ${error.message}. ${advice}`, { cause: error });
 }
 
 async function readMigrations(): Promise<readonly Migration[]> {

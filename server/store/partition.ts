@@ -11,16 +11,11 @@ const MONTHS_AHEAD = 3;
  * does go to the default partition; then the month stays there, which costs order but no data.
  */
 export async function preparePartitions(database: Database, now: Date): Promise<void> {
-  await database.administer(async (client) => {
+  await database.alone(async (client) => {
     for (const table of PARTITIONED) {
       for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) {
-        const from = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1));
-        const to = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead + 1, 1));
-        const name = `${table}_${from.toISOString().slice(0, 7).replace('-', '_')}`;
-        const created = `create table if not exists ${name} partition of ${table}
-          for values from ('${from.toISOString()}') to ('${to.toISOString()}')`;
-        // 23514: the default partition holds rows of that month already.
-        await client.query(created).catch((error: unknown) => ignoreCode(error, '23514'));
+        const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1));
+        await client.query('select make_month_partition($1, $2)', [table, month.toISOString().slice(0, 10)]);
       }
     }
   });
@@ -32,31 +27,16 @@ export async function preparePartitions(database: Database, now: Date): Promise<
  * names of the partitions that went.
  */
 export async function dropOldErrors(database: Database, days: number): Promise<readonly string[]> {
-  return database.administer(async (client) => {
-    // Whoever looks an error up waits behind us while we wait for the lock: rather try again next time.
-    await client.query("set lock_timeout = '500ms'");
+  return database.alone(async (client) => {
     const { rows } = await client.query<{ oldest: Date }>(
       'select clock_timestamp() - make_interval(days => $1) as oldest',
       [days],
     );
     const oldest = rows[0]?.oldest ?? new Date(0);
-    const partitions = await client.query<{ name: string }>(
-      "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'error'::regclass",
-    );
-    const dropped: string[] = [];
-    for (const { name } of partitions.rows) {
-      const [, year, month] = /^error_([0-9]{4})_([0-9]{2})$/.exec(name) ?? [];
-      if (year === undefined || Date.UTC(Number(year), Number(month), 1) > oldest.getTime()) continue;
-      await client.query(`drop table ${name}`);
-      dropped.push(name);
-    }
+    const dropped = await client.query<{ name: string }>('select drop_error_partitions($1) as name', [oldest]);
     await client.query('delete from error_default where created_at < $1', [oldest]);
     await client.query('delete from error_count where hour < $1', [oldest]);
     await client.query('delete from error_drop where until < $1', [oldest]);
-    return dropped;
+    return dropped.rows.map(({ name }) => name);
   });
-}
-
-function ignoreCode(error: unknown, code: string): void {
-  if (!(error instanceof Error && 'code' in error && error.code === code)) throw error;
 }

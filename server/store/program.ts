@@ -38,6 +38,11 @@ export function readProgram(programId: string): Statement {
   };
 }
 
+/** Reads a program's id, if there is one: all that has to be known before anybody acts in it. */
+export function findProgram(programId: string): Statement {
+  return { name: 'find_program', text: 'select program_id from program where program_id = $1', values: [programId] };
+}
+
 /** Reads a page of programs, newest first, that come after the program `after`. */
 export function listPrograms(after: string | null, count: number): Statement {
   return {

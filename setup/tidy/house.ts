@@ -22,6 +22,8 @@ export const house: readonly Room[] = [
     mayImport: [
       'server/open-database.ts',
       'server/config.ts',
+      'server/crash.ts',
+      'server/log.ts',
       'server/startup-problem.ts',
       'server/http',
       'server/worker',
@@ -39,6 +41,7 @@ export const house: readonly Room[] = [
     mayImport: [
       'server/open-database.ts',
       'server/config.ts',
+      'server/crash.ts',
       'server/startup-problem.ts',
       'server/operations',
       'server/store',
@@ -52,6 +55,9 @@ export const house: readonly Room[] = [
     mayImport: ['server/config.ts', 'server/startup-problem.ts', 'server/store'],
     packages: ['node:'],
   },
+
+  { room: 'server/log.ts', mayImport: ['server/config.ts', 'server/operations'], packages: ['pino'] },
+  { room: 'server/crash.ts', mayImport: ['server/operations'], packages: ['node:'] },
 
   {
     room: 'server/http',

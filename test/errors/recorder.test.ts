@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { appendFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Database } from '../../server/store/database.ts';
+import { type Databases, openDatabases } from '../../server/store/roles.ts';
 import {
   type ErrorRecorder,
   RECORDER_SETTINGS,
@@ -17,14 +17,14 @@ type Report = Parameters<ErrorRecorder['record']>[0];
 let server: TestServer;
 let admin: Awaited<ReturnType<typeof connect>>;
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-const databases: Database[] = [];
+const opened: Databases[] = [];
 
 beforeAll(async () => {
   server = await startServer();
   admin = await connect(server.connection);
 });
 afterAll(async () => {
-  await Promise.all(databases.map((database) => database.close()));
+  await Promise.all(opened.map((databases) => databases.close()));
   await admin.end();
   await server.stop();
 });
@@ -68,12 +68,12 @@ async function start(
   settings: Partial<RecorderSettings> = {},
   { away = false, spoolMost = 1_000_000 }: { away?: boolean; spoolMost?: number } = {},
 ): Promise<Started> {
-  const database = new Database(away ? { ...server.connection, host: '127.0.0.1', port: 1 } : server.connection);
-  databases.push(database);
+  const databases = openDatabases(away ? { ...server.connection, host: '127.0.0.1', port: 1 } : server.connection);
+  opened.push(databases);
   const troubles: string[] = [];
   const recorder = await recordErrors(
     {
-      database,
+      database: databases.background,
       spoolDirectory: `${directory.path}/error-spool`,
       spoolMost,
       onTrouble: (sentence, cause) => troubles.push(`${sentence} ${cause === undefined ? '' : String(cause)}`),

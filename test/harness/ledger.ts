@@ -8,10 +8,12 @@ import { handlersOf } from '../../server/operations/handlers.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from '../../server/operations/seed-sandbox.ts';
 import type { Service } from '../../server/operations/service.ts';
 import { openTransferLane } from '../../server/operations/transfer-group.ts';
-import { type ConnectionSettings, Database } from '../../server/store/database.ts';
+import type { ConnectionSettings } from '../../server/store/connections.ts';
+import type { Database } from '../../server/store/database.ts';
 import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
 import { migrate } from '../../server/store/migrate.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
+import { type Databases, openDatabases } from '../../server/store/roles.ts';
 import { temporaryDirectory } from './process.ts';
 
 /** A PostgreSQL of the test's own, with the schema and the sandbox's seed. */
@@ -28,6 +30,8 @@ export type TestServer = {
 
 /** The operations over a database, as one service process has them, without HTTP. */
 export type Ledger = {
+  readonly databases: Databases;
+  /** With the reach of loops and operators: all programs. */
   readonly database: Database;
   readonly service: Service;
   readonly call: (operation: OperationId, members?: object, more?: Partial<Call>) => Promise<Reply>;
@@ -45,9 +49,9 @@ export async function startServer(): Promise<TestServer> {
   };
   const ledger = openLedger(embedded.connection);
   try {
-    await migrate(ledger.database);
-    await preparePartitions(ledger.database, new Date());
-    await seedSandbox(ledger.service, performance.now() + 30_000);
+    await migrate(embedded.connection);
+    await preparePartitions(ledger.databases.background, new Date());
+    await seedSandbox(ledger.databases.background, performance.now() + 30_000);
   } catch (error) {
     await ledger.close();
     await stop();
@@ -59,13 +63,12 @@ export async function startServer(): Promise<TestServer> {
 
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
 export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds): Ledger {
-  const database = new Database(connection);
-  const service: Service = {
-    database,
-    transfers: openTransferLane(database, bounds),
-    supportContact: 'support@example.com',
-  };
-  const handlers = handlersOf(service, undefined);
+  const databases = openDatabases(connection);
+  const transfers = openTransferLane(databases.application, bounds);
+  const supportContact = 'support@example.com';
+  const { background: database } = databases;
+  const service: Service = { database, transfers, supportContact };
+  const handlers = handlersOf({ databases, transfers, supportContact }, undefined);
   const call = (operation: OperationId, members: object = {}, more: Partial<Call> = {}): Promise<Reply> => {
     const read = Object.fromEntries(
       Object.entries(members).map(([name, value]) => [
@@ -86,11 +89,11 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds):
       ...more,
     });
   };
-  return { database, service, handlers, call, close: () => database.close() };
+  return { databases, database, service, handlers, call, close: () => databases.close() };
 }
 
 /** A plain connection beside the service: another process, an operator, a lock that somebody forgot. */
-export async function connect(connection: TestServer['connection']): Promise<pg.Client> {
+export async function connect(connection: pg.ClientConfig): Promise<pg.Client> {
   const client = new pg.Client(connection);
   client.on('error', () => undefined);
   await client.connect();

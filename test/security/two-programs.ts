@@ -60,7 +60,16 @@ export async function startTwoPrograms(): Promise<TwoPrograms> {
   const postgres = await startPostgres();
   const ledger = openLedger(postgres.connection);
   let statements: string[] = [];
-  watch(ledger.database, (name) => statements.push(name));
+  const tell = (name: string): void => void statements.push(name);
+  watch(ledger.databases.background, tell);
+  watch(ledger.databases.authentication, tell);
+  const { application } = ledger.databases;
+  const within = application.within.bind(application);
+  application.within = (...programIds) => {
+    const database = within(...programIds);
+    watch(database, tell);
+    return database;
+  };
   const http = await startServer(gatewayOf(ledger));
   const url = `http://127.0.0.1:${http.port}`;
   const [first, second] = [await settle(ledger, url, 'first'), await settle(ledger, url, 'second')];
@@ -82,15 +91,15 @@ async function stop(http: Awaited<ReturnType<typeof startServer>>, ledger: Ledge
   await postgres.stop();
 }
 
-function gatewayOf({ database, handlers, service }: Ledger): Gateway {
+function gatewayOf({ databases, handlers }: Ledger): Gateway {
   return {
     mode: 'live',
     keyless: false,
     supportContact: 'support@example.com',
     handlers,
-    authenticate: openAuthentication(database),
+    authenticate: openAuthentication(databases.authentication),
     onRefusedCredential: () => undefined,
-    findProgram: openProgramSearch(service),
+    findProgram: openProgramSearch(databases.authentication),
     demoProgramId: DEMO_PROGRAM_ID,
     ready: async () => true,
   };

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfer.ts';
-import { Database } from '../../server/store/database.ts';
+import type { Database } from '../../server/store/database.ts';
 import { listTransfers, type Stretch, toStretchRead } from '../../server/store/transfer-list.ts';
 import type { TransferFilter } from '../../server/store/transfer-route.ts';
-import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 
 const PROGRAM = randomUUID();
 const HOUR = 3_600_000;
@@ -34,20 +34,22 @@ type Sample = {
 };
 
 let server: TestServer;
+let ledger: Ledger;
 let database: Database;
 let client: pg.Client;
 let samples: readonly Sample[];
 
 beforeAll(async () => {
   server = await startServer();
-  database = new Database(server.connection);
+  ledger = openLedger(server.connection);
+  database = ledger.databases.application.within(PROGRAM);
   client = await connect(server.connection);
   samples = fc.sample(sample, ROWS).sort((one, other) => (one.id < other.id ? -1 : 1));
   await fill();
 });
 
 afterAll(async () => {
-  await database.close();
+  await ledger.close();
   await client.end();
   await server.stop();
 });

@@ -1,0 +1,47 @@
+import pino from 'pino';
+import type { LogLevel } from './config.ts';
+import { jsonWithoutSecrets, withoutSecrets } from './operations/redaction.ts';
+
+/** Characters of the members of one record, at most, and how deep they are looked into. */
+const RECORD_MOST = 32_000;
+const DEPTH_MOST = 6;
+
+/** Characters that wait while standard error takes nothing, at most: some thousands of records. */
+const WAITING_MOST = 1_048_576;
+
+/**
+ * The log of the process: one JSON object a line, on standard error. Whatever is given to it is redacted before it is
+ * serialised, at every level, so that no caller of it has to think of it.
+ *
+ * A log that cannot be written, because the disk under it is full or its reader has gone, stops nothing: records wait
+ * for room as long as there is memory for them, and are dropped then.
+ */
+export function openLog(level: LogLevel): pino.Logger {
+  // Synchronous, as standard error is: the last record before an end is the one that matters.
+  const destination = pino.destination({ dest: 2, sync: true, maxLength: WAITING_MOST });
+  destination.on('error', () => undefined);
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      hooks: {
+        logMethod(given, write) {
+          write.apply(this, given.map(redacted) as typeof given);
+        },
+      },
+    },
+    destination,
+  );
+}
+
+function redacted(given: unknown): unknown {
+  try {
+    if (typeof given === 'string') return withoutSecrets(given);
+    const members = jsonWithoutSecrets(given, { left: RECORD_MOST }, DEPTH_MOST);
+    return given instanceof Error ? { causes: members } : members;
+  } catch {
+    // Anything can be given, also what throws when it is looked at.
+    return { unreadable: true };
+  }
+}

@@ -1,0 +1,318 @@
+import { execFile, spawn } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { readConfiguration, showConfiguration } from '../../server/config.ts';
+import { openDatabase } from '../../server/open-database.ts';
+import { StartupProblem } from '../../server/startup-problem.ts';
+import { type RawRequest, sendRaw } from '../api/raw-request.ts';
+import {
+  embeddedServerOf,
+  isRunning,
+  type ServiceProcess,
+  startInVain,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+
+const TRANSFERS = '/api/v0.1/core/transfer';
+const CARD_NUMBER = '4539578763621486';
+const PASSWORD = 'Vier-und-zwanzig';
+const HIDDEN = /4539[ .-]?5787[ .-]?6362[ .-]?1486|Vier-und-zwanzig|und-zwanzig/;
+
+/**
+ * An error as libraries make them, with everything in it that must not be printed. What is thrown when the service gets
+ * a SIGUSR2 is caught by nobody, as a bug in a timer would be.
+ */
+const BUG = `process.on('SIGUSR2', () => { throw Object.assign(
+  new Error('canary: value ${CARD_NUMBER} of Bearer ' + process.env.PLANTED_KEY, {
+    cause: Object.assign(new TypeError('postgresql://service:${PASSWORD}@host/ledger'), { input: '${PASSWORD}' }),
+  }),
+  { detail: 'Key (reference)=(${CARD_NUMBER}) already exists.', parameters: ['${PASSWORD}', process.env.PLANTED_KEY] },
+) })`;
+
+/** A key that nobody made, with a sound form. */
+const STRANGE_KEY = `ts_${'0123456789abcdef'}_${'5eadbeef'.repeat(9)}`;
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let service: ServiceProcess;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  const bug = join(directory.path, 'bug.mjs');
+  writeFileSync(bug, BUG);
+  const NODE_OPTIONS = `--import=${bug}`;
+  service = await startService({
+    DATA_DIR: directory.path,
+    LOG_LEVEL: 'trace',
+    PLANTED_KEY: STRANGE_KEY,
+    NODE_OPTIONS,
+  });
+});
+afterAll(async () => {
+  if (service?.child.exitCode === null) await service.stop();
+  await directory?.remove();
+});
+
+/** Fails when any part of a secret stands in a text. A key's public part may be shown, its secret may not. */
+function expectNothingHidden(text: string, keys: readonly string[] = [STRANGE_KEY]): void {
+  expect(HIDDEN.exec(text)?.[0]).toBeUndefined();
+  for (const key of keys) {
+    const secret = key.slice(key.lastIndexOf('_') + 1);
+    for (const part of [secret.slice(0, 12), secret.slice(30, 42), secret.slice(-12)]) expect(text).not.toContain(part);
+  }
+}
+
+/** What the process and its PostgreSQL have logged, and the errors that wait on disk. */
+function everyLog(): string {
+  const files = readdirSync(directory.path, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.log(\.1)?$|^error-spool/.test(name))
+    .map((name) => join(directory.path, name))
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile());
+  expect(files.some((path) => path.endsWith('postgresql.log'))).toBe(true);
+  return [service.output(), ...files.map((path) => readFileSync(path, 'latin1'))].join('\n');
+}
+
+/** Every place of a request in which a caller might put what does not belong there. */
+function requestsWith(secret: string): readonly RawRequest[] {
+  const escaped = encodeURIComponent(secret);
+  const body = { amount: 1, card_id: 'card_active' };
+  return [
+    { headers: { Authorization: `Bearer ${secret}` }, body },
+    { headers: { Authorization: secret }, body },
+    { headers: { 'Idempotency-Key': secret }, body },
+    { headers: { 'Request-Id': secret }, body },
+    { headers: { Cookie: secret, 'User-Agent': secret, Referer: `http://x/?${escaped}` }, body },
+    { body: { ...body, description: `take ${secret}, please` } },
+    { body: { ...body, metadata: { [secret]: secret } } },
+    { body: { ...body, card_id: secret } },
+    { body: `{"amount": "${secret}` },
+    { method: 'GET', path: `${TRANSFERS}?reference=${escaped}` },
+    { method: 'GET', path: `${TRANSFERS}/${escaped}` },
+    { method: 'GET', path: `/nowhere/${escaped}?key=${escaped}` },
+  ];
+}
+
+describe('what callers send', () => {
+  test('no key, good or not, and no card number is logged, whether the database runs or not', async () => {
+    const { keys, sandbox } = service.client;
+    const make = (name: string, more: object = {}) => keys.create({ name, program_id: DEMO_PROGRAM, ...more });
+    const [good, revoked, expired] = await Promise.all([
+      make('good'),
+      make('revoked'),
+      make('expired', { expires_at: new Date(Date.now() + 300).toISOString() }),
+    ]);
+    await keys.revoke(revoked.key_id);
+    const headers = { Authorization: `Bearer ${expired.key}` };
+    const isRefused = async () =>
+      (await sendRaw(service.url, { method: 'GET', path: TRANSFERS, headers })).status === 401;
+    await waitFor('a key to expire', isRefused);
+    const all = [good.key, revoked.key, expired.key, `${good.key.slice(0, -1)}x`, STRANGE_KEY];
+    const secrets = [...all, good.key.slice(0, 50), CARD_NUMBER, '4539-5787-6362-1486'];
+    const sendAll = (some: readonly string[]) =>
+      Promise.all(some.flatMap((secret) => requestsWith(secret).map((raw) => sendRaw(service.url, raw))));
+    const stati = new Set((await sendAll(secrets)).map(({ status }) => status));
+    expect([...stati]).toEqual(expect.arrayContaining([201, 400, 401, 404]));
+    await sandbox.stopDatabase();
+    expect(
+      (await sendAll([good.key, STRANGE_KEY, CARD_NUMBER])).filter(({ status }) => status === 500).length,
+    ).toBeGreaterThan(9);
+    const log = everyLog();
+    expect(log).toContain('"code":"unknown_create_transfer"');
+    expectNothingHidden(log, all);
+    await sandbox.startDatabase();
+    for (const line of service.errors().trim().split('\n')) {
+      expect(JSON.parse(line)).toMatchObject({
+        level: expect.any(Number),
+        time: expect.any(String),
+        msg: expect.any(String),
+      });
+    }
+    expectNothingHidden(everyLog(), all);
+  });
+});
+
+describe("PostgreSQL's own log", () => {
+  test('a statement that fails is there without its values and without the row', async () => {
+    const { databaseUrl } = await embeddedServerOf(directory.path);
+    const client = new pg.Client(databaseUrl);
+    await client.connect();
+    try {
+      await client.query(
+        'create temporary table planted (value text primary key, other text check (length(other) < 99))',
+      );
+      const insert = (other: string) =>
+        client.query('insert into planted (value, other) values ($1, $2)', [`${CARD_NUMBER} ${PASSWORD}`, other]);
+      await insert('x');
+      await expect(insert('x')).rejects.toMatchObject({ detail: expect.stringContaining(CARD_NUMBER) });
+      await expect(insert(PASSWORD.repeat(9))).rejects.toMatchObject({ detail: expect.stringContaining(PASSWORD) });
+    } finally {
+      await client.end();
+    }
+    const log = everyLog();
+    expect(log).toContain('duplicate key value violates unique constraint "planted_pkey"');
+    expect(log).toContain('violates check constraint "planted_other_check"');
+    expectNothingHidden(log);
+  });
+});
+
+describe('settings', () => {
+  const urls = [
+    `postgresql://service:${PASSWORD}@127.0.0.1:1/ledger`,
+    `postgresql://service:p@${PASSWORD}@127.0.0.1:1/ledger`,
+    `postgresql://service:p/${PASSWORD}@127.0.0.1:1/ledger`,
+    `postgresql://service:p#${PASSWORD}@127.0.0.1:1/ledger`,
+    `postgresql://service:p?${PASSWORD}@127.0.0.1:1/ledger`,
+    `postgresql://service:p%zz${PASSWORD}@127.0.0.1:1/ledger`,
+    `postgresql://127.0.0.1:1/ledger?user=service&password=${PASSWORD}`,
+    `postgresql://127.0.0.1:1/ledger?user=service&%70assword=${PASSWORD}`,
+  ];
+
+  test('config shows no password, wherever it stands in DATABASE_URL', () => {
+    for (const url of urls) {
+      const shown = showConfiguration(readConfiguration({ DATABASE_URL: url }));
+      expect(shown).toContain('***');
+      expectNothingHidden(shown);
+    }
+  });
+
+  test('a database that cannot be used is told without the password, whatever is wrong with DATABASE_URL', async () => {
+    const reports = { onProgress: () => undefined, onServerExit: () => undefined };
+    for (const DATABASE_URL of urls) {
+      const refused: unknown = await openDatabase(readConfiguration({ DATABASE_URL }), reports).catch((error) => error);
+      expect(refused).toBeInstanceOf(StartupProblem);
+      expectNothingHidden(inspect(refused, { depth: 9 }));
+    }
+  });
+
+  test('so is a DATABASE_URL that was set under the name of another setting', async () => {
+    const { exitCode, output, errors } = await startInVain({ LOG_LEVEL: 'trace', HOST: urls[0] ?? '' });
+    expect(exitCode).toBe(1);
+    expect(errors).toMatch(/^\nThe service does not start: HOST is [^\n]+\n$/);
+    expectNothingHidden(`${output}${errors}`);
+  });
+});
+
+describe('every level', () => {
+  test('what any part of the service logs is redacted before it is serialised', async () => {
+    const program = `
+      import { openLog } from ${JSON.stringify(join(import.meta.dirname, '../../server/log.ts'))};
+      const log = openLog('trace');
+      const secret = process.env.PLANTED;
+      const error = Object.assign(new Error(secret), { detail: secret, cause: new Error(secret) });
+      const round = { secret }; round.round = round;
+      const trap = { get secret() { throw new Error(secret); } };
+      for (const level of ['fatal', 'error', 'warn', 'info', 'debug', 'trace']) {
+        log[level](secret);
+        log[level]({ secret, deep: [{ [secret]: secret }], error }, 'about ' + secret);
+        log[level](error);
+        log[level](error, 'canary %s', secret);
+        log[level](round, 'canary');
+        log[level](trap, 'canary');
+        log[level]({ number: 4539578763621486 });
+      }`;
+    const secret = `${CARD_NUMBER} Bearer ${STRANGE_KEY} ${STRANGE_KEY} postgresql://a:${PASSWORD}@b/c?password=${PASSWORD}`;
+    const errors = await new Promise<string>((resolve, reject) =>
+      execFile(
+        process.execPath,
+        ['--input-type=module', '--eval', program],
+        { env: { PLANTED: secret } },
+        (failure, _, said) => (failure === null ? resolve(said) : reject(failure)),
+      ),
+    );
+    const records = errors
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { level: number; msg?: string });
+    expect(records).toHaveLength(42);
+    expect(new Set(records.map(({ level }) => level)).size).toBe(6);
+    expect(records.filter(({ msg }) => msg?.startsWith('canary'))).toHaveLength(18);
+    expect(errors).toContain('postgresql://a:[redacted]@b/c?password=[redacted]');
+    expectNothingHidden(errors);
+  });
+});
+
+describe('a log that cannot be written', () => {
+  test('stops nothing: the disk under it is full, and nobody reads what is printed for people', async () => {
+    const { databaseUrl } = await embeddedServerOf(directory.path);
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {
+      env: { DATABASE_URL: databaseUrl, DATA_DIR: join(directory.path, 'second'), PORT: '0', HOST: '127.0.0.1' },
+      stdio: ['ignore', 'pipe', full],
+    });
+    closeSync(full);
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    const url = await new Promise<string>((resolve, reject) => {
+      let said = '';
+      child.stdout?.on('data', (chunk: Buffer) => {
+        said += chunk.toString();
+        const found = /Ready at (\S+)\n/.exec(said)?.[1];
+        if (found !== undefined) resolve(found.replace('localhost', '127.0.0.1'));
+      });
+      void ended.then((code) => reject(new Error(`ended with ${code}: ${said}`)));
+    });
+    child.stdout?.destroy();
+    const send = () => sendRaw(url, { body: { amount: 1, card_id: 'card_active' } });
+    await service.client.sandbox.stopDatabase();
+    for (let times = 0; times < 5; times += 1) expect((await send()).status).toBe(500);
+    await service.client.sandbox.startDatabase();
+    await waitFor('the service to answer again', async () => (await send()).status === 201);
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+  });
+});
+
+describe('a crash', () => {
+  /** The one record that a crash may leave; nothing else is on standard error after `before`. */
+  function crashIn(errors: string): {
+    readonly msg: string;
+    readonly causes: readonly { readonly name: string; readonly message: string }[];
+  } {
+    const lines = errors.trim().split('\n');
+    const record = JSON.parse(lines.at(-1) ?? '');
+    expect(record).toMatchObject({ level: 60, event: 'crash', time: expect.stringMatching(/Z$/) });
+    for (const line of lines) expect(() => JSON.parse(line)).not.toThrow();
+    return record;
+  }
+
+  test('of a start, by what PostgreSQL says: one record without the row that it quotes, and status 1', async () => {
+    const { databaseUrl } = await embeddedServerOf(directory.path);
+    const superuser = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
+    await superuser.connect();
+    await superuser.query('create database foreign_ledger owner transfer_service');
+    await superuser.end();
+    const password = `password=${PASSWORD}&`;
+    const url = databaseUrl.replace('@/transfer_service?', `:${PASSWORD}@/foreign_ledger?${password}`);
+    const owner = new pg.Client(url);
+    await owner.connect();
+    await owner.query(`create table schema_migration (name text primary key, checksum text check (checksum is null),
+      applied_at timestamptz default clock_timestamp(), note text default '${CARD_NUMBER}')`);
+    await owner.end();
+    const { exitCode, output, errors } = await startInVain({
+      DATABASE_URL: url,
+      // A crash is told also where nothing else is.
+      LOG_LEVEL: 'silent',
+      DATA_DIR: join(directory.path, 'third'),
+    });
+    expect(exitCode).toBe(1);
+    expect(crashIn(errors).causes[0]?.message).toContain('"schema_migration_checksum_check" (23514)');
+    expect(errors.trim().split('\n')).toHaveLength(1);
+    expectNothingHidden(`${output}${errors}`);
+  });
+
+  test('of the running service: one record without what hangs on the error, status 1, and no PostgreSQL is left', async () => {
+    const { processId } = await embeddedServerOf(directory.path);
+    const ended = new Promise((resolve) => service.child.once('close', resolve));
+    service.child.kill('SIGUSR2');
+    expect(await ended).toBe(1);
+    const { causes } = crashIn(service.errors());
+    expect(causes.map(({ name }) => name)).toEqual(['Error', 'TypeError']);
+    expect(causes[0]?.message).toMatch(/^canary: value \[redacted] of Bearer \[redacted]$/);
+    expect(causes[1]?.message).toBe('postgresql://service:[redacted]@host/ledger');
+    expectNothingHidden(everyLog());
+    await waitFor('PostgreSQL to end', async () => !(await isRunning(processId)));
+  });
+});

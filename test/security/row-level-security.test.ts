@@ -1,0 +1,271 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { fromWireId } from '../../domain/identifier.ts';
+import type { Database } from '../../server/store/database.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+
+// The second wall between card programs, with the first one taken away: statements here name no program, or the wrong
+// one, as a mistake in the service would.
+
+/** Tables that a request writes to, or reads, and that have rows of every program. */
+const WALLED = [
+  'program',
+  'account',
+  'card',
+  'transfer',
+  'posting',
+  'reversal',
+  'hold',
+  'limit_counter',
+  'transfer_metadata',
+  'idempotency',
+  'error',
+];
+
+/** What no request has any business with. */
+const OUT_OF_REACH = [
+  'select from api_key',
+  'select from audit_entry',
+  'select from audit_head',
+  'select from event',
+  'select from funding_movement',
+  'select from error_count',
+  'select from error_default',
+  'select from event_default',
+  "insert into error_drop (drop_id, reason, count, since, until) values (gen_random_uuid(), 'queue_full', 1, now(), now())",
+  "update switch set disabled = true, reason = 'mischief'",
+  "update program set name = 'mine'",
+  'update posting set amount = 1',
+  'delete from transfer',
+  'truncate idempotency',
+  'update sandbox_clock set ahead = ahead',
+  "select make_month_partition('event', '2030-01-01')",
+  'select drop_error_partitions(now())',
+  'create table mine (id integer)',
+  'alter table card disable row level security',
+  'drop policy own_programs on card',
+];
+
+let server: TestServer;
+let ledger: Ledger;
+let owner: pg.Client;
+let first: string;
+let second: string;
+
+beforeAll(async () => {
+  server = await startServer();
+  ledger = openLedger(server.connection);
+  owner = await connect(server.connection);
+  first = await makeProgram('first');
+  second = await makeProgram('second');
+});
+afterEach(async () => {
+  await owner.query('rollback');
+});
+afterAll(async () => {
+  await owner.end();
+  await ledger.close();
+  await server.stop();
+});
+
+/** A program with a row of its own in every table; gives its inner UUID. */
+async function makeProgram(name: string): Promise<string> {
+  const made = JSON.parse((await ledger.call('create_program', { name, currency: 'USD' })).body);
+  const programId = fromWireId('prog', made.program_id) ?? '';
+  const operate = { parameters: { program_id: made.program_id }, idempotencyKey: randomUUID() };
+  await ledger.call('create_deposit', { amount: 100_000 }, operate);
+  const within = (more: object = {}) => ({ programId, idempotencyKey: randomUUID(), ...more });
+  await ledger.call('create_card', { card_id: 'card_one' }, within());
+  const load = { amount: 1000, card_id: 'card_one', metadata: { shop: name } };
+  const { transfer_id } = JSON.parse((await ledger.call('create_transfer', load, within())).body);
+  await ledger.call('reverse_transfer', { amount: 10 }, within({ parameters: { transfer_id } }));
+  await ledger.call('create_transfer', { ...load, capture: 'manual' }, within());
+  const requestId = randomUUID();
+  await owner.query(
+    `insert into error (request_id, created_at, program_id, code, status, type, message, causes)
+      values ($1, now(), $2, 'card_dne', 404, 'Request Error', 'of the test', '[]')`,
+    [requestId, programId],
+  );
+  return programId;
+}
+
+const readOf = (database: Database, text: string, values: readonly unknown[] = []) =>
+  database.read({ name: '', text, values });
+const programsOf = async (database: Database, table: string) =>
+  (await readOf(database, `select distinct program_id from ${table}`)).map((row) => row.program_id);
+
+/** As a request of these programs: their names in the setting, the role in force. */
+async function actWithin(...programIds: readonly string[]): Promise<void> {
+  await owner.query(`begin; set local role transfer_service_application;
+    set local service.programs = '{${programIds.join()}}'`);
+}
+
+describe('what a statement without a program sees', () => {
+  test.each(WALLED)('of %s: the rows of the program that the request is about', async (table) => {
+    const { application, background } = ledger.databases;
+    expect(await programsOf(application.within(first), table)).toEqual([first]);
+    expect(await programsOf(application.within(second), table)).toEqual([second]);
+    expect(new Set(await programsOf(application.within(first, second), table))).toEqual(new Set([first, second]));
+    expect(await programsOf(application.within(), table)).toEqual([]);
+    expect(await programsOf(application as Database, table)).toEqual([]);
+    expect(await programsOf(background, table)).toEqual(expect.arrayContaining([first, second]));
+  });
+
+  test.each(WALLED)('of %s: the same in a transaction', async (table) => {
+    const steps = {
+      batchId: randomUUID(),
+      load: { found: { name: '', text: `select distinct program_id from ${table}`, values: [] } },
+      decide: (loaded: { readonly found: readonly object[] }) => ({ result: loaded.found, writes: [] }),
+    };
+    expect(await ledger.databases.application.within(second).transact(steps)).toEqual([{ program_id: second }]);
+    expect(await ledger.databases.application.within().transact(steps)).toEqual([]);
+  });
+
+  test('requests that share connections never see through the eyes of the one before', async () => {
+    const { application } = ledger.databases;
+    const seen = await Promise.all(
+      Array.from({ length: 200 }, async (_, at) => {
+        const own = at % 2 === 0 ? first : second;
+        return { own, found: await programsOf(application.within(own), 'card') };
+      }),
+    );
+    for (const { own, found } of seen) expect(found).toEqual([own]);
+  });
+});
+
+describe('what a statement with the wrong program can change', () => {
+  const ROWS: readonly (readonly [string, string])[] = [
+    ['card', "update card set status = 'closed'"],
+    ['account', 'update account set balance = balance + 1, sequence = sequence + 1'],
+    ['transfer', "update transfer set description = 'mine'"],
+    ['limit_counter', 'update limit_counter set amount = 0'],
+    ['hold', 'delete from hold'],
+    ['transfer_metadata', 'delete from transfer_metadata'],
+  ];
+
+  test.each(ROWS)('of %s: nothing of another program', async (table, statement) => {
+    const others = `select md5(string_agg(text, '' order by text)) as digest
+      from (select ${table}::text as text from ${table} where program_id <> $1) as rows`;
+    const { rows: before } = await owner.query(others, [first]);
+    await actWithin(first);
+    const { rowCount } = await owner.query(statement);
+    expect(rowCount).toBeGreaterThan(0);
+    await owner.query('reset role');
+    expect((await owner.query(others, [first])).rows).toEqual(before);
+  });
+
+  test.each(['card', 'transfer', 'posting', 'reversal', 'hold', 'idempotency', 'event', 'account'])(
+    'a row of %s for another program is refused by the database',
+    async (table) => {
+      const { rows } = await owner.query(
+        'select column_name from information_schema.columns where table_name = $1 and column_name <> $2',
+        [table, 'program_id'],
+      );
+      expect(rows.length).toBeGreaterThan(1);
+      await owner.query('begin');
+      const columns = rows.map((row) => row.column_name).join();
+      await owner.query(
+        `create temporary table own on commit drop as select * from ${table} where program_id = '${first}'`,
+      );
+      await owner.query('grant select on own to transfer_service_application');
+      await owner.query(`set local role transfer_service_application; set local service.programs = '{${first}}'`);
+      const insert = `insert into ${table} (program_id, ${columns}) select '${second}', ${columns} from own limit 1`;
+      await expect(owner.query(insert)).rejects.toMatchObject({
+        code: '42501',
+        message: expect.stringContaining('row-level security'),
+      });
+    },
+  );
+
+  test('the setting takes nothing but ids', () => {
+    const { application } = ledger.databases;
+    for (const id of ['', "}'; reset role; --", `${first},${second}`]) {
+      expect(() => application.within(id)).toThrow('no UUID');
+    }
+  });
+});
+
+describe('what a role may do at all', () => {
+  test.each(OUT_OF_REACH)('requests may not: %s', async (statement) => {
+    await actWithin(first);
+    await expect(owner.query(statement)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  test('requests see what is disabled for all, and for their own program, and no more', async () => {
+    await owner.query('begin');
+    const add = (programId: string | null) =>
+      owner.query(
+        `insert into switch (switch_id, program_id, disabled, reason, actor, since)
+          values (gen_random_uuid(), $1, true, 'of the test', 'test', now())`,
+        [programId],
+      );
+    for (const programId of [null, first, second]) await add(programId);
+    await owner.query(`set local role transfer_service_application; set local service.programs = '{${first}}'`);
+    const { rows } = await owner.query('select program_id from switch order by program_id nulls first');
+    expect(rows).toEqual([{ program_id: null }, { program_id: first }]);
+  });
+
+  test.each(['card', 'account', 'transfer', 'audit_entry', 'error', 'switch', 'idempotency'])(
+    'whoever finds out who is calling may not read %s',
+    async (table) => {
+      await expect(readOf(ledger.databases.authentication, `select from ${table}`)).rejects.toMatchObject({
+        sqlState: '42501',
+      });
+    },
+  );
+
+  test('whoever finds out who is calling reads keys, and changes none', async () => {
+    const { authentication } = ledger.databases;
+    await expect(readOf(authentication, 'select from api_key')).resolves.toEqual([]);
+    const revival = 'update api_key set revoked_at = null';
+    await expect(readOf(authentication, revival)).rejects.toMatchObject({ sqlState: '42501' });
+  });
+
+  test.each(['posting', 'reversal', 'funding_movement', 'transfer', 'audit_entry', 'account', 'card'])(
+    'loops and operators may not remove rows of %s',
+    async (table) => {
+      await expect(readOf(ledger.databases.background, `delete from ${table}`)).rejects.toMatchObject({
+        sqlState: '42501',
+      });
+    },
+  );
+});
+
+describe('what is easily forgotten', () => {
+  test('every table whose rows belong to a program is behind the wall, for its owner too', async () => {
+    const { rows } = await owner.query(
+      `select relname, relrowsecurity and relforcerowsecurity as walled from pg_class
+        join pg_attribute on attrelid = pg_class.oid and attname = 'program_id'
+        where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`,
+    );
+    expect(rows.length).toBeGreaterThan(WALLED.length);
+    expect(rows.filter(({ walled }) => !walled)).toEqual([]);
+  });
+
+  test('nobody but the owner has a right to a partition by itself, beside clearing errors away', async () => {
+    const { rows } = await owner.query(
+      `select distinct grantee, table_name from information_schema.role_table_grants
+        where grantee like 'transfer_service_%' and table_name ~ '_(default|[0-9]{4}_[0-9]{2})$'`,
+    );
+    expect(rows).toEqual([{ grantee: 'transfer_service_background', table_name: 'error_default' }]);
+  });
+
+  test('no role of the service gets past the policies by an attribute, or owns anything', async () => {
+    const { rows } = await owner.query(
+      `select rolname from pg_roles where rolname like 'transfer_service_%' and (
+        rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolcanlogin
+        or exists (select from pg_class where relowner = pg_roles.oid))`,
+    );
+    expect(rows).toEqual([]);
+  });
+
+  test('functions that act with the rights of the owner look for tables in the schema first, and last in pg_temp', async () => {
+    const { rows } = await owner.query(
+      `select proname, array_to_string(proconfig, ';') as settings from pg_proc
+        where pronamespace = 'public'::regnamespace and prosecdef`,
+    );
+    expect(rows.length).toBe(3);
+    for (const { proname, settings } of rows) expect(settings, proname).toMatch(/search_path=public, pg_temp(;|$)/);
+  });
+});
