@@ -1,7 +1,7 @@
 import type { OperationId } from '../../contract/operations.ts';
-import { type AuditNote, insertAuditEntry } from '../store/audit.ts';
+import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
 import type { Statement } from '../store/database.ts';
-import { actorOf } from './actor.ts';
+import { actorOf, operatorOf } from './actor.ts';
 import type { Call } from './call.ts';
 
 /** What an action was about, for the audit log. */
@@ -31,17 +31,33 @@ export const AUDITED_OPERATIONS: readonly OperationId[] = [
   'move_clock',
 ];
 
+/** Operations of card programs, which write a row when an operator uses them; the rows of a batch are its transfers. */
+export const AUDITED_OF_OPERATORS = [
+  'create_transfer',
+  'capture_transfer',
+  'cancel_transfer',
+  'reverse_transfer',
+  'update_transfer',
+  'create_card',
+  'update_card',
+] as const satisfies readonly OperationId[];
+
 /**
  * The row of an operator's action. It must be the last of the writes: it locks the head of the chain, and that lock
  * comes after all others.
  */
 export function auditOf(call: Call, audited: Audited): Statement {
-  return insertAuditEntry({
-    ...audited,
-    actor: actorOf(call.caller),
-    action: call.operation,
-    requestId: call.requestId,
-  });
+  return insertAuditEntries([
+    { ...audited, actor: actorOf(call.caller), action: call.operation, requestId: call.requestId },
+  ]);
+}
+
+/**
+ * The same for an operation of card programs, which is recorded only when it was an operator who used it: a program
+ * answers for its own keys. No rows otherwise.
+ */
+export function auditIfOperator(call: Call, audited: Audited): readonly Statement[] {
+  return operatorOf(call.caller) === null ? [] : [auditOf(call, audited)];
 }
 
 /** The row of something that no request asked for. */
@@ -49,5 +65,5 @@ export function auditOther(
   action: (typeof OTHER_ACTIONS)[number],
   note: Omit<AuditNote, 'action' | 'requestId'>,
 ): Statement {
-  return insertAuditEntry({ ...note, action, requestId: null });
+  return insertAuditEntries([{ ...note, action, requestId: null }]);
 }

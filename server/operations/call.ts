@@ -17,7 +17,7 @@ type Bearer = { readonly keyId: string; readonly scopes: readonly KeyScope[] };
 
 /** A credential that was sent and refused. */
 export type RefusedCredential = {
-  /** Where the connection came from. */
+  /** Where the request came from, past trusted proxies: an IPv4 address, or the first 64 bits of an IPv6 address. */
   readonly address: string;
   /** The Authorization header, or what of it was taken for a key. */
   readonly sent: string;

@@ -9,6 +9,7 @@ import { insertEvents } from '../store/event.ts';
 import { lockNames } from '../store/locks.ts';
 import type { Program } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
+import { auditIfOperator } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { currencyFor, ensureFunding, loadProgram } from './program-funding.ts';
 import { toCardRecord } from './records.ts';
@@ -78,6 +79,7 @@ function write(service: Service, call: Call, card: Card, program: Program): Prom
         createCardAccount(programId, card.accountId, card.cardId, card.currency),
         insertCard(details),
         insertEvents(batchId, [event], now),
+        ...auditIfOperator(call, { programId, subjectId: name, details: event.payload }),
       ];
       return { result: details, writes };
     },

@@ -6,7 +6,6 @@ import {
   type CreateTransferBody,
   type TransferBatchOutcomes,
   TransferBatchRow,
-  type TransferRecord,
 } from '../../contract/transfer-schemas.ts';
 import { readsAsCardNumber, redactCardNumbers } from '../../domain/card-number.ts';
 import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
@@ -61,9 +60,9 @@ async function createRow(
     const reply = await createTransfer(service, callOfThisRow);
     const replayed = reply.replayed === true;
     const outcome = { index, idempotency_key: key, status: 201, error: null, replayed };
+    const { capture, scheduled_for } = callOfThisRow.members as CreateTransferBody;
     // What is held or scheduled has moved no money yet.
-    const { captured_amount: captured } = JSON.parse(reply.body) as Pick<TransferRecord, 'captured_amount'>;
-    const moneyMoved: MoneyMoved = replayed || captured === 0 ? 'no' : 'yes';
+    const moneyMoved: MoneyMoved = replayed || capture === 'manual' || scheduled_for !== undefined ? 'no' : 'yes';
     // The transfer goes in as the text it was kept as, so that a replay is the first answer to the letter.
     return `${JSON.stringify({ ...outcome, money_moved: moneyMoved }).slice(0, -1)},"transfer":${reply.body}}`;
   } catch (thrown) {

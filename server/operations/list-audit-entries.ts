@@ -2,7 +2,7 @@ import type { AuditEntryRecord, ListAuditEntriesQuery } from '../../contract/aud
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type AuditEntry, listAuditEntries as listStatement, toAuditEntry } from '../store/audit.ts';
-import { AUDITED_OPERATIONS, OTHER_ACTIONS } from './audit.ts';
+import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { answerPage } from './page.ts';
 import { readPeriod } from './period.ts';
@@ -25,7 +25,7 @@ export function listAuditEntries(service: Service, call: Call): Promise<Reply> {
 
 /** An action that is never recorded is refused: an empty list would hide the slip. */
 function insistOnAction(action: string): void {
-  const known: readonly string[] = [...AUDITED_OPERATIONS, ...OTHER_ACTIONS];
+  const known: readonly string[] = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS, ...OTHER_ACTIONS];
   if (known.includes(action)) return;
   const message = `'action' is '${action}', but the audit log has only ${known.join(', ')}.`;
   throw new Refusal('list_audit_entries_schema', message, { field: '/action' });

@@ -48,5 +48,6 @@ async function find(
     transferId: row.transfer_id as string,
     requestId: randomUUIDv7(),
     key: null,
+    operator: null,
   }));
 }

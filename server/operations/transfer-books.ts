@@ -18,6 +18,7 @@ import { decideReversal, type Reversal, type ReversalPlan } from '../../domain/r
 import type { Transfer } from '../../domain/transfer.ts';
 import type { TransferView } from '../../domain/transfer-checks.ts';
 import { toAccount } from '../store/account.ts';
+import type { AuditNote } from '../store/audit.ts';
 import { type LoadedCard, toLoadedCard } from '../store/card.ts';
 import type { Loaded, Statement } from '../store/database.ts';
 import { type KeyInScope, keyText, toAnswers } from '../store/idempotency.ts';
@@ -84,6 +85,7 @@ export class Books {
     postings: [] as CausedPosting[],
     answers: [] as (KeyInScope & { readonly answer: StoredAnswer })[],
     events: [] as DomainEvent[],
+    audited: [] as AuditNote[],
   };
 
   constructor(loaded: Loaded<LoadName>) {
@@ -216,6 +218,9 @@ export class Books {
     const body = JSON.stringify(record);
     const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
     this.#changes.events.push({ type: event, programId, subjectId, payload: body });
+    const { operator: actor, requestId } = request;
+    const action = `${request.command}_transfer`;
+    if (actor !== null) this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details: body });
     const made = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
     const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;
     this.#keep(request, keepSuccess(request.key?.fingerprint ?? '', status, made, body));

@@ -5,6 +5,7 @@ import type { AmountAsSent } from '../../domain/money.ts';
 import { readAmount } from '../../domain/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { TransferNotes, TransferTerms } from '../../domain/transfer.ts';
+import { operatorOf } from './actor.ts';
 import type { Call } from './call.ts';
 import { fingerprintOf } from './idempotency.ts';
 
@@ -15,6 +16,8 @@ type Common = {
   readonly transferId: string;
   readonly requestId: string;
   readonly key: { readonly text: string; readonly fingerprint: string } | null;
+  /** The operator that asks for it, as the audit log names them; null when a card program does. */
+  readonly operator: string | null;
 };
 
 /** A transfer that is asked for, with the ids that it will have. */
@@ -37,7 +40,11 @@ export type ChangeRequest = Common & { readonly asked: string } & (
   );
 
 /** Something that has come due: a hold past its end, a scheduled transfer. Nobody waits for an answer. */
-export type DueRequest = Common & { readonly command: 'expire' | 'execute'; readonly key: null };
+export type DueRequest = Common & {
+  readonly command: 'expire' | 'execute';
+  readonly key: null;
+  readonly operator: null;
+};
 
 /** Whatever is committed in groups. */
 export type AnyRequest = TransferRequest | ChangeRequest | DueRequest;
@@ -54,6 +61,7 @@ export function toTransferRequest(call: Call, amount: bigint): TransferRequest {
     transferId: randomUUIDv7(),
     requestId: call.requestId,
     key: keyOf(call),
+    operator: operatorOf(call.caller),
     terms: {
       type: body.type ?? 'load',
       amount,
@@ -78,6 +86,7 @@ export function toCommon(call: Call): Common & { readonly asked: string } {
     asked,
     requestId: call.requestId,
     key: keyOf(call),
+    operator: operatorOf(call.caller),
   };
 }
 

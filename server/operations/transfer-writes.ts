@@ -5,6 +5,7 @@ import type { Account } from '../../domain/ledger.ts';
 import type { Reversal } from '../../domain/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfer.ts';
 import { updateAccounts } from '../store/account.ts';
+import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
 import type { Statement } from '../store/database.ts';
 import { insertEvents } from '../store/event.ts';
 import { deleteHolds, insertHolds } from '../store/hold.ts';
@@ -29,9 +30,14 @@ export type BookChanges = {
   readonly postings: CausedPosting[];
   readonly answers: (KeyInScope & { readonly answer: StoredAnswer })[];
   readonly events: DomainEvent[];
+  /** What operators have done. */
+  readonly audited: AuditNote[];
 };
 
-/** The one statement that writes all of it; none when nothing changes. `now` in milliseconds since 1970. */
+/**
+ * The statement that writes all of it, none when nothing changes; and one for the audit log, by itself and last, because
+ * it takes the last of all locks. `now` in milliseconds since 1970.
+ */
 export function writesOf(changes: BookChanges, batchId: string, now: number): readonly Statement[] {
   const made = [...changes.made.values()];
   const counts = [...changes.counts.values()].filter(({ amount, count }) => amount !== 0n || count !== 0n);
@@ -62,7 +68,7 @@ export function writesOf(changes: BookChanges, batchId: string, now: number): re
     ...some(changes.events, (events) => insertEvents(batchId, events, now)),
     ...some(changes.answers, (answers) => insertAnswers(answers, now)),
   ];
-  return writes.length > 0 ? [mergeWrites(writes)] : [];
+  return writes.length > 0 ? [mergeWrites(writes), ...some(changes.audited, insertAuditEntries)] : [];
 }
 
 /** A transfer that was completed as it was made and has not changed since: most of them, and fewer columns. */

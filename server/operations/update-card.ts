@@ -13,6 +13,7 @@ import { insertPostings } from '../store/posting.ts';
 import { readProgramRules, toRulesNow } from '../store/program-rules.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { insertCompletedTransfers } from '../store/transfer.ts';
+import { auditIfOperator } from './audit.ts';
 import { type Call, OperationFailure, type Reply } from './call.ts';
 import { toCardRecord, toTransferRecord } from './records.ts';
 import { readLimits } from './sent-limits.ts';
@@ -92,8 +93,12 @@ function decide(
   const after: CardDetails = { ...before, ...profile, account, updatedAt: new Date(now) };
   const body = JSON.stringify(toCardRecord(after));
   const updated = { type: 'card.updated' as const, programId, subjectId: cardName, payload: body };
+  const audited = auditIfOperator(call, { programId, subjectId: cardName, details: body });
   if (sweep === null) {
-    return { result: { body, sweptBy: undefined }, writes: [writeCard(after), insertEvents(batchId, [updated], now)] };
+    return {
+      result: { body, sweptBy: undefined },
+      writes: [writeCard(after), insertEvents(batchId, [updated], now), ...audited],
+    };
   }
   const record = toTransferRecord(sweep.transfer);
   const { transfer_id: subjectId } = record;
@@ -110,6 +115,7 @@ function decide(
       updateAccounts(sweep.accounts),
       writeCard(after),
       insertEvents(batchId, [completed, updated], now),
+      ...audited,
     ],
   };
 }

@@ -4,6 +4,7 @@ import { insertEvents } from '../store/event.ts';
 import { deleteMetadata, insertMetadata } from '../store/metadata.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { lockTransfer, readTransfer, toTransfer, writeMetadata } from '../store/transfer.ts';
+import { auditIfOperator } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { toTransferRecord } from './records.ts';
 import type { Service } from './service.ts';
@@ -32,6 +33,7 @@ export async function updateTransfer(service: Service, call: Call): Promise<Repl
       deleteMetadata(named),
       ...pairs,
       insertEvents(batchId, [event], now),
+      ...auditIfOperator(call, { programId, subjectId: record.transfer_id, details: payload }),
     ];
     return { result: payload, writes };
   });

@@ -1,5 +1,6 @@
 import { hash, randomUUIDv7 } from 'node:crypto';
 import type { Row, Statement } from './database.ts';
+import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
 /** What is written of one action; its number, time and place in the chain are the database's to give. */
 export type AuditNote = {
@@ -37,15 +38,26 @@ const COLUMNS = `position, entry_id, created_at, (extract(epoch from created_at)
   actor, action, program_id, subject_id, request_id, details, previous_hash, hash`;
 
 /**
- * Writes a row in the transaction of what it tells of, as the last of its writes: it locks the head of the chain, which
- * comes after every other lock (see locks.ts).
+ * Writes rows in the transaction of what they tell of, in the order given, as the last of its writes: they lock the head
+ * of the chain, which comes after every other lock (see locks.ts).
  */
-export function insertAuditEntry(note: AuditNote): Statement {
+export function insertAuditEntries(notes: readonly AuditNote[]): Statement {
   return {
-    name: 'insert_audit_entry',
+    name: 'insert_audit_entries',
     text: `insert into audit_entry (entry_id, actor, action, program_id, subject_id, request_id, details)
-      values ($1, $2, $3, $4, $5, $6, $7)`,
-    values: [randomUUIDv7(), note.actor, note.action, note.programId, note.subjectId, note.requestId, note.details],
+      select entry_id, actor, action, program_id, subject_id, request_id, details
+      from unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::uuid[], ${splitTexts('$7')})
+        with ordinality as noted(entry_id, actor, action, program_id, subject_id, request_id, details, place)
+      order by place`,
+    values: [
+      plainArray(notes.map(() => randomUUIDv7())),
+      plainArray(notes.map((note) => note.actor)),
+      plainArray(notes.map((note) => note.action)),
+      plainArray(notes.map((note) => note.programId)),
+      notes.map((note) => note.subjectId),
+      plainArray(notes.map((note) => note.requestId)),
+      joinTexts(notes.map((note) => note.details)),
+    ],
   };
 }
 

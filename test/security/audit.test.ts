@@ -1,12 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntryRecord } from '../../contract/audit-schemas.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
-import { AUDITED_OPERATIONS } from '../../server/operations/audit.ts';
+import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS } from '../../server/operations/audit.ts';
 import type { OperationFailure } from '../../server/operations/call.ts';
+import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
 import { verifyAudit } from '../../server/operations/verify-audit.ts';
 import { type AuditEntry, readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
-import { ACTIONS, countRows, OPERATOR, operate } from './audited-actions.ts';
+import { ACTIONS, CALLER, countRows, OPERATOR, operate } from './audited-actions.ts';
 
 let server: TestServer;
 let ledger: Ledger;
@@ -32,6 +34,8 @@ const chain = async (): Promise<readonly AuditEntry[]> =>
   (await ledger.database.read(readAuditChain(1n, 1000))).map(toAuditEntry);
 const problems = async (expected?: string) => (await verifyAudit(ledger.database, expected)).problems;
 
+const RECORDED = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS];
+
 describe('what is recorded', () => {
   test('every operation of operators that changes anything, and no operation that does not', () => {
     const changing = OPERATION_IDS.filter(
@@ -39,7 +43,7 @@ describe('what is recorded', () => {
     );
     // The sandbox can stop its own database, which then records nothing.
     expect([...AUDITED_OPERATIONS].sort()).toEqual([...changing, 'inspect_error', 'move_clock'].sort());
-    expect(Object.keys(ACTIONS).sort()).toEqual([...AUDITED_OPERATIONS].sort());
+    expect(Object.keys(ACTIONS).sort()).toEqual([...RECORDED].sort());
   });
 
   test('the sandbox begins with what the sandbox has done', async () => {
@@ -47,7 +51,14 @@ describe('what is recorded', () => {
     expect(first).toMatchObject({ position: 1n, actor: 'sandbox', action: 'seed_sandbox', requestId: null });
   });
 
-  test.each(AUDITED_OPERATIONS)('%s: one row, by whom, about what', async (operation) => {
+  test('operations of card programs that change anything are recorded of operators, and those alone', () => {
+    const changing = OPERATION_IDS.filter((id) => /:write$/.test(OPERATIONS[id].scope ?? ''));
+    // The rows of a batch are transfers, and are recorded as such; an explanation changes nothing.
+    const others = ['create_transfer_batch', 'explain_transfer'];
+    expect([...AUDITED_OF_OPERATORS].sort()).toEqual(changing.filter((id) => !others.includes(id)).sort());
+  });
+
+  test.each(RECORDED)('%s: one row, by whom, about what', async (operation) => {
     const action = ACTIONS[operation];
     const more = (await action?.before?.(ledger)) ?? {};
     const before = await chain();
@@ -60,7 +71,53 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test.each(AUDITED_OPERATIONS)('%s does not happen when its row cannot be written', async (operation) => {
+  test.each(AUDITED_OF_OPERATORS)('%s by a card program itself leaves no row', async (operation) => {
+    const action = ACTIONS[operation];
+    const more = (await action?.before?.(ledger)) ?? {};
+    const before = await chain();
+    for (const kind of ['program_key', 'sandbox'] as const) {
+      const caller = { kind, keyId: randomUUID(), scopes: [], programId: DEMO_PROGRAM_ID };
+      await action?.act(ledger, { ...more, caller, idempotencyKey: randomUUID() });
+      expect((await chain()).length).toBe(before.length);
+      if (operation === 'capture_transfer' || operation === 'cancel_transfer') break;
+    }
+  });
+
+  test('an answer that is given again leaves no row, nor does a refusal', async () => {
+    const more = { programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() };
+    const load = { amount: 1, card_id: 'card_active' };
+    await operate(ledger, 'create_transfer', load, more);
+    const before = await chain();
+    await operate(ledger, 'create_transfer', load, more);
+    const refused = operate(
+      ledger,
+      'create_transfer',
+      { amount: 1, card_id: 'card_closed' },
+      { ...more, idempotencyKey: null },
+    );
+    await expect(refused).rejects.toMatchObject({ code: 'closed_card' });
+    expect((await chain()).length).toBe(before.length);
+  });
+
+  test('of a batch, the rows that made a transfer', async () => {
+    const before = await chain();
+    const transfers = ['card_active', 'card_closed', 'card_empty'].map((card_id) => ({
+      amount: '1',
+      card_id,
+      idempotency_key: randomUUID(),
+    }));
+    await ledger.handlers.create_transfer_batch({
+      ...{ operation: 'create_transfer_batch', requestId: randomUUID(), caller: CALLER, programId: DEMO_PROGRAM_ID },
+      ...{ parameters: {}, members: { transfers }, sent: {}, idempotencyKey: null, deadline: performance.now() + 5000 },
+    });
+    const rows = (await chain()).slice(before.length);
+    expect(rows.map(({ action, actor }) => ({ action, actor }))).toEqual(
+      Array(2).fill({ action: 'create_transfer', actor: OPERATOR }),
+    );
+    expect(await problems()).toEqual([]);
+  });
+
+  test.each(RECORDED)('%s does not happen when its row cannot be written', async (operation) => {
     const action = ACTIONS[operation];
     const more = (await action?.before?.(ledger)) ?? {};
     const before = await countRows(ledger);
@@ -118,7 +175,7 @@ describe('what is recorded', () => {
     const earlier = (await list({ created_to: at, limit: 100 })).data;
     expect(later.length + earlier.length).toBe(all.length);
     expect(later.at(-1)?.position).toBe((earlier[0]?.position ?? 0) + 1);
-    const none = list({ action: 'create_transfer' });
+    const none = list({ action: 'get_transfer' });
     await expect(none).rejects.toMatchObject({ code: 'list_audit_entries_schema', details: { field: '/action' } });
   });
 });
@@ -137,21 +194,21 @@ describe('append-only', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('a role that only writes rows may not read the head, nor change or remove a row, and its row is chained', async () => {
-    await intruder.query('create role writer');
-    await intruder.query('grant insert, select on audit_entry to writer');
+  test('the role of requests adds rows, which are chained, and can neither read, change nor remove one', async () => {
     const as = async (statement: string) => {
-      await intruder.query('begin; set local role writer');
+      await intruder.query(`begin; set local role transfer_service_application;
+        set local service.programs = '{${DEMO_PROGRAM_ID}}'`);
       try {
         return await intruder.query(statement);
       } finally {
         await intruder.query('commit');
       }
     };
-    await as(`insert into audit_entry (entry_id, actor, action, details, position, hash)
-      values (gen_random_uuid(), 'sandbox', 'seed_sandbox', '{}', 1, '')`);
+    await as(`insert into audit_entry (entry_id, actor, action, program_id, details, position, hash)
+      values (gen_random_uuid(), 'sandbox', 'seed_sandbox', '${DEMO_PROGRAM_ID}', '{}', 1, '')`);
     expect(await problems()).toEqual([]);
     for (const statement of [
+      'select from audit_entry',
       "update audit_entry set actor = 'nobody'",
       'delete from audit_entry',
       'truncate audit_entry',

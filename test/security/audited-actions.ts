@@ -2,12 +2,14 @@ import { randomUUIDv7 } from 'node:crypto';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import type { OperationId } from '../../contract/operations.ts';
 import type { Call } from '../../server/operations/call.ts';
+import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
 import type { Ledger } from '../harness/ledger.ts';
 
 /** Id of the key on the wire that operators act with here. */
 export const OPERATOR = 'key_01900000000070008000000000000abc';
 
-const CALLER: Call['caller'] = {
+/** The caller that this key makes. */
+export const CALLER: Call['caller'] = {
   kind: 'operator_key',
   keyId: '01900000-0000-7000-8000-000000000abc',
   scopes: ['operator'],
@@ -45,10 +47,48 @@ export const ACTIONS: Readonly<
   roll_key: { before: newKey, act: (ledger, more) => operate(ledger, 'roll_key', {}, more) },
   revoke_key: { before: newKey, act: (ledger, more) => operate(ledger, 'revoke_key', {}, more) },
   inspect_error: { before: loggedError, act: (ledger, more) => operate(ledger, 'inspect_error', {}, more) },
+  create_transfer: { act: (ledger, more) => operate(ledger, 'create_transfer', LOAD, { ...inProgram(), ...more }) },
+  capture_transfer: { before: heldTransfer, act: (ledger, more) => operate(ledger, 'capture_transfer', {}, more) },
+  cancel_transfer: { before: heldTransfer, act: (ledger, more) => operate(ledger, 'cancel_transfer', {}, more) },
+  reverse_transfer: {
+    before: (ledger) => madeTransfer(ledger, LOAD),
+    act: (ledger, more) => operate(ledger, 'reverse_transfer', { amount: 1 }, more),
+  },
+  update_transfer: {
+    before: (ledger) => madeTransfer(ledger, LOAD),
+    act: (ledger, more) => operate(ledger, 'update_transfer', { metadata: { note: 'x' } }, more),
+  },
+  create_card: { act: (ledger, more) => operate(ledger, 'create_card', {}, { ...inProgram(), ...more }) },
+  update_card: {
+    before: newCard,
+    act: (ledger, more) => operate(ledger, 'update_card', { holder_reference: randomUUIDv7() }, more),
+  },
   move_clock: { act: (ledger) => operate(ledger, 'move_clock', { seconds_ahead: 0 }) },
 };
 
 type Act = (ledger: Ledger, more: Partial<Call>) => ReturnType<Action>;
+
+const LOAD = { amount: 5, card_id: 'card_active' };
+
+/** Within the demo program, as a Program-Id header says it. */
+function inProgram(): Partial<Call> {
+  return { programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUIDv7() };
+}
+
+/** A transfer of the program's own, to be named by its id. */
+async function madeTransfer(ledger: Ledger, members: object): Promise<Partial<Call>> {
+  const { body } = await ledger.call('create_transfer', members, inProgram());
+  return { ...inProgram(), parameters: { transfer_id: (JSON.parse(body) as { transfer_id: string }).transfer_id } };
+}
+
+function heldTransfer(ledger: Ledger): Promise<Partial<Call>> {
+  return madeTransfer(ledger, { ...LOAD, capture: 'manual' });
+}
+
+async function newCard(ledger: Ledger): Promise<Partial<Call>> {
+  const { body } = await ledger.call('create_card', {}, inProgram());
+  return { ...inProgram(), parameters: { card_id: (JSON.parse(body) as { card_id: string }).card_id } };
+}
 
 /** An error in the log. */
 async function loggedError({ database }: Ledger): Promise<Partial<Call>> {
@@ -67,7 +107,8 @@ export async function countRows({ database }: Ledger): Promise<Readonly<Record<s
   const [row] = await database.read({
     name: 'count_what_actions_make',
     text: `select (select count(*) from program) as program, (select count(*) from funding_movement) as movement,
-      (select count(*) from posting) as posting, (select count(*) from api_key) as key,
+      (select count(*) from posting) as posting, (select count(*) from transfer) as transfer,
+      (select count(*) from card) as card, (select count(*) from hold) as hold, (select count(*) from api_key) as key,
       (select count(*) from api_key where revoked_at is not null) as revoked,
       (select count(*) from api_key where replaced_by is not null) as replaced,
       (select count(*) from switch) as switch, (select count(*) from event) as event,
