@@ -8,6 +8,10 @@ import type { Exchange } from './exchange.ts';
 import { isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
 import { quotable } from './quotable.ts';
 import type { RequestHead } from './request-head.ts';
+import type { HttpService } from './service.ts';
+
+/** What credentials are judged with, and where refused ones are told. */
+type CredentialDesk = Pick<HttpService, 'gateway' | 'limits'>;
 
 const KEY_LENGTH_MOST = 512;
 const PROGRAM_ID_LENGTH_MOST = 255;
@@ -18,14 +22,15 @@ const PROGRAM_ID_LENGTH_MOST = 255;
  * @throws {Refusal} auth_err, forbidden; whatever the gateway throws
  */
 export async function identify(
-  gateway: Gateway,
+  desk: CredentialDesk,
   exchange: Exchange,
   head: RequestHead,
   deadline: number,
 ): Promise<Caller> {
+  const { gateway } = desk;
   const { authorization } = head;
   if (authorization !== undefined) {
-    return reporting(gateway, exchange, authorization, () => gateway.authenticate(bearerKey(authorization), deadline));
+    return reporting(desk, exchange, authorization, () => gateway.authenticate(bearerKey(authorization), deadline));
   }
   if (!gateway.keyless) {
     throw new Refusal('auth_err', "There is no API key. Send the header 'Authorization: Bearer <key>'.");
@@ -36,8 +41,8 @@ export async function identify(
 
 /** Runs a check of a credential that was sent, and tells the gateway when it is refused. */
 async function reporting<Result>(
-  gateway: Gateway,
-  { request }: Exchange,
+  { gateway, limits }: CredentialDesk,
+  exchange: Exchange,
   sent: string,
   check: () => Result | Promise<Result>,
 ): Promise<Result> {
@@ -46,7 +51,7 @@ async function reporting<Result>(
   } catch (error) {
     if (error instanceof Refusal) {
       const reason = String(error.details.saw?.refused_because ?? error.code);
-      gateway.onRefusedCredential({ address: request.socket.remoteAddress ?? 'unknown', sent, reason });
+      gateway.onRefusedCredential({ address: limits.addressOf(exchange), sent, reason });
     }
     throw error;
   }
@@ -98,7 +103,7 @@ function forbidden(message: string): Refusal {
  * @throws {Refusal} forbidden
  */
 export async function refuseForeignScope(
-  gateway: Gateway,
+  desk: CredentialDesk,
   exchange: Exchange,
   head: RequestHead,
   caller: Caller,
@@ -107,7 +112,7 @@ export async function refuseForeignScope(
   if (caller.kind !== 'program_key' && caller.kind !== 'operator_key') return;
   const needed = scopeOfKey(operation.scope);
   if (caller.scopes.includes(needed)) return;
-  await reporting(gateway, exchange, head.authorization ?? '', () => {
+  await reporting(desk, exchange, head.authorization ?? '', () => {
     const operators = needed === 'operator' ? ", which only an operator's key can have" : '';
     throw new Refusal(
       'forbidden',

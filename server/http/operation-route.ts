@@ -89,19 +89,20 @@ async function perform(
 
 /** Who calls, whether it may and not too often, and in which card program it acts. */
 async function introduce(
-  { gateway, settings, limits }: HttpService,
+  service: HttpService,
   exchange: Exchange,
   operation: Operation,
   head: RequestHead,
 ): Promise<{ readonly caller: Caller; readonly programId: ProgramChoice }> {
+  const { gateway, settings, limits } = service;
   const deadline = performance.now() + settings.answerWithin_ms;
-  const caller = await identify(gateway, exchange, head, deadline).catch((error: unknown) => {
+  const caller = await identify(service, exchange, head, deadline).catch((error: unknown) => {
     if (error instanceof Refusal && error.code === 'auth_err') limits.chargeRefusedCredential(exchange);
     throw error;
   });
   exchange.caller = caller;
   limits.admitCaller(exchange, caller);
-  await refuseForeignScope(gateway, exchange, head, caller, operation);
+  await refuseForeignScope(service, exchange, head, caller, operation);
   const programId = await chooseProgram(gateway, caller, operation, head, deadline);
   exchange.programId = programId === '' ? undefined : programId;
   return { caller, programId };

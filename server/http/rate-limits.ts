@@ -30,7 +30,7 @@ export class RateLimits {
    */
   admitAddress(exchange: Exchange): void {
     if (this.#ofAddress === undefined) return;
-    count(exchange, 'address', this.#ofAddress, this.#addressOf(exchange));
+    count(exchange, 'address', this.#ofAddress, this.addressOf(exchange));
   }
 
   /**
@@ -45,10 +45,11 @@ export class RateLimits {
 
   /** Counts a refused credential more than other requests, so that keys cannot be guessed at the rate of others. */
   chargeRefusedCredential(exchange: Exchange): void {
-    this.#ofAddress?.charge(this.#addressOf(exchange), REFUSED_CREDENTIAL_COUNTS, performance.now());
+    this.#ofAddress?.charge(this.addressOf(exchange), REFUSED_CREDENTIAL_COUNTS, performance.now());
   }
 
-  #addressOf({ request, connection }: Exchange): string {
+  /** Where a request comes from, as the limits count it and the audit log names it; see {@link callerAddress}. */
+  addressOf({ request, connection }: Exchange): string {
     if (this.#trustedProxies > 0) {
       return callerAddress(request.socket.remoteAddress, request.headers['x-forwarded-for'], this.#trustedProxies);
     }

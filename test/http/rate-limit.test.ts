@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { callerAddress, RateLimiter } from '../../server/http/rate-limit.ts';
 import type { HttpSettings } from '../../server/http/settings.ts';
+import type { RefusedCredential } from '../../server/operations/call.ts';
 import { expectRecord } from './expect-record.ts';
 import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
 import { type RawAnswer, RawConnection } from './raw-connection.ts';
@@ -97,7 +98,9 @@ describe('a server with limits', () => {
   });
 
   async function serve(settings: Partial<HttpSettings>) {
-    started = await startServer(fakeGateway({}, { keyless: false }), { settings });
+    const refused: RefusedCredential[] = [];
+    const onRefusedCredential = (one: RefusedCredential): void => void refused.push(one);
+    started = await startServer(fakeGateway({}, { keyless: false, onRefusedCredential }), { settings });
     const { port, reports } = started;
     const ask = async (headers: readonly string[] = [], method = 'GET', path = '/api/v0.1/core/transfer') => {
       const connection = await RawConnection.open(port);
@@ -108,7 +111,7 @@ describe('a server with limits', () => {
         connection.close();
       }
     };
-    return { ask, reports };
+    return { ask, reports, refused };
   }
   const times = async (count: number, ask: () => Promise<RawAnswer>): Promise<readonly RawAnswer[]> => {
     const answers: RawAnswer[] = [];
@@ -133,6 +136,20 @@ describe('a server with limits', () => {
     expect(reports.at(-1)).toMatchObject({ code: 'rate_limited', operation: 'list_transfers', status: 429 });
     expect((await ask(PROGRAM)).status).toBe(200);
     expectRecord(await ask(OPERATOR, 'POST'), 429, 'rate_limited');
+  });
+
+  it('a refused credential is told with the address of whoever sent it to a trusted proxy, limits or none', async () => {
+    const forwarded = ['Authorization: Bearer nonsense', 'X-Forwarded-For: 198.51.100.1, 203.0.113.7'];
+    for (const [trustedProxies, address] of [
+      [0, '127.0.0.1'],
+      [1, '203.0.113.7'],
+      [2, '198.51.100.1'],
+    ] as const) {
+      const { ask, refused } = await serve({ trustedProxies });
+      expectRecord(await ask(forwarded), 401, 'auth_err');
+      expect(refused).toEqual([expect.objectContaining({ address })]);
+      await started?.server.close();
+    }
   });
 
   it('judges the address before the key, and the key before the body', async () => {
