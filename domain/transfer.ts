@@ -71,6 +71,21 @@ export type TransferTerms = {
   readonly scheduledFor: number | null;
 };
 
+/** The terms of a transfer of which nothing more is said: one card, its currency, done at once. Amount in minor units. */
+export function plainTerms(type: TransferType, amount: bigint, cardName: string): TransferTerms {
+  return {
+    type,
+    amount,
+    cardName,
+    destinationCardName: null,
+    currency: null,
+    reference: null,
+    capture: 'automatic',
+    expiresAt: null,
+    scheduledFor: null,
+  };
+}
+
 /** A transfer as it is kept. Ids are inner UUIDs, amounts minor units, times milliseconds since 1970. */
 export type Transfer = {
   readonly programId: string;

@@ -4,7 +4,7 @@ import type { Account } from './ledger.ts';
 import { type Limits, sameLimits } from './limits.ts';
 import { formatMoney, MAXIMUM_AMOUNT } from './money.ts';
 import { Refusal } from './refusal.ts';
-import { newTransfer, type TransferBirth, type TransferTerms } from './transfer.ts';
+import { newTransfer, plainTerms, type TransferBirth } from './transfer.ts';
 import { examineRoom, examineSwitch, type TransferView } from './transfer-checks.ts';
 
 /** A card with what its program keeps beside it and no rule looks at. */
@@ -139,17 +139,7 @@ function empty(asked: CardChangeAsked, card: Card, view: CardView): TransferPlan
   const destination = view.account(card.fundingAccountId);
   const tooMuch = refuseTooMuch(card, source, destination, view);
   if (tooMuch !== undefined) return tooMuch;
-  const terms: TransferTerms = {
-    type: 'unload',
-    amount: source.balance,
-    cardName: card.name,
-    destinationCardName: null,
-    currency: null,
-    reference: null,
-    capture: 'automatic',
-    expiresAt: null,
-    scheduledFor: null,
-  };
+  const terms = plainTerms('unload', source.balance, card.name);
   const notes = { description: SWEEP_DESCRIPTION, metadata: {} };
   const transfer = newTransfer(asked.birth, terms, notes, { card, destinationCard: undefined });
   return begin(transfer, { source, destination }, []);

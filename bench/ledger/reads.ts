@@ -3,7 +3,7 @@ import { lockAccounts } from '../../server/store/account.ts';
 import { readAnswers } from '../../server/store/idempotency.ts';
 import { readTransfer } from '../../server/store/transfer.ts';
 import { listTransfers, type Stretch } from '../../server/store/transfer-list.ts';
-import type { TransferFilter } from '../../server/store/transfer-route.ts';
+import { NO_FILTER } from '../../server/store/transfer-route.ts';
 import type { ListedRequest } from '../load/generator.ts';
 import { runGenerator } from '../load/run-generator.ts';
 import { AMOUNT, cardName } from '../load/traffic.ts';
@@ -68,23 +68,11 @@ export async function explainReads(
   database: string,
 ): Promise<Readonly<Record<string, readonly string[]>>> {
   const programId = fromWireId('prog', stage.seed.hotProgram) ?? '';
-  const nothing: TransferFilter = {
-    cardName: null,
-    type: null,
-    status: null,
-    reference: null,
-    idempotencyKey: null,
-    metadata: null,
-    createdFrom: null,
-    createdTo: null,
-    minimumAmount: null,
-    maximumAmount: null,
-  };
   const page: Stretch = { order: 'newest_first', after: null, until: null, count: 21, look: 21 };
   const statements = {
     get_transfer: readTransfer(programId, programId),
-    'list_transfers of a card': listTransfers(programId, { ...nothing, cardName: cardName(1) }, page),
-    list_transfers: listTransfers(programId, nothing, page),
+    'list_transfers of a card': listTransfers(programId, { ...NO_FILTER, cardName: cardName(1) }, page),
+    list_transfers: listTransfers(programId, NO_FILTER, page),
     'answers to keys': readAnswers([]),
     'locks of accounts': lockAccounts([], []),
   };

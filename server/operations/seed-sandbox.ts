@@ -4,7 +4,7 @@ import { toWireId } from '../../domain/identifier.ts';
 import { type Account, post } from '../../domain/ledger.ts';
 import type { Limits } from '../../domain/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/money.ts';
-import { newTransfer, type Transfer } from '../../domain/transfer.ts';
+import { newTransfer, plainTerms, type Transfer } from '../../domain/transfer.ts';
 import { createCardAccount, createFundingAccounts, updateAccounts } from '../store/account.ts';
 import { insertCard } from '../store/card.ts';
 import type { Database, Statement } from '../store/database.ts';
@@ -147,17 +147,7 @@ class Seed {
 
   #load(card: Card, amount: bigint): void {
     const birth = { programId: this.#programId, transferId: randomUUIDv7(), requestId: randomUUIDv7(), now: this.#now };
-    const terms = {
-      type: 'load' as const,
-      amount,
-      cardName: card.name,
-      destinationCardName: null,
-      currency: null,
-      reference: null,
-      capture: 'automatic' as const,
-      expiresAt: null,
-      scheduledFor: null,
-    };
+    const terms = plainTerms('load', amount, card.name);
     const notes = { description: 'What the sandbox begins with', metadata: {} };
     this.#transfers.push(newTransfer(birth, terms, notes, { card, destinationCard: undefined }));
     this.#post(birth.transferId, 'load', `funding ${card.currency}`, card.name, amount);

@@ -19,6 +19,20 @@ export type TransferFilter = {
   readonly maximumAmount: number | null;
 };
 
+/** The filter that every transfer passes. */
+export const NO_FILTER: TransferFilter = {
+  cardName: null,
+  type: null,
+  status: null,
+  reference: null,
+  idempotencyKey: null,
+  metadata: null,
+  createdFrom: null,
+  createdTo: null,
+  minimumAmount: null,
+  maximumAmount: null,
+};
+
 /** Gives a value its place among the parameters of a statement. */
 export type Place = (value: unknown) => string;
 

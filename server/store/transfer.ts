@@ -40,12 +40,83 @@ export function readReferences(
   };
 }
 
+/** How each column of many transfers is sent: the type of the parameter, or how it is taken apart, and its value. */
+const SENT = {
+  program_id: ['uuid[]', plain((transfer) => transfer.programId)],
+  transfer_id: ['uuid[]', plain((transfer) => transfer.transferId)],
+  type: ['text[]', plain((transfer) => transfer.type)],
+  card_id: ['uuid[]', plain((transfer) => transfer.cardId)],
+  destination_card_id: ['uuid[]', plain((transfer) => transfer.destinationCardId)],
+  amount: ['bigint[]', plain((transfer) => transfer.amount)],
+  captured_amount: ['bigint[]', plain((transfer) => transfer.capturedAmount)],
+  reversed_amount: ['bigint[]', plain((transfer) => transfer.reversedAmount)],
+  currency: ['char(3)[]', plain((transfer) => transfer.currency)],
+  status: ['text[]', plain((transfer) => transfer.status)],
+  outcome: ['text[]', plain((transfer) => transfer.outcome)],
+  capture: ['text[]', plain((transfer) => transfer.capture)],
+  expires_at: ['timestamptz[]', times((transfer) => transfer.expiresAt)],
+  scheduled_for: ['timestamptz[]', times((transfer) => transfer.scheduledFor)],
+  description: ['text[]', (transfers) => transfers.map((transfer) => transfer.description)],
+  reference: ['text[]', (transfers) => transfers.map((transfer) => transfer.reference)],
+  metadata: [splitTexts, json((transfer) => transfer.metadata)],
+  error: [splitTexts, json((transfer) => transfer.error)],
+  request_id: ['uuid[]', plain((transfer) => transfer.requestId)],
+  created_at: ['timestamptz[]', times((transfer) => transfer.createdAt)],
+  updated_at: ['timestamptz[]', times((transfer) => transfer.updatedAt)],
+  completed_at: ['timestamptz[]', times((transfer) => transfer.completedAt)],
+} as const satisfies Record<string, readonly [string | ((parameter: string) => string), Send]>;
+
+type Send = (transfers: readonly Transfer[]) => unknown;
+
+function plain(read: (transfer: Transfer) => string | bigint | null): Send {
+  return (transfers) => plainArray(transfers.map(read));
+}
+
+function times(read: (transfer: Transfer) => number | null): Send {
+  return (transfers) => transfers.map((transfer) => toDate(read(transfer)));
+}
+
+function json(read: (transfer: Transfer) => object | null): Send {
+  return (transfers) =>
+    joinTexts(
+      transfers.map((transfer) => {
+        const value = read(transfer);
+        return value === null ? null : JSON.stringify(value);
+      }),
+    );
+}
+
+/** Some of the columns of many transfers: as rows in a statement, and as its first parameters. */
+function columnsOf(names: readonly (keyof typeof SENT)[]) {
+  const parameters = names.map((name, index) => {
+    const [type] = SENT[name];
+    return typeof type === 'string' ? `$${index + 1}::${type}` : type(`$${index + 1}`);
+  });
+  return {
+    rows: `unnest(${parameters.join(', ')}) as sent(${names.join(', ')})`,
+    send: (transfers: readonly Transfer[]): unknown[] => names.map((name) => SENT[name][1](transfers)),
+  };
+}
+
+const COMPLETED = columnsOf([
+  'program_id',
+  'transfer_id',
+  'type',
+  'card_id',
+  'destination_card_id',
+  'amount',
+  'currency',
+  'description',
+  'reference',
+  'metadata',
+  'request_id',
+]);
+
 /**
  * Writes transfers that were completed as they were made. What follows from that (captured amount, outcome, times) is
  * not sent, because every column of a group costs on the way.
  */
 export function insertCompletedTransfers(transfers: readonly Transfer[], now: number): Statement {
-  const column = <Value>(read: (transfer: Transfer) => Value): Value[] => transfers.map(read);
   return {
     name: 'insert_completed_transfers',
     text: `insert into transfer (program_id, transfer_id, type, card_id, destination_card_id, amount, captured_amount,
@@ -53,70 +124,23 @@ export function insertCompletedTransfers(transfers: readonly Transfer[], now: nu
         completed_at)
       select program_id, transfer_id, type, card_id, destination_card_id, amount, amount, currency, 'completed', 'final',
         'automatic', description, reference, metadata::jsonb, request_id, $12::timestamptz, $12, $12
-      from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[], $7::char(3)[], $8::text[],
-        $9::text[], ${splitTexts('$10')}, $11::uuid[])
-        as unnested(program_id, transfer_id, type, card_id, destination_card_id, amount, currency, description, reference,
-          metadata, request_id)`,
-    values: [
-      plainArray(column((transfer) => transfer.programId)),
-      plainArray(column((transfer) => transfer.transferId)),
-      plainArray(column((transfer) => transfer.type)),
-      plainArray(column((transfer) => transfer.cardId)),
-      plainArray(column((transfer) => transfer.destinationCardId)),
-      plainArray(column((transfer) => transfer.amount)),
-      plainArray(column((transfer) => transfer.currency)),
-      column((transfer) => transfer.description),
-      column((transfer) => transfer.reference),
-      joinTexts(column((transfer) => JSON.stringify(transfer.metadata))),
-      plainArray(column((transfer) => transfer.requestId)),
-      new Date(now),
-    ],
+      from ${COMPLETED.rows}`,
+    values: [...COMPLETED.send(transfers), new Date(now)],
   };
 }
 
+const OPEN_NAMES = Object.keys(SENT) as (keyof typeof SENT)[];
+const OPEN = columnsOf(OPEN_NAMES);
+const OPEN_SELECTED = OPEN_NAMES.map((name) =>
+  name === 'metadata' || name === 'error' ? `${name}::jsonb` : name,
+).join(', ');
+
 /** Writes transfers that begin in any other way: holds, and those that are scheduled. */
 export function insertOpenTransfers(transfers: readonly Transfer[]): Statement {
-  const column = <Value>(read: (transfer: Transfer) => Value): Value[] => transfers.map(read);
-  const times = (read: (transfer: Transfer) => number | null): (Date | null)[] => column(read).map(toDate);
   return {
     name: 'insert_open_transfers',
-    text: `insert into transfer (program_id, transfer_id, type, card_id, destination_card_id, amount, captured_amount,
-        reversed_amount, currency, status, outcome, capture, expires_at, scheduled_for, description, reference, metadata,
-        error, request_id, created_at, updated_at, completed_at)
-      select program_id, transfer_id, type, card_id, destination_card_id, amount, captured_amount, reversed_amount,
-        currency, status, outcome, capture, expires_at, scheduled_for, description, reference, metadata::jsonb,
-        error::jsonb, request_id, created_at, updated_at, completed_at
-      from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::bigint[], $7::bigint[], $8::bigint[],
-        $9::char(3)[], $10::text[], $11::text[], $12::text[], $13::timestamptz[], $14::timestamptz[], $15::text[],
-        $16::text[], ${splitTexts('$17')}, ${splitTexts('$18')}, $19::uuid[], $20::timestamptz[], $21::timestamptz[],
-        $22::timestamptz[])
-        as unnested(program_id, transfer_id, type, card_id, destination_card_id, amount, captured_amount,
-          reversed_amount, currency, status, outcome, capture, expires_at, scheduled_for, description, reference,
-          metadata, error, request_id, created_at, updated_at, completed_at)`,
-    values: [
-      plainArray(column((transfer) => transfer.programId)),
-      plainArray(column((transfer) => transfer.transferId)),
-      plainArray(column((transfer) => transfer.type)),
-      plainArray(column((transfer) => transfer.cardId)),
-      plainArray(column((transfer) => transfer.destinationCardId)),
-      plainArray(column((transfer) => transfer.amount)),
-      plainArray(column((transfer) => transfer.capturedAmount)),
-      plainArray(column((transfer) => transfer.reversedAmount)),
-      plainArray(column((transfer) => transfer.currency)),
-      plainArray(column((transfer) => transfer.status)),
-      plainArray(column((transfer) => transfer.outcome)),
-      plainArray(column((transfer) => transfer.capture)),
-      times((transfer) => transfer.expiresAt),
-      times((transfer) => transfer.scheduledFor),
-      column((transfer) => transfer.description),
-      column((transfer) => transfer.reference),
-      joinTexts(column((transfer) => JSON.stringify(transfer.metadata))),
-      joinTexts(column((transfer) => (transfer.error === null ? null : JSON.stringify(transfer.error)))),
-      plainArray(column((transfer) => transfer.requestId)),
-      times((transfer) => transfer.createdAt),
-      times((transfer) => transfer.updatedAt),
-      times((transfer) => transfer.completedAt),
-    ],
+    text: `insert into transfer (${OPEN_NAMES.join(', ')}) select ${OPEN_SELECTED} from ${OPEN.rows}`,
+    values: OPEN.send(transfers),
   };
 }
 
@@ -182,31 +206,28 @@ export function toStandingTransfer(row: Row): { readonly transfer: Transfer; rea
   return { transfer, hold };
 }
 
+const CHANGED = columnsOf([
+  'program_id',
+  'transfer_id',
+  'status',
+  'outcome',
+  'captured_amount',
+  'reversed_amount',
+  'error',
+  'updated_at',
+  'completed_at',
+]);
+
 /** Writes what transfers have become; their accounts must be locked. What the caller attached to them stays. */
 export function updateTransfers(transfers: readonly Transfer[]): Statement {
-  const column = <Value>(read: (transfer: Transfer) => Value): Value[] => transfers.map(read);
-  const times = (read: (transfer: Transfer) => number | null): (Date | null)[] => column(read).map(toDate);
   return {
     name: 'update_transfers',
-    text: `update transfer set status = changed.status, outcome = changed.outcome,
-        captured_amount = changed.captured_amount, reversed_amount = changed.reversed_amount,
-        error = changed.error::jsonb, updated_at = changed.updated_at, completed_at = changed.completed_at
-      from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], ${splitTexts('$7')},
-        $8::timestamptz[], $9::timestamptz[])
-        as changed(program_id, transfer_id, status, outcome, captured_amount, reversed_amount, error, updated_at,
-          completed_at)
-      where transfer.program_id = changed.program_id and transfer.transfer_id = changed.transfer_id`,
-    values: [
-      plainArray(column((transfer) => transfer.programId)),
-      plainArray(column((transfer) => transfer.transferId)),
-      plainArray(column((transfer) => transfer.status)),
-      plainArray(column((transfer) => transfer.outcome)),
-      plainArray(column((transfer) => transfer.capturedAmount)),
-      plainArray(column((transfer) => transfer.reversedAmount)),
-      joinTexts(column((transfer) => (transfer.error === null ? null : JSON.stringify(transfer.error)))),
-      times((transfer) => transfer.updatedAt),
-      times((transfer) => transfer.completedAt),
-    ],
+    text: `update transfer set status = sent.status, outcome = sent.outcome, captured_amount = sent.captured_amount,
+        reversed_amount = sent.reversed_amount, error = sent.error::jsonb, updated_at = sent.updated_at,
+        completed_at = sent.completed_at
+      from ${CHANGED.rows}
+      where transfer.program_id = sent.program_id and transfer.transfer_id = sent.transfer_id`,
+    values: CHANGED.send(transfers),
   };
 }
 

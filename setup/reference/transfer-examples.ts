@@ -3,7 +3,7 @@ import type { TransferAsked, TransferPlan } from '../../domain/create-transfer.t
 import type { Account } from '../../domain/ledger.ts';
 import { NOTHING_USED, type ProgramRules } from '../../domain/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { TransferTerms, TransferType } from '../../domain/transfer.ts';
+import { plainTerms, type TransferTerms, type TransferType } from '../../domain/transfer.ts';
 import type { TransferView } from '../../domain/transfer-checks.ts';
 
 const PROGRAM = 'program';
@@ -90,18 +90,8 @@ export function view(changes: Partial<TransferView> = {}, accounts: readonly Acc
 
 /** The terms of a plain transfer of a type. */
 export function terms(type: TransferType, changes: Partial<TransferTerms> = {}): TransferTerms {
-  return {
-    type,
-    amount: AMOUNT,
-    cardName: 'card',
-    destinationCardName: type === 'card_to_card' ? 'destination card' : null,
-    currency: null,
-    reference: null,
-    capture: 'automatic',
-    expiresAt: null,
-    scheduledFor: null,
-    ...changes,
-  };
+  const destinationCardName = type === 'card_to_card' ? 'destination card' : null;
+  return { ...plainTerms(type, AMOUNT, 'card'), destinationCardName, ...changes };
 }
 
 /** A plain transfer of a type, asked for. */

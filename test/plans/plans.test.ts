@@ -33,7 +33,7 @@ import {
   writeMetadata,
 } from '../../server/store/transfer.ts';
 import { isSifted, listTransfers, readNewestTransfer } from '../../server/store/transfer-list.ts';
-import type { TransferFilter } from '../../server/store/transfer-route.ts';
+import { NO_FILTER, type TransferFilter } from '../../server/store/transfer-route.ts';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { fill } from './fill.ts';
 import { endlessReads, halfProbes, type Plan, wholeReads } from './plan.ts';
@@ -102,19 +102,6 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['the transfers that are due', findDueTransfers(500)],
 ];
 
-const NOTHING: TransferFilter = {
-  cardName: null,
-  type: null,
-  status: null,
-  reference: null,
-  idempotencyKey: null,
-  metadata: null,
-  createdFrom: null,
-  createdTo: null,
-  minimumAmount: null,
-  maximumAmount: null,
-};
-
 /** The parts of a filter: each by itself, and below also pair by pair and all at once. */
 const PARTS: readonly (readonly [string, Partial<TransferFilter>])[] = [
   ['a card', { cardName: 'card_active' }],
@@ -132,12 +119,12 @@ const PARTS: readonly (readonly [string, Partial<TransferFilter>])[] = [
 ];
 
 const FILTERS: readonly (readonly [string, TransferFilter])[] = [
-  ['nothing', NOTHING],
-  ...PARTS.map(([name, part]) => [name, { ...NOTHING, ...part }] as const),
+  ['nothing', NO_FILTER],
+  ...PARTS.map(([name, part]) => [name, { ...NO_FILTER, ...part }] as const),
   ...PARTS.flatMap(([name, part], at) =>
-    PARTS.slice(at + 1).map(([other, more]) => [`${name} and ${other}`, { ...NOTHING, ...part, ...more }] as const),
+    PARTS.slice(at + 1).map(([other, more]) => [`${name} and ${other}`, { ...NO_FILTER, ...part, ...more }] as const),
   ),
-  ['everything', Object.assign({}, NOTHING, ...PARTS.map(([, part]) => part)) as TransferFilter],
+  ['everything', Object.assign({}, NO_FILTER, ...PARTS.map(([, part]) => part)) as TransferFilter],
 ];
 
 /** A page of list_transfers, a later one, and a page of export_transfers. */

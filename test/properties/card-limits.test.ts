@@ -8,7 +8,7 @@ import { type DirectionLimits, LIMIT_NAMES, type LimitName, type Limits, PERIODS
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE, MINIMUM_AMOUNT } from '../../domain/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
-import type { TransferTerms } from '../../domain/transfer.ts';
+import { plainTerms } from '../../domain/transfer.ts';
 
 const NOW = Date.parse('2030-06-12T12:00:00Z');
 const TODAY = '2030-06-12';
@@ -119,17 +119,7 @@ function viewOf(scene: Scene): CardLimitsView {
 function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): string {
   const card = cardOf(scene);
   const birth = { programId: 'program', transferId: 'transfer', requestId: 'request', now: NOW };
-  const terms: TransferTerms = {
-    type,
-    amount,
-    cardName: card.name,
-    destinationCardName: null,
-    currency: null,
-    reference: null,
-    capture: 'automatic',
-    expiresAt: null,
-    scheduledFor: null,
-  };
+  const terms = plainTerms(type, amount, card.name);
   const view = { ...viewOf(scene), card, destinationCard: undefined, referenceTakenBy: undefined };
   const plan = decideTransfer({ birth, terms, notes: { description: null, metadata: {} } }, view);
   return plan instanceof Refusal ? plan.code : 'made';

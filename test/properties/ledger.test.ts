@@ -7,7 +7,7 @@ import { NOTHING_USED } from '../../domain/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../../domain/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
-import { TRANSFER_TYPES, type TransferTerms } from '../../domain/transfer.ts';
+import { plainTerms, TRANSFER_TYPES, type TransferTerms } from '../../domain/transfer.ts';
 import { TRANSFER_CHECKS, type TransferView } from '../../domain/transfer-checks.ts';
 import { calendarAt } from './local-time.ts';
 
@@ -33,17 +33,7 @@ function card(name: string, status: CardStatus = 'active', currency = 'USD'): Ca
   };
 }
 
-const LOAD: TransferTerms = {
-  type: 'load',
-  amount: 1n,
-  cardName: '0',
-  destinationCardName: null,
-  currency: null,
-  reference: null,
-  capture: 'automatic',
-  expiresAt: null,
-  scheduledFor: null,
-};
+const LOAD = plainTerms('load', 1n, '0');
 
 /** Decides about a transfer of no name. */
 function decide(terms: TransferTerms, view: TransferView): ReturnType<typeof decideTransfer> {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfer.ts';
 import type { Database } from '../../server/store/database.ts';
 import { listTransfers, type Stretch, toStretchRead } from '../../server/store/transfer-list.ts';
-import type { TransferFilter } from '../../server/store/transfer-route.ts';
+import { NO_FILTER, type TransferFilter } from '../../server/store/transfer-route.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 
 const PROGRAM = randomUUID();
@@ -239,22 +239,9 @@ test('whatever is asked for, a walk in stretches of any size finds each transfer
 
 test('a transfer shows the state that it was found in', async () => {
   for (const status of TRANSFER_STATUSES) {
-    const filter: TransferFilter = { ...NOTHING, status };
+    const filter: TransferFilter = { ...NO_FILTER, status };
     const stretch: Stretch = { order: 'newest_first', after: null, until: null, count: ROWS, look: ROWS };
     const { transfers } = toStretchRead(await database.read(listTransfers(PROGRAM, filter, stretch)), stretch);
     expect(new Set(transfers.map((transfer) => transfer.status))).toEqual(new Set([status]));
   }
 });
-
-const NOTHING: TransferFilter = {
-  cardName: null,
-  type: null,
-  status: null,
-  reference: null,
-  idempotencyKey: null,
-  metadata: null,
-  createdFrom: null,
-  createdTo: null,
-  minimumAmount: null,
-  maximumAmount: null,
-};
