@@ -6,6 +6,7 @@ import type { Refusal } from '../../domain/refusal.ts';
 /** One connection: what is under way on it, and whether it can still be used. */
 export class Connection {
   readonly socket: Socket;
+  readonly openedAt = Date.now();
   /** The request that came last, which may still wait for those before it. */
   latest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined = undefined;
   /** What broke the connection's input, and the request whose body it cut short, if it did. */
@@ -60,10 +61,12 @@ export class Connection {
 /** The open connections of a server. */
 export class Connections {
   readonly #open = new Map<Duplex, Connection>();
+  #taken = 0;
 
   /** Takes a new connection in. */
   add(socket: Socket, linger_ms: number): void {
     const connection = new Connection(socket);
+    this.#taken += 1;
     this.#open.set(socket, connection);
     socket.once('close', () => this.#open.delete(socket));
     // Node calls this after an answer with "Connection: close".
@@ -72,6 +75,11 @@ export class Connections {
 
   of(socket: Duplex): Connection | undefined {
     return this.#open.get(socket);
+  }
+
+  /** How many there have been. */
+  get taken(): number {
+    return this.#taken;
   }
 
   all(): readonly Connection[] {

@@ -44,8 +44,12 @@ export class Exchange {
   answered = false;
   /** Where it stands under the rate limits; empty where there are none, or before they were looked at. */
   rate: RateStanding = NOT_LIMITED;
+  /** When the wait for a step of it began, by `performance.now()`. */
+  waitsSince = Number.POSITIVE_INFINITY;
   /** When the wait for a step of it is over, by `performance.now()`. */
   overdueAt = Number.POSITIVE_INFINITY;
+  /** When it was noticed that the whole answer is written and not yet taken, by `performance.now()`. */
+  writtenAt: number | undefined = undefined;
   /** Ends the wait for the operation, with an error. */
   giveUp: ((reason: Error) => void) | undefined = undefined;
 

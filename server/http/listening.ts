@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
+import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Refusal } from '../../domain/refusal.ts';
 import { answerBrokenInput, answerConnect, writeRecord } from './broken-input.ts';
@@ -44,11 +45,17 @@ export function createAddressServer(
   return server;
 }
 
+/**
+ * Connections that may wait to be accepted, where the kernel lets as many: Node takes one in each turn of its loop, and a
+ * caller beyond Node's own 511 would have to try again after a second, three, seven.
+ */
+const DOOR = 4_096;
+
 /** Listens on one address. Rejects with the error as Node gives it, such as EADDRINUSE. */
 export function listenOn(server: AddressServer, host: string, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ host, port, ipv6Only: host.includes(':') }, () => {
+    server.listen({ host, port, backlog: DOOR, ipv6Only: host.includes(':') }, () => {
       server.off('error', reject);
       const address = server.address();
       if (address !== null && typeof address === 'object') resolve(address);
@@ -66,23 +73,22 @@ export function isMissingAddress(error: unknown): boolean {
 const POLL_MS = 10;
 
 /**
- * Closes servers without losing an answer: nothing new is accepted, requests on open connections are told that the
- * service is closing, those in flight finish, or are answered after `drainMost_ms` that nobody waits for them longer.
+ * Closes servers without losing an answer. Callers are told first, by answers that close their connections; then nothing
+ * new is accepted, requests on open connections are refused, and those in flight finish. What has not after
+ * `drainMost_ms` is answered that nobody waits for it longer.
  */
 export async function drain(service: HttpService, servers: readonly AddressServer[]): Promise<void> {
   const { settings, active, connections } = service;
-  // Node's own close would cut idle connections at once, and with them requests that are on their way.
-  const closed = servers.map((server) => new Promise((done) => NetServer.prototype.close.call(server, done)));
-  const start = Date.now();
-  await delay(Math.min(settings.drainGrace_ms, settings.drainMost_ms));
-  while (active.size > 0 && Date.now() - start < settings.drainMost_ms) await delay(POLL_MS);
+  const start = performance.now();
+  const grace_ms = Math.min(settings.drainGrace_ms, settings.drainMost_ms);
+  await untilQuiet(service, grace_ms);
+  const closed = await closeDoors(service, servers);
+  service.isRefusing = true;
+  while (mustWait(service) && performance.now() - start < settings.drainMost_ms) await delay(POLL_MS);
   for (const exchange of active) exchange.giveUp?.(new NoAnswer('The service closed before the operation had ended.'));
-  const closing = new Refusal('service_unavailable', 'The service is closing.');
-  for (const connection of connections.all()) {
-    if (connection.onFault !== undefined) connection.onFault(closing);
-    else if (!connection.busy && connection.hasInput) writeRecord(service, connection, closing);
-    else if (!connection.busy) connection.end(settings.linger_ms);
-  }
+  // A request that has arrived by now is seen by the turn of the loop, and told rather than cut.
+  await nextTurn();
+  endIdle(service);
   // Answers to what was given up are written now.
   for (let turn = 0; active.size > 0 && turn < 10; turn += 1) await delay(POLL_MS);
   for (const connection of connections.all()) connection.end(settings.linger_ms);
@@ -91,6 +97,64 @@ export async function drain(service: HttpService, servers: readonly AddressServe
   // Stops the timers of Node's server; it is closed already.
   for (const server of servers) server.close();
   await Promise.all(closed);
+}
+
+/** Ends when no request has come for a moment; a service that is asked all the time ends it after `most_ms`. */
+async function untilQuiet(service: HttpService, most_ms: number): Promise<void> {
+  const start = performance.now();
+  let seen = service.requests;
+  for (let now = start, lastAt = start; now - start < most_ms; now = performance.now()) {
+    if (service.requests !== seen) lastAt = now;
+    else if (now - lastAt >= service.settings.drainQuiet_ms) return;
+    seen = service.requests;
+    await delay(Math.min(POLL_MS, most_ms));
+  }
+}
+
+/** Turns of the event loop in which those at the door are let in, at most; each lets in one. */
+const DOOR_TURNS = 2_000;
+
+/** A turn of the event loop that had nothing to do takes no longer: in it, nobody can have come unseen. */
+const EMPTY_TURN_MS = 0.2;
+
+/**
+ * Accepts nothing more. Callers whose connection waits to be accepted would be reset, so they come in first: the doors
+ * close after a turn of the event loop in which nobody came, and which was too short for anybody to come since.
+ */
+async function closeDoors(
+  { connections }: HttpService,
+  servers: readonly AddressServer[],
+): Promise<readonly Promise<unknown>[]> {
+  for (let turn = 0; turn < DOOR_TURNS; turn += 1) {
+    const { taken } = connections;
+    const begun = performance.now();
+    await nextTurn();
+    if (taken === connections.taken && performance.now() - begun < EMPTY_TURN_MS) break;
+  }
+  // Node's own close would cut idle connections at once, and with them requests that are on their way.
+  return servers.map((server) => new Promise((done) => NetServer.prototype.close.call(server, done)));
+}
+
+/** Whether something is in flight that can still get a better answer than that the service is closing. */
+function mustWait({ active, connections, settings }: HttpService): boolean {
+  // A caller who is slow, with its first request or with what it sends or takes, keeps nobody waiting for longer.
+  const isFresh = (since: number): boolean => Date.now() - since < settings.linger_ms;
+  for (const exchange of active) if (exchange.giveUp !== undefined || isFresh(exchange.startedAt)) return true;
+  return connections.all().some(({ latest, openedAt }) => latest === undefined && isFresh(openedAt));
+}
+
+/** Ends what nothing is under way on; the beginning of a request is answered. */
+function endIdle(service: HttpService): void {
+  const closing = new Refusal('service_unavailable', 'The service is closing.');
+  for (const connection of service.connections.all()) {
+    if (connection.onFault !== undefined) connection.onFault(closing);
+    else if (!connection.busy && connection.hasInput) writeRecord(service, connection, closing);
+    else if (!connection.busy) connection.end(service.settings.linger_ms);
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((begin) => setImmediate(begin));
 }
 
 /** Time for the last bytes to leave once everything is answered. */

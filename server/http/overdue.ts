@@ -12,7 +12,8 @@ export class NoAnswer extends Error {
  */
 export function within<Value>(exchange: Exchange, most_ms: number, step: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
-    exchange.overdueAt = performance.now() + most_ms;
+    exchange.waitsSince = performance.now();
+    exchange.overdueAt = exchange.waitsSince + most_ms;
     exchange.giveUp = reject;
     step.then(
       (value) => {
@@ -27,10 +28,25 @@ export function within<Value>(exchange: Exchange, most_ms: number, step: Promise
   });
 }
 
-/** Gives up the waits whose time is over. */
-export function giveUpOverdue(active: ReadonlySet<Exchange>): void {
+/** How many of the steps that are waited for have taken longer than `long_ms`. */
+export function countLate(active: ReadonlySet<Exchange>, long_ms: number): number {
+  const now = performance.now();
+  let late = 0;
+  for (const { giveUp, waitsSince } of active) if (giveUp !== undefined && now - waitsSince > long_ms) late += 1;
+  return late;
+}
+
+/**
+ * Gives up the waits whose time is over, and cuts off callers who have not taken a whole answer `takeWithin_ms` after it
+ * was written: each holds its answer, and a place among the requests in flight, for as long as it likes.
+ */
+export function giveUpOverdue(active: ReadonlySet<Exchange>, takeWithin_ms: number): void {
   const now = performance.now();
   for (const exchange of active) {
     if (exchange.overdueAt <= now) exchange.giveUp?.(new NoAnswer('There was no answer in time.'));
+    const { response, connection } = exchange;
+    if (!response.writableEnded || response.writableFinished) continue;
+    exchange.writtenAt ??= now;
+    if (now - exchange.writtenAt > takeWithin_ms) connection.socket.destroy();
   }
 }

@@ -39,3 +39,62 @@ export class EventLoopLag {
     this.#expected = now + INTERVAL_MS;
   }
 }
+
+/** Requests that are begun in so many milliseconds, at most; more wait for the next turn of the event loop. */
+const PORTION = 64;
+const PORTION_MS = 20;
+
+type Waiting = { readonly begin: () => void; readonly refuse: () => void; readonly since: number };
+
+/**
+ * Begins requests in portions. Node reads everything that has arrived in one turn of its loop, and until the turn ends no
+ * timer runs and nothing that waits for the database goes on: with thousands of callers, answering them that there is no
+ * time would take all of it. So a turn begins a portion, and what is under way gets its turn between two of them.
+ */
+export class Intake {
+  readonly #patience_ms: number;
+  #waiting: Waiting[] = [];
+  #next = 0;
+  #began = 0;
+  #begun = 0;
+
+  /** What has waited for longer than `patience_ms` is refused when its turn comes. */
+  constructor(patience_ms: number) {
+    this.#patience_ms = patience_ms;
+  }
+
+  /** Calls `begin`, at once or in a later turn, or `refuse`. Neither may throw. */
+  take(begin: () => void, refuse: () => void): void {
+    const now = performance.now();
+    if (now - this.#began > PORTION_MS) {
+      this.#began = now;
+      this.#begun = 0;
+    }
+    const isFree = this.#waiting.length === 0;
+    if (isFree && this.#begun < PORTION) {
+      this.#begun += 1;
+      begin();
+      return;
+    }
+    this.#waiting.push({ begin, refuse, since: now });
+    if (isFree) setImmediate(() => this.#beginPortion());
+  }
+
+  #beginPortion(): void {
+    const now = performance.now();
+    const end = Math.min(this.#next + PORTION, this.#waiting.length);
+    for (; this.#next < end; this.#next += 1) {
+      const { begin, refuse, since } = this.#waiting[this.#next] as Waiting;
+      if (now - since > this.#patience_ms) refuse();
+      else begin();
+    }
+    if (this.#next < this.#waiting.length) {
+      setImmediate(() => this.#beginPortion());
+      return;
+    }
+    this.#waiting = [];
+    this.#next = 0;
+    this.#began = performance.now();
+    this.#begun = PORTION;
+  }
+}

@@ -9,8 +9,8 @@ import { composeErrorAnswer, tell } from './error-answer.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
 import { Exchange } from './exchange.ts';
 import { type AddressServer, type Begin, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
-import { giveUpOverdue } from './overdue.ts';
-import { EventLoopLag } from './overload.ts';
+import { countLate, giveUpOverdue } from './overdue.ts';
+import { EventLoopLag, Intake } from './overload.ts';
 import { RateLimits } from './rate-limits.ts';
 import { ErrorRecordResponse } from './record-response.ts';
 import { readHead, readTarget } from './request-head.ts';
@@ -94,7 +94,7 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
       throw error;
     }
     if (service.settings.lagMost_ms > 0) lag.start();
-    overdue = setInterval(() => giveUpOverdue(service.active), OVERDUE_CHECK_MS).unref();
+    overdue = setInterval(() => lookForOverdue(service), OVERDUE_CHECK_MS).unref();
   };
 
   const shut = async (): Promise<void> => {
@@ -118,6 +118,12 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
   };
 }
 
+function lookForOverdue(service: HttpService): void {
+  const { active, settings } = service;
+  giveUpOverdue(active, settings.takeWithin_ms);
+  service.isBehind = countLate(active, settings.lateAfter_ms) > settings.lateMost;
+}
+
 function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag): HttpService {
   const settings = { ...DEFAULT_SETTINGS, ...options.settings };
   return {
@@ -132,7 +138,11 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     limits: new RateLimits(settings),
     active: new Set(),
     isOverloaded: () => settings.lagMost_ms > 0 && lag.mean() > settings.lagMost_ms,
+    intake: new Intake(settings.lateAfter_ms),
+    requests: 0,
+    isBehind: false,
     isClosing: false,
+    isRefusing: false,
   };
 }
 
@@ -177,19 +187,31 @@ function beginInTurn(
   else admit(service, app, exchange, response);
 }
 
-/** Faults of HTTP itself, in the order of the contract; what passes goes to the router. */
+/** Takes a request in, in its turn among all that have come at this moment. */
 function admit(service: HttpService, app: FastifyInstance, exchange: Exchange, response: ErrorRecordResponse): void {
-  const { active, settings } = service;
+  const { active, intake } = service;
   const { request } = exchange;
   response.exchange = exchange;
   active.add(exchange);
+  service.requests += 1;
   response.once('close', () => {
     active.delete(exchange);
     exchange.connection.bytesAnswered = request.socket.bytesRead;
   });
+  intake.take(
+    () => route(service, app, exchange, response),
+    () => void sendError(service, exchange, tooBusy()),
+  );
+}
+
+/** Faults of HTTP itself, in the order of the contract; what passes goes to the router. */
+function route(service: HttpService, app: FastifyInstance, exchange: Exchange, response: ErrorRecordResponse): void {
+  const { request } = exchange;
+  // The caller has gone while it waited for its turn.
+  if (response.closed) return;
   try {
     refuseWhenBusy(service, exchange);
-    exchange.head = readHead(request, settings.headersMost);
+    exchange.head = readHead(request, service.settings.headersMost);
     const { target, authority } = readTarget(exchange.target);
     exchange.target = target;
     exchange.authority = authority;
@@ -203,9 +225,15 @@ function admit(service: HttpService, app: FastifyInstance, exchange: Exchange, r
 }
 
 function refuseWhenBusy(service: HttpService, exchange: Exchange): void {
-  if (service.isClosing) throw new Refusal('service_unavailable', 'The service is closing.');
+  if (service.isRefusing) throw new Refusal('service_unavailable', 'The service is closing.');
   const isHealth = exchange.path.startsWith('/health/');
-  if (isHealth || (service.active.size <= service.settings.inFlightMost && !service.isOverloaded())) return;
+  if (isHealth) return;
+  const isOverloaded = service.isOverloaded() || service.isBehind;
+  if (!isOverloaded && service.active.size <= service.settings.inFlightMost) return;
+  throw tooBusy();
+}
+
+function tooBusy(): Refusal {
   const message = 'The service has more to do than it can answer in time, and has not begun with this request.';
-  throw new Refusal('service_unavailable', message);
+  return new Refusal('service_unavailable', message);
 }

@@ -2,6 +2,7 @@ import type { Gateway } from '../operations/call.ts';
 import type { Connections } from './connection.ts';
 import type { ErrorDesk } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
+import type { Intake } from './overload.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { RouteTable } from './route-table.ts';
 import type { HttpSettings } from './settings.ts';
@@ -19,6 +20,14 @@ export type HttpService = ErrorDesk & {
   readonly active: Set<Exchange>;
   /** Whether the event loop is too late to answer in time. */
   readonly isOverloaded: () => boolean;
-  /** Set once and for all when the server begins to close. */
+  /** Begins requests in portions. */
+  readonly intake: Intake;
+  /** Requests that have come so far. */
+  requests: number;
+  /** Whether so many requests wait for so long that more would not be answered in time. */
+  isBehind: boolean;
+  /** Set once and for all when the server begins to close: every answer is then the last of its connection. */
   isClosing: boolean;
+  /** Set when it takes no more requests. */
+  isRefusing: boolean;
 };

@@ -20,20 +20,35 @@ export type HttpSettings = {
   readonly answerWithin_ms: number;
   /** Milliseconds beyond the deadline before http answers in its stead: a net for operations that miss it. */
   readonly answerGrace_ms: number;
-  /** Milliseconds in which the caller of an export must take the next bytes of it; one that has stalled is cut off. */
+  /**
+   * Milliseconds in which a caller must take an answer that is whole, or the next bytes of an export; one that has
+   * stalled is cut off.
+   */
   readonly takeWithin_ms: number;
   /** Bytes that are read and thrown away so that a caller who is still sending can read why it was refused. */
   readonly discardMost: number;
   /** Milliseconds for the same, and for a closed connection's last answer to reach the caller. */
   readonly linger_ms: number;
-  /** Milliseconds that `close` waits for requests in flight before it cuts them. */
+  /**
+   * Milliseconds that `close` waits for requests in flight before it cuts them. An operation that begins in the grace
+   * has ended by itself before: only one that misses its own deadline is cut.
+   */
   readonly drainMost_ms: number;
-  /** Milliseconds that idle connections stay open in `close`, so that a request on its way is told, not cut. */
+  /**
+   * Milliseconds in which `close` still takes requests, at most: every answer closes its connection, and the readiness
+   * is no more, so that callers learn of it by an answer and not by a cut. It ends when none has come for `drainQuiet_ms`.
+   */
   readonly drainGrace_ms: number;
+  /** Milliseconds without a request after which nobody is taken to be on the way. */
+  readonly drainQuiet_ms: number;
   /** Requests in flight; each waits for the database, and no queue of this length is worked off in time. */
   readonly inFlightMost: number;
   /** Mean delay of the event loop, in milliseconds over about a second, from which requests are shed; 0 is never. */
   readonly lagMost_ms: number;
+  /** Milliseconds after which a request that waits for its operation is late: a healthy one takes a tenth of it. */
+  readonly lateAfter_ms: number;
+  /** Late requests beyond which more are shed: with them, what is accepted is answered well before its deadline. */
+  readonly lateMost: number;
   /** Requests a second from one address, on average over ten seconds; 0 is without limit. */
   readonly addressRate: number;
   /** Requests a second with one API key, on average over ten seconds; 0 is without limit. */
@@ -57,10 +72,13 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   takeWithin_ms: 30_000,
   discardMost: 1_048_576,
   linger_ms: 1_000,
-  drainMost_ms: 3_000,
-  drainGrace_ms: 50,
+  drainMost_ms: 8_000,
+  drainGrace_ms: 1_000,
+  drainQuiet_ms: 50,
   inFlightMost: 8_192,
   lagMost_ms: 100,
+  lateAfter_ms: 1_500,
+  lateMost: 512,
   addressRate: 0,
   keyRate: 0,
   trustedProxies: 0,

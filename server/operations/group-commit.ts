@@ -53,6 +53,15 @@ const ATTEMPTS = 4;
 /** What an item must have left before its deadline to be tried once more, in milliseconds: time for a slow commit. */
 const ENOUGH_FOR_ANOTHER = 700;
 
+/** Items that may wait however slow the groups are: one full group, and some. */
+const ALWAYS_ADMITTED = 512;
+
+/** An item that would wait for longer than this, in milliseconds, is turned away: with it, nobody is answered in time. */
+const PATIENCE = 2000;
+
+/** How much the last group counts in the pace by which waiting is foreseen. */
+const NEWEST_SHARE = 0.2;
+
 /** Between two tries of an item whose locks others hold, in milliseconds. */
 const PAUSE = 25;
 
@@ -72,6 +81,8 @@ export class GroupCommit<Item, Answer, Name extends string> {
   readonly #bounds: LaneBounds;
   readonly #contention = new Contention();
   #waiting: Pending<Item, Answer>[] = [];
+  /** Milliseconds for an item in the last groups. */
+  #pace = 0;
   #running = false;
 
   constructor(
@@ -86,7 +97,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
 
   /** Answers when the item's transaction has ended. Rejects with {@link OperationFailure}, or what the work threw. */
   submit(item: Item, deadline: number): Promise<Answer> {
-    if (this.#waiting.length + this.#contention.waiting >= this.#bounds.waiting) {
+    if (this.#isFull()) {
       const failure = new OperationFailure('too many requests are waiting', { busy: true, moneyMoved: 'no' });
       return Promise.reject(failure);
     }
@@ -101,11 +112,22 @@ export class GroupCommit<Item, Answer, Name extends string> {
     });
   }
 
+  /** Whether more are waiting than there may be, or than can be answered in time at the pace of the last groups. */
+  #isFull(): boolean {
+    const waiting = this.#waiting.length + this.#contention.waiting;
+    if (waiting >= this.#bounds.waiting) return true;
+    return this.#waiting.length >= ALWAYS_ADMITTED && this.#waiting.length * this.#pace > PATIENCE;
+  }
+
   async #drain(): Promise<void> {
     this.#running = true;
     while (this.#waiting.length > 0) {
       const group = this.#waiting.splice(0, this.#bounds.batch).filter((pending) => this.#inTime(pending));
-      if (group.length > 0) await this.#commit(group, 'wait', ATTEMPTS);
+      if (group.length === 0) continue;
+      const begun = performance.now();
+      await this.#commit(group, 'wait', ATTEMPTS);
+      const pace = (performance.now() - begun) / group.length;
+      this.#pace += (pace - this.#pace) * NEWEST_SHARE;
     }
     this.#running = false;
   }

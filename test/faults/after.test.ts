@@ -43,7 +43,8 @@ const AFTER: readonly Fault[] = [
   },
   {
     name: 'the service is told to stop and the database does not let it end',
-    outcomes: ['no', 'unknown'],
+    outcomes: ['no'],
+    code: 'service_unavailable',
     arrange: async (stage) => {
       const letGo = await holdAccounts(stage);
       const service = stage.service();

@@ -63,8 +63,8 @@ export type DatabaseProxy = {
 
 const SOCKET = '.s.PGSQL.5432';
 
-/** The simple queries `begin` and `commit`, as the service sends them. */
-const BEGIN = Buffer.from('Q\0\0\0\x0abegin\0', 'latin1');
+/** The simple queries `begin` (with what is set for the transaction) and `commit`, as the service sends them. */
+const BEGIN = /Q\0\0[\s\S]{2}begin(; set local [^\0]*)?\0/;
 const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 
 /** The server's answer to COMMIT. */
@@ -122,7 +122,7 @@ class Wire {
     if (this.#serverSpoke) this.#setting.turns += 1;
     this.#serverSpoke = false;
     if (this.#setting.isMute) return;
-    if (chunk.includes(BEGIN)) return this.#load(chunk);
+    if (BEGIN.test(chunk.toString('latin1'))) return this.#load(chunk);
     const at = chunk.indexOf(COMMIT);
     if (at === -1) return this.#pass(this.#server, chunk);
     this.#fault = faults.shift();

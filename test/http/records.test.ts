@@ -81,7 +81,9 @@ describe('while the service closes', () => {
       await held;
       return { status: 200 as const, body: '{"held":true}' };
     };
-    const closing = await startServer(fakeGateway({ list_cards: handler }), { settings: { drainMost_ms: 60_000 } });
+    const closing = await startServer(fakeGateway({ list_cards: handler }), {
+      settings: { drainMost_ms: 60_000, drainGrace_ms: 0 },
+    });
     const busy = await RawConnection.open(closing.port);
     busy.send(bare('GET', '/api/v0.1/core/card'));
     const open = await Promise.all(
@@ -92,6 +94,8 @@ describe('while the service closes', () => {
       expect((await connection.next()).status).toBe(200);
     }
     const closed = closing.server.close();
+    // Until it takes no more requests.
+    await expect.poll(() => connects(closing.port)).toBe(false);
     for (const { sample, connection } of open) {
       sendCase(connection, sample);
       const answer = await connection.next(sample.method);
@@ -108,3 +112,13 @@ describe('while the service closes', () => {
     busy.close();
   });
 });
+
+function connects(port: number): Promise<boolean> {
+  return RawConnection.open(port).then(
+    (connection) => {
+      connection.close();
+      return true;
+    },
+    () => false,
+  );
+}

@@ -1,0 +1,89 @@
+import { afterEach, expect, it } from 'vitest';
+import { bare, post } from './cases.ts';
+import { expectRecord } from './expect-record.ts';
+import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
+import { RawConnection } from './raw-connection.ts';
+
+let started: TestServer | undefined;
+const open: RawConnection[] = [];
+afterEach(async () => {
+  for (const connection of open.splice(0)) connection.close();
+  await started?.server.close();
+  started = undefined;
+});
+
+async function connect(port: number): Promise<RawConnection> {
+  const connection = await RawConnection.open(port);
+  open.push(connection);
+  return connection;
+}
+
+const TRANSFER = post('{"amount":1,"card_id":"c"}');
+
+it('a server that closes says first that it is not ready, and serves until its callers know', async () => {
+  started = await startServer(fakeGateway(), { settings: { drainGrace_ms: 20_000, drainQuiet_ms: 400 } });
+  const { port, server } = started;
+  const kept = await connect(port);
+  kept.send(TRANSFER);
+  expect((await kept.next()).headers.get('connection')).toBe('keep-alive');
+  const closed = server.close();
+
+  const probe = await connect(port);
+  probe.send(bare('GET', '/health/ready'));
+  const notReady = await probe.next();
+  expectRecord(notReady, 503, 'service_unavailable');
+  expect([notReady.headers.get('retry-after'), notReady.headers.get('should-retry')]).toEqual(['1', 'true']);
+
+  for (const connection of [kept, await connect(port)]) {
+    connection.send(TRANSFER);
+    const answer = await connection.next();
+    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+    expect(await connection.rest()).toBe('');
+  }
+  // Nobody has asked for a while: then it goes.
+  await closed;
+  await expect(RawConnection.open(port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+});
+
+it('a server that is asked all the time closes all the same', async () => {
+  started = await startServer(fakeGateway(), { settings: { drainGrace_ms: 300, drainQuiet_ms: 200 } });
+  const { port, server } = started;
+  let isOver = false;
+  const statuses = new Set<number>();
+  const asking = (async () => {
+    while (!isOver) {
+      const connection = await RawConnection.open(port).catch(() => undefined);
+      if (connection === undefined) return;
+      connection.send(TRANSFER);
+      statuses.add((await connection.next()).status);
+      connection.close();
+    }
+  })();
+  await expect.poll(() => statuses.size).toBe(1);
+  await server.close();
+  isOver = true;
+  await asking;
+  expect([...statuses].filter((status) => ![200, 503].includes(status))).toEqual([]);
+});
+
+it('a connection on which nothing was asked yet is given the time to ask, and gets an answer', async () => {
+  started = await startServer(fakeGateway(), { settings: { drainGrace_ms: 0, linger_ms: 5_000 } });
+  const { port, server } = started;
+  const fresh = await connect(port);
+  const closed = server.close();
+  await expect
+    .poll(() =>
+      RawConnection.open(port).then(
+        (connection) => connection.close(),
+        () => 'refused',
+      ),
+    )
+    .toBe('refused');
+  fresh.send(TRANSFER);
+  const answer = await fresh.next();
+  expectRecord(answer, 503, 'service_unavailable');
+  expect(answer.headers.get('money-moved')).toBe('no');
+  expect(await fresh.rest()).toBe('');
+  for (const connection of open) connection.close();
+  await closed;
+});

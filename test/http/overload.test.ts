@@ -1,0 +1,116 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { Intake } from '../../server/http/overload.ts';
+import type { Reply } from '../../server/operations/call.ts';
+import { expectRecord } from './expect-record.ts';
+import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
+import { type RawAnswer, RawConnection } from './raw-connection.ts';
+
+let started: TestServer | undefined;
+const open: RawConnection[] = [];
+afterEach(async () => {
+  for (const connection of open.splice(0)) connection.close();
+  await started?.server.close();
+  started = undefined;
+});
+
+async function connect(port: number): Promise<RawConnection> {
+  const connection = await RawConnection.open(port);
+  open.push(connection);
+  return connection;
+}
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+async function ask(port: number, path: string): Promise<RawAnswer> {
+  const connection = await connect(port);
+  connection.send(get(path));
+  return connection.next();
+}
+
+/** An operation that waits until it is let go. */
+function held(): { readonly gateway: ReturnType<typeof fakeGateway>; readonly letGo: () => void } {
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const gateway = fakeGateway({ list_cards: () => promise });
+  return { gateway, letGo: () => resolve({ status: 200, body: '{"held":true}' }) };
+}
+
+it('sheds when requests wait too long, serves those that were accepted, and takes more when they are done', async () => {
+  const { gateway, letGo } = held();
+  started = await startServer(gateway, { settings: { lateAfter_ms: 50, lateMost: 2 } });
+  const { port } = started;
+  const waiting = await Promise.all([1, 2, 3].map(() => connect(port)));
+  for (const connection of waiting) connection.send(get('/api/v0.1/core/card'));
+  await expect.poll(async () => (await ask(port, '/')).status, { timeout: 10_000 }).toBe(503);
+  const refused = await ask(port, '/api/v0.1/core/transfer');
+  expectRecord(refused, 503, 'service_unavailable');
+  expect([refused.headers.get('retry-after'), refused.headers.get('should-retry')]).toEqual(['1', 'true']);
+  expect((await ask(port, '/health/live')).status).toBe(200);
+  letGo();
+  for (const connection of waiting) expect((await connection.next()).body).toBe('{"held":true}');
+  await expect.poll(async () => (await ask(port, '/')).status, { timeout: 10_000 }).toBe(200);
+});
+
+describe('the intake', () => {
+  const nextTurn = () => new Promise((turn) => setImmediate(turn));
+  const waste = (time_ms: number) => {
+    for (const end = performance.now() + time_ms; performance.now() < end; );
+  };
+  /** Takes in requests with these numbers, and gives what has become of them so far, in its order. */
+  const takeInto = (intake: Intake, told: string[], ...numbers: readonly number[]) => {
+    for (const number of numbers) {
+      intake.take(
+        () => told.push(`begun ${number}`),
+        () => told.push(`refused ${number}`),
+      );
+    }
+  };
+  const upTo = (count: number) => Array.from({ length: count }, (_, number) => number);
+
+  it('begins a portion at once and the others turn by turn, in the order in which they came', async () => {
+    const told: string[] = [];
+    const intake = new Intake(60_000);
+    takeInto(intake, told, ...upTo(200));
+    expect(told.length).toBe(64);
+    for (const count of [128, 192]) {
+      await nextTurn();
+      expect(told.length).toBe(count);
+    }
+    // Who comes while others wait comes after them.
+    takeInto(intake, told, 200);
+    expect(told.length).toBe(192);
+    await nextTurn();
+    expect(told).toEqual(upTo(201).map((number) => `begun ${number}`));
+  });
+
+  it('takes whoever comes alone at once, however many came before', async () => {
+    const told: string[] = [];
+    const intake = new Intake(60_000);
+    for (const number of upTo(300)) {
+      takeInto(intake, told, number);
+      expect(told.length).toBe(number + 1);
+      if (number % 60 === 59) waste(25);
+    }
+  });
+
+  it('refuses who has waited for too long, when the turn comes', async () => {
+    const told: string[] = [];
+    const intake = new Intake(20);
+    takeInto(intake, told, ...upTo(66));
+    waste(30);
+    await nextTurn();
+    expect(told.slice(64)).toEqual(['refused 64', 'refused 65']);
+  });
+});
+
+it('a crowd that comes at the same moment is answered, each of it, and whoever waits is served between', async () => {
+  const { gateway, letGo } = held();
+  started = await startServer(gateway);
+  const { port } = started;
+  const waiting = await connect(port);
+  waiting.send(get('/api/v0.1/core/card'));
+  const crowd = await Promise.all(Array.from({ length: 500 }, () => connect(port)));
+  for (const connection of crowd) connection.send(get('/health/live'));
+  letGo();
+  expect((await waiting.next()).body).toBe('{"held":true}');
+  for (const connection of crowd) expect((await connection.next()).status).toBe(200);
+});
