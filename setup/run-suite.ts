@@ -10,6 +10,8 @@ export type SuiteResult = {
   readonly failed: number;
   /** Skipped and planned tests: neither passed nor failed, and never silent. */
   readonly leftOut: number;
+  /** Tests that could not run on this machine, each with the reason that it gave. */
+  readonly notRun: readonly string[];
   readonly seconds: number;
   /** What a reader needs to mend it; empty when nothing failed. */
   readonly complaint: string;
@@ -23,7 +25,11 @@ type Report = {
   readonly numTodoTests: number;
   readonly testResults: readonly {
     readonly status: string;
-    readonly assertionResults: readonly { readonly status: string }[];
+    readonly assertionResults: readonly {
+      readonly status: string;
+      readonly fullName: string;
+      readonly meta?: { readonly notRun?: string };
+    }[];
   }[];
 };
 
@@ -32,6 +38,13 @@ function brokenFiles({ testResults }: Report): number {
   const isBroken = (file: Report['testResults'][number]) =>
     file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed');
   return testResults.filter(isBroken).length;
+}
+
+/** Tests that skipped themselves and said why. */
+function notRunIn({ testResults }: Report): readonly string[] {
+  return testResults
+    .flatMap(({ assertionResults }) => assertionResults)
+    .flatMap(({ fullName, meta }) => (meta?.notRun === undefined ? [] : [`${fullName}: ${meta.notRun}`]));
 }
 
 function readReport(path: string): Report | undefined {
@@ -65,9 +78,11 @@ export async function runSuite(suite: Suite): Promise<SuiteResult> {
     const passed = report?.numPassedTests ?? 0;
     const failed = report === undefined ? 0 : report.numFailedTests + brokenFiles(report);
     const leftOut = (report?.numPendingTests ?? 0) + (report?.numTodoTests ?? 0);
-    if (succeeded && passed > 0) return { passed, failed, leftOut, seconds, complaint: '' };
+    const notRun = report === undefined ? [] : notRunIn(report);
+    if (succeeded && passed > 0) return { passed, failed, leftOut, notRun, seconds, complaint: '' };
     const complaint = report?.testResults.length === 0 ? nothingRan(suite) : output;
-    return { passed, failed: Math.max(failed, 1), leftOut, seconds, complaint: complaint.trim() || nothingRan(suite) };
+    const failures = Math.max(failed, 1);
+    return { passed, failed: failures, leftOut, notRun, seconds, complaint: complaint.trim() || nothingRan(suite) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

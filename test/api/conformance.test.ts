@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommand, type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { runCommand, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { sendRaw } from './raw-request.ts';
 import { expectBalancedBooks } from './running-service.ts';
 
@@ -39,10 +40,10 @@ const { record, vectors } = JSON.parse(text) as Conformance;
 /** Every keyword of an expectation that the test below looks at: one that it does not know would prove nothing. */
 const KEYWORDS = ['Status', 'Code', 'Type', 'message_names', 'message_omits', 'message_says'];
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 let service: ServiceProcess;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
+  directory = await ledgerDirectory();
   service = await startService({ DATA_DIR: directory.path });
 });
 afterAll(async () => {

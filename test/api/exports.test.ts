@@ -2,13 +2,8 @@ import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IncompleteAnswer, type TextChunks } from '../../sdk/client.ts';
-import {
-  embeddedServerOf,
-  type ServiceProcess,
-  startService,
-  temporaryDirectory,
-  waitFor,
-} from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { newCard } from './arrange.ts';
 import { expectBalancedBooks } from './running-service.ts';
 
@@ -23,12 +18,12 @@ const TRANSFER_HEAD =
   'transfer_id,program_id,card_id,destination_card_id,type,amount,captured_amount,reversed_amount,currency,status,' +
   'outcome,capture,expires_at,scheduled_for,description,reference,metadata,error,created_at,updated_at,completed_at';
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 let service: ServiceProcess;
 const client = () => service.client;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
+  directory = await ledgerDirectory();
   service = await startService({ DATA_DIR: directory.path, NODE_OPTIONS: HEAP });
 });
 

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import { TransferServiceError } from '../../sdk/client.ts';
-import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { type ServiceProcess, startService } from '../harness/process.ts';
 
 /** One service process for all tests of a file, on a new sandbox ledger. */
 export function useService(): () => ServiceProcess {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>> | undefined;
+  let directory: Awaited<ReturnType<typeof ledgerDirectory>> | undefined;
   let service: ServiceProcess | undefined;
   beforeAll(async () => {
-    directory = await temporaryDirectory();
+    directory = await ledgerDirectory();
     service = await startService({ DATA_DIR: directory.path });
   });
   afterAll(async () => {

@@ -3,6 +3,7 @@ import { cp, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {
   embeddedServerOf,
   type ServiceProcess,
@@ -33,7 +34,7 @@ export type World = {
 
 /** Starts all of it. */
 export async function startWorld(): Promise<World> {
-  const directories = await Promise.all([temporaryDirectory(), temporaryDirectory(), temporaryDirectory()]);
+  const directories = await Promise.all([ledgerDirectory(), temporaryDirectory(), temporaryDirectory()]);
   const [own, other, copy] = directories;
   const sandbox = await startService({ DATA_DIR: own.path });
   const { databaseUrl } = await embeddedServerOf(own.path);
@@ -91,7 +92,7 @@ async function startDamaged(
   await symlink(join(PROJECT, 'node_modules'), join(directory, 'node_modules'));
   await rm(join(directory, 'contract/openapi.json'));
   const child = spawn(process.execPath, [join(directory, 'server/main.ts')], {
-    env: { PATH: process.env['PATH'] ?? '', PORT: '0', HOST: '127.0.0.1', ...environment },
+    env: { PATH: process.env.PATH ?? '', PORT: '0', HOST: '127.0.0.1', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

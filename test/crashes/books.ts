@@ -2,7 +2,9 @@ import pg from 'pg';
 import { toWireId } from '../../domain/identifier.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import { embeddedServerOf } from '../harness/process.ts';
-import type { Books, Found, Terms } from './checker.ts';
+import type { Books } from './checker.ts';
+import type { FoundEvent, KeptAnswer, Records } from './records.ts';
+import type { Found, Terms } from './told.ts';
 
 type TransferRow = {
   readonly transfer_id: string;
@@ -79,8 +81,21 @@ const FAULTS = `select
       select from transfer where transfer.program_id = posting.program_id and transfer_id = cause_id
     )) as postings_without_transfer`;
 
+/** The answers that are kept under the keys of transfers. */
+const KEPT = `select operation, key, status, subject_id, body, code, message from idempotency
+  where operation in ('create_transfer', 'capture_transfer', 'cancel_transfer', 'reverse_transfer')`;
+
+/** The events of transfers and reversals, without those of transfers that no load has made. */
+const EVENTS = `select type, subject_id, payload from event
+  where (type like 'transfer.%' or type like 'reversal.%') and subject_id not in (
+    select 'tr_' || replace(transfer_id::text, '-', '') from transfer where not metadata ? 'key'
+  )`;
+
+type KeptRow = Omit<KeptAnswer, 'subjectId'> & { readonly subject_id: string | null };
+type EventRow = Omit<FoundEvent, 'subjectId'> & { readonly subject_id: string };
+
 /** Books, and what is wrong with them by themselves: nothing, where they are right. */
-export type BooksWithFaults = Books & { readonly faults: Readonly<Record<string, string>> };
+export type BooksWithFaults = Books & { readonly records: Records; readonly faults: Readonly<Record<string, string>> };
 
 /** Opens the books of a data directory whose PostgreSQL runs; `texts` are records as the service shows them. */
 export async function readBooks(
@@ -101,21 +116,35 @@ export async function readBooksAt(
   const client = new pg.Client(connection);
   await client.connect();
   try {
+    // All of it as it is at one instant: a backend whose service has been killed may still come to its end.
+    await client.query('begin isolation level repeatable read read only');
     const transfers = await client.query<TransferRow>(TRANSFERS);
     const balances = await client.query<{ name: string; balance: string }>(
       'select name, balance from card join account using (program_id, account_id) where name = any($1)',
       [cards],
     );
     const faults = await client.query<Record<string, string>>(FAULTS);
+    const kept = await client.query<KeptRow>(KEPT);
+    const events = await client.query<EventRow>(EVENTS);
     return {
       transfers: transfers.rows.map((row) => toFound(row, texts)),
       opening: new Map(cards.map((card) => [card, 0])),
       balances: new Map(balances.rows.map(({ name, balance }) => [name, Number(balance)])),
+      records: { kept: kept.rows.map(toKept), events: events.rows.map(toEvent) },
       faults: Object.fromEntries(Object.entries(faults.rows[0] ?? {}).filter(([, count]) => count !== '0')),
     };
   } finally {
     await client.end();
   }
+}
+
+function toKept({ subject_id, ...row }: KeptRow): KeptAnswer {
+  const prefix = row.operation === 'reverse_transfer' ? 'rev' : 'tr';
+  return { ...row, subjectId: subject_id === null ? null : toWireId(prefix, subject_id) };
+}
+
+function toEvent({ subject_id, ...row }: EventRow): FoundEvent {
+  return { ...row, subjectId: subject_id };
 }
 
 function toFound(row: TransferRow, texts: ReadonlyMap<string, string>): Found {

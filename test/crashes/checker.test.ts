@@ -1,14 +1,7 @@
 import { expect, test } from 'vitest';
-import {
-  type Answer,
-  type Books,
-  type Change,
-  type ChangeStory,
-  type Found,
-  type FoundReversal,
-  findContradictions,
-  type Story,
-} from './checker.ts';
+import { type Books, booksOf, findContradictions } from './checker.ts';
+import type { FoundEvent, KeptAnswer, Records } from './records.ts';
+import type { Answer, Change, ChangeStory, Found, FoundReversal, Story } from './told.ts';
 
 // A checker that cannot fail proves nothing: each lie that the kill tests look for is told to it here.
 
@@ -212,4 +205,130 @@ test.each<[string, string, readonly ChangeStory[], Found, number]>([
 ])('a lie about a change is found: %s', (_, word, changes, transfer, balance) => {
   const told = story({ terms: transfer.terms });
   expect(findContradictions([told], books([transfer], balance), changes).join('\n')).toContain(word);
+});
+
+// A hold of ten that was captured with six, of which four were reversed; and a refusal. Everything about it is kept.
+const CREATED = '{"transfer_id":"tr_1","status":"pending"}';
+const CAPTURED = '{"transfer_id":"tr_1","status":"completed"}';
+const REVERSED = '{"reversal_id":"rev_1","transfer_id":"tr_1"}';
+const REFUSAL = '{"Message":"Too much.","Status":409,"Code":"limit_exceeded","Type":"Request Error"}';
+
+const STORIES = [
+  story({ terms: HELD, answers: [answer({ text: CREATED })] }),
+  story({ key: 'r', answers: [answer({ requestId: 'req_r', status: 409, text: REFUSAL, moneyMoved: 'no' })] }),
+];
+const CHANGES = [
+  changed(CAPTURE, { key: 'd', answers: [answer({ requestId: 'req_d', status: 200, text: CAPTURED })] }),
+  changed(REVERSE, { answers: [answer({ requestId: 'req_c', text: REVERSED })] }),
+];
+
+const success = (operation: string, key: string, status: number, subjectId: string, body: string): KeptAnswer => {
+  return { operation, key, status, subjectId, body, code: null, message: null };
+};
+const KEPT_CREATED = success('create_transfer', 'k', 201, 'tr_1', CREATED);
+const KEPT_CAPTURED = success('capture_transfer', 'd', 200, 'tr_1', CAPTURED);
+const KEPT_REVERSED = success('reverse_transfer', 'c', 201, 'rev_1', REVERSED);
+const KEPT_REFUSAL: KeptAnswer = {
+  operation: 'create_transfer',
+  key: 'r',
+  status: 409,
+  subjectId: null,
+  body: null,
+  code: 'limit_exceeded',
+  message: 'Too much.',
+};
+const KEPT = [KEPT_CREATED, KEPT_CAPTURED, KEPT_REVERSED, KEPT_REFUSAL];
+
+const PENDING: FoundEvent = { type: 'transfer.pending', subjectId: 'tr_1', payload: CREATED };
+const COMPLETED: FoundEvent = { type: 'transfer.completed', subjectId: 'tr_1', payload: CAPTURED };
+const WENT_BACK: FoundEvent = { type: 'reversal.completed', subjectId: 'rev_1', payload: REVERSED };
+const EVENTS = [PENDING, COMPLETED, WENT_BACK];
+
+/** What the checker says when the ledger has these records. */
+function problemsOf(records: Partial<Records>, stories = STORIES, changes = CHANGES): string {
+  const reversals = [{ reversalId: 'rev_1', requestId: 'req_c', key: 'c', amount: 4 }];
+  const truth = books([{ ...captured(), reversals }], 7);
+  return findContradictions(stories, { ...truth, records: { kept: KEPT, events: EVENTS, ...records } }, changes).join(
+    '\n',
+  );
+}
+
+/** All of them, with another one in the place of one. */
+const instead = <Item>(all: readonly Item[], one: Item, ...others: readonly Item[]): readonly Item[] =>
+  all.flatMap((item) => (item === one ? others : [item]));
+
+test('the truth about kept answers and events passes, also where nobody heard it', () => {
+  expect(problemsOf({})).toBe('');
+  const silent = STORIES.map((told) => ({ ...told, answers: [], silences: 1 }));
+  expect(problemsOf({}, silent)).toBe('');
+});
+
+test.each<[string, string, readonly KeptAnswer[]]>([
+  ['an acknowledged answer is not kept', 'k: lost: its 201 is not kept', instead(KEPT, KEPT_CREATED)],
+  ['a refusal is not kept', 'r: lost: its 409 is not kept', instead(KEPT, KEPT_REFUSAL)],
+  ['a change is not kept', 'd: lost: its 200 is not kept', instead(KEPT, KEPT_CAPTURED)],
+  [
+    'it is kept with a blank more',
+    'kept answer differs',
+    instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, body: `${CREATED} ` }),
+  ],
+  ['with another status', 'kept answer differs', instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, status: 200 })],
+  [
+    'as another refusal',
+    'kept answer differs',
+    instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, code: 'duplicate_reference' }),
+  ],
+  ['in other words', 'kept answer differs', instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, message: 'No.' })],
+  [
+    'about another transfer',
+    'is about tr_2 instead of tr_1',
+    instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, subjectId: 'tr_2' }),
+  ],
+  [
+    'for another operation',
+    'capture_transfer, which nobody sent',
+    [...KEPT, { ...KEPT_CREATED, operation: 'capture_transfer' }],
+  ],
+  ['under a key that nobody sent', 'x of create_transfer, which nobody sent', [...KEPT, { ...KEPT_CREATED, key: 'x' }]],
+  ['a reversal without its key', 'no answer is kept under reverse_transfer c', instead(KEPT, KEPT_REVERSED)],
+])('a lie about kept answers is found: %s', (_, word, kept) => {
+  expect(problemsOf({ kept })).toContain(word);
+});
+
+test.each<[string, string, readonly FoundEvent[]]>([
+  ['a creation without an event', 'no event transfer.pending of tr_1', instead(EVENTS, PENDING)],
+  ['a capture without one', 'no event transfer.completed of tr_1', instead(EVENTS, COMPLETED)],
+  ['a reversal without one', 'no event reversal.completed of rev_1', instead(EVENTS, WENT_BACK)],
+  ['told twice', 'has the events [transfer.pending,transfer.completed,transfer.completed]', [...EVENTS, COMPLETED]],
+  [
+    'told as something else',
+    'no event transfer.completed of tr_1',
+    instead(EVENTS, COMPLETED, { ...COMPLETED, type: 'transfer.canceled' }),
+  ],
+  ['told with a blank more', 'the event differs', instead(EVENTS, PENDING, { ...PENDING, payload: `${CREATED} ` })],
+  ['told of nothing', 'tells of tr_9, which is not there', [...EVENTS, { ...PENDING, subjectId: 'tr_9' }]],
+])('a lie about events is found: %s', (_, word, events) => {
+  expect(problemsOf({ events })).toContain(word);
+});
+
+test('a transfer that nobody heard of is compared with what is kept and told of it, too', () => {
+  const silent = STORIES.map((told) => ({ ...told, answers: [], silences: 1 }));
+  const kept = instead(KEPT, KEPT_CREATED);
+  expect(problemsOf({ kept }, silent)).toContain('tr_1 was made, and no answer is kept under create_transfer k');
+  expect(problemsOf({ events: instead(EVENTS, PENDING) }, silent)).toContain('no event transfer.pending of tr_1');
+  const changedPayload = instead(EVENTS, PENDING, { ...PENDING, payload: CAPTURED });
+  expect(problemsOf({ events: changedPayload }, silent)).toContain('the event differs');
+});
+
+test('only what was made under the keys of a load is held against it', () => {
+  const others = { ...found({ transferId: 'tr_2', key: 'other' }) };
+  const foreign = success('create_transfer', 'other', 201, 'tr_2', '{"transfer_id":"tr_2"}');
+  const told: FoundEvent = { type: 'transfer.completed', subjectId: 'tr_2', payload: '{"transfer_id":"tr_2"}' };
+  const records = {
+    kept: [success('create_transfer', 'k', 201, 'tr_1', answer().text), foreign],
+    events: [{ type: 'transfer.completed', subjectId: 'tr_1', payload: answer().text }, told],
+  };
+  const all = { ...books([found(), others], 25), records };
+  expect(findContradictions([story()], booksOf('k', all))).toEqual([]);
+  expect(findContradictions([story()], all)).not.toEqual([]);
 });

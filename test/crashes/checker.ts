@@ -1,73 +1,13 @@
-/** What a request to create asked for; amounts in minor units. */
-export type Terms = {
-  readonly type: 'load' | 'unload' | 'card_to_card';
-  readonly amount: number;
-  readonly cardId: string;
-  readonly destinationCardId: string | null;
-  readonly capture: 'automatic' | 'manual';
-};
-
-/** What was to be done with a transfer that was there; the amount of a cancellation is none. */
-export type Change = {
-  readonly verb: 'capture' | 'cancel' | 'reverse';
-  readonly transferId: string;
-  readonly amount: number;
-};
-
-/** One whole answer to one request. */
-export type Answer = {
-  readonly requestId: string;
-  readonly status: number;
-  readonly text: string;
-  /** As the header says; undefined when there is none. */
-  readonly moneyMoved: string | undefined;
-  readonly transferId: string | undefined;
-  readonly replayed: boolean;
-};
-
-/** Everything that was sent and heard under one idempotency key. */
-type Told = {
-  readonly key: string;
-  readonly answers: readonly Answer[];
-  /** Requests that may have arrived and were never answered. */
-  readonly silences: number;
-};
-
-/** A transfer that was to be made. */
-export type Story = Told & { readonly terms: Terms };
-
-/** Something that was to be done with a transfer. */
-export type ChangeStory = Told & { readonly change: Change };
-
-/** A reversal as it is found in the ledger. */
-export type FoundReversal = {
-  readonly reversalId: string;
-  readonly requestId: string;
-  /** The idempotency key, which every request also carries as description. */
-  readonly key: string;
-  readonly amount: number;
-};
-
-/** A transfer as it is found in the ledger. */
-export type Found = {
-  readonly transferId: string;
-  /** The request that made it. */
-  readonly requestId: string;
-  /** The idempotency key, which every request also carries as metadata. */
-  readonly key: string;
-  readonly terms: Terms;
-  readonly status: string;
-  readonly capturedAmount: number;
-  readonly reversals: readonly FoundReversal[];
-  /** Its record as the service shows it, to the letter; undefined where nobody asked. */
-  readonly text?: string | undefined;
-};
+import { type Records, wrongRecords } from './records.ts';
+import type { Answer, ChangeStory, Found, FoundReversal, Story, Terms, Told } from './told.ts';
 
 /** The books as they are found: transfers, and the balance of every card that takes part. */
 export type Books = {
   readonly transfers: readonly Found[];
   readonly opening: ReadonlyMap<string, number>;
   readonly balances: ReadonlyMap<string, number>;
+  /** Undefined where nobody looked. */
+  readonly records?: Records | undefined;
 };
 
 /**
@@ -90,6 +30,7 @@ export function findContradictions(
     ...books.transfers.flatMap((found) => wrongState(found, byTransfer.get(found.transferId) ?? [])),
     ...changes.flatMap((story) => wrongChange(story, byId.get(story.change.transferId))),
     ...wrongBalances(books),
+    ...(books.records === undefined ? [] : wrongRecords([...stories, ...changes], books.transfers, books.records)),
   ];
 }
 
@@ -232,6 +173,26 @@ export function addMoved(
     if (terms.destinationCardId !== null) add(terms.destinationCardId, moved);
   }
   return balances;
+}
+
+/**
+ * The part of the books that was made under keys that begin so, where others moved money on the same cards before: what
+ * they came to is where this part began.
+ */
+export function booksOf<Kept extends Books>(beginning: string, books: Kept): Kept {
+  const isOwn = ({ key }: { readonly key: string }): boolean => key.startsWith(beginning);
+  const transfers = books.transfers.filter(isOwn);
+  const others = books.transfers.filter((found) => !isOwn(found));
+  const opening = addMoved(books.opening, others);
+  const { records } = books;
+  if (records === undefined) return { ...books, transfers, opening };
+  const foreign = new Set(others.flatMap(({ transferId, reversals }) => [transferId, ...reversals.map(idOf)]));
+  const events = records.events.filter(({ subjectId }) => !foreign.has(subjectId));
+  return { ...books, transfers, opening, records: { kept: records.kept.filter(isOwn), events } };
+}
+
+function idOf({ reversalId }: FoundReversal): string {
+  return reversalId;
 }
 
 /** Answers that are kept under a key: they may never change. */

@@ -39,6 +39,7 @@ test(
           await somewhileUnderLoad();
         }
         if (kill % 5 === 0) await killPostgres(directory.path, true);
+        load.expectDeath(service.url);
         await service.kill();
         await load.pause();
         const killedAt = performance.now();
@@ -49,6 +50,7 @@ test(
       await load.settle(service.url, SENT_AGAIN);
       await check(load, directory.path, await readTexts(service.client));
       expect((await service.client.trialBalance.get()).balanced).toBe(true);
+      expect(load.unansweredByTheLiving).toBe(0);
       report(load, recoveries);
       expect(await service.stop()).toBe(0);
     } finally {

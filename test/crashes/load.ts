@@ -1,6 +1,7 @@
 import type { Agent } from 'node:http';
 import { keptConnections, type RawAnswer, Silence, sendRaw } from '../api/raw-request.ts';
-import { type Answer, type Change, type ChangeStory, isDone, isKept, type Story, type Terms } from './checker.ts';
+import { isDone, isKept } from './checker.ts';
+import type { Answer, Change, ChangeStory, Story, Terms } from './told.ts';
 
 type Open = { readonly key: string; readonly answers: Answer[]; silences: number };
 type OpenStory = Open & { readonly terms: Terms };
@@ -43,8 +44,15 @@ export class Load {
   #goesOn = false;
   #running: Promise<unknown> = Promise.resolve();
   readonly #unsettled: (OpenStory | OpenChange)[] = [];
+  #urls: readonly string[] = [];
+  /** Where a service was that has been killed, or is about to be. */
+  readonly #dead = new Set<string>();
   /** Connections that broke after the service had taken them; a kill does that, a stop must not. */
   brokenConnections = 0;
+  /** Transfers that were acknowledged. */
+  made = 0;
+  /** Requests that got no answer, or found nobody, although the service that they went to was there. */
+  unansweredByTheLiving = 0;
 
   /** `random` gives what is drawn, from 0 up to and without 1. */
   constructor(clients: number, name = 'key', random: () => number = Math.random) {
@@ -66,10 +74,20 @@ export class Load {
   start(...baseUrls: readonly string[]): void {
     this.#goesOn = true;
     this.#agent = keptConnections(this.#clients * 2);
-    const clients = Array.from({ length: this.#clients }, (_, index) =>
-      this.#client(baseUrls[index % baseUrls.length] ?? ''),
-    );
-    this.#running = Promise.all(clients);
+    this.redirect(...baseUrls);
+    this.#running = Promise.all(Array.from({ length: this.#clients }, (_, index) => this.#client(index)));
+  }
+
+  /** Sends the clients to other addresses from their next request on. */
+  redirect(...baseUrls: readonly string[]): void {
+    this.#urls = baseUrls;
+    // Another process may have got the port of one that is dead.
+    for (const url of baseUrls) this.#dead.delete(url);
+  }
+
+  /** Says that the service at this address is about to be killed: from now on it owes nobody an answer. */
+  expectDeath(baseUrl: string): void {
+    this.#dead.add(baseUrl);
   }
 
   /** Ends when every client has stopped and nothing is under way. */
@@ -83,7 +101,7 @@ export class Load {
   async settle(baseUrl: string, again: number): Promise<void> {
     this.#agent = keptConnections(this.#clients);
     for (let story = this.#unsettled.shift(); story !== undefined; story = this.#unsettled.shift()) {
-      await this.#send(baseUrl, story);
+      await this.#send(() => baseUrl, story);
     }
     const half = Math.ceil(again / 2);
     const settled = [...[...this.#stories.values()].slice(-half), ...[...this.#changes.values()].slice(-half)];
@@ -93,16 +111,23 @@ export class Load {
     this.#agent.destroy();
   }
 
-  async #client(baseUrl: string): Promise<void> {
-    while (this.#goesOn) await this.#send(baseUrl, this.#unsettled.shift() ?? this.#newRequest());
+  async #client(index: number): Promise<void> {
+    const urlOf = (copy: number): string => this.#urls[(index + copy) % this.#urls.length] ?? '';
+    while (this.#goesOn) await this.#send(urlOf, this.#unsettled.shift() ?? this.#newRequest());
   }
 
-  /** Sends under one key; the story waits for another turn when that brought no final answer. */
-  async #send(baseUrl: string, story: OpenStory | OpenChange): Promise<void> {
+  /**
+   * Sends under one key, twice at once to two services where there are two; the story waits for another turn when that
+   * brought no final answer.
+   */
+  async #send(urlOf: (copy: number) => string, story: OpenStory | OpenChange): Promise<void> {
     const copies = this.#random() < DOUBLED ? 2 : 1;
-    await Promise.all(Array.from({ length: copies }, () => this.#attempt(baseUrl, story)));
+    await Promise.all(Array.from({ length: copies }, (_, copy) => this.#attempt(urlOf(copy), story)));
     if ('terms' in story) this.#offer(story);
-    if (story.answers.some(isKept)) return;
+    if (story.answers.some(isKept)) {
+      if ('terms' in story && story.answers.some(isDone)) this.made += 1;
+      return;
+    }
     this.#unsettled.push(story);
     await new Promise((wake) => setTimeout(wake, BEFORE_REPEAT));
   }
@@ -114,6 +139,7 @@ export class Load {
       story.answers.push(toAnswer(await sendRaw(baseUrl, raw, this.#agent)));
     } catch (error) {
       if (!(error instanceof Silence)) throw error;
+      if (!this.#dead.has(baseUrl)) this.unansweredByTheLiving += 1;
       if (error.isRefused) return;
       story.silences += 1;
       if (error.isReused) this.brokenConnections += 1;

@@ -1,24 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { TransferServiceError } from '../../sdk/error.ts';
-import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import type { ServiceProcess } from '../harness/process.ts';
+import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 
 // Two real processes over one database, and 64 clients that all want the same thing at the same instant.
 const CLIENTS = 64;
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let services: TwoServices;
 let first: ServiceProcess;
 let second: ServiceProcess;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  first = await startService({ DATA_DIR: directory.path });
-  second = await startService({ DATABASE_URL: (await embeddedServerOf(directory.path)).databaseUrl });
+  services = await startTwoServices();
+  [first, second] = services.both;
 });
-afterAll(async () => {
-  await second?.stop();
-  await first?.stop();
-  await directory?.remove();
-});
+afterAll(() => services?.end());
 afterEach(async () => {
   await first.client.sandbox.moveClock({ seconds_ahead: 0 });
   expect(await first.client.trialBalance.get()).toMatchObject({ balanced: true, differing_holds: 0 });

@@ -1,23 +1,21 @@
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendRaw } from '../api/raw-request.ts';
-import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import type { ServiceProcess } from '../harness/process.ts';
+import { wrongSums } from '../torture/snapshots.ts';
+import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 import { readBooks } from './books.ts';
-import { addMoved, findContradictions } from './checker.ts';
+import { booksOf, findContradictions } from './checker.ts';
 import { Load } from './load.ts';
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let services: TwoServices;
 let first: ServiceProcess;
 let second: ServiceProcess;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
-  first = await startService({ DATA_DIR: directory.path });
-  second = await startService({ DATABASE_URL: (await embeddedServerOf(directory.path)).databaseUrl });
+  services = await startTwoServices();
+  [first, second] = services.both;
 });
-afterAll(async () => {
-  await second?.stop();
-  await first?.stop();
-  await directory?.remove();
-});
+afterAll(() => services?.end());
 
 const AT_ONCE = 50;
 const ROUNDS = 20;
@@ -62,7 +60,7 @@ test('what one disables, the other has stopped when the answer is there', async 
     while (!anyMade()) await new Promise((wake) => setTimeout(wake, 5));
     await first.client.switch.change({ disabled: true, reason: 'a test' });
     const countOf = async () => {
-      const { transfers } = await readBooks(directory.path, load.cards);
+      const { transfers } = await readBooks(services.path, load.cards);
       const captured = transfers.filter(({ status }) => status === 'completed').length;
       return [transfers.length, captured, transfers.flatMap(({ reversals }) => reversals).length];
     };
@@ -79,12 +77,39 @@ test('a load over both processes leaves books that balance', async () => {
   while (load.stories.length < 1000) await new Promise((wake) => setTimeout(wake, 10));
   await load.pause();
   await load.settle(second.url, 200);
-  const { faults, transfers, ...books } = await readBooks(directory.path, load.cards);
+  const { faults, ...books } = await readBooks(services.path, load.cards);
   expect(faults).toEqual({});
-  const own = transfers.filter(({ key }) => key.startsWith('over-both'));
-  const others = transfers.filter(({ key }) => !key.startsWith('over-both'));
-  expect(own.length).toBeGreaterThan(100);
+  expect(load.unansweredByTheLiving).toBe(0);
   // The cards were used before: what earlier loads left on them is where this one began.
-  const opening = addMoved(books.opening, others);
-  expect(findContradictions(load.stories, { ...books, opening, transfers: own }, load.changes)).toEqual([]);
+  const own = booksOf('over-both', books);
+  expect(own.transfers.length).toBeGreaterThan(100);
+  expect(findContradictions(load.stories, own, load.changes)).toEqual([]);
+});
+
+const ON_CARD = 'where account_id = (select account_id from card where name = $1)';
+
+test.each<[string, readonly string[], string]>([
+  ['nothing wrong with the truth', [], ''],
+  ['money that came from nowhere', [`update account set balance = balance + 1 ${ON_CARD}`], 'do not sum to zero'],
+  ['more on hold than there are holds', [`update account set held = held + 1 ${ON_CARD}`], ', holds '],
+  [
+    'an account below its floor',
+    ['alter table account drop constraint account_floor', `update account set floor = balance + 1 ${ON_CARD}`],
+    'below the floor',
+  ],
+])('one look at the sums of a snapshot finds %s', async (_, lies, word) => {
+  const { card_id } = await first.client.cards.create();
+  await first.client.transfers.create({ card_id, amount: 100 });
+  const client = new pg.Client({ connectionString: services.databaseUrl });
+  await client.connect();
+  try {
+    await client.query('begin');
+    for (const lie of lies) await client.query(lie, lie.includes('$1') ? [card_id] : []);
+    const [seen] = (await client.query<{ wrong: string }>(wrongSums())).rows;
+    expect(seen?.wrong === '').toBe(word === '');
+    expect(seen?.wrong).toContain(word);
+  } finally {
+    await client.query('rollback').catch(() => undefined);
+    await client.end();
+  }
 });

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 let service: ServiceProcess;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
+  directory = await ledgerDirectory();
   service = await startService({ DATA_DIR: directory.path });
 });
 

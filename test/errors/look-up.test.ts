@@ -5,16 +5,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { TransferService } from '../../sdk/client.ts';
-import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { embeddedServerOf, type ServiceProcess, startService } from '../harness/process.ts';
 import { errorOf, lookUp, pause, tell, worst } from './log-reader.ts';
 
 const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';
 const TRANSFER = OPERATIONS.create_transfer.path;
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 let service: ServiceProcess;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
+  directory = await ledgerDirectory();
   service = await startService({ DATA_DIR: directory.path });
 });
 afterAll(async () => {

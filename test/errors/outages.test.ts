@@ -1,15 +1,10 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import {
-  embeddedServerOf,
-  type ServiceProcess,
-  startService,
-  temporaryDirectory,
-  waitFor,
-} from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { errorOf, linesOf, lookUp, spoolOf, tell, worst } from './log-reader.ts';
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 const services: ServiceProcess[] = [];
 
 async function start(environment: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
@@ -19,7 +14,7 @@ async function start(environment: Readonly<Record<string, string>> = {}): Promis
 }
 
 beforeEach(async () => {
-  directory = await temporaryDirectory();
+  directory = await ledgerDirectory();
 });
 afterEach(async () => {
   for (const service of services.splice(0).reverse()) if (service.child.exitCode === null) await service.stop();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { type ServiceProcess, startService } from '../harness/process.ts';
 import { runCampaign } from './campaign.ts';
 import type { Answer } from './conversation.ts';
 import { newBatchOf } from './generate.ts';
@@ -17,11 +18,11 @@ const CHANGES = [
 ] as const;
 
 describe('generated requests', () => {
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
   let service: ServiceProcess;
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
+    directory = await ledgerDirectory();
     service = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'silent' });
   });
 

@@ -14,7 +14,7 @@ import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
 import { migrate } from '../../server/store/migrate.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
 import { type Databases, openDatabases } from '../../server/store/roles.ts';
-import { temporaryDirectory } from './process.ts';
+import { ledgerDirectory } from './ledger-directory.ts';
 
 /** A PostgreSQL of the test's own, with the schema and the sandbox's seed. */
 export type TestServer = {
@@ -41,7 +41,7 @@ export type Ledger = {
 
 /** Starts PostgreSQL, migrates and seeds. */
 export async function startServer(): Promise<TestServer> {
-  const directory = await temporaryDirectory();
+  const directory = await ledgerDirectory();
   const embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   const stop = async (): Promise<void> => {
     await embedded.stop();

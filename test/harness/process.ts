@@ -9,6 +9,10 @@ const COMMAND = new URL('../../cli/main.ts', import.meta.url).pathname;
 /** How long a start may take before a test gives up, in milliseconds: crash recovery on a busy machine included. */
 const START_TIME = 60_000;
 
+/** What every program gets of our environment: the pinned Node, and where Node keeps compiled modules, if anywhere. */
+const { PATH = '', NODE_COMPILE_CACHE } = process.env;
+const INHERITED = { PATH, ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }) };
+
 /** A service in a process of its own, as an operator runs it. */
 export type ServiceProcess = {
   readonly url: string;
@@ -43,7 +47,7 @@ export async function startService(
   main: string = MAIN,
 ): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env.PATH ?? '', PORT: '0', HOST: '127.0.0.1', ...environment },
+    env: { ...INHERITED, PORT: '0', HOST: '127.0.0.1', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -103,7 +107,7 @@ export function runCommand(
 function runToEnd(program: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ending> {
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, program, {
-      env: { PATH: process.env.PATH ?? '', ...environment },
+      env: { ...INHERITED, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const timer = setTimeout(() => child.kill('SIGTERM'), START_TIME);

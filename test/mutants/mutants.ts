@@ -54,7 +54,7 @@ const COMMITS: readonly Mutant[] = [
     mistake: 'COMMIT is answered before its log is on disk',
     edits: [
       {
-        file: DATABASE,
+        file: 'server/store/connections.ts',
         find: "'-c client_connection_check_interval=1000',",
         replace: "'-c client_connection_check_interval=1000',\n      '-c synchronous_commit=off',",
       },

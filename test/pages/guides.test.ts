@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { type ServiceProcess, startService } from '../harness/process.ts';
 import { type GuideStep, readGuide } from './guide-reader.ts';
 
 const TIME = /"20\d\d-\d\d-\d\dT[0-9:.]+Z"/g;
@@ -19,11 +20,11 @@ describe.each(['cards', 'limits', 'transfers'])('docs/%s.md', (name) => {
   const steps = readGuide(text);
   /** What the ids of the guide are in this run. */
   const ids = new Map<string, string>();
-  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
   let service: ServiceProcess;
 
   beforeAll(async () => {
-    directory = await temporaryDirectory();
+    directory = await ledgerDirectory();
     service = await startService({ DATA_DIR: directory.path });
   });
 

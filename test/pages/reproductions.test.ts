@@ -13,7 +13,8 @@ import { OPERATIONS, type OperationId, parametersOf } from '../../contract/opera
 import type { ErrorCode } from '../../domain/errors.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
-import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { type ServiceProcess, startService } from '../harness/process.ts';
 
 type Answer = {
   readonly status: number;
@@ -36,11 +37,11 @@ const DATABASE_CODES = ERROR_CODES.filter(
   (code) => familyOf(code)?.kind === 'unknown' && !WITHOUT_REQUEST.includes(code),
 );
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 let service: ServiceProcess;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
+  directory = await ledgerDirectory();
   service = await startService({ DATA_DIR: directory.path });
 });
 

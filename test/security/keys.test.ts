@@ -7,6 +7,7 @@ import { TransferService } from '../../sdk/client.ts';
 import { readKeyParts } from '../../server/operations/api-key.ts';
 import { type RawAnswer, sendRaw } from '../api/raw-request.ts';
 import { refusalOf } from '../api/running-service.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {
   embeddedServerOf,
   runCommand,
@@ -32,7 +33,7 @@ const ask = (service: ServiceProcess, key: string, path = TRANSFERS): Promise<Ra
 const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));
 
 beforeAll(async () => {
-  directories = await Promise.all([temporaryDirectory(), temporaryDirectory(), temporaryDirectory()]);
+  directories = await Promise.all([ledgerDirectory(), temporaryDirectory(), temporaryDirectory()]);
   const [own, other] = directories;
   environment = { MODE: 'live', DATA_DIR: own?.path ?? '', SUPPORT_CONTACT: 'help@bank.test' };
   await runCommand(['migrate'], environment);

@@ -3,13 +3,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pause } from '../errors/log-reader.ts';
-import {
-  embeddedServerOf,
-  type ServiceProcess,
-  startService,
-  temporaryDirectory,
-  waitFor,
-} from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { type RawAnswer, RawConnection } from '../http/raw-connection.ts';
 import { NumberSearch, type PlantedNumber, plantedNumbers } from './card-numbers.ts';
 import { PLACES, type Place } from './planting.ts';
@@ -25,11 +20,11 @@ const ABREAST = 8;
 /** Stands in the ledger on purpose: what is searched must be able to find something. No network gives it out. */
 const CANARY = '1234567890123456';
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 let service: ServiceProcess;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
+  directory = await ledgerDirectory();
   service = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'trace' });
 });
 afterAll(async () => {

@@ -1,9 +1,7 @@
-import { readBooksAt } from '../crashes/books.ts';
-import { Load } from '../crashes/load.ts';
-import { openStage, type Stage, untilAtRest } from '../faults/stage.ts';
+import type { Stage } from '../faults/stage.ts';
 import type { CommitFault } from '../harness/proxy.ts';
-import { answersOf, brokenRecordsIn, contradictionsIn, makeCards, silencesOf, tallyLoad } from './loads.ts';
-import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+import { attackWire, overLedgers } from './ledgers.ts';
+import { type Findings, pause, type Row, type Setting, Tally } from './row.ts';
 
 const CLIENTS = 32;
 
@@ -14,27 +12,6 @@ const SENT_AGAIN = 400;
 
 /** Before and after in equal parts, and now and then a server that works on for nobody. */
 const KINDS: readonly CommitFault[] = ['cut_before', 'cut_after', 'cut_before', 'cut_after', 'orphan'];
-
-async function cutThrough(setting: Setting, tally: Tally, ledger: number, cuts: number): Promise<void> {
-  const stage = await openStage();
-  const end = setting.belongings.add('the stage', () => stage.end());
-  try {
-    const random = streamOf(setting.seed, ledger, 1);
-    const load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(setting.seed, ledger, 2));
-    await makeCards(load, stage.service());
-    load.start(stage.service().url);
-    await feed(stage, random, cuts, (kind, made) => {
-      tally.add(kind);
-      setting.progress(ledger * CUTS_OF_LEDGER + made, `${tally.count('violations')} violations`);
-    });
-    await load.pause();
-    await check(stage, load, tally, `ledger ${ledger}`);
-    await load.settle(stage.service().url, SENT_AGAIN);
-    tallyLoad(tally, load, await check(stage, load, tally, `ledger ${ledger}, everything sent again`));
-  } finally {
-    await end();
-  }
-}
 
 /** Lays one cut after the other, each for some COMMIT to come. */
 async function feed(
@@ -57,24 +34,16 @@ async function feed(
   }
 }
 
-async function check(stage: Stage, load: Load, tally: Tally, where: string) {
-  await untilAtRest(stage);
-  const books = await readBooksAt(stage.server.connection, load.cards);
-  tally.violate(where, contradictionsIn(load, books));
-  tally.violate(
-    where,
-    brokenRecordsIn(answersOf(load)).map((text) => `no error record: ${text}`),
-  );
-  const silences = silencesOf(load);
-  if (silences > 0) tally.violate(where, [`${silences} requests had no answer, and the service was there`]);
-  return books;
-}
-
 async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  for (let ledger = 0; ledger * CUTS_OF_LEDGER < setting.count && !tally.isEnough; ledger += 1) {
-    await cutThrough(setting, tally, ledger, Math.min(CUTS_OF_LEDGER, setting.count - ledger * CUTS_OF_LEDGER));
-  }
+  await overLedgers(setting, tally, CUTS_OF_LEDGER, async (ledger) => {
+    const cut = (stage: Stage, random: () => number): Promise<void> =>
+      feed(stage, random, ledger.attacks, (kind, made) => {
+        tally.add(kind);
+        setting.progress(ledger.done + made, `${tally.count('violations')} violations`);
+      });
+    await attackWire(setting, tally, ledger, { clients: CLIENTS, sentAgain: SENT_AGAIN, run: cut });
+  });
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 

@@ -6,15 +6,7 @@ import pg from 'pg';
 import { readBooks } from '../crashes/books.ts';
 import { Load } from '../crashes/load.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
-import {
-  answersOf,
-  brokenRecordsIn,
-  contradictionsIn,
-  makeCards,
-  silencesOf,
-  tallyLoad,
-  untilAtWork,
-} from './loads.ts';
+import { answersOf, judge, makeCards, tallyLoad, untilAtWork } from './loads.ts';
 import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
 
 const execute = promisify(execFile);
@@ -120,11 +112,12 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
   const load = new Load(CLIENTS, 'disk', streamOf(setting.seed, 2));
   const random = streamOf(setting.seed, 1);
   const { url } = service;
+  const patience = setting.inHaste === true ? 0.25 : 1;
   await makeCards(load, service);
   for (let round = 1; round <= setting.count && !tally.isEnough; round += 1) {
     const disk: Disk = round % 2 === 1 ? 'log' : 'data';
     load.start(url);
-    await pause(300 + random() * 700);
+    await pause((300 + random() * 700) * patience);
     const failures = () => answersOf(load).filter(({ status }) => status >= 500).length;
     const before = failures();
     const { databaseUrl } = await embeddedServerOf(disks.path.data);
@@ -134,7 +127,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     if (disk === 'log') await useUpLog(databaseUrl, isHit);
     while (!isHit()) await pause(20);
     if (failures() === before) tally.violate(`round ${round}`, [`the full ${disk} disk was not noticed in a minute`]);
-    await pause(500 + random() * 2_500);
+    await pause((500 + random() * 2_500) * patience);
     tally.add(`full_${disk}`);
     tally.add('failures_meanwhile', failures() - before);
     await empty();
@@ -152,13 +145,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
 
 async function check({ path }: Disks, load: Load, tally: Tally, where: string) {
   const books = await readBooks(path.data, load.cards);
-  tally.violate(where, contradictionsIn(load, books));
-  tally.violate(
-    where,
-    brokenRecordsIn(answersOf(load)).map((text) => `no error record: ${text}`),
-  );
-  const silences = silencesOf(load);
-  if (silences > 0) tally.violate(where, [`${silences} requests had no answer, and the service was there`]);
+  judge(tally, where, load, books);
   return books;
 }
 

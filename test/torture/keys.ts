@@ -1,7 +1,8 @@
 import { keptConnections, Silence, sendRaw } from '../api/raw-request.ts';
 import { readBooks } from '../crashes/books.ts';
-import { type Answer, findContradictions, isDone, type Story, type Terms } from '../crashes/checker.ts';
+import { findContradictions, isDone } from '../crashes/checker.ts';
 import { toAnswer } from '../crashes/load.ts';
+import type { Answer, Story, Terms } from '../crashes/told.ts';
 import { type Findings, type Row, type Setting, streamOf, Tally } from './row.ts';
 import { startTwoServices } from './two-services.ts';
 

@@ -1,23 +1,42 @@
-import { rm } from 'node:fs/promises';
+import { Belongings } from '../../bench/belongings.ts';
 import { readBooks, readTexts } from '../crashes/books.ts';
 import { killPostgres } from '../crashes/killing.ts';
 import { Load } from '../crashes/load.ts';
-import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
-import { contradictionsIn, makeCards, tallyLoad, untilAtWork } from './loads.ts';
+import { type ServiceProcess, startService } from '../harness/process.ts';
+import { type Ledger, overLedgers } from './ledgers.ts';
+import { judge, makeCards, tallyLoad, untilAtWork } from './loads.ts';
 import { killTree } from './process-tree.ts';
 import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+import { readSnapshots } from './snapshots.ts';
+import { startTwoServices, type TwoServices } from './two-services.ts';
 
-/** What is killed: PostgreSQL's main process alone or all of its processes, the service, or both. */
-const VICTIMS = ['service', 'postgres', 'postmaster', 'both'] as const;
+/**
+ * What is killed: a service, be it the one that owns PostgreSQL or the other; both; PostgreSQL's main process alone or all
+ * of its processes; everything at once.
+ */
+const VICTIMS = ['owner', 'other', 'both_services', 'postmaster', 'postgres', 'everything'] as const;
 type Victims = (typeof VICTIMS)[number];
+
+/** Which of the two services die. */
+const DYING: Readonly<Record<Victims, readonly (0 | 1)[]>> = {
+  owner: [0],
+  other: [1],
+  both_services: [0, 1],
+  postmaster: [],
+  postgres: [],
+  everything: [0, 1],
+};
 
 const CLIENTS = 32;
 
 /** Kills on one ledger: its books are compared whole after each, so they must not grow for ever. */
 const KILLS_OF_LEDGER = 25;
 
-/** Transfers between two kills at least, so that 1,000 kills come among more than 500,000; and the longest wait for them. */
-const BETWEEN_KILLS = 580;
+/** Transfers for each kill, so that 1,000 kills come among more than 500,000; some at least from one to the next. */
+const BETWEEN_KILLS = 510;
+const LEAST_BETWEEN = 100;
+
+/** The longest wait for them, in milliseconds. */
 const LONGEST_BETWEEN = 8_000;
 
 /** Requests that are sent once more at the end of a ledger. */
@@ -26,118 +45,152 @@ const SENT_AGAIN = 400;
 /** Recovery must be that quick for 99 of 100 kills, in milliseconds. */
 const RECOVERY = 5_000;
 
-/** One ledger, from its first start to the last kill. */
+/** One ledger with two services, from its first start to the last kill. */
 class Siege {
   readonly #setting: Setting;
   readonly #tally: Tally;
   readonly #load: Load;
   readonly #random: () => number;
   readonly #path: string;
-  #service: ServiceProcess;
+  /** The same after each start of PostgreSQL, so what survives finds it again. */
+  readonly #databaseUrl: string;
+  readonly #services: [ServiceProcess, ServiceProcess];
+  /** The last start, which may be under way when everything is to end. */
+  #starting: Promise<ServiceProcess | undefined> = Promise.resolve(undefined);
 
-  private constructor(setting: Setting, tally: Tally, ledger: number, path: string, service: ServiceProcess) {
+  private constructor(setting: Setting, tally: Tally, ledger: number, { path, databaseUrl, both }: TwoServices) {
     this.#setting = setting;
     this.#tally = tally;
     this.#random = streamOf(setting.seed, ledger, 1);
     this.#load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(setting.seed, ledger, 2));
     this.#path = path;
-    this.#service = service;
+    this.#databaseUrl = databaseUrl;
+    this.#services = [...both];
   }
 
-  static async run(setting: Setting, tally: Tally, ledger: number, kills: number): Promise<void> {
-    const directory = await temporaryDirectory();
-    const service = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'silent' }, setting.main);
-    const siege = new Siege(setting, tally, ledger, directory.path, service);
+  static async run(setting: Setting, tally: Tally, { number, done, attacks }: Ledger): Promise<void> {
+    const started = new Belongings();
     const before = tally.violations.length;
-    const end = setting.belongings.add('the service', async () => {
-      const { pid, exitCode, signalCode } = siege.#service.child;
-      if (pid !== undefined && exitCode === null && signalCode === null) await killTree(pid);
-      await killPostgres(directory.path, true).catch(() => undefined);
+    let siege: Siege | undefined;
+    const end = setting.belongings.add('the services', async () => {
+      if (siege !== undefined) await siege.#killAll();
       // What shows a violation is kept, unless it was made to.
-      if (tally.violations.length === before || setting.main !== undefined)
-        await rm(directory.path, { recursive: true, force: true, maxRetries: 5 });
+      if (siege !== undefined && tally.violations.length > before && setting.main === undefined)
+        tally.violate(`ledger ${number}`, [`its files are kept: ${siege.#path}`]);
+      else await started.endAll(() => undefined);
     });
     try {
-      await siege.#withstand(ledger * KILLS_OF_LEDGER, kills);
-      await siege.#service.stop();
+      siege = new Siege(setting, tally, number, await startTwoServices(started, setting.main));
+      await siege.#withstand(done, attacks);
+      for (const service of siege.#services.toReversed()) await service.stop();
     } finally {
       await end();
-      if (tally.violations.length > before)
-        tally.violate(`ledger ${ledger}`, [`its files are kept: ${directory.path}`]);
     }
+  }
+
+  async #killAll(): Promise<void> {
+    const starting = await this.#starting.catch(() => undefined);
+    for (const service of [...this.#services, starting]) {
+      if (service === undefined) continue;
+      const { pid, exitCode, signalCode } = service.child;
+      if (pid !== undefined && exitCode === null && signalCode === null) await killTree(pid);
+    }
+    await killPostgres(this.#path, true).catch(() => undefined);
   }
 
   async #withstand(done: number, kills: number): Promise<void> {
-    await makeCards(this.#load, this.#service);
-    for (let kill = 1; kill <= kills && !this.#tally.isEnough; kill += 1) {
-      this.#load.start(this.#service.url);
-      await this.#untilEnough();
-      await this.#kill(this.#choose(kill));
-      await this.#load.pause();
-      await this.#check(`kill ${done + kill}`);
-      this.#setting.progress(done + kill, `${this.#tally.count('violations')} violations`);
+    const before = this.#tally.violations.length;
+    const stopReading = readSnapshots(async () => ({ connectionString: this.#databaseUrl }), this.#tally);
+    try {
+      await makeCards(this.#load, this.#services[0]);
+      for (let kill = 1; kill <= kills && !this.#tally.isEnough; kill += 1) {
+        this.#load.start(...this.#urls());
+        await this.#untilEnough(kill);
+        await this.#kill(this.#choose(kill));
+        await this.#load.pause();
+        await this.#check(`kill ${done + kill}`);
+        this.#setting.progress(done + kill, `${this.#tally.count('violations')} violations`);
+      }
+    } finally {
+      await stopReading();
     }
-    await this.#load.settle(this.#service.url, SENT_AGAIN);
+    // What is lost could never be settled: whoever wants to capture it is told for ever that it is not there.
+    if (this.#tally.violations.length > before) return;
+    const [owner, other] = this.#services;
+    await this.#load.settle(other.url, SENT_AGAIN);
     const where = `after kill ${done + kills}, everything sent again`;
-    tallyLoad(this.#tally, this.#load, await this.#check(where, await readTexts(this.#service.client)));
+    tallyLoad(this.#tally, this.#load, await this.#check(where, await readTexts(owner.client)));
   }
 
-  /** Alternating, and at random now and then; every kill in turn is of the service. */
+  #urls(): readonly string[] {
+    return this.#services.map(({ url }) => url);
+  }
+
+  /** Alternating, and at random now and then; every other kill is of a service. */
   #choose(kill: number): Victims {
     const at = (bound: number): number => Math.floor(this.#random() * bound);
-    if (this.#random() < 0.25) return VICTIMS[at(VICTIMS.length)] ?? 'service';
-    if (kill % 2 === 1) return 'service';
-    return (['postgres', 'postgres', 'both', 'postmaster'] as const)[at(4)] ?? 'postgres';
+    if (this.#random() < 0.25) return VICTIMS[at(VICTIMS.length)] ?? 'owner';
+    if (kill % 2 === 1) return (['owner', 'other', 'both_services'] as const)[at(3)] ?? 'owner';
+    return (['postgres', 'postgres', 'everything', 'postmaster'] as const)[at(4)] ?? 'postgres';
   }
 
-  /** Enough traffic, and then a moment that nobody can foresee. */
-  async #untilEnough(): Promise<void> {
-    const before = this.#load.stories.length;
+  /** Enough traffic, with what was made while the last kill was recovered from; then a moment that nobody can foresee. */
+  async #untilEnough(kill: number): Promise<void> {
+    const wanted = Math.max(kill * BETWEEN_KILLS, this.#load.made + LEAST_BETWEEN);
     const started = performance.now();
-    while (this.#load.stories.length - before < BETWEEN_KILLS && performance.now() - started < LONGEST_BETWEEN) {
-      await pause(10);
-    }
+    while (this.#load.made < wanted && performance.now() - started < LONGEST_BETWEEN) await pause(10);
     await pause(this.#random() * 200);
   }
 
+  /** The clients go on meanwhile with whatever is left, and with what comes back. */
   async #kill(victims: Victims): Promise<void> {
     this.#tally.add(`kills_${victims}`);
     const killedAt = performance.now();
-    if (victims !== 'service') await killPostgres(this.#path, victims !== 'postmaster');
-    if (victims === 'service' || victims === 'both') {
-      await this.#service.kill();
-      await this.#load.pause();
-      this.#service = await startService({ DATA_DIR: this.#path, LOG_LEVEL: 'silent' }, this.#setting.main);
-    } else {
-      // Killed again while it recovers, one time in ten.
-      const again = this.#random() < 0.1;
-      await pause(again ? this.#random() * 200 : 0);
-      if (again) await killPostgres(this.#path, true).catch(() => undefined);
+    const dying = DYING[victims];
+    for (const place of dying) this.#load.expectDeath(this.#services[place].url);
+    await Promise.all([
+      ...(['postmaster', 'postgres', 'everything'].includes(victims)
+        ? [killPostgres(this.#path, victims !== 'postmaster')]
+        : []),
+      ...dying.map((place) => this.#services[place].kill()),
+    ]);
+    // The owner first: it brings the database, without which the other does not start.
+    for (const place of dying) this.#services[place] = await this.#start(place);
+    this.#load.redirect(...this.#urls());
+    // Killed again while it recovers, one time in ten.
+    if (dying.length === 0 && this.#random() < 0.1) {
+      await pause(this.#random() * 200);
+      await killPostgres(this.#path, true).catch(() => undefined);
     }
-    const rest = await untilAtWork(this.#service.url);
+    const rests = await Promise.all(this.#urls().map((url) => untilAtWork(url)));
     const milliseconds = performance.now() - killedAt;
     this.#tally.time('recovery', milliseconds);
     this.#tally.time(`recovery_${victims}`, milliseconds);
-    if (rest === Number.POSITIVE_INFINITY) this.#tally.violate('recovery', [`no transfer within 60 s of: ${victims}`]);
+    if (rests.includes(Number.POSITIVE_INFINITY))
+      this.#tally.violate('recovery', [`no transfer within 60 s of: ${victims}`]);
+  }
+
+  #start(place: 0 | 1): Promise<ServiceProcess> {
+    const database = place === 0 ? { DATA_DIR: this.#path } : { DATABASE_URL: this.#databaseUrl };
+    const starting = startService({ ...database, LOG_LEVEL: 'silent' }, this.#setting.main);
+    this.#starting = starting;
+    return starting;
   }
 
   async #check(where: string, texts?: ReadonlyMap<string, string>) {
     const books = await readBooks(this.#path, this.#load.cards, texts);
-    this.#tally.violate(where, contradictionsIn(this.#load, books));
+    judge(this.#tally, where, this.#load, books);
     return books;
   }
 }
 
 async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  const ledgers = Math.ceil(setting.count / KILLS_OF_LEDGER);
-  for (let ledger = 0; ledger < ledgers && !tally.isEnough; ledger += 1) {
-    await Siege.run(setting, tally, ledger, Math.min(KILLS_OF_LEDGER, setting.count - ledger * KILLS_OF_LEDGER));
-  }
+  await overLedgers(setting, tally, KILLS_OF_LEDGER, (ledger) => Siege.run(setting, tally, ledger));
   const { p99 } = tally.spread('recovery');
   if (p99 > RECOVERY) tally.violate('recovery', [`p99 is ${p99} ms, and ${RECOVERY} ms are the most`]);
-  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+  return { figures: { clients: CLIENTS, processes: 2, ...tally.figures() }, violations: tally.violations };
 }
 
-/** SIGKILL of the service and of PostgreSQL, under load. */
+/** SIGKILL of either or both of two services and of PostgreSQL, under load. */
 export const KILLS: Row = { name: 'kills', unit: 'kills', counts: { small: 20, middle: 100, large: 1000 }, run };

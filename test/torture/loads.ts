@@ -1,7 +1,8 @@
 import { Silence, sendRaw } from '../api/raw-request.ts';
 import type { BooksWithFaults } from '../crashes/books.ts';
-import { type Answer, addMoved, findContradictions, isDone } from '../crashes/checker.ts';
+import { findContradictions, isDone } from '../crashes/checker.ts';
 import type { Load } from '../crashes/load.ts';
+import type { Answer } from '../crashes/told.ts';
 import type { ServiceProcess } from '../harness/process.ts';
 import type { Tally } from './row.ts';
 
@@ -13,7 +14,7 @@ export function answersOf(load: Load): readonly Answer[] {
   return [...load.stories, ...load.changes].flatMap(({ answers }) => answers);
 }
 
-/** Requests of a load that got no answer. */
+/** Requests of a load that may have arrived and got no answer. */
 export function silencesOf(load: Load): number {
   return [...load.stories, ...load.changes].reduce((sum, { silences }) => sum + silences, 0);
 }
@@ -29,11 +30,19 @@ export function contradictionsIn(load: Load, { faults, ...books }: BooksWithFaul
   return [...broken, ...findContradictions(load.stories, books, load.changes)];
 }
 
-/** The same where others moved money on the same cards before: `keys` are the beginning of the load's own keys. */
-export function contradictionsAmong(keys: string, load: Load, books: BooksWithFaults): readonly string[] {
-  const own = books.transfers.filter(({ key }) => key.startsWith(keys));
-  const others = books.transfers.filter(({ key }) => !key.startsWith(keys));
-  return contradictionsIn(load, { ...books, transfers: own, opening: addMoved(books.opening, others) });
+/**
+ * Counts as a violation whatever is wrong with the books, with what a load was told of them, and with how it was told:
+ * every failure is the error record, and a service that lives answers every request.
+ */
+export function judge(tally: Tally, where: string, load: Load, books: BooksWithFaults): void {
+  tally.violate(where, contradictionsIn(load, books));
+  tally.violate(
+    where,
+    brokenRecordsIn(answersOf(load)).map((text) => `no error record: ${text}`),
+  );
+  const { unansweredByTheLiving } = load;
+  if (unansweredByTheLiving > 0)
+    tally.violate(where, [`${unansweredByTheLiving} requests had no answer, and the service was there`]);
 }
 
 /** Every answer of 400 or above that is not the error record. */
@@ -64,6 +73,7 @@ export function tallyLoad(tally: Tally, load: Load, books: BooksWithFaults): voi
   tally.add('failed_5xx', answers.filter(({ status }) => status >= 500).length);
   tally.add('unknown', answers.filter(({ moneyMoved }) => moneyMoved === 'unknown').length);
   tally.add('unanswered', silencesOf(load));
+  tally.add('unanswered_by_the_living', load.unansweredByTheLiving);
 }
 
 /** Waits until the service makes a transfer again, and gives the time that took, in milliseconds; Infinity for never. */

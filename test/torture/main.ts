@@ -13,13 +13,29 @@ import { KEYS } from './keys.ts';
 import { KILLS } from './kills.ts';
 import { MODEL } from './model.ts';
 import { MUTANTS } from './mutants-row.ts';
+import { OVERLOAD } from './overload.ts';
 import { Progress } from './progress.ts';
 import { PROXY_FAULTS } from './proxy-faults.ts';
 import { RESTORE } from './restore.ts';
+import { ROLLING_RESTART } from './rolling-restart.ts';
 import type { Row } from './row.ts';
+import { SLOW_CLIENTS } from './slow-clients.ts';
 import { type Result, tableOf } from './table.ts';
 
-const ROWS: readonly Row[] = [KILLS, COMMIT_CUTS, PROXY_FAULTS, DISK_FULL, KEYS, BANK, MODEL, MUTANTS, RESTORE];
+const ROWS: readonly Row[] = [
+  KILLS,
+  COMMIT_CUTS,
+  PROXY_FAULTS,
+  DISK_FULL,
+  KEYS,
+  BANK,
+  MODEL,
+  MUTANTS,
+  RESTORE,
+  ROLLING_RESTART,
+  SLOW_CLIENTS,
+  OVERLOAD,
+];
 
 /** The lie of the negative control: the service that says 201 while COMMIT is on its way. */
 const LIE = 'answer-before-commit';
@@ -93,7 +109,8 @@ async function runRow(row: Row, count: number, seed: number, main: string | unde
     const found = await row.run(setting);
     return { ...base, ...found, seconds: end() };
   } catch (error) {
-    if (belongings.isOver) throw error;
+    // After Ctrl-C things break because they are being ended; who ends them also ends the run, when all is done.
+    if (belongings.isOver) return new Promise(() => undefined);
     // What one row found stands without the next; this one counts as broken.
     await belongings.endAll(say, spared);
     const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);

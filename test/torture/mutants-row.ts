@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { MUTANTS as SEEDED } from '../mutants/mutants.ts';
-import type { Findings, Row, Setting } from './row.ts';
+import { type Findings, type Row, type Setting, streamOf } from './row.ts';
 
 const ALL = SEEDED.length;
 
@@ -15,7 +15,7 @@ async function run(setting: Setting): Promise<Findings> {
   const directory = await mkdtemp(join(tmpdir(), 'torture-mutants-'));
   const out = join(directory, 'mutants.json');
   try {
-    const code = await runProgram(setting, out);
+    const code = await runProgram(setting, choose(setting), out);
     const outcomes = JSON.parse(await readFile(out, 'utf8').catch(() => '[]')) as readonly Outcome[];
     const open = outcomes.filter(({ outcome }) => outcome !== 'caught');
     const violations = open.map(({ mutant, outcome, mistake }) => `${mutant} ${outcome}: ${mistake}`);
@@ -26,10 +26,19 @@ async function run(setting: Setting): Promise<Findings> {
   }
 }
 
-function runProgram(setting: Setting, out: string): Promise<number | null> {
+/** All of them, or as many as are asked for, as the seed draws them. */
+function choose({ seed, count }: Setting): readonly string[] {
+  const random = streamOf(seed);
+  const left = SEEDED.map(({ name }) => name);
+  return Array.from({ length: Math.min(count, ALL) }, () => left.splice(Math.floor(random() * left.length), 1)).flat();
+}
+
+function runProgram(setting: Setting, names: readonly string[], out: string): Promise<number | null> {
   let done = 0;
   return new Promise((resolveEnd, reject) => {
-    const child = spawn(process.execPath, [PROGRAM, '--out', out], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [PROGRAM, '--only', names.join(), '--out', out], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const forget = setting.belongings.add('npm run mutants', async () => void child.kill('SIGTERM'));
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       done += chunk.split('\n').filter((line) => /^(caught|survived|broken) /.test(line)).length;

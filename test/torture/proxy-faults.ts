@@ -1,17 +1,8 @@
-import { readBooksAt } from '../crashes/books.ts';
-import { Load } from '../crashes/load.ts';
-import { openStage, type Stage, untilAtRest } from '../faults/stage.ts';
+import type { Stage } from '../faults/stage.ts';
 import type { TrapPlace } from '../harness/proxy.ts';
-import {
-  answersOf,
-  brokenRecordsIn,
-  contradictionsIn,
-  makeCards,
-  silencesOf,
-  tallyLoad,
-  untilAtWork,
-} from './loads.ts';
-import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+import { attackWire, type Ledger, overLedgers } from './ledgers.ts';
+import { untilAtWork } from './loads.ts';
+import { type Findings, pause, type Row, type Setting, Tally } from './row.ts';
 
 const CLIENTS = 24;
 
@@ -86,53 +77,30 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-async function spoilLedger(setting: Setting, tally: Tally, ledger: number, faults: number): Promise<void> {
-  const stage = await openStage();
-  const end = setting.belongings.add('the stage', () => stage.end());
-  try {
-    const random = streamOf(setting.seed, ledger, 1);
-    const load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(setting.seed, ledger, 2));
-    const { url } = stage.service();
-    await makeCards(load, stage.service());
-    load.start(url);
-    for (let at = 1; at <= faults; at += 1) {
-      const fault = FAULTS[Math.floor(random() * FAULTS.length)];
-      if (fault === undefined) continue;
-      await fault.spoil(stage, random);
-      tally.add(fault.name);
-      const healing = await untilAtWork(url);
-      tally.time('healing', healing);
-      if (healing > HEALED) tally.violate(`fault ${ledger * FAULTS_OF_LEDGER + at}`, [`${fault.name}: ${healing} ms`]);
-      await pause(random() * 150);
-      setting.progress(ledger * FAULTS_OF_LEDGER + at, `${tally.count('violations')} violations`);
-    }
-    await load.pause();
-    await check(stage, load, tally, `ledger ${ledger}`);
-    await load.settle(url, SENT_AGAIN);
-    tallyLoad(tally, load, await check(stage, load, tally, `ledger ${ledger}, everything sent again`));
-  } finally {
-    await end();
+/** One fault after the other, each until the service is at work again. */
+async function spoil(setting: Setting, tally: Tally, { done, attacks }: Ledger, stage: Stage, random: () => number) {
+  for (let at = 1; at <= attacks; at += 1) {
+    const fault = FAULTS[Math.floor(random() * FAULTS.length)];
+    if (fault === undefined) continue;
+    await fault.spoil(stage, random);
+    tally.add(fault.name);
+    const healing = await untilAtWork(stage.service().url);
+    tally.time('healing', healing);
+    if (healing > HEALED) tally.violate(`fault ${done + at}`, [`${fault.name}: ${healing} ms`]);
+    await pause(random() * 150);
+    setting.progress(done + at, `${tally.count('violations')} violations`);
   }
-}
-
-async function check(stage: Stage, load: Load, tally: Tally, where: string) {
-  await untilAtRest(stage);
-  const books = await readBooksAt(stage.server.connection, load.cards);
-  tally.violate(where, contradictionsIn(load, books));
-  tally.violate(
-    where,
-    brokenRecordsIn(answersOf(load)).map((text) => `no error record: ${text}`),
-  );
-  const silences = silencesOf(load);
-  if (silences > 0) tally.violate(where, [`${silences} requests had no answer, and the service was there`]);
-  return books;
 }
 
 async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
-  for (let ledger = 0; ledger * FAULTS_OF_LEDGER < setting.count && !tally.isEnough; ledger += 1) {
-    await spoilLedger(setting, tally, ledger, Math.min(FAULTS_OF_LEDGER, setting.count - ledger * FAULTS_OF_LEDGER));
-  }
+  await overLedgers(setting, tally, FAULTS_OF_LEDGER, (ledger) =>
+    attackWire(setting, tally, ledger, {
+      clients: CLIENTS,
+      sentAgain: SENT_AGAIN,
+      run: (stage, random) => spoil(setting, tally, ledger, stage, random),
+    }),
+  );
   return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
 }
 

@@ -15,6 +15,8 @@ export type Setting = {
   readonly progress: (done: number, remark?: string) => void;
   /** Another program in the place of the service: the liar of the negative control. */
   readonly main: string | undefined;
+  /** Whether loads and pauses are cut short, for a form that must be quick. */
+  readonly inHaste?: boolean;
 };
 
 /** What a row has found. */

@@ -1,25 +1,29 @@
-import type { Belongings } from '../../bench/belongings.ts';
+import { Belongings } from '../../bench/belongings.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
 
 /** Two service processes over one database. */
 export type TwoServices = {
   readonly path: string;
+  /** The first one owns PostgreSQL, the second is told where it is. */
   readonly both: readonly [ServiceProcess, ServiceProcess];
+  /** How any process reaches the database; the same after each start of PostgreSQL. */
+  readonly databaseUrl: string;
   readonly end: () => Promise<void>;
 };
 
-/** Starts both; the first one brings the database along. */
-export async function startTwoServices(belongings: Belongings): Promise<TwoServices> {
+/** Starts both on a new ledger; `main` is another program than that of the checkout. They are ended in any case, and the ledger removed, when `belongings` are. */
+export async function startTwoServices(belongings: Belongings = new Belongings(), main?: string): Promise<TwoServices> {
   const directory = await temporaryDirectory();
   const removeFiles = belongings.add('the ledger', directory.remove);
-  const first = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'silent' });
+  const first = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'silent' }, main);
   const stopFirst = belongings.add('the first service', async () => void (await first.stop()));
   const { databaseUrl } = await embeddedServerOf(directory.path);
-  const second = await startService({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent' });
+  const second = await startService({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent' }, main);
   const stopSecond = belongings.add('the second service', async () => void (await second.stop()));
   return {
     path: directory.path,
     both: [first, second],
+    databaseUrl,
     end: async () => {
       await stopSecond();
       await stopFirst();

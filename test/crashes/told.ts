@@ -1,0 +1,64 @@
+/** What a request to create asked for; amounts in minor units. */
+export type Terms = {
+  readonly type: 'load' | 'unload' | 'card_to_card';
+  readonly amount: number;
+  readonly cardId: string;
+  readonly destinationCardId: string | null;
+  readonly capture: 'automatic' | 'manual';
+};
+
+/** What was to be done with a transfer that was there; the amount of a cancellation is none. */
+export type Change = {
+  readonly verb: 'capture' | 'cancel' | 'reverse';
+  readonly transferId: string;
+  readonly amount: number;
+};
+
+/** One whole answer to one request. */
+export type Answer = {
+  readonly requestId: string;
+  readonly status: number;
+  readonly text: string;
+  /** As the header says; undefined when there is none. */
+  readonly moneyMoved: string | undefined;
+  readonly transferId: string | undefined;
+  readonly replayed: boolean;
+};
+
+/** Everything that was sent and heard under one idempotency key. */
+export type Told = {
+  readonly key: string;
+  readonly answers: readonly Answer[];
+  /** Requests that may have arrived and were never answered. */
+  readonly silences: number;
+};
+
+/** A transfer that was to be made. */
+export type Story = Told & { readonly terms: Terms };
+
+/** Something that was to be done with a transfer. */
+export type ChangeStory = Told & { readonly change: Change };
+
+/** A reversal as it is found in the ledger. */
+export type FoundReversal = {
+  readonly reversalId: string;
+  readonly requestId: string;
+  /** The idempotency key, which every request also carries as description. */
+  readonly key: string;
+  readonly amount: number;
+};
+
+/** A transfer as it is found in the ledger. */
+export type Found = {
+  readonly transferId: string;
+  /** The request that made it. */
+  readonly requestId: string;
+  /** The idempotency key, which every request also carries as metadata. */
+  readonly key: string;
+  readonly terms: Terms;
+  readonly status: string;
+  readonly capturedAmount: number;
+  readonly reversals: readonly FoundReversal[];
+  /** Its record as the service shows it, to the letter; undefined where nobody asked. */
+  readonly text?: string | undefined;
+};

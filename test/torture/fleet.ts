@@ -1,0 +1,95 @@
+import { readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { Belongings } from '../../bench/belongings.ts';
+import { startServer, type TestServer } from '../harness/ledger.ts';
+import { type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+
+/** One of several service processes, at an address that stays the same whatever process is there. */
+type Member = { readonly port: number; readonly url: string; readonly path: string; process: ServiceProcess };
+
+/** Service processes over one database that outlives every one of them. */
+export type Fleet = {
+  readonly server: TestServer;
+  readonly urls: readonly string[];
+  readonly process: (index: number) => ServiceProcess;
+  /** SIGTERM, and waits for the end; gives the exit code, and what it took in milliseconds. */
+  readonly stop: (index: number) => Promise<{ readonly exitCode: number | null; readonly milliseconds: number }>;
+  /** Starts a process in the place of the one that was stopped. */
+  readonly start: (index: number) => Promise<void>;
+  readonly end: () => Promise<void>;
+};
+
+/**
+ * Starts so many. The database is kept by this process: one that brings its own along takes it away with it when it
+ * stops.
+ */
+export async function startFleet(belongings: Belongings, processes: number): Promise<Fleet> {
+  const server = await startServer();
+  const stopServer = belongings.add('the database', server.stop);
+  const members: Member[] = [];
+  const end = belongings.add('the services', async () => {
+    await Promise.all(members.map(({ process }) => process.stop()));
+    for (const { path } of members) await rm(path, { recursive: true, force: true, maxRetries: 5 });
+  });
+  for (let index = 0; index < processes; index += 1) members.push(await startMember(server));
+  const member = (index: number): Member => {
+    const found = members[index];
+    if (found === undefined) throw new Error(`there is no process ${index}`);
+    return found;
+  };
+  return {
+    server,
+    urls: members.map(({ url }) => url),
+    process: (index) => member(index).process,
+    stop: async (index) => {
+      const started = performance.now();
+      const exitCode = await member(index).process.stop();
+      return { exitCode, milliseconds: performance.now() - started };
+    },
+    start: async (index) => {
+      member(index).process = await startAt(server, member(index));
+    },
+    end: async () => {
+      await end();
+      await stopServer();
+    },
+  };
+}
+
+/** What stands against so many connections at once, on either side; undefined where nothing does. */
+export async function lackOfDescriptors(connections: number): Promise<string | undefined> {
+  const limits = await readFile('/proc/self/limits', 'utf8');
+  // Node takes as many as the hard limit allows.
+  const most = Number(/Max open files +[0-9]+ +([0-9]+)/.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
+  const needed = connections + 500;
+  return most >= needed ? undefined : `it needs ${needed} open files, and ulimit -Hn is ${most}`;
+}
+
+async function startMember(server: TestServer): Promise<Member> {
+  const port = await freePort();
+  const { path } = await temporaryDirectory();
+  const process = await startAt(server, { port, path });
+  return { port, path, process, url: process.url };
+}
+
+function startAt({ embedded }: TestServer, { port, path }: Pick<Member, 'port' | 'path'>): Promise<ServiceProcess> {
+  const settings = { DATABASE_URL: embedded.url, DATA_DIR: path, PORT: String(port), LOG_LEVEL: 'silent' };
+  return startService(settings);
+}
+
+/** Ports below those that the kernel gives to clients: a client that calls a port of those may be connected to itself. */
+const LOWEST_PORT = 20_000;
+const PORTS = 12_000;
+
+/** A port at which nobody listens, and which no outgoing connection takes while a process is away. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = LOWEST_PORT + Math.floor(Math.random() * PORTS);
+    const isFree = await new Promise<boolean>((resolve) => {
+      const probe = createServer();
+      probe.once('error', () => resolve(false));
+      probe.listen({ port, host: '127.0.0.1' }, () => probe.close(() => resolve(true)));
+    });
+    if (isFree) return port;
+  }
+}

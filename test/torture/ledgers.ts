@@ -1,0 +1,68 @@
+import { readBooksAt } from '../crashes/books.ts';
+import { Load } from '../crashes/load.ts';
+import { openStage, type Stage, untilAtRest } from '../faults/stage.ts';
+import { judge, makeCards, tallyLoad } from './loads.ts';
+import { type Setting, streamOf, type Tally } from './row.ts';
+import { readSnapshots } from './snapshots.ts';
+
+/** One of the ledgers that the attacks of a row are spread over: books that are compared whole must not grow for ever. */
+export type Ledger = {
+  readonly number: number;
+  /** Attacks on the ledgers before it. */
+  readonly done: number;
+  readonly attacks: number;
+};
+
+/** Runs all attacks of a row, so many on each ledger at most, until there is nothing left to learn. */
+export async function overLedgers(
+  { count }: Setting,
+  tally: Tally,
+  attacksOfLedger: number,
+  run: (ledger: Ledger) => Promise<void>,
+): Promise<void> {
+  for (let number = 0; number * attacksOfLedger < count && !tally.isEnough; number += 1) {
+    const done = number * attacksOfLedger;
+    await run({ number, done, attacks: Math.min(attacksOfLedger, count - done) });
+  }
+}
+
+/** What a ledger behind a wire is put under. */
+export type Attack = {
+  readonly clients: number;
+  /** Requests that are sent once more at the end. */
+  readonly sentAgain: number;
+  readonly run: (stage: Stage, random: () => number) => Promise<void>;
+};
+
+/**
+ * Attacks the wire between a service and its database under load, while sums are read past it; then compares the books,
+ * and again when everything was sent once more.
+ */
+export async function attackWire(setting: Setting, tally: Tally, ledger: Ledger, attack: Attack): Promise<void> {
+  const stage = await openStage();
+  const end = setting.belongings.add('the stage', () => stage.end());
+  try {
+    const load = new Load(attack.clients, `ledger-${ledger.number}`, streamOf(setting.seed, ledger.number, 2));
+    const { url } = stage.service();
+    const check = async (where: string) => {
+      await untilAtRest(stage);
+      const books = await readBooksAt(stage.server.connection, load.cards);
+      judge(tally, `ledger ${ledger.number}, ${where}`, load, books);
+      return books;
+    };
+    await makeCards(load, stage.service());
+    load.start(url);
+    const stopReading = readSnapshots(async () => stage.server.connection, tally);
+    try {
+      await attack.run(stage, streamOf(setting.seed, ledger.number, 1));
+      await load.pause();
+    } finally {
+      await stopReading();
+    }
+    await check('after the attacks');
+    await load.settle(url, attack.sentAgain);
+    tallyLoad(tally, load, await check('everything sent again'));
+  } finally {
+    await end();
+  }
+}

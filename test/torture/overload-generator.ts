@@ -1,0 +1,236 @@
+import { connect, type Socket } from 'node:net';
+
+// The load generator of the row overload, a process of its own: it shares the machine with what it attacks, so it reads no
+// more of an answer than it must. It reads plans from standard input, one a line, and writes what came of each.
+
+/** What is to be sent: as fast as answers come (closed), or at a rate whatever becomes of them (open). */
+export type Plan = {
+  readonly url: string;
+  readonly card: string;
+  /** Begins the keys of this run. */
+  readonly name: string;
+  readonly connections: number;
+  readonly seconds: number;
+  /** Requests a second; 0 for a closed loop. */
+  readonly rate: number;
+};
+
+/** What came of a plan. Requests are named by their number. */
+export type Outcome = {
+  readonly seconds: number;
+  /** Arrivals for which no connection was free: their callers are not even heard. */
+  readonly unsent: number;
+  readonly sent: number;
+  /** Acknowledged: number and id of the transfer. */
+  readonly made: readonly (readonly [number, string])[];
+  /** Refused by an honest record: nothing was done. */
+  readonly refused: readonly number[];
+  /** Sent and not answered: the connection broke. */
+  readonly unanswered: readonly number[];
+  /** Answers that are neither, the first of them in full. */
+  readonly dishonest: number;
+  readonly example: string | undefined;
+  /** Of requests that were made and of those that were refused, in milliseconds from when they were sent. */
+  readonly accepted_ms: Spread;
+  readonly refused_ms: Spread;
+};
+
+export type Spread = { readonly p50: number; readonly p99: number; readonly most: number };
+
+/** No answer takes that long, in milliseconds: the service has given up by then. */
+const SILENCE = 20_000;
+
+/** Connections that are opened at the same moment. */
+const AT_ONCE = 200;
+
+const HONEST = ['"Code":"service_unavailable"', 'money-moved: no', 'retry-after: ', 'should-retry: true'];
+
+class Caller {
+  readonly #generator: Generator;
+  #socket: Socket | undefined;
+  #received = '';
+  #number = -1;
+  #sentAt = 0;
+
+  constructor(generator: Generator) {
+    this.#generator = generator;
+  }
+
+  send(number: number): void {
+    this.#number = number;
+    this.#sentAt = performance.now();
+    this.#received = '';
+    this.#socket ??= this.#open();
+    this.#socket.write(this.#generator.compose(number), 'latin1');
+  }
+
+  /** Connects before there is anything to send: to be accepted takes its time when thousands come. */
+  connect(): Promise<void> {
+    const socket = this.#open();
+    this.#socket = socket;
+    return new Promise((done) => socket.once('connect', done).once('close', done));
+  }
+
+  end(): void {
+    this.#socket?.destroy();
+  }
+
+  /** Gives up a request that has waited without measure. */
+  look(now: number): void {
+    if (this.#number !== -1 && now - this.#sentAt > SILENCE) this.#socket?.destroy();
+  }
+
+  #open(): Socket {
+    const { hostname, port } = new URL(this.#generator.plan.url);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    socket.setEncoding('latin1');
+    socket.on('data', (chunk: string) => this.#read(chunk));
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.#socket = undefined;
+      if (this.#number !== -1) this.#tell(undefined);
+    });
+    return socket;
+  }
+
+  #read(chunk: string): void {
+    this.#received += chunk;
+    const headEnd = this.#received.indexOf('\r\n\r\n');
+    if (headEnd === -1) return;
+    const length = Number(/\r\ncontent-length: *([0-9]+)/i.exec(this.#received)?.[1]);
+    if (this.#received.length < headEnd + 4 + length) return;
+    if (/\r\nconnection: close/i.test(this.#received)) {
+      this.#socket?.destroy();
+      this.#socket = undefined;
+    }
+    this.#tell(this.#received);
+  }
+
+  #tell(answer: string | undefined): void {
+    const number = this.#number;
+    this.#number = -1;
+    this.#generator.hear(this, number, answer, performance.now() - this.#sentAt);
+  }
+}
+
+class Generator {
+  readonly plan: Plan;
+  readonly #head: string;
+  readonly #free: Caller[];
+  readonly #callers: readonly Caller[];
+  readonly #finished = Promise.withResolvers<void>();
+  readonly #made: [number, string][] = [];
+  readonly #refused: number[] = [];
+  readonly #unanswered: number[] = [];
+  readonly #accepted_ms: number[] = [];
+  readonly #refused_ms: number[] = [];
+  #begun = 0;
+  #dishonest = 0;
+  #example: string | undefined;
+  #sent = 0;
+  #unsent = 0;
+  #underWay = 0;
+
+  constructor(plan: Plan) {
+    this.plan = plan;
+    this.#head = `POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: ${new URL(plan.url).host}\r\n`;
+    this.#callers = Array.from({ length: plan.connections }, () => new Caller(this));
+    this.#free = [...this.#callers];
+  }
+
+  async run(): Promise<Outcome> {
+    for (let at = 0; at < this.#callers.length; at += AT_ONCE) {
+      await Promise.all(this.#callers.slice(at, at + AT_ONCE).map((caller) => caller.connect()));
+    }
+    this.#begun = performance.now();
+    const watch = setInterval(() => {
+      for (const caller of this.#callers) caller.look(performance.now());
+    }, 1_000);
+    if (this.plan.rate === 0) for (const caller of this.#free.splice(0)) this.#send(caller);
+    else this.#arrive();
+    await this.#finished.promise;
+    clearInterval(watch);
+    for (const caller of this.#callers) caller.end();
+    return {
+      seconds: (performance.now() - this.#begun) / 1000,
+      unsent: this.#unsent,
+      sent: this.#sent,
+      made: this.#made,
+      refused: this.#refused,
+      unanswered: this.#unanswered,
+      dishonest: this.#dishonest,
+      example: this.#example,
+      accepted_ms: spreadOf(this.#accepted_ms),
+      refused_ms: spreadOf(this.#refused_ms),
+    };
+  }
+
+  compose(number: number): string {
+    const { name, card } = this.plan;
+    const key = `${name}-${number}`;
+    const body = `{"amount":1,"card_id":"${card}","metadata":{"key":"${key}"}}`;
+    return `${this.#head}Idempotency-Key: ${key}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  }
+
+  hear(caller: Caller, number: number, answer: string | undefined, milliseconds: number): void {
+    this.#underWay -= 1;
+    const status = answer?.slice(9, 12);
+    if (answer === undefined) this.#unanswered.push(number);
+    else if (status === '201') {
+      this.#made.push([number, /"transfer_id":"([^"]+)"/.exec(answer)?.[1] ?? '']);
+      this.#accepted_ms.push(milliseconds);
+    } else if (status === '503' && isHonest(answer)) {
+      this.#refused.push(number);
+      this.#refused_ms.push(milliseconds);
+    } else {
+      this.#dishonest += 1;
+      this.#example ??= answer;
+    }
+    if (this.plan.rate === 0) this.#send(caller);
+    else this.#free.push(caller);
+    if (this.#isOver && this.#underWay === 0) this.#finished.resolve();
+  }
+
+  get #isOver(): boolean {
+    return performance.now() - this.#begun >= this.plan.seconds * 1000;
+  }
+
+  #send(caller: Caller): void {
+    if (this.#isOver) return;
+    this.#underWay += 1;
+    caller.send(this.#sent++);
+  }
+
+  #arrive(): void {
+    let arrived = 0;
+    const tick = (): void => {
+      const due = Math.floor(((performance.now() - this.#begun) * this.plan.rate) / 1000);
+      for (; arrived < due && !this.#isOver; arrived += 1) {
+        const caller = this.#free.shift();
+        if (caller === undefined) this.#unsent += 1;
+        else this.#send(caller);
+      }
+      if (!this.#isOver) setTimeout(tick, 1);
+      else if (this.#underWay === 0) this.#finished.resolve();
+    };
+    tick();
+  }
+}
+
+function isHonest(answer: string): boolean {
+  const [head = '', body = ''] = answer.split('\r\n\r\n');
+  const text = `${head.toLowerCase()}\r\n${body}`;
+  return HONEST.every((part) => text.includes(part));
+}
+
+function spreadOf(times: readonly number[]): Spread {
+  const sorted = [...times].sort((left, right) => left - right);
+  const at = (share: number): number => Math.round(sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0);
+  return { p50: at(0.5), p99: at(0.99), most: at(1) };
+}
+
+process.stdin.setEncoding('utf8');
+let text = '';
+for await (const chunk of process.stdin) text += String(chunk);
+const outcome = await new Generator(JSON.parse(text) as Plan).run();
+process.stdout.write(JSON.stringify(outcome), () => process.exit(0));

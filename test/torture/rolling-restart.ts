@@ -1,0 +1,145 @@
+import { get } from 'node:http';
+import { Silence } from '../api/raw-request.ts';
+import { type BooksWithFaults, readBooksAt, readTexts } from '../crashes/books.ts';
+import { Load } from '../crashes/load.ts';
+import { type Fleet, startFleet } from './fleet.ts';
+import { answersOf, brokenRecordsIn, contradictionsIn, makeCards, silencesOf, tallyLoad } from './loads.ts';
+import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+
+const CLIENTS = 24;
+
+/** Restarts on one ledger; on every other one, three processes take turns instead of two. */
+const RESTARTS_OF_LEDGER = 25;
+
+const SENT_AGAIN = 400;
+
+/** What a load may be answered: done, refused for good, or turned away unharmed. */
+const HONEST = new Set([200, 201, 409, 503]);
+
+async function restartInTurn(setting: Setting, tally: Tally, ledger: number, restarts: number): Promise<void> {
+  const fleet = await startFleet(setting.belongings, ledger % 2 === 0 ? 2 : 3);
+  try {
+    const load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(setting.seed, ledger, 2));
+    await makeCards(load, fleet.process(0));
+    const random = streamOf(setting.seed, ledger, 1);
+    load.start(...fleet.urls);
+    for (let restart = 1; restart <= restarts && !tally.isEnough; restart += 1) {
+      await pause(100 + random() * 400);
+      const where = `restart ${ledger * RESTARTS_OF_LEDGER + restart}`;
+      await restartOne(fleet, load, restart % fleet.urls.length, tally, where);
+      setting.progress(ledger * RESTARTS_OF_LEDGER + restart, `${tally.count('violations')} violations`);
+    }
+    await pause(100);
+    await load.pause();
+    judgeAnswers(load, tally, `ledger ${ledger}`);
+    await load.settle(fleet.urls[0] ?? '', SENT_AGAIN);
+    const texts = await readTexts(fleet.process(0).client);
+    const books = await readBooksAt(fleet.server.connection, load.cards, texts);
+    tally.violate(`ledger ${ledger}`, [...contradictionsIn(load, books), ...madeInSilence(load, books)]);
+    tallyLoad(tally, load, books);
+  } finally {
+    await fleet.end();
+  }
+}
+
+/** One process stops and comes back, while others and a prober of its readiness go on asking. */
+async function restartOne(fleet: Fleet, load: Load, index: number, tally: Tally, where: string): Promise<void> {
+  const probe = watchReadiness(fleet.urls[index] ?? '');
+  // Whom it leaves without an answer is counted apart.
+  load.expectDeath(fleet.urls[index] ?? '');
+  const { exitCode, milliseconds } = await fleet.stop(index);
+  const seen = await probe.end();
+  if (exitCode !== 0) tally.violate(where, [`the process ended with ${exitCode}`]);
+  tally.time('stop', milliseconds);
+  // Once it has said that it goes, it must not take it back, and nothing but that may be said.
+  const order = seen.join(' ').replaceAll(/(\S+)( \1)+/g, '$1');
+  if (!/^(200 ?)?(503 ?)?(cut ?)?(gone)?$/.test(order)) tally.violate(where, [`readiness was: ${order}`]);
+  tally.add('crossed_by_probe', seen.filter((what) => what === 'cut').length);
+  if (seen.includes('503')) tally.add('drains_announced');
+  const started = performance.now();
+  await fleet.start(index);
+  tally.time('start', performance.now() - started);
+  load.redirect(...fleet.urls);
+  tally.add('restarts');
+}
+
+/** Asks a process time and again whether it is ready, each time on a connection of its own, as a load balancer does. */
+function watchReadiness(url: string): { readonly end: () => Promise<readonly string[]> } {
+  const seen: string[] = [];
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      seen.push(await askReadiness(url));
+      await pause(5);
+    }
+  })();
+  return {
+    end: async () => {
+      isOver = true;
+      await watching;
+      return seen;
+    },
+  };
+}
+
+function askReadiness(url: string): Promise<string> {
+  return new Promise((resolve) => {
+    const asked = get(`${url}/health/ready`, { agent: false, timeout: 10_000 }, (response) => {
+      response.resume().once('close', () => resolve(String(response.statusCode)));
+    });
+    asked.once('timeout', () => asked.destroy(new Error('no answer')));
+    asked.once('error', (error) => resolve(new Silence(error, false).isRefused ? 'gone' : 'cut'));
+  });
+}
+
+function judgeAnswers(load: Load, tally: Tally, where: string): void {
+  const answers = answersOf(load);
+  const say = (problems: readonly string[]): void => tally.violate(where, problems);
+  say(brokenRecordsIn(answers).map((text) => `no error record: ${text}`));
+  say(answers.filter(({ status }) => !HONEST.has(status)).map(({ status, text }) => `a ${status}: ${text}`));
+  for (const { status, text, moneyMoved } of answers) {
+    if (status !== 503) continue;
+    tally.add('turned_away');
+    if (moneyMoved !== 'no' || !text.includes('"Code":"service_unavailable"'))
+      say([`a 503 that is not honest: ${text}`]);
+  }
+  tally.add('crossed_on_kept', load.brokenConnections);
+  tally.add('crossed_on_new', silencesOf(load) - load.brokenConnections);
+}
+
+/**
+ * A request can cross the closing of its connection: of one that had been idle, or of one that had not been accepted.
+ * HTTP/1.1 has no way to prevent it, and nothing may come of such a request; but it must be a rare accident.
+ */
+function judgeCrossings(tally: Tally): void {
+  const most = 2 + tally.count('restarts') / 10;
+  const crossed = tally.count('crossed_on_kept') + tally.count('crossed_on_new') + tally.count('crossed_by_probe');
+  if (crossed > most) tally.violate('crossings', [`${crossed} requests had no answer, and ${most} are the most`]);
+}
+
+/** Transfers and reversals that were made by a request which nobody heard anything of. */
+function madeInSilence(load: Load, { transfers }: BooksWithFaults): readonly string[] {
+  const answered = new Set(answersOf(load).map(({ requestId }) => requestId));
+  const made = transfers.flatMap(({ requestId, key, reversals }) => [{ requestId, key }, ...reversals]);
+  return made
+    .filter(({ requestId }) => !answered.has(requestId))
+    .map(({ requestId, key }) => `${key}: done by ${requestId}, which got no answer`);
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  for (let ledger = 0; ledger * RESTARTS_OF_LEDGER < setting.count && !tally.isEnough; ledger += 1) {
+    const left = setting.count - ledger * RESTARTS_OF_LEDGER;
+    await restartInTurn(setting, tally, ledger, Math.min(RESTARTS_OF_LEDGER, left));
+  }
+  judgeCrossings(tally);
+  return { figures: { clients: CLIENTS, ...tally.figures() }, violations: tally.violations };
+}
+
+/** Service processes that are stopped and started again one after the other, under load. */
+export const ROLLING_RESTART: Row = {
+  name: 'rolling-restart',
+  unit: 'restarts',
+  counts: { small: 4, middle: 50, large: 150 },
+  run,
+};

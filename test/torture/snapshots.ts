@@ -1,0 +1,75 @@
+import pg from 'pg';
+import { pause, type Tally } from './row.ts';
+
+/** Between two snapshots beside the traffic, in milliseconds: some a second, and no load of their own. */
+const BETWEEN = 200;
+
+/** A server that was killed in the middle of a look is given up after so many milliseconds. */
+const PATIENCE = 5_000;
+
+/**
+ * The sums that hold at every instant, in one statement and so in one snapshot: each currency comes to zero, nobody is
+ * below the floor, and what is held is the sum of the open holds. Gives what is wrong as `wrong`, empty when nothing is;
+ * `more` is a further expression of that kind, null when there is nothing to say.
+ */
+export function wrongSums(more = 'null'): string {
+  return `select concat_ws(', ',
+      case when unbalanced > 0 then unbalanced || ' currencies do not sum to zero' end,
+      case when below > 0 then below || ' accounts are below the floor' end,
+      case when held <> holds then 'held ' || held || ', holds ' || holds end,
+      ${more}) as wrong
+    from (
+      select
+        (select count(*) from (select from account group by currency having sum(balance) <> 0) as c) as unbalanced,
+        (select count(*) from account where floor is not null and balance - held < floor) as below,
+        (select coalesce(sum(held), 0) from account) as held,
+        (select coalesce(sum(amount), 0) from hold) as holds
+    ) as seen`;
+}
+
+/**
+ * Reads the sums straight from the database, some times a second, until it is told to stop; a server that is not there
+ * is asked again. Snapshots are counted, and a run without any is a violation: it would have seen nothing.
+ */
+export function readSnapshots(settings: () => Promise<pg.ClientConfig>, tally: Tally): () => Promise<void> {
+  const before = tally.count('snapshots');
+  let isOver = false;
+  const readOn = async (): Promise<void> => {
+    while (!isOver) {
+      // The server has been killed, or is starting.
+      await readWhileThere(settings, tally, () => !isOver).catch(() => undefined);
+      await pause(BETWEEN);
+    }
+  };
+  const reading = readOn();
+  return async () => {
+    isOver = true;
+    await reading;
+    if (tally.count('snapshots') === before) tally.violate('snapshots', ['not one could be read']);
+  };
+}
+
+async function readWhileThere(
+  settings: () => Promise<pg.ClientConfig>,
+  tally: Tally,
+  goesOn: () => boolean,
+): Promise<void> {
+  const client = new pg.Client({
+    ...(await settings()),
+    connectionTimeoutMillis: PATIENCE,
+    query_timeout: PATIENCE,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    while (goesOn()) {
+      const { rows } = await client.query<{ wrong: string }>(wrongSums());
+      tally.add('snapshots');
+      const [seen] = rows;
+      if (seen === undefined || seen.wrong !== '') tally.violate('snapshot', [seen?.wrong ?? 'nothing was read']);
+      await pause(BETWEEN);
+    }
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
