@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { readConfiguration, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
-import { type OpenDatabase, openDatabase } from './open-database.ts';
+import { insistOnSchema, type OpenDatabase, openDatabase } from './open-database.ts';
 import { createKey } from './operations/create-key.ts';
 import { drawUpTrialBalance } from './operations/get-trial-balance.ts';
 import { withoutSecrets } from './operations/redaction.ts';
@@ -66,6 +66,7 @@ async function printOperatorKey({ databases }: OpenDatabase, keyName: string): P
 
 /** Every balance against every posting, however long it takes. */
 async function verifyBooks({ databases }: OpenDatabase): Promise<void> {
+  await insistOnSchema(databases);
   const books = await drawUpTrialBalance(databases.background, 0);
   process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
   if (!books.balanced) throw new StartupProblem('The books do not balance.');
@@ -76,6 +77,7 @@ async function verifyAuditLog({ databases }: OpenDatabase, expected: string | un
   if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
     throw new StartupProblem(`A hash of the audit log has 64 hex digits, and '${expected}' is none.`);
   }
+  await insistOnSchema(databases);
   const { entries, head, problems } = await verifyAudit(databases.background, expected);
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   process.stdout.write(`entries: ${entries}\nhead:    ${head}\n`);

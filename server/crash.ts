@@ -1,6 +1,9 @@
 import { writeSync } from 'node:fs';
 import { causesOf } from './operations/redaction.ts';
 
+/** Milliseconds for the last record to find room, where the reader of standard error is slow. */
+const ROOM_WITHIN = 500;
+
 /** The level of the last record, as the log writes levels: fatal. */
 const FATAL = 60;
 
@@ -22,13 +25,23 @@ export function endOnCrash(): void {
       causes: causesOf(thrown, true),
       msg: 'a bug ends the process',
     };
-    try {
-      writeSync(2, `${JSON.stringify(record)}\n`);
-    } catch {
-      // Nobody reads it; the status says the rest.
-    }
+    writeLast(`${JSON.stringify(record)}\n`);
     process.exit(1);
   });
   // What is printed for people may find nobody who reads it, and that is no reason to end.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
+}
+
+/** Writes at once, since nothing else runs any more; what finds no room in time is lost. */
+function writeLast(text: string): void {
+  const end = performance.now() + ROOM_WITHIN;
+  let rest = Buffer.from(text);
+  while (rest.length > 0 && performance.now() < end) {
+    try {
+      rest = rest.subarray(writeSync(2, rest));
+    } catch (error) {
+      // Only a full pipe is worth another try; otherwise nobody reads it, and the status says the rest.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return;
+    }
+  }
 }

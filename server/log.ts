@@ -6,20 +6,17 @@ import { jsonWithoutSecrets, withoutSecrets } from './operations/redaction.ts';
 const RECORD_MOST = 32_000;
 const DEPTH_MOST = 6;
 
-/** Characters that wait while standard error takes nothing, at most: some thousands of records. */
+/** Bytes that wait while standard error takes nothing, at most: some thousands of records. */
 const WAITING_MOST = 1_048_576;
 
 /**
  * The log of the process: one JSON object a line, on standard error. Whatever is given to it is redacted before it is
  * serialised, at every level, so that no caller of it has to think of it.
  *
- * A log that cannot be written, because the disk under it is full or its reader has gone, stops nothing: records wait
- * for room as long as there is memory for them, and are dropped then.
+ * A log that cannot be written, because the disk under it is full, its reader has gone or has stopped reading, stops
+ * nothing: records wait for room, up to a bound, and are dropped then.
  */
 export function openLog(level: LogLevel): pino.Logger {
-  // Synchronous, as standard error is: the last record before an end is the one that matters.
-  const destination = pino.destination({ dest: 2, sync: true, maxLength: WAITING_MOST });
-  destination.on('error', () => undefined);
   return pino(
     {
       level,
@@ -31,9 +28,16 @@ export function openLog(level: LogLevel): pino.Logger {
         },
       },
     },
-    destination,
+    STANDARD_ERROR,
   );
 }
+
+/** The stream of Node, since it never waits: a write to the file descriptor would, for a reader that stands still. */
+const STANDARD_ERROR = {
+  write(line: string): void {
+    if (process.stderr.writableLength < WAITING_MOST) process.stderr.write(line);
+  },
+};
 
 function redacted(given: unknown): unknown {
   try {

@@ -33,9 +33,14 @@ const ERROR_SPOOL_MOST = 67_108_864;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 endOnCrash();
+/** What has to be ended when the process is told to stop; more and more of it as it starts. */
+let stop = async (): Promise<void> => undefined;
+const signals = stopOnSignal(() => stop());
 try {
   await start(readConfiguration());
 } catch (error) {
+  // Told to stop in the middle of a start: what fails then fails for that.
+  if (signals.isStopping) await new Promise(() => undefined);
   if (!(error instanceof StartupProblem)) throw error;
   process.stderr.write(`\nThe service does not start: ${withoutSecrets(error.message)}\n`);
   process.exitCode = 1;
@@ -44,10 +49,12 @@ try {
 async function start(configuration: Configuration): Promise<void> {
   const log = openLog(configuration.logLevel);
   say(`Transfer Service, ${configuration.mode} mode, process ${process.pid}`);
-  const opened = await openDatabase(configuration, {
+  const opening = openDatabase(configuration, {
     onProgress: say,
     onServerExit: (description) => log.error({ event: 'database_server_exit' }, description),
   });
+  stop = async () => (await opening).close();
+  const opened = await opening;
   try {
     await run(configuration, opened, log);
   } catch (error) {
@@ -76,7 +83,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     onRefusedCredential: refusals.note,
     findProgram: openProgramSearch(authentication),
     demoProgramId: DEMO_PROGRAM_ID,
-    ready: () => isReady(background),
+    ready: () => isReady(databases.application.within()),
   };
   const errors = await openErrorLog(configuration, opened, log);
   const { addressRate, keyRate, trustedProxies } = configuration;
@@ -102,14 +109,14 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const due = keepSettlingDue({ database: background, transfers }, (error) =>
     log.error({ cause: String(error) }, 'what is due waits'),
   );
-  stopOnSignal(async () => {
+  stop = async () => {
     partitions.stop();
     keys.stop();
     await Promise.all([due.stop(), server.close()]);
     await credentials.stop();
     await errors.stop();
     await opened.close();
-  });
+  };
   showBanner(configuration, opened, port);
 }
 
@@ -153,24 +160,25 @@ async function listen(server: HttpServer, configuration: Configuration): Promise
 }
 
 /** Stops once, whatever number of signals comes; a terminal's Ctrl-C and npm's own may both arrive. */
-function stopOnSignal(stop: () => Promise<void>): void {
-  let stopping = false;
+function stopOnSignal(end: () => Promise<void>): { readonly isStopping: boolean } {
+  const state = { isStopping: false };
   const onSignal = (): void => {
-    if (stopping) return;
-    stopping = true;
+    if (state.isStopping) return;
+    state.isStopping = true;
     say('\nStopping: answering what is under way …');
-    stop().then(
+    end().then(
       () => {
         say('Stopped.');
         process.exit(0);
       },
       (error: unknown) => {
-        process.stderr.write(`Stopping failed: ${String(error)}\n`);
+        process.stderr.write(`Stopping failed: ${withoutSecrets(String(error))}\n`);
         process.exit(1);
       },
     );
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  return state;
 }
 
 function showBanner(configuration: Configuration, opened: OpenDatabase, port: number): void {

@@ -1,11 +1,10 @@
 import type { Configuration } from './config.ts';
-import { codeOf, StartupProblem } from './startup-problem.ts';
+import { StartupProblem } from './startup-problem.ts';
 import { probe } from './store/connections.ts';
+import { type Databases, openDatabases } from './store/databases.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded.ts';
-import { INSUFFICIENT_PRIVILEGE } from './store/failure.ts';
 import { migrate, pendingMigrations } from './store/migrate.ts';
 import { preparePartitions } from './store/partition.ts';
-import { type Databases, openDatabases } from './store/roles.ts';
 
 /** The database that the configuration names, open, with the server when it is the embedded one. */
 export type OpenDatabase = {
@@ -57,23 +56,27 @@ export async function openDatabase(configuration: Configuration, reports: Databa
  * when to change the schema of real books is the operator's decision.
  */
 export async function prepareSchema(databases: Databases, mode: Configuration['mode']): Promise<void> {
-  const pending = await pendingMigrations(databases.settings);
+  if (mode === 'sandbox') await migrate(databases.settings);
+  await insistOnSchema(databases);
+  await preparePartitions(databases.background, new Date());
+}
+
+/**
+ * Throws a {@link StartupProblem} when the schema is behind, or when the user of the database may not act under the roles
+ * of the service.
+ */
+export async function insistOnSchema({ settings, findRoleProblem }: Databases): Promise<void> {
+  const pending = await pendingMigrations(settings);
   if (pending.length > 0) {
-    if (mode === 'sandbox') await migrate(databases.settings);
-    else
-      throw new StartupProblem(
-        `The database lacks ${pending.join(', ')}. Run "npx transfer-service migrate" with the same settings first.`,
-      );
-  }
-  try {
-    await preparePartitions(databases.background, new Date());
-  } catch (error) {
-    if (codeOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new StartupProblem(
-      `The user of DATABASE_URL may not act for the service: ${(error as Error).message}. ` +
-        'As the owner of the tables or a superuser: GRANT transfer_service_application, ' +
-        'transfer_service_background, transfer_service_authentication TO <that user>;',
-      { cause: error },
+      `The database lacks ${pending.join(', ')}. Run "npx transfer-service migrate" with the same settings first.`,
     );
   }
+  const problem = await findRoleProblem();
+  if (problem === undefined) return;
+  throw new StartupProblem(
+    `The user of DATABASE_URL cannot act for the service: ${problem}. ` +
+      'Where a role is missing or was not given to it, as a superuser: GRANT transfer_service_application, ' +
+      'transfer_service_background, transfer_service_authentication TO <that user>;',
+  );
 }

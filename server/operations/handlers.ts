@@ -1,5 +1,5 @@
 import type { OperationId } from '../../contract/operations.ts';
-import type { Databases } from '../store/roles.ts';
+import type { Databases } from '../store/databases.ts';
 import type { Call, Handler, Reply } from './call.ts';
 import { cancelTransfer } from './cancel-transfer.ts';
 import { captureTransfer } from './capture-transfer.ts';

@@ -19,9 +19,9 @@ const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
 const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 
 /** A password in a URL, up to the last @, since it may hold one itself; and one that is named. */
-const USER_INFO = /\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:@/?#"']{0,100}):[^\s"'<>]{0,256}@/gi;
-const PASSWORD = /\b((?:ssl)?password=)[^\s&"']+/gi;
-const PASSWORD_MARKS = /:\/\/|password=/i;
+const USER_INFO = /\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:@/?#"']{0,100}):[^\s"<>]{0,1000}@/gi;
+const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
+const PASSWORD_MARKS = /:\/\/|password/i;
 
 /** How a key, or what introduces one, can be told from far. */
 const MARKS = /ts_|bearer/i;

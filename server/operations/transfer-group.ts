@@ -14,12 +14,19 @@ import { Books, keyInScope, type LoadName, type TransferAnswer } from './transfe
 import type { AnyRequest, TransferRequest } from './transfer-request.ts';
 
 /** Where transfers are committed in groups, and whatever is done with them. */
-export type TransferLane = GroupCommit<AnyRequest, TransferAnswer, LoadName>;
+export type TransferLane = Pick<GroupCommit<AnyRequest, TransferAnswer, LoadName>, 'submit'>;
 
-/** Makes the lane of a service. */
+/**
+ * Makes the lane of a service. What operators do goes in groups of its own: it is recorded in the audit log, whose head
+ * all processes and programs share, and nobody else is to wait for that.
+ */
 export function openTransferLane(databases: Pick<Database, 'within'>, bounds?: LaneBounds): TransferLane {
   const programOf = ({ programId }: AnyRequest): string => programId;
-  return new GroupCommit(databases, { stepsOf, programOf, needsOf, madeBy }, bounds);
+  const open = () => new GroupCommit(databases, { stepsOf, programOf, needsOf, madeBy }, bounds);
+  const [programs, operators] = [open(), open()];
+  return {
+    submit: (request, deadline) => (request.operator === null ? programs : operators).submit(request, deadline),
+  };
 }
 
 function madeBy(request: AnyRequest, answer: TransferAnswer): string | undefined {

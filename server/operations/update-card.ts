@@ -103,6 +103,7 @@ function decide(
   const record = toTransferRecord(sweep.transfer);
   const { transfer_id: subjectId } = record;
   const completed = { type: sweep.event, programId, subjectId, payload: JSON.stringify(record) };
+  const sweptBy = auditIfOperator(call, { programId, subjectId, details: completed.payload });
   const { transferId: causeId } = sweep.transfer;
   return {
     result: { body, sweptBy: subjectId },
@@ -116,6 +117,7 @@ function decide(
       writeCard(after),
       insertEvents(batchId, [completed, updated], now),
       ...audited,
+      ...sweptBy,
     ],
   };
 }

@@ -29,6 +29,7 @@ export const LIMITS = {
 const MOST: Readonly<Record<Role, { readonly readers: number; readonly writers: number }>> = {
   application: { readers: 6, writers: 6 },
   background: { readers: 6, writers: 6 },
+  // It never writes.
   authentication: { readers: 2, writers: 1 },
 };
 
@@ -70,6 +71,26 @@ export class Connections {
     ]);
   }
 
+  /**
+   * What stands against working under the role, in a few words. An option in the connection string, or a pooler that drops
+   * what it does not know, would put aside the role and the time limits without a word, and the wall between programs
+   * with them.
+   */
+  async findRoleProblem(): Promise<string | undefined> {
+    const asked = `select current_user::text as role, current_setting('lock_timeout') as lock_timeout,
+      (select count(*) from switch) as count`;
+    try {
+      const statement = this.#role === 'authentication' ? asked.replace('switch', 'api_key') : asked;
+      const { rows } = await this.readers.query<{ role: string; lock_timeout: string }>(statement);
+      const { role, lock_timeout } = rows[0] ?? { role: '', lock_timeout: '' };
+      if (role === nameOf(this.#role) && lock_timeout === `${LIMITS.lock}ms`) return undefined;
+      return `the options of its connections do not arrive: it acts as ${role}, with a lock_timeout of ${lock_timeout}`;
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError)) throw error;
+      return error.message;
+    }
+  }
+
   /** Runs work on a connection of its own, without time limits. */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     return withClient({ ...this.#settings, options: actAs(this.#role) }, run);
@@ -99,7 +120,11 @@ export async function probe(settings: ConnectionSettings): Promise<void> {
 
 /** The option of a connection that puts it under a role from its first statement on. */
 function actAs(role: Role): string {
-  return `-c role=transfer_service_${role}`;
+  return `-c role=${nameOf(role)}`;
+}
+
+function nameOf(role: Role): string {
+  return `transfer_service_${role}`;
 }
 
 async function withClient<Result>(

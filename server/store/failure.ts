@@ -17,6 +17,9 @@ export function isFatal(error: unknown): boolean {
 /** The SQLSTATE of what the user of the database has no right to. */
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
+/** The SQLSTATE of a lock that was not to be had in time. */
+export const LOCK_NOT_AVAILABLE = '55P03';
+
 /** How `pg` says that it has waited long enough: for an answer, for a new connection, for one of the pool. */
 const SILENCES: ReadonlySet<string> = new Set([
   'Query read timeout',
@@ -44,7 +47,7 @@ export class StoreFailure extends Error {
 
   /** A lock was not to be had in time. */
   get lockTimeout(): boolean {
-    return this.sqlState === '55P03';
+    return this.sqlState === LOCK_NOT_AVAILABLE;
   }
 
   /** The same work, done again from its reads, may well succeed: a deadlock, or somebody else was first. */

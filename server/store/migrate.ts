@@ -3,22 +3,22 @@ import { readdir, readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { StartupProblem } from '../startup-problem.ts';
 import { administer, type ConnectionSettings } from './connections.ts';
-import { INSUFFICIENT_PRIVILEGE } from './failure.ts';
+import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE } from './failure.ts';
 
 const DIRECTORY = new URL('./migrations/', import.meta.url);
 
 /** Any fixed number: whoever holds it is the one that migrates. */
 const MIGRATION_LOCK = 7_201_001;
 
+/** For a lock that a migration needs, in milliseconds. */
+const LOCK_WITHIN = 3_000;
+
 type Migration = { readonly name: string; readonly text: string; readonly checksum: string };
 
 /** Names of the migrations that the database does not have yet, in order. */
 export async function pendingMigrations(settings: ConnectionSettings): Promise<readonly string[]> {
   return administer(settings, async (client) => {
-    const known = await client.query<{ present: boolean }>(
-      "select to_regclass('schema_migration') is not null as present",
-    );
-    const applied = known.rows[0]?.present === true ? await readApplied(client) : new Map<string, string>();
+    const applied = (await hasHistory(client)) ? await readApplied(client) : new Map<string, string>();
     return compare(await readMigrations(), applied).map((migration) => migration.name);
   });
 }
@@ -31,11 +31,15 @@ export async function pendingMigrations(settings: ConnectionSettings): Promise<r
 export async function migrate(settings: ConnectionSettings): Promise<readonly string[]> {
   return administer(settings, async (client) => {
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    await client.query(`create table if not exists schema_migration (
-      name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp())`);
+    if (!(await hasHistory(client))) {
+      await client.query(`create table schema_migration (
+        name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp())`);
+    }
     const pending = compare(await readMigrations(), await readApplied(client));
+    if (pending.length > 0) await insistOnSight(client);
     for (const { name, text, checksum } of pending) {
-      await client.query('begin');
+      // A table that others are long about is not waited for with all that comes after us waiting, too.
+      await client.query(`begin; set local lock_timeout = ${LOCK_WITHIN}`);
       await client.query(text);
       await client.query('insert into schema_migration (name, checksum) values ($1, $2)', [name, checksum]);
       await client.query('commit');
@@ -46,10 +50,35 @@ export async function migrate(settings: ConnectionSettings): Promise<readonly st
   });
 }
 
-/** What the user of the database has no right to is for whoever runs the service to mend. */
+async function hasHistory(client: pg.ClientBase): Promise<boolean> {
+  const { rows } = await client.query<{ present: boolean }>(
+    "select to_regclass('schema_migration') is not null as present",
+  );
+  return rows[0]?.present === true;
+}
+
+/** Whoever migrates must see every row: to a user that does not, a change of rows would be done and change none. */
+async function insistOnSight(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ user: string; blind: boolean }>(
+    `select current_user as user, coalesce(not pg_has_role(to_regrole('transfer_service_background'), 'usage'), false)
+        and exists (select from pg_policies where policyname = 'all_programs') as blind`,
+  );
+  if (rows[0]?.blind !== true) return;
+  throw new StartupProblem(
+    `The user ${rows[0].user} does not see the rows that a migration may change. ` +
+      `As a superuser: GRANT transfer_service_background TO ${rows[0].user};`,
+  );
+}
+
+/** What the user of the database has no right to, or cannot have now, is for whoever runs the service to mend. */
 function explain(error: unknown): unknown {
-  if (!(error instanceof pg.DatabaseError && error.code === INSUFFICIENT_PRIVILEGE)) return error;
-  const advice = error.hint ?? 'Run it as the user that owns the database and its tables.';
+  if (!(error instanceof pg.DatabaseError)) return error;
+  if (error.code !== INSUFFICIENT_PRIVILEGE && error.code !== LOCK_NOT_AVAILABLE) return error;
+  const isLocked = error.code === LOCK_NOT_AVAILABLE;
+  const usual = isLocked
+    ? 'Others use the tables: try again, or stop the service for it.'
+    : 'Run it as the user that owns the database and its tables.';
+  const advice = error.hint ?? usual;
   return new StartupProblem(`The schema cannot be brought up to date: ${error.message}. ${advice}`, { cause: error });
 }
 

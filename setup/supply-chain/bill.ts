@@ -33,6 +33,9 @@ export type BillOfMaterials = {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 };
 
+/** Scopes of CycloneDX, what is needed most first. */
+const NEED: readonly Component['scope'][] = ['required', 'optional', 'excluded'];
+
 /**
  * The bill of materials that a manifest and its lockfile come to. The same files give the same document, to the last
  * byte: it names no time, and its serial number is made of its content.
@@ -44,7 +47,9 @@ export function billOfMaterials(manifest: Manifest, lockfile: Lockfile): BillOfM
     const component = componentOf(name, locked);
     const other = components.get(component['bom-ref']);
     // The same version in two places counts as what is needed most.
-    if (other === undefined || other.scope === 'excluded') components.set(component['bom-ref'], component);
+    if (other === undefined || NEED.indexOf(component.scope) < NEED.indexOf(other.scope)) {
+      components.set(component['bom-ref'], component);
+    }
   }
   const project = purlOf(manifest.name, manifest.version);
   const dependencies = new Map<string, Set<string>>([[project, new Set(needed(lockfile, ''))]]);

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { appendFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Databases, openDatabases } from '../../server/store/roles.ts';
+import { type Databases, openDatabases } from '../../server/store/databases.ts';
 import {
   type ErrorRecorder,
   RECORDER_SETTINGS,

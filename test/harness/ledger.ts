@@ -13,7 +13,7 @@ import type { Database } from '../../server/store/database.ts';
 import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
 import { migrate } from '../../server/store/migrate.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
-import { type Databases, openDatabases } from '../../server/store/roles.ts';
+import { type Databases, openDatabases } from '../../server/store/databases.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
 
 /** A PostgreSQL of the test's own, with the schema and the sandbox's seed. */

@@ -117,6 +117,54 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
+  test('money that leaves a card as it is closed is named by a row of its own', async () => {
+    const card_id = `card of ${randomUUID()}`;
+    const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
+    await ledger.call('create_card', { card_id }, within());
+    await ledger.call('create_transfer', { amount: 500, card_id }, within());
+    const before = await chain();
+    const closing = { status: 'closed', balance_to: 'funding' };
+    await operate(ledger, 'update_card', closing, { ...within(), parameters: { card_id } });
+    const [card, transfer, ...others] = (await chain()).slice(before.length);
+    expect(others).toEqual([]);
+    expect(card).toMatchObject({ action: 'update_card', subjectId: card_id });
+    const moved = JSON.parse(transfer?.details ?? '{}');
+    expect(moved).toMatchObject({ type: 'unload', amount: 500, card_id });
+    expect(transfer).toMatchObject({ action: 'update_card', actor: OPERATOR, subjectId: moved.transfer_id });
+  });
+
+  test('nobody else waits when an operator waits for the head of the log', async () => {
+    await intruder.query('begin; select from audit_head for update');
+    const more = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
+    // Of other cards and no funding, so that they need nothing which the operator's transfer has locked.
+    const between = { type: 'card_to_card', amount: 100, card_id: 'card_active', destination_card_id: 'card_limited' };
+    let isOperatorDone = false;
+    try {
+      const [from, to] = [await cardWith(500), await cardWith(0)];
+      const operators = { type: 'card_to_card', amount: 100, card_id: from, destination_card_id: to };
+      const waiting = operate(ledger, 'create_transfer', operators, more()).then(() => {
+        isOperatorDone = true;
+      });
+      const neighbours = Array.from({ length: 40 }, () => ledger.call('create_transfer', between, more()));
+      await Promise.all(neighbours);
+      expect(isOperatorDone).toBe(false);
+      await intruder.query('commit');
+      await waiting;
+    } finally {
+      await intruder.query('rollback');
+    }
+    expect(await problems()).toEqual([]);
+  });
+
+  /** A new card with so much on it. */
+  async function cardWith(amount: number): Promise<string> {
+    const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
+    const { body } = await ledger.call('create_card', {}, within());
+    const { card_id } = JSON.parse(body) as { card_id: string };
+    if (amount > 0) await ledger.call('create_transfer', { amount, card_id }, within());
+    return card_id;
+  }
+
   test.each(RECORDED)('%s does not happen when its row cannot be written', async (operation) => {
     const action = ACTIONS[operation];
     const more = (await action?.before?.(ledger)) ?? {};
@@ -204,8 +252,13 @@ describe('append-only', () => {
         await intruder.query('commit');
       }
     };
-    await as(`insert into audit_entry (entry_id, actor, action, program_id, details, position, hash)
-      values (gen_random_uuid(), 'sandbox', 'seed_sandbox', '${DEMO_PROGRAM_ID}', '{}', 1, '')`);
+    const insertOf = (action: string, programId: string) =>
+      `insert into audit_entry (entry_id, actor, action, program_id, details, position, hash)
+        values (gen_random_uuid(), 'sandbox', '${action}', '${programId}', '{}', 1, '')`;
+    await as(insertOf('create_card', DEMO_PROGRAM_ID));
+    // Neither for another program, nor of anything that requests of programs do not do.
+    await expect(as(insertOf('create_card', randomUUID()))).rejects.toMatchObject({ code: '42501' });
+    await expect(as(insertOf('change_switch', DEMO_PROGRAM_ID))).rejects.toMatchObject({ code: '42501' });
     expect(await problems()).toEqual([]);
     for (const statement of [
       'select from audit_entry',

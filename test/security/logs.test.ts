@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -19,6 +19,7 @@ import {
   waitFor,
 } from '../harness/process.ts';
 
+const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
 const TRANSFERS = '/api/v0.1/core/transfer';
 const CARD_NUMBER = '4539578763621486';
 const PASSWORD = 'Vier-und-zwanzig';
@@ -156,6 +157,44 @@ describe("PostgreSQL's own log", () => {
     expect(log).toContain('duplicate key value violates unique constraint "planted_pkey"');
     expect(log).toContain('violates check constraint "planted_other_check"');
     expectNothingHidden(log);
+  });
+});
+
+describe('a reader of standard error that stands still', () => {
+  test('stops nothing: requests are answered, and a stop ends', async () => {
+    const path = join(directory.path, 'stalled');
+    execFileSync('mkfifo', [path]);
+    // Opened for reading as well, so that there is a reader; it never reads.
+    const pipe = openSync(path, 'r+');
+    const stalled = await temporaryDirectory();
+    const child = spawn(process.execPath, [MAIN], {
+      env: { PATH: process.env.PATH ?? '', PORT: '0', HOST: '127.0.0.1', DATA_DIR: stalled.path },
+      stdio: ['ignore', 'pipe', pipe],
+    });
+    try {
+      let output = '';
+      child.stdout?.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+      await waitFor('the banner', async () => output.includes('Ready at'));
+      const url = (/Ready at (\S+)/.exec(output)?.[1] ?? '').replace('localhost', '127.0.0.1');
+      await sendRaw(url, { path: '/api/v0.1/sandbox/database/stop' });
+      // Each failure is logged with its causes and their stacks: far more than a pipe holds.
+      for (let turn = 0; turn < 20; turn += 1) {
+        const answers = await Promise.all(
+          Array.from({ length: 10 }, () => sendRaw(url, { body: { amount: 1, card_id: 'card_active' } })),
+        );
+        expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([500]));
+      }
+      expect((await sendRaw(url, { method: 'GET', path: '/health/live' })).status).toBe(200);
+      const ended = new Promise((done) => child.once('exit', done));
+      child.kill('SIGTERM');
+      expect(await ended).toBe(0);
+    } finally {
+      if (child.exitCode === null) child.kill('SIGKILL');
+      closeSync(pipe);
+      await stalled.remove();
+    }
   });
 });
 

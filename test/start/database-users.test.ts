@@ -47,7 +47,7 @@ describe('a database of which the service is not the owner', () => {
   test('a user that is no member of the roles gets one sentence that says what to grant', async () => {
     const ending = await startInVain(settingsOf('stranger', 'ledger'));
     expect(ending.exitCode).toBe(1);
-    expect(ending.errors).toMatch(/^\nThe service does not start: The user of DATABASE_URL may not act [^\n]+\n$/);
+    expect(ending.errors).toMatch(/^\nThe service does not start: The user of DATABASE_URL cannot act [^\n]+\n$/);
     expect(ending.errors).toContain(`GRANT ${ROLES} TO`);
   });
 
@@ -64,6 +64,76 @@ describe('a database of which the service is not the owner', () => {
       expect(await service.stop()).toBe(0);
     }
     expect(service.errors()).not.toMatch(/"level":[45]0/);
+  });
+
+  test('that user makes the first operator key, too, and live mode starts with it', async () => {
+    const live = { ...settingsOf('clerk', 'ledger'), MODE: 'live', SUPPORT_CONTACT: 'help@example.com' };
+    expect((await startInVain(live)).errors).toContain('operator-key create');
+    const made = await runCommand(['operator-key', 'create', '--name', 'first'], live);
+    expect(made).toMatchObject({ exitCode: 0, output: expect.stringMatching(/^ts_[0-9a-f]{16}_[0-9a-f]+\n$/) });
+    const service = await startService(live);
+    expect(await service.stop()).toBe(0);
+  });
+
+  test.each(ROLES.split(', '))('without the role %s it does not start, and says which it lacks', async (role) => {
+    await superuser.query(`revoke ${role} from clerk`);
+    try {
+      const { exitCode, errors } = await startInVain(settingsOf('clerk', 'ledger'));
+      expect({ exitCode, errors }).toMatchObject({ exitCode: 1, errors: expect.stringContaining(role) });
+      expect(errors).toMatch(/^\nThe service does not start: The user of DATABASE_URL cannot act [^\n]+\n$/);
+    } finally {
+      await superuser.query(`grant ${role} to clerk`);
+    }
+  });
+
+  test('options of the connection that put ours aside do not put the wall aside', async () => {
+    const { DATABASE_URL, ...rest } = settingsOf('clerk', 'ledger');
+    const ending = await startInVain({ ...rest, DATABASE_URL: `${DATABASE_URL}&options=-c%20work_mem%3D8MB` });
+    expect(ending.exitCode).toBe(1);
+    expect(ending.errors).toContain('the options of its connections do not arrive: it acts as clerk');
+  });
+
+  test('an owner that would not see the rows it migrates is refused', async () => {
+    await superuser.query('revoke transfer_service_background from maker');
+    const maker = await connect({ ...embedded.connection, user: 'maker', database: 'ledger' });
+    const last = "'0005_row_level_security.sql'";
+    try {
+      const { rows } = await maker.query(`delete from schema_migration where name = ${last} returning *`);
+      const ending = await runCommand(['migrate'], settingsOf('maker', 'ledger'));
+      expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('does not see the rows') });
+      await maker.query('insert into schema_migration values ($1, $2, $3)', Object.values(rows[0]));
+      expect(await runCommand(['migrate'], settingsOf('maker', 'ledger'))).toMatchObject({ exitCode: 0 });
+    } finally {
+      await maker.end();
+      await superuser.query('grant transfer_service_background to maker');
+    }
+  });
+
+  test('a migration that waits too long for a table gives up, and says why', async () => {
+    await superuser.query('create database busy owner maker');
+    const busy = settingsOf('maker', 'busy');
+    expect(await runCommand(['migrate'], busy)).toMatchObject({ exitCode: 0 });
+    const maker = await connect({ ...embedded.connection, user: 'maker', database: 'busy' });
+    const stranger = await connect({ ...embedded.connection, user: 'maker', database: 'busy' });
+    try {
+      // As if the last migration had not been there yet.
+      await maker.query("delete from schema_migration where name = '0005_row_level_security.sql'");
+      await maker.query('drop function own_programs cascade');
+      await stranger.query('begin; lock table program in access share mode');
+      const ending = await runCommand(['migrate'], busy);
+      expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('Others use the tables') });
+    } finally {
+      await maker.end();
+      await stranger.end();
+    }
+  });
+
+  test('what looks over the books says what is missing where the schema is behind', async () => {
+    await superuser.query('create database empty owner maker');
+    for (const command of [['verify-books'], ['audit', 'verify']]) {
+      const ending = await runCommand(command, settingsOf('maker', 'empty'));
+      expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('The database lacks 0001_ledger') });
+    }
   });
 
   test('a user that owns nothing cannot bring the schema up to date, and is told so', async () => {

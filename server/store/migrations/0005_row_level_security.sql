@@ -7,12 +7,14 @@
 
 do $$
 declare
+  roles constant text[] := array[
+    'transfer_service_application', 'transfer_service_background', 'transfer_service_authentication'
+  ];
+  missing constant text[] := array(select role from unnest(roles) as role where to_regrole(role) is null);
   wanted text;
 begin
-  foreach wanted in array array[
-    'transfer_service_application', 'transfer_service_background', 'transfer_service_authentication'
-  ] loop
-    if not exists (select from pg_roles where rolname = wanted) then
+  foreach wanted in array roles loop
+    if to_regrole(wanted) is null then
       begin
         execute format('create role %I nologin', wanted);
       exception
@@ -28,16 +30,15 @@ exception
   when insufficient_privilege then
     raise exception using
       errcode = 'insufficient_privilege',
-      message = format('the user %s may not make the roles of the service', current_user),
-      hint = format('Give it CREATEROLE, or as a superuser: CREATE ROLE transfer_service_application; '
-        'CREATE ROLE transfer_service_background; CREATE ROLE transfer_service_authentication; '
-        'GRANT transfer_service_application, transfer_service_background, transfer_service_authentication TO %I;',
-        current_user);
+      message = format('the user %s may not make the roles of the service, or give them to itself', current_user),
+      hint = format('As a superuser: %sGRANT %s TO %I;',
+        (select string_agg(format('CREATE ROLE %I; ', role), '' order by role) from unnest(missing) as role),
+        array_to_string(roles, ', '), current_user);
 end $$;
 
 -- The programs that the transaction is about; none, when it has named none.
 create function own_programs() returns uuid[] language sql stable as $$
-  select coalesce(current_setting('service.programs', true), '{}')::uuid[]
+  select coalesce(nullif(current_setting('service.programs', true), ''), '{}')::uuid[]
 $$;
 
 -- How the policy is written matters for speed. Within `coalesce` it is no condition that an index could serve: beside
@@ -57,7 +58,7 @@ begin
     execute format('alter table %I enable row level security', walled);
     execute format('alter table %I force row level security', walled);
     execute format('create policy all_programs on %I to transfer_service_background using (true)', walled);
-    if walled not in ('switch', 'api_key', 'error_count') then
+    if walled not in ('switch', 'api_key', 'error_count', 'audit_entry') then
       execute format(
         'create policy own_programs on %I to transfer_service_application
           using (coalesce(program_id = any ((select own_programs())::uuid[]), false))',
@@ -69,6 +70,13 @@ end $$;
 -- What is disabled for everybody is disabled for a program.
 create policy own_programs on switch for select to transfer_service_application
   using (program_id is null or coalesce(program_id = any ((select own_programs())::uuid[]), false));
+-- What operators do within a program is recorded by its requests; nothing else is.
+create policy own_programs on audit_entry for insert to transfer_service_application with check (
+  coalesce(program_id = any ((select own_programs())::uuid[]), false) and action in (
+    'create_transfer', 'capture_transfer', 'cancel_transfer', 'reverse_transfer', 'update_transfer', 'create_card',
+    'update_card'
+  )
+);
 -- Who is calling has to be found out before it is known for which program.
 create policy find_caller on api_key for select to transfer_service_authentication using (true);
 create policy find_program on program for select to transfer_service_authentication using (true);
@@ -101,6 +109,12 @@ grant delete on idempotency, error_default, error_count, error_drop to transfer_
 
 grant select on api_key, sandbox_clock to transfer_service_authentication;
 grant select (program_id) on program to transfer_service_authentication;
+
+do $$
+begin
+  execute format('grant usage on schema %I to transfer_service_application, transfer_service_background,
+    transfer_service_authentication', current_schema());
+end $$;
 
 -- Names and checksums, so that any user of the service can tell whether the schema is the one it knows.
 grant select on schema_migration to public;
@@ -142,7 +156,9 @@ begin
     where inhparent = 'error'::regclass and relname ~ '^error_[0-9]{4}_[0-9]{2}$'
     order by relname
   loop
-    if (to_date(substr(name, 7), 'YYYY_MM') + interval '1 month') at time zone 'UTC' <= before then
+    -- However `before` came about, what was logged since yesterday stays.
+    if (to_date(substr(name, 7), 'YYYY_MM') + interval '1 month') at time zone 'UTC'
+        <= least(before, clock_timestamp() - interval '1 day') then
       execute format('drop table %I', name);
       return next name;
     end if;

@@ -10,6 +10,8 @@ export type Databases = {
   readonly background: Database;
   /** For finding out who is calling. */
   readonly authentication: Database;
+  /** What stands against working under the roles, in a few words; undefined when nothing does. */
+  readonly findRoleProblem: () => Promise<string | undefined>;
   /** Closes every connection, after what runs on them. */
   readonly close: () => Promise<void>;
 };
@@ -19,14 +21,19 @@ export function openDatabases(settings: ConnectionSettings): Databases {
   const application = new Connections(settings, 'application');
   const background = new Connections(settings, 'background');
   const authentication = new Connections(settings, 'authentication');
+  const all = [application, background, authentication];
   return {
     settings,
     // In reach of no program until one is named.
     application: new Database(application, []),
     background: new Database(background),
     authentication: new Database(authentication),
+    findRoleProblem: async () => {
+      const problems = await Promise.all(all.map((connections) => connections.findRoleProblem()));
+      return problems.find((problem) => problem !== undefined);
+    },
     close: async () => {
-      await Promise.all([application, background, authentication].map((connections) => connections.close()));
+      await Promise.all(all.map((connections) => connections.close()));
     },
   };
 }
