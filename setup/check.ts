@@ -57,8 +57,15 @@ async function runSteps(chosen: readonly Step[]): Promise<void> {
   );
 }
 
-async function runSuites(chosen: readonly Suite[]): Promise<void> {
-  for (const suite of chosen) {
+/**
+ * Runs suites one after the other, taking them from those that are left: of the kind that is wanted as long as there are
+ * any, so that two such lanes end at about the same time.
+ */
+async function runLane(left: Suite[], wantsWaiting: boolean): Promise<void> {
+  const isWanted = ({ waits }: Suite): boolean => (waits === true) === wantsWaiting;
+  while (left.length > 0) {
+    const [suite] = left.splice(Math.max(0, left.findIndex(isWanted)), 1);
+    if (suite === undefined) return;
     const { passed, failed, leftOut, notRun, seconds, complaint } = await runSuite(suite);
     const counts = [`${passed} passed`];
     if (failed > 0) counts.push(`${failed} failed`);
@@ -123,10 +130,8 @@ async function checkAll(wanted: readonly string[]): Promise<void> {
   await runSteps(chosenSteps);
   if (wanted.length === 0) checkTable();
   // No suite depends on speed, so two may share the two cores: one that works beside one that waits.
-  await Promise.all([
-    runSuites(chosenSuites.filter(({ waits }) => waits !== true)),
-    runSuites(chosenSuites.filter(({ waits }) => waits === true)),
-  ]);
+  const left = [...chosenSuites];
+  await Promise.all([runLane(left, false), runLane(left, true)]);
   const seconds = (performance.now() - started) / 1000;
   if (total.leftOut > 0) console.log(`\n${total.leftOut} tests were skipped`);
   console.log(`\ntook ${seconds.toFixed(1)} s`);
