@@ -24,8 +24,8 @@ const AMOUNT: ErrorCode = 'invalid_amount';
 
 /**
  * Every code that an operation can answer with, in order of precedence: the first that applies is the answer.
- * `unknown_<operation>` stands last: it can happen at any step. `rate_limited` can come twice: for the address before the
- * credentials are looked at, and for the key right after them.
+ * `unknown_<operation>` stands last: it can happen at any step. `rate_limited` can come three times: for the address before
+ * the credentials are looked at, for the key right after them, and of an export for its card program.
  */
 export function precedenceOf(id: OperationId): readonly ErrorCode[] {
   const operation = OPERATIONS[id];

@@ -43,6 +43,14 @@ const ISSUER_RANGES: readonly IssuerRange[] = [
   { from: '986000', to: '986099', lengths: [16] },
 ];
 
+/** The first digits of the ranges; none of them goes over from one digit to the next. */
+const FIRST_DIGITS: ReadonlySet<string> = new Set(ISSUER_RANGES.map(({ from }) => from.charAt(0)));
+
+/** Whether there is an issuer whose numbers begin with this digit: asked first, since it is asked most. */
+export function isFirstOfAnIssuer(digit: string): boolean {
+  return FIRST_DIGITS.has(digit);
+}
+
 /** Whether an issuer gives out numbers that begin with these six digits and have this many digits altogether. */
 export function isOfAnIssuer(firstSix: string, length: number): boolean {
   return ISSUER_RANGES.some(({ from, to, lengths }) => firstSix >= from && firstSix <= to && lengths.includes(length));

@@ -64,6 +64,7 @@ async function perform(
     operation.body === undefined
       ? undefined
       : await takeBody(exchange, head, { ...settings, bodyMost: operation.bodyMost ?? settings.bodyMost });
+  service.limits.chargeBody(caller, body?.length ?? 0);
   const idempotencyKey = readIdempotencyKey(head, operation.idempotency);
   exchange.idempotencyKey = idempotencyKey ?? undefined;
   if (programId === undefined) throw programMissing(id);
@@ -105,6 +106,7 @@ async function introduce(
   await refuseForeignScope(service, exchange, head, caller, operation);
   const programId = await chooseProgram(gateway, caller, operation, head, deadline);
   exchange.programId = programId === '' ? undefined : programId;
+  if (operation.csv === true && programId !== undefined) limits.admitExport(exchange, programId);
   return { caller, programId };
 }
 

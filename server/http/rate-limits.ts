@@ -8,6 +8,16 @@ import type { HttpSettings } from './settings.ts';
 /** What a refused credential counts, in requests, beside its own: guessing gets a tenth of the rate and less. */
 const REFUSED_CREDENTIAL_COUNTS = 9;
 
+/** A body counts one request more for each of so many bytes. */
+const BYTES_OF_A_REQUEST = 1024;
+
+/**
+ * Exports that one card program reads at the same time, where keys are limited at all. Each holds a page and a place in
+ * the queue of those who read much for as long as its reader pleases: without a bound, one program that opens thousands
+ * and reads none takes a gigabyte, and nobody else's export begins in time.
+ */
+const EXPORTS_MOST = 20;
+
 /**
  * The limits of a process: requests of one address, before anything is known of them, and requests with one key. Where
  * a rate is 0, nothing is counted and nothing said. Several processes count each for itself.
@@ -16,6 +26,8 @@ export class RateLimits {
   readonly #ofAddress: RateLimiter | undefined;
   readonly #ofKey: RateLimiter | undefined;
   readonly #trustedProxies: number;
+  /** How many exports are under way, by card program. */
+  readonly #exports = new Map<string, number>();
 
   constructor({ addressRate, keyRate, trustedProxies }: HttpSettings) {
     this.#ofAddress = addressRate === 0 ? undefined : new RateLimiter(addressRate);
@@ -41,6 +53,37 @@ export class RateLimits {
   admitCaller(exchange: Exchange, caller: Caller): void {
     if (this.#ofKey === undefined || !('keyId' in caller)) return;
     count(exchange, 'key', this.#ofKey, caller.keyId);
+  }
+
+  /**
+   * Counts a body for its size, beside its request: a batch of a thousand rows is no more for one key than a thousand
+   * requests, and a megabyte to read is no trifle.
+   */
+  chargeBody(caller: Caller, bytes: number): void {
+    if (!('keyId' in caller)) return;
+    const more = Math.floor(bytes / BYTES_OF_A_REQUEST);
+    if (more > 0) this.#ofKey?.charge(caller.keyId, more, performance.now());
+  }
+
+  /**
+   * Counts an export of a card program until its answer has ended.
+   *
+   * @throws {Refusal} rate_limited
+   */
+  admitExport({ response }: Exchange, programId: string): void {
+    // Of a caller that has gone already no end would be told.
+    if (this.#ofKey === undefined || response.closed) return;
+    const underWay = this.#exports.get(programId) ?? 0;
+    if (underWay >= EXPORTS_MOST) {
+      const message = `This card program reads ${EXPORTS_MOST} exports already. Send this one again when one has ended.`;
+      throw new Refusal('rate_limited', message, { endsIn: 1000 });
+    }
+    this.#exports.set(programId, underWay + 1);
+    response.once('close', () => {
+      const left = (this.#exports.get(programId) ?? 1) - 1;
+      if (left === 0) this.#exports.delete(programId);
+      else this.#exports.set(programId, left);
+    });
   }
 
   /** Counts a refused credential more than other requests, so that keys cannot be guessed at the rate of others. */

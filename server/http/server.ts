@@ -212,6 +212,7 @@ function route(service: HttpService, app: FastifyInstance, exchange: Exchange, r
   try {
     refuseWhenBusy(service, exchange);
     exchange.head = readHead(request, service.settings.headersMost);
+    refuseOldChunks(exchange);
     const { target, authority } = readTarget(exchange.target);
     exchange.target = target;
     exchange.authority = authority;
@@ -222,6 +223,13 @@ function route(service: HttpService, app: FastifyInstance, exchange: Exchange, r
   } catch (thrown) {
     void sendError(service, exchange, thrown);
   }
+}
+
+/** HTTP/1.0 knows no chunks: where such a body ends is anybody's guess, so nothing after it is a request (RFC 9112, 6.1). */
+function refuseOldChunks(exchange: Exchange): void {
+  if (exchange.head?.transferEncoding === undefined || exchange.request.httpVersion !== '1.0') return;
+  exchange.mustClose = true;
+  throw new Refusal('malformed_request', 'A request of HTTP/1.0 cannot have a Transfer-Encoding. Send HTTP/1.1.');
 }
 
 function refuseWhenBusy(service: HttpService, exchange: Exchange): void {

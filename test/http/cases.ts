@@ -215,6 +215,14 @@ const HEADS: readonly RawCase[] = [
     closes: true,
   },
   {
+    ...malformed(
+      'chunks in HTTP/1.0',
+      bare('POST', TRANSFER, ['Host: localhost', 'Transfer-Encoding: chunked']).replace('HTTP/1.1', 'HTTP/1.0') +
+        '2\r\n{}\r\n0\r\n\r\n',
+    ),
+    closes: true,
+  },
+  {
     name: '101 headers',
     send: bare('GET', TRANSFER, ['Host: localhost', ...Array.from({ length: 100 }, (_, at) => `X-${at}: 1`)]),
     status: 431,

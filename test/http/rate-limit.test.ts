@@ -111,7 +111,7 @@ describe('a server with limits', () => {
         connection.close();
       }
     };
-    return { ask, reports, refused };
+    return { ask, port, reports, refused };
   }
   const times = async (count: number, ask: () => Promise<RawAnswer>): Promise<readonly RawAnswer[]> => {
     const answers: RawAnswer[] = [];
@@ -150,6 +150,27 @@ describe('a server with limits', () => {
       expect(refused).toEqual([expect.objectContaining({ address })]);
       await started?.server.close();
     }
+  });
+
+  it('counts a body for its size, so that a batch is no way around the limit of a key', async () => {
+    const body = JSON.stringify({ transfers: [{ amount: 1, description: 'x'.repeat(120_000) }] });
+    const { ask, port } = await serve({ keyRate: 100 });
+    const batch = async () => {
+      const connection = await RawConnection.open(port);
+      connection.send(
+        `POST /api/v0.1/core/transfer/batch HTTP/1.1\r\n${['Host: localhost', ...PROGRAM].join('\r\n')}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      const answer = await connection.next();
+      connection.close();
+      return answer.status;
+    };
+    const stati: number[] = [];
+    while (stati.at(-1) !== 429 && stati.length < 100) stati.push(await batch());
+    // 1,000 requests at once, and 100 more a second; a batch of 120 KB is some 118 of them.
+    expect(stati.length).toBeGreaterThanOrEqual(9);
+    expect(stati.length).toBeLessThan(30);
+    expect((await ask(OPERATOR)).status).toBe(200);
   });
 
   it('judges the address before the key, and the key before the body', async () => {

@@ -170,6 +170,29 @@ describe('what is refused', () => {
     );
   });
 
+  test.each([
+    ['line breaks', '4111\r\n1111\n1111\n1111'],
+    ['a line separator', '4111\u20281111\u20281111\u20281111'],
+    ['ideographic blanks', '4111\u30001111\u30001111\u30001111'],
+    ['hyphens of full width', '4111\uff0d1111\uff0d1111\uff0d1111'],
+    ['soft hyphens', '4111\u00ad1111\u00ad1111\u00ad1111'],
+    ['joiners and non-joiners', '4111\u200d1111\u200c1111\u20601111'],
+    ['byte order marks', '4111\ufeff1111\ufeff1111\ufeff1111'],
+    ['marks of direction', '\u202a4111\u200e1111\u20681111\u20691111\u202c'],
+    ['what nobody sees between any two digits', [...'4111111111111111'].join('\u2060')],
+    ['digits of full width', '４１１１１１１１１１１１１１１１'],
+    ['Arabic digits', '٤١١١ ١١١١ ١١١١ ١١١١'],
+    ['Persian digits', '۴۱۱۱-۱۱۱۱-۱۱۱۱-۱۱۱۱'],
+    ['Devanagari digits', '४१११११११११११११११'],
+    ['Bengali digits', '৪১১১১১১১১১১১১১১১'],
+    ['Thai digits', '๔๑๑๑ ๑๑๑๑ ๑๑๑๑ ๑๑๑๑'],
+    ['digits of two scripts', '4111 1111 １１１１ 1111'],
+  ])('is a number with %s, too, and nothing of it is left in a log', (_, number) => {
+    expect(readsAsCardNumber(`pan: ${number}.`)).toBe(true);
+    expect(redactCardNumbers(`pan: (${number})`)).toContain(REDACTED);
+    expect(redactCardNumbers(`pan: (${number})`)).not.toMatch(/[0-9\u0660-\uffef]{4}/);
+  });
+
   test('is nothing that would not be redacted', () => {
     const pieces = fc.oneof(
       written,
@@ -232,6 +255,8 @@ test('takes time linear in the length of the text, also for what is made to be s
     'a1',
     '00000000-0000-0000-',
     'DE12 4111 1111 ',
+    '٤١١١ ',
+    '4\u2060\n',
   ];
   for (const piece of hostile) {
     const text = piece.repeat(Math.ceil(300_000 / piece.length));
