@@ -132,7 +132,7 @@ export const HTTP_ERRORS = {
       'The account is being changed by a transaction that does not end.',
     ],
     resolution: 'Send the request again after the Retry-After time. If it lasts, contact support.',
-    reproduce: 'Send SIGTERM to a service with requests on open connections.',
+    reproduce: 'Send SIGTERM to a service with requests on open connections, and go on sending for a second.',
   },
   unknown_request: {
     ...SERVER,

@@ -157,7 +157,7 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   inspect_error: twice('inspect_error'),
   search_errors: ['limit=0', 'program_id=x', 'type=x'].map((query) => withQuery('search_errors', query)),
   count_errors: ['interval=week', 'from=x', 'code=x'].map((query) => withQuery('count_errors', query)),
-  list_audit_entries: ['limit=0', 'cursor=x', 'action=create_transfer', 'created_from=x'].map((query) =>
+  list_audit_entries: ['limit=0', 'cursor=x', 'action=get_transfer', 'created_from=x'].map((query) =>
     withQuery('list_audit_entries', query),
   ),
   move_clock: wrongly('move_clock', { seconds_ahead: null }, { seconds_ahead: -1 }, { seconds_ahead: 315_360_001 }),

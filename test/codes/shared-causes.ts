@@ -1,7 +1,8 @@
 import { crc32 } from 'node:zlib';
+import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { SharedCode } from '../../domain/errors.ts';
-import { embeddedServerOf, startService, temporaryDirectory } from '../harness/process.ts';
+import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { RawConnection } from '../http/raw-connection.ts';
 import { ask, bytesOf, type Question } from './ask.ts';
 import {
@@ -224,30 +225,35 @@ async function observeSlowness({ slow }: World): Promise<readonly Observation[]>
 }
 
 /**
- * A service that closes while a request is under way: everything that still comes, at any operation, is told. And the
- * sandbox's readiness while its database is stopped.
+ * A service that takes nothing more, since it closes, and still waits for a transfer that it has begun: everything that
+ * comes, at any operation, is told. And the sandbox's readiness while its database is stopped.
  */
 async function observeClosing(world: World): Promise<readonly Observation[]> {
-  const { damaged, sandbox } = world;
+  const { damaged, sandbox, dataDirectory } = world;
   const port = Number(new URL(damaged.url).port);
   const code = 'service_unavailable';
   const attempts = eachOperation((question) => question);
-  const inFlight = await RawConnection.open(port);
+  const holder = new pg.Client((await embeddedServerOf(dataDirectory)).databaseUrl);
+  await holder.connect();
+  await holder.query('begin; select from account for update');
+  const begun = await RawConnection.open(port);
+  begun.send(bytesOf({ method: 'POST', path: TRANSFER, body: '{"amount": 1, "card_id": "card_active"}' }));
   const half = await RawConnection.open(port);
-  const open = await Promise.all(attempts.map(() => RawConnection.open(port)));
-  inFlight.send(bytesOf({ method: 'POST', path: TRANSFER, headers: [['Content-Length', '10']] }));
   half.send('GET / HTTP/1.1\r\nHost: loc');
+  const open = await Promise.all(attempts.map(() => RawConnection.open(port)));
   await new Promise((resolve) => setTimeout(resolve, 200));
   damaged.child.kill('SIGTERM');
-  while (!damaged.output().includes('Stopping')) await new Promise((resolve) => setTimeout(resolve, 5));
+  await waitFor('the port to refuse', async () => !(await isOpen(port)));
   const observations: Observation[] = [];
   for (const [at, { question, operation }] of attempts.entries()) {
     open[at]?.send(bytesOf(question));
     const answer = await open[at]?.next(question.method);
     if (answer !== undefined) observations.push({ answer, expected: { code, operation, method: question.method } });
   }
+  await holder.end();
+  const { status, body } = await begun.next();
+  if (status !== 201) throw new Error(`what was begun was not finished: ${body}`);
   observations.push({ answer: await half.next(), expected: { code, operation: undefined } });
-  observations.push({ answer: await inFlight.next(), expected: { code, operation: 'create_transfer' } });
   await stopDatabase(sandbox.url);
   try {
     const ready: Attempt = { question: { method: 'GET', path: '/health/ready' } };
@@ -256,4 +262,14 @@ async function observeClosing(world: World): Promise<readonly Observation[]> {
     await startDatabase(sandbox.url);
   }
   return observations;
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return RawConnection.open(port).then(
+    (connection) => {
+      connection.close();
+      return true;
+    },
+    () => false,
+  );
 }
