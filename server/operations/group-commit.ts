@@ -59,7 +59,7 @@ const ALWAYS_ADMITTED = 512;
 /** An item that would wait for longer than this, in milliseconds, is turned away: with it, nobody is answered in time. */
 const PATIENCE = 2000;
 
-/** How much the last group counts in the pace by which waiting is foreseen. */
+/** How much the last group counts in the time by which waiting is foreseen. */
 const NEWEST_SHARE = 0.2;
 
 /** Between two tries of an item whose locks others hold, in milliseconds. */
@@ -81,8 +81,8 @@ export class GroupCommit<Item, Answer, Name extends string> {
   readonly #bounds: LaneBounds;
   readonly #contention = new Contention();
   #waiting: Pending<Item, Answer>[] = [];
-  /** Milliseconds for an item in the last groups. */
-  #pace = 0;
+  /** Milliseconds for a group, of the last ones: those of a crowd are full. */
+  #groupTime = 0;
   #running = false;
 
   constructor(
@@ -116,7 +116,8 @@ export class GroupCommit<Item, Answer, Name extends string> {
   #isFull(): boolean {
     const waiting = this.#waiting.length + this.#contention.waiting;
     if (waiting >= this.#bounds.waiting) return true;
-    return this.#waiting.length >= ALWAYS_ADMITTED && this.#waiting.length * this.#pace > PATIENCE;
+    const groups = this.#waiting.length / this.#bounds.batch;
+    return this.#waiting.length >= ALWAYS_ADMITTED && groups * this.#groupTime > PATIENCE;
   }
 
   async #drain(): Promise<void> {
@@ -126,8 +127,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
       if (group.length === 0) continue;
       const begun = performance.now();
       await this.#commit(group, 'wait', ATTEMPTS);
-      const pace = (performance.now() - begun) / group.length;
-      this.#pace += (pace - this.#pace) * NEWEST_SHARE;
+      this.#groupTime += (performance.now() - begun - this.#groupTime) * NEWEST_SHARE;
     }
     this.#running = false;
   }

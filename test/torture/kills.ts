@@ -39,6 +39,9 @@ const LEAST_BETWEEN = 100;
 /** The longest wait for them, in milliseconds. */
 const LONGEST_BETWEEN = 8_000;
 
+/** For PostgreSQL to be back after a kill, in milliseconds, before its books are given up. */
+const BACK_WITHIN = 30_000;
+
 /** Requests that are sent once more at the end of a ledger. */
 const SENT_AGAIN = 400;
 
@@ -178,9 +181,24 @@ class Siege {
   }
 
   async #check(where: string, texts?: ReadonlyMap<string, string>) {
-    const books = await readBooks(this.#path, this.#load.cards, texts);
+    const books = await oncePostgresIsBack(() => readBooks(this.#path, this.#load.cards, texts));
     judge(this.#tally, where, this.#load, books);
     return books;
+  }
+}
+
+/**
+ * Reads until it can be read, for a while: where only PostgreSQL's main process was killed, a backend that it left behind
+ * may have made the transfer by which the service was taken for recovered, and the server starts after that.
+ */
+async function oncePostgresIsBack<Books>(read: () => Promise<Books>): Promise<Books> {
+  for (const end = performance.now() + BACK_WITHIN; ; ) {
+    try {
+      return await read();
+    } catch (error) {
+      if (performance.now() > end) throw error;
+      await pause(100);
+    }
   }
 }
 
