@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { fromWireId } from '../../domain/identifier.ts';
-import { preparePartitions } from '../../server/store/partition.ts';
 import { openDatabases } from '../../server/store/databases.ts';
+import { preparePartitions } from '../../server/store/partition.ts';
 import { AMOUNT } from '../load/traffic.ts';
 import type { Stage } from '../stage.ts';
 import type { Ledger } from './ledger.ts';

@@ -10,10 +10,10 @@ import type { Service } from '../../server/operations/service.ts';
 import { openTransferLane } from '../../server/operations/transfer-group.ts';
 import type { ConnectionSettings } from '../../server/store/connections.ts';
 import type { Database } from '../../server/store/database.ts';
+import { type Databases, openDatabases } from '../../server/store/databases.ts';
 import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
 import { migrate } from '../../server/store/migrate.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
-import { type Databases, openDatabases } from '../../server/store/databases.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
 
 /** A PostgreSQL of the test's own, with the schema and the sandbox's seed. */
