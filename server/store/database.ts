@@ -52,7 +52,7 @@ const LOOK_UP_FENCE = { name: 'look_up_batch', text: 'select abandoned from writ
 type Prelude = string | null;
 
 /**
- * The door to PostgreSQL, for one role. Everything that reads or writes goes through one of its methods.
+ * The door to PostgreSQL, for one role. Everything but the migrations goes through one of its methods.
  *
  * To the role `application` a row is there only when it belongs to one of the programs that {@link within} has named:
  * a statement that forgets to name its program finds nothing of the others.
@@ -169,7 +169,10 @@ export class Database {
     return 'unknown';
   }
 
-  /** Reads something large on a connection of its own, for at most `limit_ms`; undefined when that was not enough. */
+  /**
+   * Reads something large, of all programs, on a connection of its own, for at most `limit_ms`; undefined when that was
+   * not enough.
+   */
   async survey(statement: Statement, limit_ms: number): Promise<readonly Row[] | undefined> {
     try {
       return await this.#connections.alone(async (client) => {
@@ -183,7 +186,7 @@ export class Database {
     }
   }
 
-  /** Runs several statements on a connection of its own, without time limits: what keeps the tables in order. */
+  /** Runs several statements, about all programs, on a connection of its own, without time limits: housekeeping. */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
     return this.#connections.alone(run);
   }
