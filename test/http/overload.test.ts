@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Intake } from '../../server/http/overload.ts';
 import type { Reply } from '../../server/operations/call.ts';
@@ -99,6 +101,30 @@ describe('the intake', () => {
     waste(30);
     await nextTurn();
     expect(told.slice(64)).toEqual(['refused 64', 'refused 65']);
+  });
+
+  it('lets go of what has had its turn while a crowd never ends', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const intake = new Intake(60_000);
+    const freed = new Set<number>();
+    const registry = new FinalizationRegistry<number>((number) => freed.add(number));
+    const takeRequest = (number: number): void => {
+      const request = { number };
+      registry.register(request, number);
+      intake.take(
+        () => void request.number,
+        () => undefined,
+      );
+    };
+    let count = 0;
+    // More come in each turn than one begins, until some hundred wait; then as many.
+    for (let turn = 0; turn < 50; turn += 1) {
+      for (let number = 0; number < (turn < 10 ? 80 : 64); number += 1) takeRequest(count++);
+      await nextTurn();
+    }
+    collectGarbage();
+    await expect.poll(() => freed.size).toBeGreaterThan(count / 2);
   });
 });
 
