@@ -15,6 +15,7 @@ function answer(change: Partial<Answer> = {}): Answer {
     status: 201,
     text,
     moneyMoved: undefined,
+    shouldRetry: undefined,
     transferId: undefined,
     replayed: false,
     ...change,
@@ -22,7 +23,13 @@ function answer(change: Partial<Answer> = {}): Answer {
 }
 
 function refused(change: Partial<Answer> = {}): Answer {
-  return answer({ status: 500, text: '{"Code":"unknown_create_transfer"}', moneyMoved: 'no', ...change });
+  const text = '{"Code":"unknown_create_transfer"}';
+  return answer({ status: 500, text, moneyMoved: 'no', shouldRetry: 'true', ...change });
+}
+
+/** A decision against it, which its key keeps. */
+function denied(requestId: string, text: string): Answer {
+  return answer({ requestId, status: 409, text, moneyMoved: 'no', shouldRetry: 'false' });
 }
 
 function story(change: Partial<Story> = {}): Story {
@@ -40,7 +47,7 @@ function books(transfers: readonly Found[], balance: number): Books {
 }
 
 const REPLAY = answer({ requestId: 'req_2', replayed: true });
-const FULL = answer({ requestId: 'req_2', status: 409, text: '{"Code":"limit_exceeded"}', moneyMoved: 'no' });
+const FULL = denied('req_2', '{"Code":"limit_exceeded"}');
 
 test.each<[string, Story, Books]>([
   ['a transfer, acknowledged', story(), books([found()], 15)],
@@ -113,6 +120,18 @@ test.each<[string, string, Story, Books]>([
     books([], 5),
   ],
   [
+    'a failure that forbids to try again',
+    'a 500 with Should-Retry: false',
+    story({ answers: [refused({ shouldRetry: 'false' })] }),
+    books([], 5),
+  ],
+  [
+    'a decision that is to be asked for again',
+    'a 409 with Should-Retry: true',
+    story({ answers: [{ ...FULL, shouldRetry: 'true' }] }),
+    books([], 5),
+  ],
+  [
     'made, and every request was answered no',
     'nobody sent',
     story({ answers: [refused()] }),
@@ -139,7 +158,7 @@ function changed(change: Change, told: Partial<ChangeStory> = {}): ChangeStory {
   return { key: 'c', change, answers: [done], silences: 0, ...told };
 }
 
-const LATE = answer({ requestId: 'req_c', status: 409, text: '{"Code":"invalid_transfer_status"}', moneyMoved: 'no' });
+const LATE = denied('req_c', '{"Code":"invalid_transfer_status"}');
 const NO = refused({ requestId: 'req_c' });
 const UNKNOWN = refused({ requestId: 'req_c', moneyMoved: 'unknown', transferId: 'tr_1' });
 
@@ -215,7 +234,7 @@ const REFUSAL = '{"Message":"Too much.","Status":409,"Code":"limit_exceeded","Ty
 
 const STORIES = [
   story({ terms: HELD, answers: [answer({ text: CREATED })] }),
-  story({ key: 'r', answers: [answer({ requestId: 'req_r', status: 409, text: REFUSAL, moneyMoved: 'no' })] }),
+  story({ key: 'r', answers: [denied('req_r', REFUSAL)] }),
 ];
 const CHANGES = [
   changed(CAPTURE, { key: 'd', answers: [answer({ requestId: 'req_d', status: 200, text: CAPTURED })] }),

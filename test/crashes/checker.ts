@@ -40,9 +40,12 @@ function wrongAnswers({ answers }: Told): string[] {
   if (new Set(answers.filter(isKept).map(({ status, text }) => `${status} ${text}`)).size > 1)
     problems.push('answers differ');
   if (answers.filter((answer) => isDone(answer) && !answer.replayed).length > 1) problems.push('two first answers');
-  for (const { status, moneyMoved } of answers) {
+  for (const { status, moneyMoved, shouldRetry } of answers) {
+    if (status < 400) continue;
     const isSilent = moneyMoved !== 'no' && moneyMoved !== 'unknown';
-    if (status >= 400 && isSilent) problems.push(`a ${status} that is silent about money`);
+    if (isSilent) problems.push(`a ${status} that is silent about money`);
+    // Everything is sent with a key, so a failure can be sent again, and a decision is kept.
+    if (shouldRetry !== String(status >= 500)) problems.push(`a ${status} with Should-Retry: ${shouldRetry}`);
   }
   return problems;
 }

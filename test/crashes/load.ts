@@ -234,6 +234,7 @@ export function toAnswer({ status, text, headers }: RawAnswer): Answer {
     status,
     text,
     moneyMoved: header('money-moved'),
+    shouldRetry: header('should-retry'),
     transferId: header('transfer-id'),
     replayed: header('idempotent-replayed') === 'true',
   };

@@ -21,6 +21,8 @@ export type Answer = {
   readonly text: string;
   /** As the header says; undefined when there is none. */
   readonly moneyMoved: string | undefined;
+  /** As the header says; undefined when there is none. */
+  readonly shouldRetry: string | undefined;
   readonly transferId: string | undefined;
   readonly replayed: boolean;
 };
