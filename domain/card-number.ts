@@ -67,11 +67,15 @@ export function readsAsCardNumber(written: string): boolean {
   if (written.length < DIGITS_LEAST || !CANDIDATE.test(written)) return false;
   const text = withPlainDigits(written);
   let accounts: readonly Stretch[] | undefined;
+  // Runs and accounts both come from the left: an account that ends before a run is of no more use to those that follow.
+  let at = 0;
   for (const groups of groupsIn(text)) {
     for (const run of numbersOf(text, groups)) {
       if (!isIssued(text, run)) continue;
       accounts ??= printedAccounts(text);
-      if (!accounts.some(({ start, end }) => start <= run.start && run.end <= end)) return true;
+      while ((accounts[at]?.end ?? Number.POSITIVE_INFINITY) <= run.start) at += 1;
+      const account = accounts[at];
+      if (account === undefined || run.start < account.start || account.end < run.end) return true;
     }
   }
   return false;

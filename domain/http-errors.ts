@@ -18,7 +18,7 @@ export const HTTP_ERRORS = {
     causes: [
       'The requests of one address, or with one key, come faster than the RateLimit-Policy header says.',
       'An address has sent wrong API keys: each of them counts as ten requests.',
-      'A key has sent large bodies: each 1,024 bytes of one, such as of a batch, count as one request more.',
+      'A key has sent large bodies or batches: each 1,024 bytes, and each row but the first, count as one request more.',
       'A card program reads twenty exports already, and opens one more.',
     ],
     resolution: 'Wait as long as the Retry-After header says, then send the request again; spread requests over time.',

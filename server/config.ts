@@ -59,7 +59,9 @@ export const SETTINGS = [
   {
     name: 'RATE_LIMIT_PER_KEY',
     fallback: '1000 in live mode, 0 in the sandbox',
-    purpose: 'requests a second that may be sent with one API key, averaged over 10 seconds; 0 is no limit',
+    purpose:
+      'requests a second that may be sent with one API key, averaged over 10 seconds; each further row of a batch and ' +
+      'each 1,024 bytes of a body count as one more; 0 is no limit',
   },
   {
     name: 'TRUSTED_PROXIES',

@@ -14,7 +14,7 @@ const WAITING_MOST = 1_048_576;
  * serialised, at every level, so that no caller of it has to think of it.
  *
  * A log that cannot be written, because the disk under it is full, its reader has gone or has stopped reading, stops
- * nothing: records wait for room, up to a bound, and are dropped then.
+ * nothing: records wait for a reader, up to a bound, and are dropped then; those for a full disk are dropped at once.
  */
 export function openLog(level: LogLevel): pino.Logger {
   return pino(

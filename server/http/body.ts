@@ -7,8 +7,8 @@ export class CallerGone extends Error {
   override readonly name = 'CallerGone';
 }
 
-/** A body as it arrived: its bytes, or only the first of them when there were too many. */
-export type ReceivedBody = { readonly bytes: Buffer; readonly overflow: boolean };
+/** A body as it arrived: its bytes, or only the first of them when there were too many, and how many have come. */
+export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; readonly overflow: boolean };
 
 /**
  * Receives a body of at most `settings.bodyMost` bytes. Of a larger one the rest is thrown away up to a bound, so that
@@ -22,7 +22,7 @@ export function receiveBody(exchange: Exchange, settings: HttpSettings): Promise
   if (announced > settings.bodyMost && (exchange.awaitsContinue || announced > settings.discardMost)) {
     exchange.mustClose = true;
     request.resume();
-    return Promise.resolve({ bytes: Buffer.alloc(0), overflow: true });
+    return Promise.resolve({ bytes: Buffer.alloc(0), received: 0, overflow: true });
   }
   const chunks: Buffer[] = [];
   let received = 0;
@@ -34,7 +34,7 @@ export function receiveBody(exchange: Exchange, settings: HttpSettings): Promise
     if (!isWhole) exchange.mustClose = true;
     const [only] = chunks;
     const bytes = only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
-    return { bytes, overflow: received > settings.bodyMost };
+    return { bytes, received, overflow: received > settings.bodyMost };
   });
 }
 

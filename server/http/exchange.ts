@@ -23,6 +23,8 @@ export class Exchange {
   authority: string | undefined = undefined;
   head: RequestHead | undefined = undefined;
   operation: OperationId | undefined = undefined;
+  /** Whether it is answered in pieces, as fast as the caller takes them. */
+  isExport = false;
   /** The pattern of the route that matched. */
   pattern: string | undefined = undefined;
   /** The parameters in the path of the operation. */

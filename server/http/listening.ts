@@ -2,11 +2,10 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Refusal } from '../../domain/refusal.ts';
 import { answerBrokenInput, answerConnect, writeRecord } from './broken-input.ts';
 import { NoAnswer } from './overdue.ts';
 import type { ErrorRecordResponse } from './record-response.ts';
-import type { HttpService } from './service.ts';
+import { closingRefusal, type HttpService } from './service.ts';
 
 /** A server of Node for one address. */
 export type AddressServer = Server<typeof IncomingMessage, typeof ErrorRecordResponse>;
@@ -111,8 +110,8 @@ async function untilQuiet(service: HttpService, most_ms: number): Promise<void> 
   }
 }
 
-/** Turns of the event loop in which those at the door are let in, at most; each lets in one. */
-const DOOR_TURNS = 2_000;
+/** Milliseconds for which those at the door are let in, at most; each turn of the event loop lets in one. */
+const DOOR_MS = 300;
 
 /** A turn of the event loop that had nothing to do takes no longer: in it, nobody can have come unseen. */
 const EMPTY_TURN_MS = 0.2;
@@ -125,7 +124,7 @@ async function closeDoors(
   { connections }: HttpService,
   servers: readonly AddressServer[],
 ): Promise<readonly Promise<unknown>[]> {
-  for (let turn = 0; turn < DOOR_TURNS; turn += 1) {
+  for (const start = performance.now(); performance.now() - start < DOOR_MS; ) {
     const { taken } = connections;
     const begun = performance.now();
     await nextTurn();
@@ -145,7 +144,7 @@ function mustWait({ active, connections, settings }: HttpService): boolean {
 
 /** Ends what nothing is under way on; the beginning of a request is answered. */
 function endIdle(service: HttpService): void {
-  const closing = new Refusal('service_unavailable', 'The service is closing.');
+  const closing = closingRefusal();
   for (const connection of service.connections.all()) {
     if (connection.onFault !== undefined) connection.onFault(closing);
     else if (!connection.busy && connection.hasInput) writeRecord(service, connection, closing);

@@ -18,8 +18,7 @@ import { within } from './overdue.ts';
 import { provoke } from './provoke.ts';
 import { QueryFault, type QueryMembers, readQuery } from './query.ts';
 import { type RequestHead, readHead } from './request-head.ts';
-import type { HttpService } from './service.ts';
-import type { HttpSettings } from './settings.ts';
+import { closingRefusal, type HttpService } from './service.ts';
 import { JsonFault, parseStrictJson } from './strict-json.ts';
 
 /** Serves one request of an operation, from its credentials to its answer. Never throws and never rejects. */
@@ -51,6 +50,7 @@ async function perform(
 ): Promise<Reply> {
   const { gateway, settings } = service;
   const operation: Operation = OPERATIONS[id];
+  exchange.isExport = operation.csv === true;
   const patience = settings.answerWithin_ms + settings.answerGrace_ms;
   const head = exchange.head ?? readHead(exchange.request, settings.headersMost);
   service.limits.admitAddress(exchange);
@@ -63,8 +63,7 @@ async function perform(
   const body =
     operation.body === undefined
       ? undefined
-      : await takeBody(exchange, head, { ...settings, bodyMost: operation.bodyMost ?? settings.bodyMost });
-  service.limits.chargeBody(caller, body?.length ?? 0);
+      : await takeBody(service, exchange, head, operation.bodyMost ?? settings.bodyMost);
   const idempotencyKey = readIdempotencyKey(head, operation.idempotency);
   exchange.idempotencyKey = idempotencyKey ?? undefined;
   if (programId === undefined) throw programMissing(id);
@@ -83,7 +82,9 @@ async function perform(
     deadline: performance.now() + settings.answerWithin_ms,
   };
   exchange.members = call.members;
+  service.limits.chargeRows(exchange, rowsIn(call.members));
   refuseCardNumbers(id, exchange, head, { ...sent, parameters, members: call.members });
+  if (service.isRefusing) throw closingRefusal();
   exchange.begun = true;
   return within(exchange, patience, gateway.handlers[id](call));
 }
@@ -111,13 +112,17 @@ async function introduce(
 }
 
 /** The body, once nothing stands against reading it. */
-async function takeBody(exchange: Exchange, head: RequestHead, settings: HttpSettings): Promise<Buffer> {
+async function takeBody(
+  { limits, settings }: HttpService,
+  exchange: Exchange,
+  head: RequestHead,
+  bodyMost: number,
+): Promise<Buffer> {
   const label: BodyLabel = readBodyLabel(head);
-  const body: ReceivedBody = await receiveBody(exchange, settings);
+  const body: ReceivedBody = await receiveBody(exchange, { ...settings, bodyMost });
+  limits.chargeBody(exchange, body.received);
   refuseForm(label, body.bytes);
-  if (body.overflow) {
-    throw new Refusal('payload_too_large', `The body has more than ${settings.bodyMost} bytes.`);
-  }
+  if (body.overflow) throw new Refusal('payload_too_large', `The body has more than ${bodyMost} bytes.`);
   return body.bytes;
 }
 
@@ -143,6 +148,11 @@ function refuseOldHttp(id: OperationId, { request }: Exchange): void {
     'An export is sent over HTTP/1.1 only, because HTTP/1.0 cannot show whether all of it has come. ' +
     'If the request did not leave as HTTP/1.0, a proxy in between has to be told to use HTTP/1.1.';
   throw new Refusal(`${id}_schema`, message);
+}
+
+/** Transfers that a request asks for. */
+function rowsIn({ transfers }: Readonly<Record<string, unknown>>): number {
+  return Array.isArray(transfers) ? transfers.length : 1;
 }
 
 type Sent = { readonly query: QueryMembers; readonly body: JsonValue };

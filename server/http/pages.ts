@@ -15,7 +15,7 @@ import { documentOf, PAGE_POLICY, type Page, type PageSetting } from './page-lay
 import { provoke } from './provoke.ts';
 import { exchangeOf } from './record-response.ts';
 import { referencePage } from './reference-page.ts';
-import type { HttpService } from './service.ts';
+import { closingRefusal, type HttpService } from './service.ts';
 
 /** A request for a page: what it says, and how the service that shows it is set. */
 type Visit = {
@@ -145,6 +145,7 @@ function varying(answer: PageAnswer): PageAnswer {
 }
 
 async function readiness({ gateway, isClosing }: HttpService): Promise<{ readonly status: 'ready' }> {
-  if (!isClosing && (await gateway.ready())) return { status: 'ready' };
+  if (isClosing) throw closingRefusal();
+  if (await gateway.ready()) return { status: 'ready' };
   throw new Refusal('service_unavailable', 'The database does not answer, so no operation can be served.');
 }

@@ -27,10 +27,12 @@ export type Standing = {
 
 /**
  * Lets each caller send `rate` requests a second on average, and up to ten seconds' worth at once. A leaky bucket kept
- * as one number for each caller (GCRA): the moment at which its bucket would be empty again.
+ * as one number for each caller (GCRA): the moment at which its bucket would be empty again. What a request turns out to
+ * cost beside itself is charged afterwards, and can leave a debt that is waited for before the next one is taken.
  *
  * There are no timers. Callers are remembered in two halves; every window, and when a half is full, the newer becomes
- * the older and the older is forgotten. Who has not called for a whole window has a full allowance anyway.
+ * the older and the older is forgotten. Who has not called for a whole window has a full allowance anyway, but for who
+ * is in debt: these stay.
  */
 export class RateLimiter {
   /** What a caller may send in a window. */
@@ -58,25 +60,37 @@ export class RateLimiter {
     const after = before + this.#each_ms;
     const waits_ms = after - now - WINDOW_MS;
     const isRefused = waits_ms > INEXACT;
-    const emptyAt = isRefused ? before : after;
-    if (!isRefused) this.#newer.set(caller, emptyAt);
-    const remaining = Math.max(0, Math.floor((WINDOW_MS - (emptyAt - now)) / this.#each_ms + INEXACT));
-    return { isRefused, remaining, fullIn_ms: whole(emptyAt - now), waits_ms: isRefused ? whole(waits_ms) : 0 };
+    if (isRefused) return { ...this.#standing(before, now), isRefused, waits_ms: whole(waits_ms) };
+    this.#newer.set(caller, after);
+    return this.#standing(after, now);
   }
 
-  /** Counts `requests` more of a caller, at most to the end of its allowance. */
-  charge(caller: string, requests: number, now: number): void {
+  /** Counts `requests` more of a caller, beyond its allowance if need be: the next one waits until that is made up for. */
+  charge(caller: string, requests: number, now: number): Standing {
     const emptyAt = this.#emptyAt(caller, now) + requests * this.#each_ms;
-    this.#newer.set(caller, Math.min(emptyAt, now + WINDOW_MS));
+    this.#newer.set(caller, emptyAt);
+    return this.#standing(emptyAt, now);
+  }
+
+  #standing(emptyAt: number, now: number): Standing {
+    const remaining = Math.max(0, Math.floor((WINDOW_MS - (emptyAt - now)) / this.#each_ms + INEXACT));
+    return { isRefused: false, remaining, fullIn_ms: whole(emptyAt - now), waits_ms: 0 };
   }
 
   #emptyAt(caller: string, now: number): number {
-    if (now - this.#turnedAt >= WINDOW_MS || this.#newer.size >= this.#most) {
-      this.#older = now - this.#turnedAt >= 2 * WINDOW_MS ? new Map() : this.#newer;
-      this.#newer = new Map();
-      this.#turnedAt = now;
-    }
+    if (now - this.#turnedAt >= WINDOW_MS || this.#newer.size >= this.#most) this.#turn(now);
     return Math.max(now, this.#newer.get(caller) ?? this.#older.get(caller) ?? 0);
+  }
+
+  #turn(now: number): void {
+    const newer = this.#newer;
+    for (const [caller, emptyAt] of this.#older) {
+      if (newer.size >= this.#most) break;
+      if (emptyAt > now && !newer.has(caller)) newer.set(caller, emptyAt);
+    }
+    this.#older = newer;
+    this.#newer = new Map();
+    this.#turnedAt = now;
   }
 }
 
@@ -85,9 +99,12 @@ function whole(milliseconds: number): number {
   return Math.ceil(milliseconds - INEXACT);
 }
 
+/** What is limited: all requests of one address, and all with one key. */
+export type Policy = 'address' | 'key';
+
 /** Where a request stands under each policy that it was counted for: what the RateLimit headers of its answer say. */
 export type RateStanding = readonly {
-  readonly policy: 'address' | 'key';
+  readonly policy: Policy;
   readonly limiter: RateLimiter;
   readonly standing: Standing;
 }[];

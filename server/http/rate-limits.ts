@@ -2,13 +2,13 @@ import { performance } from 'node:perf_hooks';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Caller } from '../operations/call.ts';
 import type { Exchange } from './exchange.ts';
-import { callerAddress, RateLimiter, type RateStanding, WINDOW_SECONDS } from './rate-limit.ts';
+import { callerAddress, type Policy, RateLimiter, type RateStanding, WINDOW_SECONDS } from './rate-limit.ts';
 import type { HttpSettings } from './settings.ts';
 
 /** What a refused credential counts, in requests, beside its own: guessing gets a tenth of the rate and less. */
 const REFUSED_CREDENTIAL_COUNTS = 9;
 
-/** A body counts one request more for each of so many bytes. */
+/** A body counts one request more for each of so many bytes: a megabyte to read is no trifle. */
 const BYTES_OF_A_REQUEST = 1024;
 
 /**
@@ -55,14 +55,20 @@ export class RateLimits {
     count(exchange, 'key', this.#ofKey, caller.keyId);
   }
 
-  /**
-   * Counts a body for its size, beside its request: a batch of a thousand rows is no more for one key than a thousand
-   * requests, and a megabyte to read is no trifle.
-   */
-  chargeBody(caller: Caller, bytes: number): void {
-    if (!('keyId' in caller)) return;
-    const more = Math.floor(bytes / BYTES_OF_A_REQUEST);
-    if (more > 0) this.#ofKey?.charge(caller.keyId, more, performance.now());
+  /** Counts what of a body has arrived, beside its request, for the key that it was sent with. */
+  chargeBody(exchange: Exchange, bytes: number): void {
+    this.#chargeKey(exchange, Math.floor(bytes / BYTES_OF_A_REQUEST));
+  }
+
+  /** Counts the rows of a batch but the first: a thousand transfers cost a key no less in one request. */
+  chargeRows(exchange: Exchange, rows: number): void {
+    this.#chargeKey(exchange, rows - 1);
+  }
+
+  #chargeKey(exchange: Exchange, requests: number): void {
+    const { caller } = exchange;
+    if (this.#ofKey === undefined || requests <= 0 || caller === undefined || !('keyId' in caller)) return;
+    charge(exchange, 'key', this.#ofKey, caller.keyId, requests);
   }
 
   /**
@@ -88,7 +94,8 @@ export class RateLimits {
 
   /** Counts a refused credential more than other requests, so that keys cannot be guessed at the rate of others. */
   chargeRefusedCredential(exchange: Exchange): void {
-    this.#ofAddress?.charge(this.addressOf(exchange), REFUSED_CREDENTIAL_COUNTS, performance.now());
+    if (this.#ofAddress === undefined) return;
+    charge(exchange, 'address', this.#ofAddress, this.addressOf(exchange), REFUSED_CREDENTIAL_COUNTS);
   }
 
   /** Where a request comes from, as the limits count it and the audit log names it; see {@link callerAddress}. */
@@ -101,7 +108,12 @@ export class RateLimits {
   }
 }
 
-function count(exchange: Exchange, policy: 'address' | 'key', limiter: RateLimiter, who: string): void {
+function charge(exchange: Exchange, policy: Policy, limiter: RateLimiter, who: string, requests: number): void {
+  const standing = limiter.charge(who, requests, performance.now());
+  exchange.rate = [...exchange.rate.filter((counted) => counted.policy !== policy), { policy, limiter, standing }];
+}
+
+function count(exchange: Exchange, policy: Policy, limiter: RateLimiter, who: string): void {
   const standing = limiter.take(who, performance.now());
   exchange.rate = [...exchange.rate, { policy, limiter, standing }];
   if (!standing.isRefused) return;

@@ -16,7 +16,7 @@ import { ErrorRecordResponse } from './record-response.ts';
 import { readHead, readTarget } from './request-head.ts';
 import { RouteTable } from './route-table.ts';
 import { createRoutes } from './routes.ts';
-import type { HttpService } from './service.ts';
+import { closingRefusal, type HttpService } from './service.ts';
 import { DEFAULT_SETTINGS, type HttpSettings } from './settings.ts';
 import { substituteFor } from './substitute.ts';
 
@@ -192,16 +192,18 @@ function admit(service: HttpService, app: FastifyInstance, exchange: Exchange, r
   const { active, intake } = service;
   const { request } = exchange;
   response.exchange = exchange;
+  // Whatever it is answered, also when the service has no time for it.
+  exchange.mustClose = hasOldChunks(request);
   active.add(exchange);
   service.requests += 1;
   response.once('close', () => {
     active.delete(exchange);
     exchange.connection.bytesAnswered = request.socket.bytesRead;
   });
-  intake.take(
-    () => route(service, app, exchange, response),
-    () => void sendError(service, exchange, tooBusy()),
-  );
+  const begin = (): void => route(service, app, exchange, response);
+  const refuse = (): void => void sendError(service, exchange, tooBusy());
+  // A service that is asked how it does has not failed because it is busy: it answers late.
+  intake.take(begin, isHealth(exchange) ? begin : refuse);
 }
 
 /** Faults of HTTP itself, in the order of the contract; what passes goes to the router. */
@@ -212,7 +214,7 @@ function route(service: HttpService, app: FastifyInstance, exchange: Exchange, r
   try {
     refuseWhenBusy(service, exchange);
     exchange.head = readHead(request, service.settings.headersMost);
-    refuseOldChunks(exchange);
+    if (hasOldChunks(request)) throw new Refusal('malformed_request', OLD_CHUNKS);
     const { target, authority } = readTarget(exchange.target);
     exchange.target = target;
     exchange.authority = authority;
@@ -225,20 +227,23 @@ function route(service: HttpService, app: FastifyInstance, exchange: Exchange, r
   }
 }
 
+const OLD_CHUNKS = 'A request of HTTP/1.0 cannot have a Transfer-Encoding. Send HTTP/1.1.';
+
 /** HTTP/1.0 knows no chunks: where such a body ends is anybody's guess, so nothing after it is a request (RFC 9112, 6.1). */
-function refuseOldChunks(exchange: Exchange): void {
-  if (exchange.head?.transferEncoding === undefined || exchange.request.httpVersion !== '1.0') return;
-  exchange.mustClose = true;
-  throw new Refusal('malformed_request', 'A request of HTTP/1.0 cannot have a Transfer-Encoding. Send HTTP/1.1.');
+function hasOldChunks({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 
 function refuseWhenBusy(service: HttpService, exchange: Exchange): void {
-  if (service.isRefusing) throw new Refusal('service_unavailable', 'The service is closing.');
-  const isHealth = exchange.path.startsWith('/health/');
-  if (isHealth) return;
+  if (service.isRefusing) throw closingRefusal();
+  if (isHealth(exchange)) return;
   const isOverloaded = service.isOverloaded() || service.isBehind;
   if (!isOverloaded && service.active.size <= service.settings.inFlightMost) return;
   throw tooBusy();
+}
+
+function isHealth({ path }: Exchange): boolean {
+  return path.startsWith('/health/');
 }
 
 function tooBusy(): Refusal {

@@ -1,3 +1,4 @@
+import { Refusal } from '../../domain/refusal.ts';
 import type { Gateway } from '../operations/call.ts';
 import type { Connections } from './connection.ts';
 import type { ErrorDesk } from './error-answer.ts';
@@ -31,3 +32,8 @@ export type HttpService = ErrorDesk & {
   /** Set when it takes no more requests. */
   isRefusing: boolean;
 };
+
+/** The answer to whatever comes to a service that is closing, and has not begun. */
+export function closingRefusal(): Refusal {
+  return new Refusal('service_unavailable', 'The service is closing.');
+}

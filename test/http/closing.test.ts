@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
+import type { Reply } from '../../server/operations/call.ts';
 import { bare, post } from './cases.ts';
 import { expectRecord } from './expect-record.ts';
 import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
@@ -18,6 +19,16 @@ async function connect(port: number): Promise<RawConnection> {
   return connection;
 }
 
+function isListening(port: number): Promise<boolean> {
+  return RawConnection.open(port).then(
+    (connection) => {
+      connection.close();
+      return true;
+    },
+    () => false,
+  );
+}
+
 const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
 it('a server that closes says first that it is not ready, and serves until its callers know', async () => {
@@ -32,6 +43,7 @@ it('a server that closes says first that it is not ready, and serves until its c
   probe.send(bare('GET', '/health/ready'));
   const notReady = await probe.next();
   expectRecord(notReady, 503, 'service_unavailable');
+  expect(notReady.body).toContain('The service is closing.');
   expect([notReady.headers.get('retry-after'), notReady.headers.get('should-retry')]).toEqual(['1', 'true']);
 
   for (const connection of [kept, await connect(port)]) {
@@ -71,19 +83,40 @@ it('a connection on which nothing was asked yet is given the time to ask, and ge
   const { port, server } = started;
   const fresh = await connect(port);
   const closed = server.close();
-  await expect
-    .poll(() =>
-      RawConnection.open(port).then(
-        (connection) => connection.close(),
-        () => 'refused',
-      ),
-    )
-    .toBe('refused');
+  await expect.poll(() => isListening(port)).toBe(false);
   fresh.send(TRANSFER);
   const answer = await fresh.next();
   expectRecord(answer, 503, 'service_unavailable');
   expect(answer.headers.get('money-moved')).toBe('no');
   expect(await fresh.rest()).toBe('');
   for (const connection of open) connection.close();
+  await closed;
+});
+
+it('a request whose body comes when nothing more is taken moves nothing, and is told so', async () => {
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  let begun = 0;
+  const created = async (): Promise<Reply> => {
+    begun += 1;
+    return { status: 201, body: '{}' };
+  };
+  const gateway = fakeGateway({ list_cards: () => promise, create_transfer: created });
+  started = await startServer(gateway, { settings: { drainGrace_ms: 0, drainMost_ms: 20_000 } });
+  const { port, server } = started;
+  const [held, slow] = [await connect(port), await connect(port)];
+  held.send(bare('GET', '/api/v0.1/core/card'));
+  slow.send(TRANSFER.slice(0, -5));
+  // Both have been taken in by the time a third is answered.
+  const third = await connect(port);
+  third.send(bare('GET', '/health/live'));
+  await third.next();
+  const closed = server.close();
+  await expect.poll(() => isListening(port)).toBe(false);
+  slow.send(TRANSFER.slice(-5));
+  const answer = await slow.next();
+  expectRecord(answer, 503, 'service_unavailable');
+  expect([answer.headers.get('money-moved'), begun]).toEqual(['no', 0]);
+  resolve({ status: 200, body: '{}' });
+  expect((await held.next()).status).toBe(200);
   await closed;
 });

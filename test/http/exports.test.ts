@@ -246,6 +246,18 @@ describe('the caller of an export', () => {
     expect(source.asked).toBe(201);
   });
 
+  it('that stands still is no reason to turn others away', async () => {
+    const source = sourceOf(() => 'x'.repeat(1_000_000));
+    const started = await serve(source, { lateAfter_ms: 50, lateMost: 1 });
+    const readers = await Promise.all([1, 2, 3].map(() => open(started, GET)));
+    for (const { socket } of readers) socket.pause();
+    for (let asked = -1; asked !== source.asked || asked < readers.length; ) {
+      asked = source.asked;
+      await delay(300);
+    }
+    expect(await (await open(started, bare('GET', '/'))).next()).toMatchObject({ status: 200 });
+  });
+
   it('that goes away stops the reading, and is nobody’s error', async () => {
     const source = sourceOf(async () => {
       await delay(1);

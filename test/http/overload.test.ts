@@ -47,6 +47,12 @@ it('sheds when requests wait too long, serves those that were accepted, and take
   expectRecord(refused, 503, 'service_unavailable');
   expect([refused.headers.get('retry-after'), refused.headers.get('should-retry')]).toEqual(['1', 'true']);
   expect((await ask(port, '/health/live')).status).toBe(200);
+  // What HTTP/1.0 cannot frame ends its connection whatever it is answered: what follows is no request.
+  const smuggler = await connect(port);
+  const head = 'POST / HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n';
+  smuggler.send(`${head}0\r\n\r\n${get('/health/live')}`);
+  expect((await smuggler.next()).status).toBe(503);
+  expect(await smuggler.rest()).toBe('');
   letGo();
   for (const connection of waiting) expect((await connection.next()).body).toBe('{"held":true}');
   await expect.poll(async () => (await ask(port, '/')).status, { timeout: 10_000 }).toBe(200);
@@ -128,9 +134,12 @@ describe('the intake', () => {
   });
 });
 
-it('a crowd that comes at the same moment is answered, each of it, and whoever waits is served between', async () => {
+it.each([
+  ['', {}],
+  [', and is not refused for having waited: it asks how the service does', { lateAfter_ms: 0, lateMost: 1_000 }],
+])('a crowd that comes at once is answered, each of it, and whoever waits is served between%s', async (_, settings) => {
   const { gateway, letGo } = held();
-  started = await startServer(gateway);
+  started = await startServer(gateway, { settings });
   const { port } = started;
   const waiting = await connect(port);
   waiting.send(get('/api/v0.1/core/card'));

@@ -36,14 +36,30 @@ describe('the bucket of a caller', () => {
     }
   });
 
-  it('a refused request costs nothing, and a charge no more than is there', () => {
+  it('a refused request costs nothing, and a charge is paid in full before the next one is taken', () => {
     const limiter = new RateLimiter(1);
     limiter.charge('a', 1_000, 0);
-    for (let count = 0; count < 100; count += 1) expect(limiter.take('a', 0).isRefused).toBe(true);
-    expect(limiter.take('a', 1_000)).toMatchObject({ isRefused: false });
-    limiter.charge('b', 9, 1_000);
-    expect(limiter.take('b', 1_000)).toMatchObject({ isRefused: false, remaining: 0 });
-    expect(limiter.take('b', 1_000)).toMatchObject({ isRefused: true });
+    for (let count = 0; count < 100; count += 1)
+      expect(limiter.take('a', 0)).toMatchObject({ isRefused: true, remaining: 0, waits_ms: 991_000 });
+    // However often the memory turns meanwhile, called or not.
+    for (let at = 5_000; at < 991_000; at += 7_000) limiter.take('other', at);
+    expect(limiter.take('a', 990_999)).toMatchObject({ isRefused: true, waits_ms: 1 });
+    expect(limiter.take('a', 991_000)).toMatchObject({ isRefused: false });
+    expect(limiter.charge('b', 9, 1_000_000)).toMatchObject({ remaining: 1 });
+    expect(limiter.take('b', 1_000_000)).toMatchObject({ isRefused: false, remaining: 0 });
+    expect(limiter.take('b', 1_000_000)).toMatchObject({ isRefused: true });
+  });
+
+  it('what costs a hundred is let through at a hundredth of the rate, for as long as it goes on', () => {
+    const limiter = new RateLimiter(1_000);
+    let taken = 0;
+    for (let now = 5; now < 100_000; now += 1) {
+      if (limiter.take('a', now).isRefused) continue;
+      taken += 1;
+      limiter.charge('a', 99, now);
+    }
+    expect(taken).toBeGreaterThan(1_095);
+    expect(taken).toBeLessThan(1_105);
   });
 
   it('is kept over a turn of the memory, and forgotten when it is full again anyway', () => {
@@ -65,7 +81,10 @@ describe('the bucket of a caller', () => {
 
   it('takes bounded memory, whoever calls', () => {
     const limiter = new RateLimiter(1, 1_000);
-    for (let count = 0; count < 100_000; count += 1) limiter.take(`caller ${count}`, 1);
+    for (let count = 0; count < 100_000; count += 1) {
+      limiter.take(`caller ${count}`, count);
+      limiter.charge(`caller ${count}`, 1_000, count);
+    }
     expect(limiter.size).toBeLessThanOrEqual(2_000);
   });
 });
@@ -152,25 +171,42 @@ describe('a server with limits', () => {
     }
   });
 
-  it('counts a body for its size, so that a batch is no way around the limit of a key', async () => {
-    const body = JSON.stringify({ transfers: [{ amount: 1, description: 'x'.repeat(120_000) }] });
-    const { ask, port } = await serve({ keyRate: 100 });
-    const batch = async () => {
-      const connection = await RawConnection.open(port);
+  /** Posts a body to a path below that of transfers, with the key of a program. */
+  const send = async (port: number, path: string, body: string): Promise<RawAnswer> => {
+    const connection = await RawConnection.open(port);
+    try {
       connection.send(
-        `POST /api/v0.1/core/transfer/batch HTTP/1.1\r\n${['Host: localhost', ...PROGRAM].join('\r\n')}\r\n` +
-          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+        `POST /api/v0.1/core/transfer${path === '' ? '' : `/${path}`} HTTP/1.1\r\nHost: localhost\r\n${PROGRAM.join('')}` +
+          `\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
       );
-      const answer = await connection.next();
+      return await connection.next();
+    } finally {
       connection.close();
-      return answer.status;
-    };
-    const stati: number[] = [];
-    while (stati.at(-1) !== 429 && stati.length < 100) stati.push(await batch());
+    }
+  };
+
+  it('counts a body for its size, so that a batch is no way around the limit of a key', async () => {
+    const { ask, port } = await serve({ keyRate: 100 });
+    const body = JSON.stringify({ transfers: [{ amount: 1, description: 'x'.repeat(120_000) }] });
+    const statuses: number[] = [];
+    while (statuses.at(-1) !== 429 && statuses.length < 100) statuses.push((await send(port, 'batch', body)).status);
     // 1,000 requests at once, and 100 more a second; a batch of 120 KB is some 118 of them.
-    expect(stati.length).toBeGreaterThanOrEqual(9);
-    expect(stati.length).toBeLessThan(30);
+    expect(statuses.length).toBeGreaterThanOrEqual(9);
+    expect(statuses.length).toBeLessThan(30);
     expect((await ask(OPERATOR)).status).toBe(200);
+  });
+
+  it.each([
+    ['rows of a batch', 'batch', JSON.stringify({ transfers: Array.from({ length: 901 }, () => ({})) }), 200, 900],
+    ['a body that is too large', '', `{"description":"${'x'.repeat(700_000)}"}`, 413, 683],
+    ['a body that cannot be read', '', `{"description":${'x'.repeat(15_000)}}`, 400, 14],
+  ])('counts %s, and says so with the same answer', async (_, path, body, status, counted) => {
+    const { port } = await serve({ keyRate: 100 });
+    const answer = await send(port, path, body);
+    expect(answer.status).toBe(status);
+    const remaining = Number(/"key";r=([0-9]+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
+    expect(remaining).toBeLessThanOrEqual(1_000 - counted);
+    expect(remaining).toBeGreaterThanOrEqual(1_000 - counted - 4);
   });
 
   it('judges the address before the key, and the key before the body', async () => {
@@ -190,6 +226,7 @@ describe('a server with limits', () => {
     const { ask } = await serve({ addressRate: 2 });
     const guesses = await times(4, () => ask(['Authorization: Bearer nonsense']));
     expect(guesses.map(({ status }) => status)).toEqual([401, 401, 429, 429]);
+    expect(guesses[0]?.headers.get('ratelimit')).toMatch(/^"address";r=1[01];/);
   });
 
   it('believes X-Forwarded-For only as far as it is told to', async () => {
