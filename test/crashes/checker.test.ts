@@ -175,6 +175,18 @@ test.each<[string, readonly ChangeStory[], Found, number]>([
   ['held, and nothing was done', [], hold(), 5],
   ['captured', [changed(CAPTURE)], captured(), 11],
   ['captured in silence', [changed(CAPTURE, { answers: [], silences: 1 })], captured(), 11],
+  [
+    'captured in silence, then learnt',
+    [changed(CAPTURE, { answers: [NO, { ...REPLAY, status: 200 }], silences: 1 })],
+    captured(),
+    11,
+  ],
+  [
+    'unknown, it said, and another answer knows',
+    [changed(CAPTURE, { answers: [UNKNOWN, { ...REPLAY, status: 200 }] })],
+    captured(),
+    11,
+  ],
   ['not captured in silence', [changed(CAPTURE, { answers: [], silences: 1 })], hold(), 5],
   ['unknown, and it was captured', [changed(CAPTURE, { answers: [UNKNOWN] })], captured(), 11],
   [
@@ -201,6 +213,13 @@ test.each<[string, string, readonly ChangeStory[], Found, number]>([
     'no money moved, it said, and it was captured',
     'which nobody did',
     [changed(CAPTURE, { answers: [NO] })],
+    captured(),
+    11,
+  ],
+  [
+    'no money moved, it said, and another answer confesses that it was captured',
+    'but the replays was told no',
+    [changed(CAPTURE, { answers: [NO, { ...REPLAY, status: 200 }] })],
     captured(),
     11,
   ],

@@ -34,12 +34,28 @@ export function findContradictions(
   ];
 }
 
+/** Transfers and reversals that were made by a request which nobody heard anything of: a stop must leave none. */
+export function findMadeInSilence(
+  answers: readonly Answer[],
+  { transfers }: Pick<Books, 'transfers'>,
+): readonly string[] {
+  const answered = new Set(answers.map(({ requestId }) => requestId));
+  const made = transfers.flatMap(({ requestId, key, reversals }) => [{ requestId, key }, ...reversals]);
+  return made
+    .filter(({ requestId }) => !answered.has(requestId))
+    .map(({ requestId, key }) => `${key}: done by ${requestId}, which got no answer`);
+}
+
 /** What is wrong with the answers to one key by themselves. */
-function wrongAnswers({ answers }: Told): string[] {
+function wrongAnswers({ answers, silences }: Told): string[] {
   const problems: string[] = [];
+  const done = answers.filter(isDone);
+  const isByAnUnheard = silences > 0 || answers.some(({ moneyMoved }) => moneyMoved === 'unknown');
+  if (done.length > 0 && done.every(({ replayed }) => replayed) && !isByAnUnheard)
+    problems.push('done, and every request but the replays was told no');
   if (new Set(answers.filter(isKept).map(({ status, text }) => `${status} ${text}`)).size > 1)
     problems.push('answers differ');
-  if (answers.filter((answer) => isDone(answer) && !answer.replayed).length > 1) problems.push('two first answers');
+  if (done.filter(({ replayed }) => !replayed).length > 1) problems.push('two first answers');
   for (const { status, moneyMoved, shouldRetry } of answers) {
     if (status < 400) continue;
     const isSilent = moneyMoved !== 'no' && moneyMoved !== 'unknown';

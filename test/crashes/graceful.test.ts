@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { embeddedServerOf, isRunning, startService, temporaryDirectory } from '../harness/process.ts';
 import { readBooks, readTexts } from './books.ts';
-import { findContradictions } from './checker.ts';
+import { findContradictions, findMadeInSilence } from './checker.ts';
 import { Load } from './load.ts';
 
 const CLIENTS = 16;
@@ -23,6 +23,7 @@ test('SIGTERM under load: every request is answered or never taken, and nothing 
     await load.pause();
     const isThere = await isRunning(processId);
     expect({ exitCode, isThere }).toEqual({ exitCode: 0, isThere: false });
+    // Each answer of a closing service closes its connection, so no request was sent on one that was kept.
     expect(load.brokenConnections).toBe(0);
     const told = [...load.stories, ...load.changes];
     const answers = told.flatMap((story) => story.answers);
@@ -40,6 +41,7 @@ test('SIGTERM under load: every request is answered or never taken, and nothing 
     const { faults, ...books } = await readBooks(directory.path, load.cards, await readTexts(service.client));
     expect(faults).toEqual({});
     expect(findContradictions(load.stories, books, load.changes)).toEqual([]);
+    expect(findMadeInSilence(answers, books)).toEqual([]);
     expect(await service.stop()).toBe(0);
   } finally {
     await service.stop();

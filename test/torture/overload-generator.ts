@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
 // The load generator of the row overload, a process of its own: it shares the machine with what it attacks, so it reads no
-// more of an answer than it must. It reads plans from standard input, one a line, and writes what came of each.
+// more of an answer than it must. It reads a plan from standard input, and writes what came of it.
 
 /** What is to be sent: as fast as answers come (closed), or at a rate whatever becomes of them (open). */
 export type Plan = {
@@ -84,19 +84,26 @@ class Caller {
     const { hostname, port } = new URL(this.#generator.plan.url);
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     socket.setEncoding('latin1');
-    socket.on('data', (chunk: string) => this.#read(chunk));
+    // What an old connection still says is about no request of the present one.
+    const ifPresent = (act: () => void): void => {
+      if (this.#socket === socket) act();
+    };
+    socket.on('data', (chunk: string) => ifPresent(() => this.#read(chunk)));
     socket.on('error', () => undefined);
-    socket.on('close', () => {
-      this.#socket = undefined;
-      if (this.#number !== -1) this.#tell(undefined);
-    });
+    socket.on('close', () =>
+      ifPresent(() => {
+        this.#socket = undefined;
+        if (this.#number !== -1) this.#tell(undefined);
+      }),
+    );
     return socket;
   }
 
   #read(chunk: string): void {
     this.#received += chunk;
     const headEnd = this.#received.indexOf('\r\n\r\n');
-    if (headEnd === -1) return;
+    // A connection that is closed for having been unused for too long says so, and nobody asked.
+    if (headEnd === -1 || this.#number === -1) return;
     const length = Number(/\r\ncontent-length: *([0-9]+)/i.exec(this.#received)?.[1]);
     if (this.#received.length < headEnd + 4 + length) return;
     if (/\r\nconnection: close/i.test(this.#received)) {

@@ -26,6 +26,9 @@ const ACCEPTED_WITHIN = 6_000;
 const RECOVERED_WITHIN = 10_000;
 const RECOVERED_SHARE = 0.5;
 
+/** What it serves afterwards, as a share of what it served before. */
+const AGAIN_SHARE = 0.5;
+
 /** Memory of the service at most, in kilobytes. */
 const MEMORY = 1_048_576;
 
@@ -83,11 +86,17 @@ function judgeBooks(rounds: readonly Sent[], { faults, transfers }: BooksWithFau
   return problems;
 }
 
-function judgeOverload({ outcome }: Sent, tally: Tally): void {
-  const { accepted_ms, dishonest, example, made, refused, unanswered } = outcome;
-  const say = (problem: string): void => tally.violate('overload', [problem]);
+/** Every request of every round is answered, and honestly; also before the crowd and after it. */
+function judgeAnswers({ name, outcome }: Sent, tally: Tally): void {
+  const { dishonest, example, unanswered } = outcome;
+  const say = (problem: string): void => tally.violate(name, [problem]);
   if (dishonest > 0) say(`${dishonest} answers were neither a 201 nor an honest 503, such as ${example}`);
   if (unanswered.length > 0) say(`${unanswered.length} requests had no answer`);
+}
+
+function judgeOverload({ outcome }: Sent, tally: Tally): void {
+  const { accepted_ms, made, refused } = outcome;
+  const say = (problem: string): void => tally.violate('overload', [problem]);
   if (accepted_ms.p99 > ACCEPTED_WITHIN)
     say(`the p99 of accepted ones is ${accepted_ms.p99} ms, and ${ACCEPTED_WITHIN} are the most`);
   if (made.length === 0) say('nothing was served at all');
@@ -133,7 +142,9 @@ async function run({ belongings, count, progress }: Setting): Promise<Findings> 
     );
     const again = rateOf(await send('again', SUSTAINED, Math.min(count, 10), 0));
     const kilobytes = memory.end();
+    for (const round of rounds) judgeAnswers(round, tally);
     judgeOverload(overload, tally);
+    if (again < sustainable * AGAIN_SHARE) tally.violate('again', [`${again} a second, and before ${sustainable}`]);
     if (recovery > RECOVERED_WITHIN) tally.violate('recovery', [`it took ${recovery} ms`]);
     if (kilobytes > MEMORY) tally.violate('memory', [`${kilobytes} kB, and ${MEMORY} are the most`]);
     tally.violate('books', judgeBooks(rounds, await readBooksAt(fleet.server.connection, [CARD])));

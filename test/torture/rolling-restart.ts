@@ -1,6 +1,7 @@
 import { get } from 'node:http';
 import { Silence } from '../api/raw-request.ts';
-import { type BooksWithFaults, readBooksAt, readTexts } from '../crashes/books.ts';
+import { readBooksAt, readTexts } from '../crashes/books.ts';
+import { findMadeInSilence } from '../crashes/checker.ts';
 import { Load } from '../crashes/load.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 import { answersOf, brokenRecordsIn, contradictionsIn, makeCards, silencesOf, tallyLoad } from './loads.ts';
@@ -12,6 +13,9 @@ const CLIENTS = 24;
 const RESTARTS_OF_LEDGER = 25;
 
 const SENT_AGAIN = 400;
+
+/** A stop takes no longer, in milliseconds: the drain and its bounds, PostgreSQL's goodbye, and a busy machine. */
+const STOP_MOST = 15_000;
 
 /** What a load may be answered: done, refused for good, or turned away unharmed. */
 const HONEST = new Set([200, 201, 409, 503]);
@@ -35,7 +39,7 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
     await load.settle(fleet.urls[0] ?? '', SENT_AGAIN);
     const texts = await readTexts(fleet.process(0).client);
     const books = await readBooksAt(fleet.server.connection, load.cards, texts);
-    tally.violate(`ledger ${ledger}`, [...contradictionsIn(load, books), ...madeInSilence(load, books)]);
+    tally.violate(`ledger ${ledger}`, [...contradictionsIn(load, books), ...findMadeInSilence(answersOf(load), books)]);
     tallyLoad(tally, load, books);
   } finally {
     await fleet.end();
@@ -47,15 +51,17 @@ async function restartOne(fleet: Fleet, load: Load, index: number, tally: Tally,
   const probe = watchReadiness(fleet.urls[index] ?? '');
   // Whom it leaves without an answer is counted apart.
   load.expectDeath(fleet.urls[index] ?? '');
+  const endless = setTimeout(() => fleet.process(index).child.kill('SIGKILL'), 2 * STOP_MOST);
   const { exitCode, milliseconds } = await fleet.stop(index);
+  clearTimeout(endless);
   const seen = await probe.end();
   if (exitCode !== 0) tally.violate(where, [`the process ended with ${exitCode}`]);
+  if (milliseconds > STOP_MOST) tally.violate(where, [`the stop took ${Math.round(milliseconds)} ms`]);
   tally.time('stop', milliseconds);
-  // Once it has said that it goes, it must not take it back, and nothing but that may be said.
+  // It says that it goes before it does, does not take it back, and says nothing else.
   const order = seen.join(' ').replaceAll(/(\S+)( \1)+/g, '$1');
-  if (!/^(200 ?)?(503 ?)?(cut ?)?(gone)?$/.test(order)) tally.violate(where, [`readiness was: ${order}`]);
+  if (!/^(200 )?503( cut)?( gone)?$/.test(order)) tally.violate(where, [`readiness was: ${order}`]);
   tally.add('crossed_by_probe', seen.filter((what) => what === 'cut').length);
-  if (seen.includes('503')) tally.add('drains_announced');
   const started = performance.now();
   await fleet.start(index);
   tally.time('start', performance.now() - started);
@@ -87,7 +93,10 @@ function askReadiness(url: string): Promise<string> {
     const asked = get(`${url}/health/ready`, { agent: false, timeout: 10_000 }, (response) => {
       response.resume().once('close', () => resolve(String(response.statusCode)));
     });
-    asked.once('timeout', () => asked.destroy(new Error('no answer')));
+    asked.once('timeout', () => {
+      resolve('hung');
+      asked.destroy();
+    });
     asked.once('error', (error) => resolve(new Silence(error, false).isRefused ? 'gone' : 'cut'));
   });
 }
@@ -103,6 +112,8 @@ function judgeAnswers(load: Load, tally: Tally, where: string): void {
     if (moneyMoved !== 'no' || !text.includes('"Code":"service_unavailable"'))
       say([`a 503 that is not honest: ${text}`]);
   }
+  if (load.unansweredByTheLiving > 0)
+    say([`${load.unansweredByTheLiving} requests to processes that were not stopped had no answer`]);
   tally.add('crossed_on_kept', load.brokenConnections);
   tally.add('crossed_on_new', silencesOf(load) - load.brokenConnections);
 }
@@ -115,15 +126,6 @@ function judgeCrossings(tally: Tally): void {
   const most = 2 + tally.count('restarts') / 10;
   const crossed = tally.count('crossed_on_kept') + tally.count('crossed_on_new') + tally.count('crossed_by_probe');
   if (crossed > most) tally.violate('crossings', [`${crossed} requests had no answer, and ${most} are the most`]);
-}
-
-/** Transfers and reversals that were made by a request which nobody heard anything of. */
-function madeInSilence(load: Load, { transfers }: BooksWithFaults): readonly string[] {
-  const answered = new Set(answersOf(load).map(({ requestId }) => requestId));
-  const made = transfers.flatMap(({ requestId, key, reversals }) => [{ requestId, key }, ...reversals]);
-  return made
-    .filter(({ requestId }) => !answered.has(requestId))
-    .map(({ requestId, key }) => `${key}: done by ${requestId}, which got no answer`);
 }
 
 async function run(setting: Setting): Promise<Findings> {

@@ -20,6 +20,9 @@ const MANY = 1_000;
 /** A refused good request is sent again under its key, as its caller would, for so long in milliseconds. */
 const PATIENCE = 10_000;
 
+/** How many of the slow callers are there at any moment, as a share: those that were cut off are on their way back. */
+const PRESENT_SHARE = 0.8;
+
 /** Memory of the service at most, in kilobytes: generous, and far below what answers to all of them would take. */
 const MEMORY = 1_048_576;
 
@@ -108,6 +111,15 @@ class SlowCallers {
   }
 }
 
+/** Descriptors that the service holds once their number is at rest: connections close a moment after their callers. */
+async function descriptorsAtRest(fleet: Fleet): Promise<number> {
+  for (let before = Number.POSITIVE_INFINITY; ; await pause(300)) {
+    const { descriptors } = await holdings(fleet);
+    if (descriptors >= before) return descriptors;
+    before = descriptors;
+  }
+}
+
 /** Sends good requests at a constant rate, whatever becomes of them; ends when the last is answered. */
 async function sendGood(url: string, rate: number, seconds: number, tally: Tally, where: string): Promise<void> {
   const agent = keptConnections(200);
@@ -184,7 +196,7 @@ async function run(setting: Setting): Promise<Findings> {
   try {
     await fleet.process(0).client.cards.create({ card_id: CARD });
     await sendGood(url, rate, alone, tally, 'alone');
-    const before = await holdings(fleet);
+    const before = { ...(await holdings(fleet)), descriptors: await descriptorsAtRest(fleet) };
     await slow.open(setting.count);
     setting.progress(slow.count);
     let most = before;
@@ -198,6 +210,10 @@ async function run(setting: Setting): Promise<Findings> {
     await sendGood(url, rate, beside, tally, 'beside');
     clearInterval(watch);
     figures.slow_at_the_end = slow.count;
+    // Who is cut off comes back at once; a service that lets none of them in would prove nothing.
+    const least = setting.count * PRESENT_SHARE;
+    if (slow.count < least) tally.violate('slow callers', [`${slow.count} were there, and ${least} are the least`]);
+    if (most.descriptors < least) tally.violate('slow callers', [`the service held ${most.descriptors} descriptors`]);
     await endSlow();
     await untilGivenBack(fleet, before.descriptors, tally);
     const after = await holdings(fleet);
