@@ -134,12 +134,14 @@ export class Load {
 
   async #attempt(baseUrl: string, story: OpenStory | OpenChange): Promise<void> {
     const headers = { 'Idempotency-Key': story.key };
+    // Who was asked while it was away owes nothing, also when it is back before that is heard.
+    const wasDead = this.#dead.has(baseUrl);
     try {
       const raw = { headers, ...('terms' in story ? creationOf(story) : changeOf(story)) };
       story.answers.push(toAnswer(await sendRaw(baseUrl, raw, this.#agent)));
     } catch (error) {
       if (!(error instanceof Silence)) throw error;
-      if (!this.#dead.has(baseUrl)) this.unansweredByTheLiving += 1;
+      if (!wasDead && !this.#dead.has(baseUrl)) this.unansweredByTheLiving += 1;
       if (error.isRefused) return;
       story.silences += 1;
       if (error.isReused) this.brokenConnections += 1;
