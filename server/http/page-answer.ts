@@ -6,7 +6,8 @@ import type { HttpService } from './service.ts';
 /** A page or a document, ready to be sent. */
 export type PageAnswer = {
   readonly type: 'text/html; charset=utf-8' | 'application/json; charset=utf-8';
-  readonly body: string;
+  /** Text, or its bytes where it is the same for everybody and long: to make them takes longer than to send them. */
+  readonly body: string | Buffer;
   readonly headers: readonly (readonly [name: string, value: string])[];
 };
 

@@ -34,7 +34,7 @@ const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
 
 /** Mounts what is no operation and needs neither key nor database: the root, health, the catalogue, the reference. */
 export function mountPages(app: FastifyInstance, service: HttpService): void {
-  let openApi: string | undefined;
+  let openApi: Buffer | undefined;
   const pages: Readonly<Record<string, (visit: Visit) => PageAnswer | Promise<PageAnswer>>> = {
     '/': showHome,
     '/health/live': () => asData({ status: 'live' }),
@@ -44,7 +44,7 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
     '/errors/:code': showError,
     '/docs': ({ setting }) => asPage(referencePage(setting), setting),
     '/openapi.json': () => {
-      openApi ??= readFileSync(OPENAPI, 'utf8');
+      openApi ??= readFileSync(OPENAPI);
       return { type: JSON_TYPE, body: openApi, headers: [] };
     },
   };
@@ -114,8 +114,14 @@ function showHome(visit: Visit): PageAnswer {
 
 function showErrors(visit: Visit, isPage: boolean): PageAnswer {
   const { query, setting } = visit;
-  return varying(isPage ? asPage(errorListPage(query), setting) : asReadableData(catalogueData(query)));
+  if (isPage) return varying(asPage(errorListPage(query), setting));
+  if (query.trim() !== '') return varying(asReadableData(catalogueData(query)));
+  wholeCatalogue ??= Buffer.from(readable(catalogueData('')));
+  return varying({ type: JSON_TYPE, body: wholeCatalogue, headers: [] });
 }
+
+/** All error codes as data, once somebody has asked for them. */
+let wholeCatalogue: Buffer | undefined;
 
 function showError({ parameters, wantsPage, setting }: Visit): PageAnswer {
   const { code, isData } = findCode(parameters.code ?? '');
@@ -137,7 +143,11 @@ function asData(value: unknown): PageAnswer {
 
 /** Data that people read too, in a terminal: set in lines, and ended by one. */
 function asReadableData(value: unknown): PageAnswer {
-  return { type: JSON_TYPE, body: `${JSON.stringify(value, null, 2)}\n`, headers: [] };
+  return { type: JSON_TYPE, body: readable(value), headers: [] };
+}
+
+function readable(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
 }
 
 function varying(answer: PageAnswer): PageAnswer {
