@@ -72,17 +72,18 @@ export function isMissingAddress(error: unknown): boolean {
 const POLL_MS = 10;
 
 /**
- * Closes servers without losing an answer. Callers are told first, by answers that close their connections; then nothing
- * new is accepted, requests on open connections are refused, and those in flight finish. What has not after
- * `drainMost_ms` is answered that nobody waits for it longer.
+ * Closes servers without losing an answer. Callers are told first, by answers that close their connections; then requests
+ * are refused, nothing new is accepted, and those in flight finish. What has not after `drainMost_ms` is answered that
+ * nobody waits for it longer.
  */
 export async function drain(service: HttpService, servers: readonly AddressServer[]): Promise<void> {
   const { settings, active, connections } = service;
   const start = performance.now();
   const grace_ms = Math.min(settings.drainGrace_ms, settings.drainMost_ms);
   await untilQuiet(service, grace_ms);
-  const closed = await closeDoors(service, servers);
+  // Whoever is refused comes back later, so that the doors get quiet.
   service.isRefusing = true;
+  const closed = await closeDoors(service, servers);
   while (mustWait(service) && performance.now() - start < settings.drainMost_ms) await delay(POLL_MS);
   for (const exchange of active) exchange.giveUp?.(new NoAnswer('The service closed before the operation had ended.'));
   // A request that has arrived by now is seen by the turn of the loop, and told rather than cut.
@@ -111,10 +112,10 @@ async function untilQuiet(service: HttpService, most_ms: number): Promise<void> 
 }
 
 /** Milliseconds for which those at the door are let in, at most; each turn of the event loop lets in one. */
-const DOOR_MS = 300;
+const DOOR_MS = 500;
 
 /** A turn of the event loop that had nothing to do takes no longer: in it, nobody can have come unseen. */
-const EMPTY_TURN_MS = 0.2;
+const EMPTY_TURN_MS = 0.05;
 
 /**
  * Accepts nothing more. Callers whose connection waits to be accepted would be reset, so they come in first: the doors

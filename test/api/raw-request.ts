@@ -21,14 +21,14 @@ export type RawAnswer = {
 /** There was no whole answer. */
 export class Silence extends Error {
   override readonly name = 'Silence';
-  /** Whether the request cannot have arrived: nobody listened. */
+  /** Whether the request was never sent: nobody listened, or the door closed before the connection was made. */
   readonly isRefused: boolean;
   /** Whether it was sent on a connection that had served others before. */
   readonly isReused: boolean;
 
   constructor(cause: Error, isReused: boolean) {
     super(`no whole answer: ${cause.message}`, { cause });
-    this.isRefused = Reflect.get(cause, 'code') === 'ECONNREFUSED';
+    this.isRefused = Reflect.get(cause, 'syscall') === 'connect';
     this.isReused = isReused;
   }
 }

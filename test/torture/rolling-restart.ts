@@ -119,11 +119,11 @@ function judgeAnswers(load: Load, tally: Tally, where: string): void {
 }
 
 /**
- * A request can cross the closing of its connection: of one that had been idle, or of one that had not been accepted.
- * HTTP/1.1 has no way to prevent it, and nothing may come of such a request; but it must be a rare accident.
+ * A request can cross the closing of its connection: of one that had been idle, or of one that was made and not accepted
+ * yet. HTTP/1.1 has no way to prevent it, and nothing may come of such a request; but it must be a rare accident.
  */
 function judgeCrossings(tally: Tally): void {
-  const most = 2 + tally.count('restarts') / 10;
+  const most = 1 + tally.count('restarts') / 50;
   const crossed = tally.count('crossed_on_kept') + tally.count('crossed_on_new') + tally.count('crossed_by_probe');
   if (crossed > most) tally.violate('crossings', [`${crossed} requests had no answer, and ${most} are the most`]);
 }
