@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { readConfiguration, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
-import { insistOnSchema, type OpenDatabase, openDatabase } from './open-database.ts';
+import { insistOnMode, insistOnSchema, type OpenDatabase, openDatabase } from './open-database.ts';
 import { createKey } from './operations/create-key.ts';
 import { drawUpTrialBalance } from './operations/get-trial-balance.ts';
 import { withoutSecrets } from './operations/redaction.ts';
@@ -29,9 +29,11 @@ try {
 }
 
 async function withDatabase(run: (opened: OpenDatabase) => Promise<void>): Promise<void> {
+  const configuration = readConfiguration();
   const complain = (line: string): void => void process.stderr.write(`${line}\n`);
-  const opened = await openDatabase(readConfiguration(), { onProgress: complain, onServerExit: complain });
+  const opened = await openDatabase(configuration, { onProgress: complain, onServerExit: complain });
   try {
+    await insistOnMode(opened.databases, configuration.mode);
     await run(opened);
   } finally {
     await opened.close();

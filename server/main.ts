@@ -12,7 +12,7 @@ import { openProgramSearch } from './operations/find-program.ts';
 import { handlersOf } from './operations/handlers.ts';
 import { openKeyUses } from './operations/note-key-uses.ts';
 import { openRefusedCredentials } from './operations/note-refused-credentials.ts';
-import { hasOperatorKey, isReady } from './operations/readiness.ts';
+import { hasOperatorKey, openReadiness } from './operations/readiness.ts';
 import { withoutSecrets } from './operations/redaction.ts';
 import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './operations/seed-sandbox.ts';
 import { openTransferLane } from './operations/transfer-group.ts';
@@ -83,7 +83,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     onRefusedCredential: refusals.note,
     findProgram: openProgramSearch(authentication),
     demoProgramId: DEMO_PROGRAM_ID,
-    ready: () => isReady(databases.application.within()),
+    ready: openReadiness(databases.application.within()),
   };
   const errors = await openErrorLog(configuration, opened, log);
   const { addressRate, keyRate, trustedProxies } = configuration;

@@ -3,6 +3,7 @@ import { StartupProblem } from './startup-problem.ts';
 import { probe } from './store/connections.ts';
 import { type Databases, openDatabases } from './store/databases.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded.ts';
+import { claimLedger, type LedgerMode, readLedgerMode } from './store/ledger-mode.ts';
 import { migrate, pendingMigrations } from './store/migrate.ts';
 import { preparePartitions } from './store/partition.ts';
 
@@ -55,10 +56,28 @@ export async function openDatabase(configuration: Configuration, reports: Databa
  * Brings the schema up to date in a sandbox; in live mode a schema that is behind is a {@link StartupProblem}, because
  * when to change the schema of real books is the operator's decision.
  */
-export async function prepareSchema(databases: Databases, mode: Configuration['mode']): Promise<void> {
+export async function prepareSchema(databases: Databases, mode: LedgerMode): Promise<void> {
+  await insistOnMode(databases, mode);
   if (mode === 'sandbox') await migrate(databases.settings);
   await insistOnSchema(databases);
+  refuseOtherMode(await claimLedger(databases.background, mode), mode);
   await preparePartitions(databases.background, new Date());
+}
+
+/** Throws a {@link StartupProblem} when the ledger is one of the other mode. */
+export async function insistOnMode({ settings }: Databases, mode: LedgerMode): Promise<void> {
+  refuseOtherMode(await readLedgerMode(settings), mode);
+}
+
+function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void {
+  if (ledger === undefined || ledger === mode) return;
+  throw new StartupProblem(
+    ledger === 'live'
+      ? 'This ledger is a live one, and the mode is sandbox, which moves money without keys. ' +
+          'Set MODE=live, or DATABASE_URL or DATA_DIR to another ledger.'
+      : 'This ledger is that of a sandbox: its clock can have been moved, and anybody could make keys for it. ' +
+          'For live mode set DATABASE_URL or DATA_DIR to a ledger of its own.',
+  );
 }
 
 /**

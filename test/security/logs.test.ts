@@ -104,7 +104,7 @@ describe('what callers send', () => {
     const [good, revoked, expired] = await Promise.all([
       make('good'),
       make('revoked'),
-      make('expired', { expires_at: new Date(Date.now() + 300).toISOString() }),
+      make('expired', { expires_at: new Date(Date.now() + 3_000).toISOString() }),
     ]);
     await keys.revoke(revoked.key_id);
     const headers = { Authorization: `Bearer ${expired.key}` };

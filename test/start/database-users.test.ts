@@ -67,7 +67,10 @@ describe('a database of which the service is not the owner', () => {
   });
 
   test('that user makes the first operator key, too, and live mode starts with it', async () => {
-    const live = { ...settingsOf('clerk', 'ledger'), MODE: 'live', SUPPORT_CONTACT: 'help@example.com' };
+    await superuser.query('create database vault owner maker');
+    const live = { ...settingsOf('clerk', 'vault'), MODE: 'live', SUPPORT_CONTACT: 'help@example.com' };
+    const { DATABASE_URL } = settingsOf('maker', 'vault');
+    expect(await runCommand(['migrate'], { ...live, DATABASE_URL })).toMatchObject({ exitCode: 0 });
     expect((await startInVain(live)).errors).toContain('operator-key create');
     const made = await runCommand(['operator-key', 'create', '--name', 'first'], live);
     expect(made).toMatchObject({ exitCode: 0, output: expect.stringMatching(/^ts_[0-9a-f]{16}_[0-9a-f]+\n$/) });
