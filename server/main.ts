@@ -117,7 +117,16 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await errors.stop();
     await opened.close();
   };
+  warnOfClearText(configuration, log);
   showBanner(configuration, opened, port);
+}
+
+function warnOfClearText({ mode, loopbackOnly, hosts }: Configuration, log: pino.Logger): void {
+  if (mode !== 'live' || loopbackOnly) return;
+  const sentence =
+    'the service speaks HTTP without TLS on an address that others can reach: let TLS end in front of it, ' +
+    'or keys and transfers can be read on the way';
+  log.warn({ event: 'clear_text', hosts }, sentence);
 }
 
 function openErrorLog(

@@ -1,5 +1,6 @@
 import type { Configuration } from './config.ts';
 import { StartupProblem } from './startup-problem.ts';
+import { findConnectionProblem } from './store/connection-problem.ts';
 import { probe } from './store/connections.ts';
 import { type Databases, openDatabases } from './store/databases.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded.ts';
@@ -39,17 +40,33 @@ export async function openDatabase(configuration: Configuration, reports: Databa
       },
     };
   }
+  insistOnConnection(configuration);
   const settings = { connectionString: databaseUrl };
-  try {
-    await probe(settings);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
-    throw new StartupProblem(
-      `The database of DATABASE_URL cannot be used: ${reason}. Check the address, the user and that PostgreSQL runs.`,
-    );
-  }
+  await probe(settings).catch(refuseUnusable);
   const databases = openDatabases(settings);
   return { databases, embedded: undefined, close: () => databases.close() };
+}
+
+/**
+ * Throws a {@link StartupProblem} when the database that the configuration names must not be connected to: in live mode
+ * it has to be on this machine, or behind TLS. Nothing is connected for it.
+ */
+export function insistOnConnection({ databaseUrl, mode }: Configuration): void {
+  if (databaseUrl === null) return;
+  let problem: string | undefined;
+  try {
+    problem = findConnectionProblem({ connectionString: databaseUrl }, mode === 'live');
+  } catch (error) {
+    refuseUnusable(error);
+  }
+  if (problem !== undefined) throw new StartupProblem(problem);
+}
+
+function refuseUnusable(error: unknown): never {
+  const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
+  throw new StartupProblem(
+    `The database of DATABASE_URL cannot be used: ${reason}. Check the address, the user and that PostgreSQL runs.`,
+  );
 }
 
 /**
