@@ -3,9 +3,8 @@ import { REDACTED } from '../domain/card-number.ts';
 // Passwords in URLs, as settings and messages hold them. Whoever writes one by hand escapes it seldom, so what follows
 // the :// counts as user name and password up to the last @, whatever stands between.
 
-/** Within one line and a bound, since it looks through texts that callers send. */
-const USER_INFO = /([a-z]*):\/\/([^\n]{0,1000})@/gi;
-const USER_INFO_OF_SETTING = /([a-z]*):\/\/(.*)@/gis;
+/** Characters from the :// to the @, at most: the texts of callers are looked through, too. */
+const USER_INFO_MOST = 1_000;
 
 /** The address of a page with a whole host: an @ further on belongs to its path, or to the sentence around it. */
 const PLAIN_HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?[/?#\s,;)]/i;
@@ -16,13 +15,14 @@ const WELL_FORMED =
 
 /** Text without the user names and passwords of the URLs in it, fit to be printed. */
 export function withoutUrlCredentials(text: string): string {
-  return text.includes('://') && text.includes('@') ? hide(text, USER_INFO) : text;
+  return text.includes('://') && text.includes('@') ? hide(text, USER_INFO_MOST) : text;
 }
 
 /** Whether the value of a setting may hold the user name or the password of a URL; the address of a database always may. */
 export function holdsUrlCredentials(value: string): boolean {
   if (/postgres(?:ql)?:/i.test(value) || /:\/\/.*[?&]\w*password=/is.test(value)) return true;
-  return hide(value, USER_INFO_OF_SETTING) !== value;
+  const line = value.replaceAll('\n', ' ');
+  return hide(line, line.length) !== line;
 }
 
 /** The URL of a database without its password. One that is not well-formed is not shown: nobody knows where it stands. */
@@ -47,11 +47,24 @@ function shownParameters(parameters: string): string {
     .join('&');
 }
 
-function hide(text: string, pattern: RegExp): string {
-  return text.replaceAll(pattern, (_, scheme: string, rest: string) => {
-    const isPage = /^https?$/i.test(scheme) && PLAIN_HOST.test(rest);
-    // Stacks name files, and a package may have an @ in its name.
-    const isFile = /^file$/i.test(scheme) && rest.startsWith('/');
-    return isPage || isFile ? `${scheme}://${hide(`${rest}@`, pattern)}` : `${scheme}://${REDACTED}@`;
-  });
+/** Hides what stands between a :// and the last @ of its line, which is at most `most` characters away. */
+function hide(text: string, most: number): string {
+  let shown = '';
+  let copied = 0;
+  const last = text.lastIndexOf('@');
+  for (let at = text.indexOf('://'); at !== -1 && at < last; at = text.indexOf('://', at + 1)) {
+    const start = at + 3;
+    const line = text.slice(start, start + most).split('\n', 1)[0] ?? '';
+    const length = line.lastIndexOf('@');
+    if (start < copied || length === -1 || isPlain(text.slice(Math.max(0, at - 6), at), line)) continue;
+    shown += text.slice(copied, start) + REDACTED;
+    copied = start + length;
+  }
+  return shown + text.slice(copied);
+}
+
+/** Whether what follows a scheme has no user: a page, or a file, as stacks name it; a package may have an @ in its name. */
+function isPlain(scheme: string, rest: string): boolean {
+  if (/(?:^|[^a-z])https?$/i.test(scheme)) return PLAIN_HOST.test(rest);
+  return /(?:^|[^a-z])file$/i.test(scheme) && rest.startsWith('/');
 }
