@@ -91,8 +91,10 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     settings: { addressRate, keyRate, trustedProxies },
     onError: (report) => {
       // What is recorded is without card numbers and keys, and so is what is logged.
-      const { requestId, code, message, causes } = errors.record(report);
-      if (report.status >= 500) log.error({ requestId: toWireId('req', requestId), code, causes }, message);
+      const recorded = errors.record(report);
+      if (recorded === undefined || report.status < 500) return;
+      const { requestId, code, message, causes } = recorded;
+      log.error({ requestId: toWireId('req', requestId), code, causes }, message);
     },
   });
   const port = await listen(server, configuration).catch(async (error: unknown) => {

@@ -52,8 +52,11 @@ export type RecordedError = ReturnType<typeof logEntryOf>['error'];
 
 /** Records error answers, off the path of the requests. */
 export type ErrorRecorder = {
-  /** Takes a report in. Costs some microseconds and never throws. */
-  readonly record: (report: ReportedError) => RecordedError;
+  /**
+   * Takes a report in. Costs some microseconds and never throws. Undefined for one beyond the budget of strangers, which
+   * is nowhere to be written down.
+   */
+  readonly record: (report: ReportedError) => RecordedError | undefined;
   /** Keeps what still waits, in the database or the spool, and ends. Takes a few seconds at most. */
   readonly stop: () => Promise<void>;
 };
@@ -98,13 +101,13 @@ class Recorder {
     this.#loops = [this.#storeInTurn(), this.#loadInTurn()];
   }
 
-  record(report: ReportedError): RecordedError {
-    const { error, bytes } = logEntryOf(report, report.cause !== undefined && this.#mayFormatStack());
+  record(report: ReportedError): RecordedError | undefined {
     const isStranger = report.programId === undefined && report.caller === undefined;
     if (isStranger && !this.#strangers.take(report.address, performance.now())) {
       this.#keeper.drop('strangers', 1);
-      return error;
+      return undefined;
     }
+    const { error, bytes } = logEntryOf(report, report.cause !== undefined && this.#mayFormatStack());
     if (this.#queue.length >= this.#settings.queueMost || this.#bytes + bytes > this.#settings.queueBytesMost) {
       this.#keeper.drop('queue_full', 1);
       return error;
