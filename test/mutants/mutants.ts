@@ -24,6 +24,7 @@ const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 const MODEL: Witness = { file: 'test/properties/transfer-model.test.ts', only: 'agree on every step' };
 
 const WALL: Witness = { file: 'test/security/row-level-security.test.ts' };
+const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 
 const DATABASE = 'server/store/database.ts';
 const GROUP = 'server/operations/group-commit.ts';
@@ -392,6 +393,34 @@ const WALLS: readonly Mutant[] = [
       },
     ],
     witnesses: [{ file: 'test/http/overload.test.ts' }],
+  },
+  {
+    name: 'transfer-read-in-any-program',
+    mistake: 'a transfer is read by its id alone, and only the database keeps it from other programs',
+    edits: [
+      {
+        file: 'server/store/transfer.ts',
+        find: `\${TRANSFER_JOINED}
+      where transfer.program_id = $1 and transfer.transfer_id = $2\``,
+        replace: `\${TRANSFER_JOINED}
+      where $1::uuid is not null and transfer.transfer_id = $2\``,
+      },
+    ],
+    witnesses: [APART],
+  },
+  {
+    name: 'card-read-in-any-program',
+    mistake: 'a card is read by its name alone, and only the database keeps it from other programs',
+    edits: [
+      {
+        file: 'server/store/card.ts',
+        find: `account using (program_id, account_id)
+      where card.program_id = $1 and card.name = $2\``,
+        replace: `account using (program_id, account_id)
+      where $1::uuid is not null and card.name = $2\``,
+      },
+    ],
+    witnesses: [APART],
   },
 ];
 
