@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleOf } from '../../contract/example-requests.ts';
 import { scopeOfKey } from '../../contract/operation.ts';
@@ -74,6 +76,31 @@ describe('what a key is', () => {
     }
     const swapped = key.replace(/(.)(?!\1)(.)$/, '$2$1');
     if (swapped !== key) expect(readKeyParts(swapped)).toBeUndefined();
+  });
+
+  test('another secret behind a public part that is known is answered like a public part that nobody has', async () => {
+    const [working, revoked] = [await newKey(), await newKey()];
+    const expired = await newKey(undefined, { expires_at: new Date(Date.now() + 300).toISOString() });
+    await operator.keys.revoke(revoked.key_id);
+    await wait(400);
+    const secret = randomBytes(32).toString('hex');
+    const withSecret = (publicPart: string) =>
+      `ts_${publicPart}_${secret}${crc32(`${publicPart}_${secret}`).toString(16).padStart(8, '0')}`;
+    const answerTo = async (key: string) => {
+      expect(readKeyParts(key)).toBeDefined();
+      const { status, headers, members } = await ask(first, key);
+      // What differs between any two answers; the rate limit counts down.
+      const { 'request-id': requestId, date, ratelimit, ...others } = headers;
+      for (const header of [requestId, date, ratelimit]) expect(header).toBeTypeOf('string');
+      return { status, headers: others, members };
+    };
+    const unknown = await answerTo(withSecret(randomBytes(8).toString('hex')));
+    expect(unknown.members).toMatchObject({ Status: 401, Code: 'auth_err' });
+    expect(unknown.members.Message).toContain('The API key is unknown.');
+    for (const { key } of [working, revoked, expired]) {
+      expect(await answerTo(withSecret(key.slice(3, 19)))).toEqual(unknown);
+    }
+    expect((await ask(first, working.key)).status).toBe(200);
   });
 });
 
