@@ -41,9 +41,10 @@ export const HTTP_ERRORS = {
     meaning: 'The request is not allowed for this caller.',
     causes: [
       'The API key does not have the scope that the operation needs, or it belongs to another card program.',
-      'A keyless sandbox was called under a foreign host name or from a web page of another origin.',
+      'A keyless sandbox was called under a foreign host name, through a proxy, or from a web page of another origin.',
     ],
-    resolution: 'Use a key that may do this; call a keyless sandbox as localhost, and not from a web page.',
+    resolution:
+      'Use a key that may do this; call a keyless sandbox as localhost, and neither through a proxy nor from a web page.',
     reproduce: 'Send the header "Origin: https://example.com".',
   },
   route_dne: {

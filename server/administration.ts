@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { readConfiguration, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
-import { insistOnSchema, type OpenDatabase, openDatabase } from './open-database.ts';
+import { insistOnConnection, insistOnMode, insistOnSchema, type OpenDatabase, openDatabase } from './open-database.ts';
 import { createKey } from './operations/create-key.ts';
 import { drawUpTrialBalance } from './operations/get-trial-balance.ts';
 import { withoutSecrets } from './operations/redaction.ts';
@@ -15,7 +15,7 @@ import { migrate } from './store/migrate.ts';
 const [task, name] = process.argv.slice(2);
 endOnCrash();
 try {
-  if (task === 'config') process.stdout.write(`${showConfiguration(readConfiguration())}\n`);
+  if (task === 'config') printConfiguration();
   else if (task === 'migrate') await withDatabase(applyMigrations);
   else if (task === 'operator-key' && name !== undefined)
     await withDatabase((opened) => printOperatorKey(opened, name));
@@ -28,10 +28,19 @@ try {
   process.exitCode = 1;
 }
 
+/** What is set, and what a start would say to it. */
+function printConfiguration(): void {
+  const configuration = readConfiguration();
+  process.stdout.write(`${showConfiguration(configuration)}\n`);
+  insistOnConnection(configuration);
+}
+
 async function withDatabase(run: (opened: OpenDatabase) => Promise<void>): Promise<void> {
+  const configuration = readConfiguration();
   const complain = (line: string): void => void process.stderr.write(`${line}\n`);
-  const opened = await openDatabase(readConfiguration(), { onProgress: complain, onServerExit: complain });
+  const opened = await openDatabase(configuration, { onProgress: complain, onServerExit: complain });
   try {
+    await insistOnMode(opened.databases, configuration.mode);
     await run(opened);
   } finally {
     await opened.close();

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { StartupProblem } from './startup-problem.ts';
+import { holdsUrlCredentials, shownDatabaseUrl, withoutUrlCredentials } from './url-credentials.ts';
 
 /** How the service runs, read once from the environment. */
 export type Configuration = {
@@ -37,7 +38,12 @@ export const SETTINGS = [
     fallback: 'sandbox',
     purpose: 'sandbox: for trying and testing, no keys needed; live: for real money',
   },
-  { name: 'HOST', fallback: '127.0.0.1 and ::1', purpose: 'address to listen on' },
+  {
+    name: 'HOST',
+    fallback: '127.0.0.1 and ::1',
+    purpose:
+      'address to listen on, in HTTP without TLS: where others can reach it, TLS must end in front of the service',
+  },
   { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 takes a free one' },
   { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
   {
@@ -82,6 +88,7 @@ const LIVE_KEY_RATE = 1_000;
 export function readConfiguration(environment: NodeJS.ProcessEnv = process.env): Configuration {
   const read = (name: (typeof SETTINGS)[number]['name']): string =>
     environment[name]?.trim() || (SETTINGS.find((setting) => setting.name === name)?.fallback ?? '');
+  refuseCredentials(environment);
   const mode = oneOf('MODE', read('MODE'), ['sandbox', 'live'] as const);
   const hosts = environment.HOST?.trim() ? [readHost(environment.HOST.trim())] : ['127.0.0.1', '::1'];
   const configuration: Configuration = {
@@ -89,7 +96,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     hosts,
     port: readPort(read('PORT')),
     loopbackOnly: hosts.every(isLoopback),
-    databaseUrl: readDatabaseUrl(read('DATABASE_URL'), mode),
+    databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
     dataDirectory: resolve(read('DATA_DIR')),
     supportContact: read('SUPPORT_CONTACT'),
     errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS')),
@@ -103,18 +110,23 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
       'SUPPORT_CONTACT is not set. Live mode quotes it in error messages: set it to where your customers reach you.',
     );
   }
+  if (mode === 'live' && environment.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
+    throw new StartupProblem(
+      'NODE_TLS_REJECT_UNAUTHORIZED is 0, so anybody could pass for the database. Live mode needs it unset.',
+    );
+  }
   return configuration;
 }
 
-/** The settings in force, one `NAME=value` a line, without the password of DATABASE_URL. */
+/** The settings in force, one `NAME=value` a line, without passwords. */
 export function showConfiguration(configuration: Configuration): string {
   return [
     `MODE=${configuration.mode}`,
     `HOST=${configuration.hosts.join(' ')}`,
     `PORT=${configuration.port}`,
-    `DATABASE_URL=${configuration.databaseUrl === null ? '(embedded PostgreSQL)' : redact(configuration.databaseUrl)}`,
-    `DATA_DIR=${configuration.dataDirectory}`,
-    `SUPPORT_CONTACT=${configuration.supportContact}`,
+    `DATABASE_URL=${configuration.databaseUrl === null ? '(embedded PostgreSQL)' : shownDatabaseUrl(configuration.databaseUrl)}`,
+    `DATA_DIR=${withoutUrlCredentials(configuration.dataDirectory)}`,
+    `SUPPORT_CONTACT=${withoutUrlCredentials(configuration.supportContact)}`,
     `ERROR_RETENTION_DAYS=${configuration.errorRetentionDays}`,
     `RATE_LIMIT_PER_ADDRESS=${configuration.addressRate}`,
     `RATE_LIMIT_PER_KEY=${configuration.keyRate}`,
@@ -123,22 +135,40 @@ export function showConfiguration(configuration: Configuration): string {
   ].join('\n');
 }
 
+/** A password that has slipped into another setting would be quoted in answers and printed. */
+function refuseCredentials(environment: NodeJS.ProcessEnv): void {
+  for (const { name, purpose } of SETTINGS) {
+    if (name === 'DATABASE_URL' || !holdsUrlCredentials(environment[name] ?? '')) continue;
+    throw new StartupProblem(
+      `${name} is set to what looks like a URL with a user name or a password, so it is not repeated here. ` +
+        `Only DATABASE_URL may hold one. What ${name} is for: ${purpose}.`,
+    );
+  }
+}
+
+/** A value as a refusal may quote it: what could be (part of) a URL with a password is not shown. */
+function quoted(value: string): string {
+  return /^[^@]{0,80}$/.test(value) && !value.includes('://')
+    ? `'${value}'`
+    : 'set to something that is not shown here';
+}
+
 function oneOf<Name extends string>(setting: string, value: string, allowed: readonly Name[]): Name {
   const found = allowed.find((name) => name === value);
   if (found !== undefined) return found;
-  throw new StartupProblem(`${setting} is '${value}', but it must be one of: ${allowed.join(', ')}.`);
+  throw new StartupProblem(`${setting} is ${quoted(value)}, but it must be one of: ${allowed.join(', ')}.`);
 }
 
 function readPort(text: string): number {
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port <= 65535) return port;
-  throw new StartupProblem(`PORT is '${text}', but it must be a number from 0 to 65535.`);
+  throw new StartupProblem(`PORT is ${quoted(text)}, but it must be a number from 0 to 65535.`);
 }
 
 function readDays(setting: string, text: string): number {
   const days = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
   if (days >= 1 && days <= 3650) return days;
-  throw new StartupProblem(`${setting} is '${text}', but it must be a number of days from 1 to 3650.`);
+  throw new StartupProblem(`${setting} is ${quoted(text)}, but it must be a number of days from 1 to 3650.`);
 }
 
 function readRate(setting: string, environment: NodeJS.ProcessEnv, fallback: number): number {
@@ -146,54 +176,29 @@ function readRate(setting: string, environment: NodeJS.ProcessEnv, fallback: num
   if (text === '') return fallback;
   if (/^[0-9]{1,6}$/.test(text)) return Number(text);
   throw new StartupProblem(
-    `${setting} is '${text}', but it must be a number of requests a second from 1 to 999999, or 0 for no limit.`,
+    `${setting} is ${quoted(text)}, but it must be a number of requests a second from 1 to 999999, or 0 for no limit.`,
   );
 }
 
 function readProxies(text: string): number {
   const proxies = /^[0-9]{1,2}$/.test(text) ? Number(text) : Number.NaN;
   if (proxies <= 10) return proxies;
-  throw new StartupProblem(`TRUSTED_PROXIES is '${text}', but it must be a number of proxies from 0 to 10.`);
+  throw new StartupProblem(`TRUSTED_PROXIES is ${quoted(text)}, but it must be a number of proxies from 0 to 10.`);
 }
 
 function readHost(text: string): string {
   const host = text.replace(/^\[(.*)\]$/, '$1');
   if (isIP(host) !== 0 || /^[a-zA-Z0-9.-]+$/.test(host)) return host;
-  throw new StartupProblem(`HOST is '${text}', but it must be an address such as 127.0.0.1 or a host name.`);
+  throw new StartupProblem(`HOST is ${quoted(text)}, but it must be an address such as 127.0.0.1 or a host name.`);
 }
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-function readDatabaseUrl(text: string, mode: Configuration['mode']): string | null {
+/** Whether the database may be connected to is judged where it is: see `insistOnConnection` of open-database.ts. */
+function readDatabaseUrl(text: string): string | null {
   if (text === '') return null;
-  if (!/^postgres(ql)?:\/\//.test(text)) {
-    throw new StartupProblem(
-      'DATABASE_URL must begin with postgresql://, such as postgresql://user@host:5432/database.',
-    );
-  }
-  if (mode === 'sandbox' || isPrivateConnection(text)) return text;
-  throw new StartupProblem(
-    'DATABASE_URL names a database on another machine and does not say that the connection is to be encrypted. ' +
-      'Add sslmode=verify-full to it, such as postgresql://user@host/database?sslmode=verify-full.',
-  );
-}
-
-/** Whether nobody between here and the database can read along: the same machine, or TLS. */
-function isPrivateConnection(databaseUrl: string): boolean {
-  // A host of a socket, such as /run/postgresql, stands percent-encoded or as a parameter.
-  const url = URL.parse(databaseUrl.replace(/^\w+:\/\/([^@/]*@)?\//, 'postgresql://$1localhost/'));
-  if (url === null) return false;
-  const host = url.searchParams.get('host') ?? decodeURIComponent(url.hostname);
-  const isLocal = host === '' || host.startsWith('/') || isLoopback(host.replace(/^\[(.*)\]$/, '$1'));
-  return isLocal || ['require', 'verify-ca', 'verify-full'].includes(url.searchParams.get('sslmode') ?? '');
-}
-
-function redact(url: string): string {
-  // A password may itself hold an @. A name that is percent-encoded may be anything.
-  const address = url.replace(/^(\w+:\/\/[^:@/]*):.*@/, '$1:***@');
-  return address.replaceAll(/([?&])([^=&]*)=[^&]*/g, (parameter, mark: string, name: string) =>
-    /pass|%/i.test(name) ? `${mark}${name}=***` : parameter,
-  );
+  if (/^postgres(ql)?:\/\//.test(text)) return text;
+  throw new StartupProblem('DATABASE_URL must begin with postgresql://, such as postgresql://user@host:5432/database.');
 }

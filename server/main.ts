@@ -12,7 +12,7 @@ import { openProgramSearch } from './operations/find-program.ts';
 import { handlersOf } from './operations/handlers.ts';
 import { openKeyUses } from './operations/note-key-uses.ts';
 import { openRefusedCredentials } from './operations/note-refused-credentials.ts';
-import { hasOperatorKey, isReady } from './operations/readiness.ts';
+import { hasOperatorKey, openReadiness } from './operations/readiness.ts';
 import { withoutSecrets } from './operations/redaction.ts';
 import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './operations/seed-sandbox.ts';
 import { openTransferLane } from './operations/transfer-group.ts';
@@ -83,7 +83,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     onRefusedCredential: refusals.note,
     findProgram: openProgramSearch(authentication),
     demoProgramId: DEMO_PROGRAM_ID,
-    ready: () => isReady(databases.application.within()),
+    ready: openReadiness(databases.application.within()),
   };
   const errors = await openErrorLog(configuration, opened, log);
   const { addressRate, keyRate, trustedProxies } = configuration;
@@ -117,7 +117,16 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await errors.stop();
     await opened.close();
   };
+  warnOfClearText(configuration, log);
   showBanner(configuration, opened, port);
+}
+
+function warnOfClearText({ mode, loopbackOnly, hosts }: Configuration, log: pino.Logger): void {
+  if (mode !== 'live' || loopbackOnly) return;
+  const sentence =
+    'the service speaks HTTP without TLS on an address that others can reach: let TLS end in front of it, ' +
+    'or keys and transfers can be read on the way';
+  log.warn({ event: 'clear_text', hosts }, sentence);
 }
 
 function openErrorLog(

@@ -1,8 +1,10 @@
 import type { Configuration } from './config.ts';
 import { StartupProblem } from './startup-problem.ts';
+import { findConnectionProblem } from './store/connection-problem.ts';
 import { probe } from './store/connections.ts';
 import { type Databases, openDatabases } from './store/databases.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded.ts';
+import { claimLedger, type LedgerMode, readLedgerMode } from './store/ledger-mode.ts';
 import { migrate, pendingMigrations } from './store/migrate.ts';
 import { preparePartitions } from './store/partition.ts';
 
@@ -38,27 +40,61 @@ export async function openDatabase(configuration: Configuration, reports: Databa
       },
     };
   }
+  insistOnConnection(configuration);
   const settings = { connectionString: databaseUrl };
-  try {
-    await probe(settings);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
-    throw new StartupProblem(
-      `The database of DATABASE_URL cannot be used: ${reason}. Check the address, the user and that PostgreSQL runs.`,
-    );
-  }
+  await probe(settings).catch(refuseUnusable);
   const databases = openDatabases(settings);
   return { databases, embedded: undefined, close: () => databases.close() };
+}
+
+/**
+ * Throws a {@link StartupProblem} when the database that the configuration names must not be connected to: in live mode
+ * it has to be on this machine, or behind TLS. Nothing is connected for it.
+ */
+export function insistOnConnection({ databaseUrl, mode }: Configuration): void {
+  if (databaseUrl === null) return;
+  let problem: string | undefined;
+  try {
+    problem = findConnectionProblem({ connectionString: databaseUrl }, mode === 'live');
+  } catch (error) {
+    refuseUnusable(error);
+  }
+  if (problem !== undefined) throw new StartupProblem(problem);
+}
+
+function refuseUnusable(error: unknown): never {
+  const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
+  throw new StartupProblem(
+    `The database of DATABASE_URL cannot be used: ${reason}. Check the address, the user and that PostgreSQL runs.`,
+  );
 }
 
 /**
  * Brings the schema up to date in a sandbox; in live mode a schema that is behind is a {@link StartupProblem}, because
  * when to change the schema of real books is the operator's decision.
  */
-export async function prepareSchema(databases: Databases, mode: Configuration['mode']): Promise<void> {
+export async function prepareSchema(databases: Databases, mode: LedgerMode): Promise<void> {
+  await insistOnMode(databases, mode);
   if (mode === 'sandbox') await migrate(databases.settings);
   await insistOnSchema(databases);
+  refuseOtherMode(await claimLedger(databases.background, mode), mode);
   await preparePartitions(databases.background, new Date());
+}
+
+/** Throws a {@link StartupProblem} when the ledger is one of the other mode. */
+export async function insistOnMode({ settings }: Databases, mode: LedgerMode): Promise<void> {
+  refuseOtherMode(await readLedgerMode(settings), mode);
+}
+
+function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void {
+  if (ledger === undefined || ledger === mode) return;
+  throw new StartupProblem(
+    ledger === 'live'
+      ? 'This ledger is a live one, and the mode is sandbox, which moves money without keys. ' +
+          'Set MODE=live, or DATABASE_URL or DATA_DIR to another ledger.'
+      : 'This ledger is that of a sandbox: its clock can have been moved, and anybody could make keys for it. ' +
+          'For live mode set DATABASE_URL or DATA_DIR to a ledger of its own.',
+  );
 }
 
 /**

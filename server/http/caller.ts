@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { type Operation, scopeOfKey } from '../../contract/operation.ts';
 import type { OperationId } from '../../contract/operations.ts';
 import { readsAsCardNumber } from '../../domain/card-number.ts';
@@ -12,6 +13,18 @@ import type { HttpService } from './service.ts';
 
 /** What credentials are judged with, and where refused ones are told. */
 type CredentialDesk = Pick<HttpService, 'gateway' | 'limits'>;
+
+/** What proxies add to the requests of others; besides, whatever begins with X-Forwarded. */
+const HEADERS_OF_PROXIES: ReadonlySet<string> = new Set([
+  'forwarded',
+  'via',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-original-forwarded-for',
+  'true-client-ip',
+  'cf-connecting-ip',
+]);
 
 const KEY_LENGTH_MOST = 512;
 const PROGRAM_ID_LENGTH_MOST = 255;
@@ -70,7 +83,8 @@ function bearerKey(authorization: string): string {
 
 /**
  * A sandbox without keys would be open to every web page that the machine's owner visits. A page gives itself away by
- * its origin, or, when it has its own host name resolve to this machine, by that name.
+ * its origin, or, when it has its own host name resolve to this machine, by that name. A proxy on this machine calls for
+ * strangers, also where its word on their addresses is taken, and gives itself away by what it adds.
  */
 function refuseStrangers(exchange: Exchange, head: RequestHead): void {
   const host = exchange.authority ?? head.host ?? '';
@@ -80,6 +94,13 @@ function refuseStrangers(exchange: Exchange, head: RequestHead): void {
   if (!isLoopbackAuthority(host)) {
     const message = `Without a key this sandbox must be called as localhost, but the Host is '${quotable(host)}'.`;
     throw forbidden(message);
+  }
+  const added = headerOfProxy(exchange.request);
+  if (added !== undefined) {
+    throw forbidden(
+      `Without a key this sandbox takes nothing through a proxy, and the request has the header '${quotable(added)}'. ` +
+        'Make a key and send it.',
+    );
   }
   if (head.origin !== undefined && !isLoopbackOrigin(head.origin)) {
     const origin = quotable(head.origin);
@@ -91,6 +112,15 @@ function refuseStrangers(exchange: Exchange, head: RequestHead): void {
       `Without a key this sandbox takes nothing from web pages elsewhere: Sec-Fetch-Site is not 'same-origin'.`,
     );
   }
+}
+
+/** The name, in lower case, of a header that only a proxy adds; undefined when there is none. */
+function headerOfProxy({ rawHeaders }: IncomingMessage): string | undefined {
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] ?? '').toLowerCase();
+    if (HEADERS_OF_PROXIES.has(name) || name.startsWith('x-forwarded')) return name;
+  }
+  return undefined;
 }
 
 function forbidden(message: string): Refusal {

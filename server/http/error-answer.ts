@@ -33,14 +33,18 @@ export type ErrorDesk = {
 /** The media type of every answer that is JSON. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
+/** Characters of a path that no route has: enough to recognise it, and no way to fill the error log. */
+const PATH_MOST = 200;
+
 /** The answer to anything thrown while `exchange` was served. */
 export function composeErrorAnswer(thrown: unknown, exchange: Exchange, desk: ErrorDesk): ErrorAnswer {
   const fault = faultOf(thrown, exchange);
   const { request } = exchange;
   const headers = [...faultHeaders(fault, exchange), ...exchangeHeaders(exchange)];
   return compose(fault, exchange, desk, headers, {
+    address: exchange.address,
     method: request.method,
-    path: exchange.pattern ?? pathWithoutLongNumbers(exchange.path),
+    path: exchange.pattern ?? pathWithoutLongNumbers(exchange.path).slice(0, PATH_MOST),
     programId: exchange.programId,
     caller: exchange.caller?.kind,
     operation: exchange.operation,
@@ -56,6 +60,7 @@ export function reportRow(row: RefusedRow, exchange: Exchange, desk: ErrorDesk):
   const operation = 'create_transfer';
   const fault = faultOf(row.thrown, { operation, begun: true, idempotencyKey });
   return compose(fault, exchange, desk, [], {
+    address: exchange.address,
     method: exchange.request.method,
     path: exchange.pattern,
     programId: exchange.programId,
@@ -72,13 +77,20 @@ export function composeBareAnswer(thrown: unknown, requestId: string, desk: Erro
   const nothing = { operation: undefined, idempotencyKey: undefined, parameters: undefined };
   const fault = faultOf(thrown, { ...nothing, begun: false });
   const headers = faultHeaders(fault, { allow, idempotencyKey: undefined });
-  const unread = { method: undefined, path: undefined, programId: undefined, caller: undefined, members: undefined };
+  const unread = {
+    address: undefined,
+    method: undefined,
+    path: undefined,
+    programId: undefined,
+    caller: undefined,
+    members: undefined,
+  };
   return compose(fault, { requestId, startedAt: Date.now() }, desk, headers, { ...nothing, ...unread });
 }
 
 type Sent = Pick<
   ErrorReport,
-  'method' | 'path' | 'parameters' | 'programId' | 'caller' | 'operation' | 'idempotencyKey' | 'members'
+  'address' | 'method' | 'path' | 'parameters' | 'programId' | 'caller' | 'operation' | 'idempotencyKey' | 'members'
 >;
 
 function compose(

@@ -15,6 +15,8 @@ export type ErrorReport = {
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
+  /** Where it came from, as the rate limits count it; undefined when the bytes were not a request. */
+  readonly address: string | undefined;
   /** Undefined when the bytes were not a request. */
   readonly method: string | undefined;
   /** The pattern of the route, or else the path without its query and without long numbers. */

@@ -29,6 +29,8 @@ export class Exchange {
   pattern: string | undefined = undefined;
   /** The parameters in the path of the operation. */
   parameters: Readonly<Record<string, string>> | undefined = undefined;
+  /** Where it comes from, as the rate limits count it. */
+  address: string | undefined = undefined;
   caller: Caller | undefined = undefined;
   programId: string | undefined = undefined;
   idempotencyKey: string | undefined = undefined;

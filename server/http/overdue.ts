@@ -40,16 +40,27 @@ export function countLate(active: ReadonlySet<Exchange>, long_ms: number): numbe
   return late;
 }
 
+/** How many answers were written whole and wait for their callers to take them. */
+export function countUntaken(active: ReadonlySet<Exchange>): number {
+  let untaken = 0;
+  for (const { response } of active) if (isUntaken(response)) untaken += 1;
+  return untaken;
+}
+
+function isUntaken({ writableEnded, writableFinished }: Exchange['response']): boolean {
+  return writableEnded && !writableFinished;
+}
+
 /**
  * Gives up the waits whose time is over, and cuts off callers who have not taken a whole answer `takeWithin_ms` after it
- * was written: each holds its answer, and a place among the requests in flight, for as long as it likes.
+ * was written: each holds its answer for as long as it likes.
  */
 export function giveUpOverdue(active: ReadonlySet<Exchange>, takeWithin_ms: number): void {
   const now = performance.now();
   for (const exchange of active) {
     if (exchange.overdueAt <= now) exchange.giveUp?.(new NoAnswer('There was no answer in time.'));
     const { response, connection } = exchange;
-    if (!response.writableEnded || response.writableFinished) continue;
+    if (!isUntaken(response)) continue;
     exchange.writtenAt ??= now;
     if (now - exchange.writtenAt > takeWithin_ms) connection.socket.destroy();
   }

@@ -10,6 +10,7 @@ import { errorCodePage } from './error-code-page.ts';
 import { errorListPage } from './error-list-page.ts';
 import type { Exchange } from './exchange.ts';
 import { homePage } from './home-page.ts';
+import { KeptPages } from './kept-pages.ts';
 import { type PageAnswer, prefersPage, sendPage } from './page-answer.ts';
 import { documentOf, PAGE_POLICY, type Page, type PageSetting } from './page-layout.ts';
 import { provoke } from './provoke.ts';
@@ -25,6 +26,7 @@ type Visit = {
   readonly query: string;
   readonly wantsPage: boolean;
   readonly setting: PageSetting;
+  readonly kept: KeptPages;
 };
 
 /** What Sandbox-Provoke can make of a page: the one code that no operation has. */
@@ -35,6 +37,7 @@ const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
 /** Mounts what is no operation and needs neither key nor database: the root, health, the catalogue, the reference. */
 export function mountPages(app: FastifyInstance, service: HttpService): void {
   let openApi: Buffer | undefined;
+  const kept = new KeptPages();
   const pages: Readonly<Record<string, (visit: Visit) => PageAnswer | Promise<PageAnswer>>> = {
     '/': showHome,
     '/health/live': () => asData({ status: 'live' }),
@@ -42,7 +45,7 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
     '/errors': (visit) => showErrors(visit, visit.wantsPage),
     '/errors.json': (visit) => showErrors(visit, false),
     '/errors/:code': showError,
-    '/docs': ({ setting }) => asPage(referencePage(setting), setting),
+    '/docs': (visit) => asKeptPage('docs', visit, referencePage),
     '/openapi.json': () => {
       openApi ??= readFileSync(OPENAPI);
       return { type: JSON_TYPE, body: openApi, headers: [] };
@@ -60,7 +63,9 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
           const asked = exchange.head?.sandboxProvoke;
           if (asked !== undefined && service.gateway.mode === 'sandbox')
             provoke(asked, PROVOKED, 'malformed_request', '');
-          return page(visitOf(service, exchange, request.params));
+          const visit = { ...visitOf(service, exchange, request.params), kept };
+          if (!url.startsWith('/health/')) service.limits.chargePage(exchange, visit.query !== '');
+          return page(visit);
         });
       },
     });
@@ -79,7 +84,11 @@ async function servePage(
   }
 }
 
-function visitOf(service: HttpService, exchange: Exchange, parameters: Readonly<Record<string, string>>): Visit {
+function visitOf(
+  service: HttpService,
+  exchange: Exchange,
+  parameters: Readonly<Record<string, string>>,
+): Omit<Visit, 'kept'> {
   const { request, target } = exchange;
   // A search is never refused: what is not well-formed in it is searched for as it is, and shown without card numbers.
   const query = redactCardNumbers(new URLSearchParams(target.slice(exchange.path.length)).get('q') ?? '');
@@ -114,8 +123,10 @@ function showHome(visit: Visit): PageAnswer {
 
 function showErrors(visit: Visit, isPage: boolean): PageAnswer {
   const { query, setting } = visit;
-  if (isPage) return varying(asPage(errorListPage(query), setting));
-  if (query.trim() !== '') return varying(asReadableData(catalogueData(query)));
+  const isSearch = query.trim() !== '';
+  if (isPage && isSearch) return varying(asPage(errorListPage(query), setting));
+  if (isPage) return varying(asKeptPage('errors', visit, () => errorListPage('')));
+  if (isSearch) return varying(asReadableData(catalogueData(query)));
   wholeCatalogue ??= Buffer.from(readable(catalogueData('')));
   return varying({ type: JSON_TYPE, body: wholeCatalogue, headers: [] });
 }
@@ -123,18 +134,27 @@ function showErrors(visit: Visit, isPage: boolean): PageAnswer {
 /** All error codes as data, once somebody has asked for them. */
 let wholeCatalogue: Buffer | undefined;
 
-function showError({ parameters, wantsPage, setting }: Visit): PageAnswer {
-  const { code, isData } = findCode(parameters.code ?? '');
-  const isPage = wantsPage && !isData;
-  return varying(isPage ? asPage(errorCodePage(code, setting), setting) : asReadableData(catalogueRecord(code)));
+function showError(visit: Visit): PageAnswer {
+  const { code, isData } = findCode(visit.parameters.code ?? '');
+  if (isData || !visit.wantsPage) return varying(asReadableData(catalogueRecord(code)));
+  return varying(asKeptPage(`errors/${code}`, visit, (setting) => errorCodePage(code, setting)));
+}
+
+/** A page that is the same each time. */
+function asKeptPage(name: string, { setting, kept }: Visit, make: (setting: PageSetting) => Page): PageAnswer {
+  return asHtml(kept.get(name, setting.base, () => documentOf(make(setting), setting)));
 }
 
 function asPage(page: Page, setting: PageSetting): PageAnswer {
+  return asHtml(documentOf(page, setting));
+}
+
+function asHtml(body: string | Buffer): PageAnswer {
   const headers = [
     ['Content-Security-Policy', PAGE_POLICY],
     ['Referrer-Policy', 'no-referrer'],
   ] as const;
-  return { type: 'text/html; charset=utf-8', body: documentOf(page, setting), headers };
+  return { type: 'text/html; charset=utf-8', body, headers };
 }
 
 function asData(value: unknown): PageAnswer {

@@ -8,6 +8,12 @@ import type { HttpSettings } from './settings.ts';
 /** What a refused credential counts, in requests, beside its own: guessing gets a tenth of the rate and less. */
 const REFUSED_CREDENTIAL_COUNTS = 9;
 
+/** What a page counts, beside its own request: it is large, and anybody may ask for it. */
+const PAGE_COUNTS = 9;
+
+/** What a search of the catalogue counts more. It reads every entry for each word. */
+const SEARCH_COUNTS = 40;
+
 /** A body counts one request more for each of so many bytes: a megabyte to read is no trifle. */
 const BYTES_OF_A_REQUEST = 1024;
 
@@ -35,14 +41,10 @@ export class RateLimits {
     this.#trustedProxies = trustedProxies;
   }
 
-  /**
-   * Counts a request for its address.
-   *
-   * @throws {Refusal} rate_limited
-   */
-  admitAddress(exchange: Exchange): void {
-    if (this.#ofAddress === undefined) return;
-    count(exchange, 'address', this.#ofAddress, this.addressOf(exchange));
+  /** Counts a request for its address, whatever it asks for. The refusal `rate_limited`, where it is one too many. */
+  countAddress(exchange: Exchange): Refusal | undefined {
+    if (this.#ofAddress === undefined) return undefined;
+    return count(exchange, 'address', this.#ofAddress, this.addressOf(exchange));
   }
 
   /**
@@ -52,7 +54,8 @@ export class RateLimits {
    */
   admitCaller(exchange: Exchange, caller: Caller): void {
     if (this.#ofKey === undefined || !('keyId' in caller)) return;
-    count(exchange, 'key', this.#ofKey, caller.keyId);
+    const excess = count(exchange, 'key', this.#ofKey, caller.keyId);
+    if (excess !== undefined) throw excess;
   }
 
   /** Counts what of a body has arrived, beside its request, for the key that it was sent with. */
@@ -94,8 +97,17 @@ export class RateLimits {
 
   /** Counts a refused credential more than other requests, so that keys cannot be guessed at the rate of others. */
   chargeRefusedCredential(exchange: Exchange): void {
+    this.#chargeAddress(exchange, REFUSED_CREDENTIAL_COUNTS);
+  }
+
+  /** Counts a page more than other requests, and one that has to be searched for even more. */
+  chargePage(exchange: Exchange, isSearch: boolean): void {
+    this.#chargeAddress(exchange, isSearch ? PAGE_COUNTS + SEARCH_COUNTS : PAGE_COUNTS);
+  }
+
+  #chargeAddress(exchange: Exchange, requests: number): void {
     if (this.#ofAddress === undefined) return;
-    charge(exchange, 'address', this.#ofAddress, this.addressOf(exchange), REFUSED_CREDENTIAL_COUNTS);
+    charge(exchange, 'address', this.#ofAddress, this.addressOf(exchange), requests);
   }
 
   /** Where a request comes from, as the limits count it and the audit log names it; see {@link callerAddress}. */
@@ -113,16 +125,16 @@ function charge(exchange: Exchange, policy: Policy, limiter: RateLimiter, who: s
   exchange.rate = [...exchange.rate.filter((counted) => counted.policy !== policy), { policy, limiter, standing }];
 }
 
-function count(exchange: Exchange, policy: Policy, limiter: RateLimiter, who: string): void {
+function count(exchange: Exchange, policy: Policy, limiter: RateLimiter, who: string): Refusal | undefined {
   const standing = limiter.take(who, performance.now());
   exchange.rate = [...exchange.rate, { policy, limiter, standing }];
-  if (!standing.isRefused) return;
+  if (!standing.isRefused) return undefined;
   const seconds = Math.ceil(standing.waits_ms / 1000);
   const sender = policy === 'address' ? 'This address' : 'This key';
   const message =
     `${sender} has sent more requests than ${limiter.quota} in ${WINDOW_SECONDS} seconds. ` +
     `Send the next one in ${seconds} second${seconds === 1 ? '' : 's'}.`;
-  throw new Refusal('rate_limited', message, { endsIn: standing.waits_ms });
+  return new Refusal('rate_limited', message, { endsIn: standing.waits_ms });
 }
 
 /**

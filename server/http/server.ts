@@ -9,7 +9,7 @@ import { composeErrorAnswer, tell } from './error-answer.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
 import { Exchange } from './exchange.ts';
 import { type AddressServer, type Begin, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
-import { countLate, giveUpOverdue } from './overdue.ts';
+import { countLate, countUntaken, giveUpOverdue } from './overdue.ts';
 import { EventLoopLag, Intake } from './overload.ts';
 import { RateLimits } from './rate-limits.ts';
 import { ErrorRecordResponse } from './record-response.ts';
@@ -120,7 +120,8 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
 
 function lookForOverdue(service: HttpService): void {
   const { active, settings } = service;
-  giveUpOverdue(active, settings.takeWithin_ms);
+  service.untaken = countUntaken(active);
+  giveUpOverdue(active, service.untaken > settings.untakenMost ? settings.takeWithinCrowd_ms : settings.takeWithin_ms);
   service.isBehind = countLate(active, settings.lateAfter_ms) > settings.lateMost;
 }
 
@@ -137,6 +138,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     connections: new Connections(),
     limits: new RateLimits(settings),
     active: new Set(),
+    untaken: 0,
     isOverloaded: () => settings.lagMost_ms > 0 && lag.mean() > settings.lagMost_ms,
     intake: new Intake(settings.lateAfter_ms),
     requests: 0,
@@ -212,12 +214,16 @@ function route(service: HttpService, app: FastifyInstance, exchange: Exchange, r
   // The caller has gone while it waited for its turn.
   if (response.closed) return;
   try {
+    exchange.address = service.limits.addressOf(exchange);
     refuseWhenBusy(service, exchange);
+    // Counted whatever is wrong with it, and told of that first.
+    const excess = isHealth(exchange) ? undefined : service.limits.countAddress(exchange);
     exchange.head = readHead(request, service.settings.headersMost);
     if (hasOldChunks(request)) throw new Refusal('malformed_request', OLD_CHUNKS);
     const { target, authority } = readTarget(exchange.target);
     exchange.target = target;
     exchange.authority = authority;
+    if (excess !== undefined) throw excess;
     request.url = target;
     // Fastify would refuse some media types before the credentials are looked at.
     request.headers['content-type'] = undefined;
@@ -238,12 +244,14 @@ function refuseWhenBusy(service: HttpService, exchange: Exchange): void {
   if (service.isRefusing) throw closingRefusal();
   if (isHealth(exchange)) return;
   const isOverloaded = service.isOverloaded() || service.isBehind;
-  if (!isOverloaded && service.active.size <= service.settings.inFlightMost) return;
+  // Who takes no answer holds nobody else up.
+  const waiting = service.active.size - service.untaken;
+  if (!isOverloaded && waiting <= service.settings.inFlightMost) return;
   throw tooBusy();
 }
 
 function isHealth({ path }: Exchange): boolean {
-  return path.startsWith('/health/');
+  return path === '/health/live' || path === '/health/ready';
 }
 
 function tooBusy(): Refusal {

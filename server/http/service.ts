@@ -17,8 +17,10 @@ export type HttpService = ErrorDesk & {
   readonly routes: RouteTable;
   readonly connections: Connections;
   readonly limits: RateLimits;
-  /** Requests in flight. */
+  /** Requests in flight: until the answer has left, or the caller. */
   readonly active: Set<Exchange>;
+  /** How many of these have an answer that waits to be taken. */
+  untaken: number;
   /** Whether the event loop is too late to answer in time. */
   readonly isOverloaded: () => boolean;
   /** Begins requests in portions. */

@@ -25,6 +25,10 @@ export type HttpSettings = {
    * stalled is cut off.
    */
   readonly takeWithin_ms: number;
+  /** Answers that wait for their callers to take them beyond which there is patience with none of these. */
+  readonly untakenMost: number;
+  /** Milliseconds in which a caller must take a whole answer while there is none. */
+  readonly takeWithinCrowd_ms: number;
   /** Bytes that are read and thrown away so that a caller who is still sending can read why it was refused. */
   readonly discardMost: number;
   /** Milliseconds for the same, and for a closed connection's last answer to reach the caller. */
@@ -41,7 +45,7 @@ export type HttpSettings = {
   readonly drainGrace_ms: number;
   /** Milliseconds without a request after which nobody is taken to be on the way. */
   readonly drainQuiet_ms: number;
-  /** Requests in flight; each waits for the database, and no queue of this length is worked off in time. */
+  /** Requests without an answer; each waits for the database, and no queue of this length is worked off in time. */
   readonly inFlightMost: number;
   /** Mean delay of the event loop, in milliseconds over about a second, from which requests are shed; 0 is never. */
   readonly lagMost_ms: number;
@@ -49,7 +53,10 @@ export type HttpSettings = {
   readonly lateAfter_ms: number;
   /** Late requests beyond which more are shed: with them, what is accepted is answered well before its deadline. */
   readonly lateMost: number;
-  /** Requests a second from one address, on average over ten seconds; 0 is without limit. */
+  /**
+   * Requests a second from one address, on average over ten seconds, whatever they ask for; 0 is without limit. Pages
+   * count more than one.
+   */
   readonly addressRate: number;
   /** Requests a second with one API key, on average over ten seconds; 0 is without limit. */
   readonly keyRate: number;
@@ -70,6 +77,8 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   answerWithin_ms: 5_000,
   answerGrace_ms: 1_000,
   takeWithin_ms: 30_000,
+  untakenMost: 1_024,
+  takeWithinCrowd_ms: 2_000,
   discardMost: 1_048_576,
   linger_ms: 1_000,
   drainMost_ms: 8_000,

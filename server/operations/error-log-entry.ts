@@ -12,6 +12,8 @@ export type ReportedError = {
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
+  /** Where it came from. It decides whether the error is recorded, and is not kept. */
+  readonly address?: string | undefined;
   readonly method: string | undefined;
   readonly path: string | undefined;
   /** Inner UUID. */

@@ -10,6 +10,9 @@ import { Books } from './transfer-books.ts';
 import { loadFor } from './transfer-group.ts';
 import { checkTerms, type TransferRequest, toTransferRequest } from './transfer-request.ts';
 
+/** What a check saw. */
+type Seen = TransferExplanation['checks'][number]['saw'];
+
 type NamedFinding = { readonly name: string; readonly finding: Finding };
 
 /**
@@ -53,9 +56,14 @@ function explain(books: Books, request: TransferRequest, reading: AmountReading)
       outcome: finding.outcome,
       code: finding.outcome === 'failed' ? finding.refusal.code : null,
       message: finding.outcome === 'failed' ? finding.refusal.message : null,
-      saw: finding.outcome === 'not_evaluated' ? {} : { ...finding.saw },
+      saw: finding.outcome === 'not_evaluated' ? {} : shownOf(finding.saw),
     })),
   };
+}
+
+/** What a check saw, but for what operators wrote down for each other: why they have disabled something. */
+function shownOf({ reason: _, ...shown }: Seen): Seen {
+  return shown;
 }
 
 /** Whether a check has nothing to look at: an amount that is none, or books that count only when a transfer is due. */

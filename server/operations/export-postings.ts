@@ -17,13 +17,15 @@ export function exportPostings(service: Service, call: Call): Promise<Reply> {
 }
 
 async function* readPages(service: Service, call: Call): Pages {
-  const { statement } = await readInTurn(() => loadStatement(service, call, { count: 0, upTo: null, below: null }));
+  const { statement } = await readInTurn(call.programId, () =>
+    loadStatement(service, call, { count: 0, upTo: null, below: null }),
+  );
   const { accountId, first, last } = statement;
   let count = LINES_FIRST;
   for (let low = first; low < last; ) {
     const high = low + BigInt(count) < last ? low + BigInt(count) : last;
     const page = readStatementLines(call.programId, accountId, low, high);
-    const rows = await readInTurn(() => readRows(service.database, page));
+    const rows = await readInTurn(call.programId, () => readRows(service.database, page));
     count = yield toStatementLines(rows).map(toPostingRecord);
     low = high;
   }

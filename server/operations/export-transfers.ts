@@ -19,7 +19,7 @@ export function exportTransfers(service: Service, call: Call): Promise<Reply> {
 }
 
 async function* readPages({ database }: Service, programId: string, filter: TransferFilter): Pages {
-  const [newest] = await readInTurn(() => readRows(database, readNewestTransfer(programId)));
+  const [newest] = await readInTurn(programId, () => readRows(database, readNewestTransfer(programId)));
   if (newest === undefined) return;
   const until = newest.transfer_id as string;
   const sifted = isSifted(filter);
@@ -27,7 +27,7 @@ async function* readPages({ database }: Service, programId: string, filter: Tran
   let count = LINES_FIRST;
   do {
     const stretch: Stretch = { order: 'oldest_first', after, until, count, look: sifted ? LOOK : count };
-    const rows = await readInTurn(() => readRows(database, listTransfers(programId, filter, stretch)));
+    const rows = await readInTurn(programId, () => readRows(database, listTransfers(programId, filter, stretch)));
     const { transfers, next } = toStretchRead(rows, stretch);
     count = yield transfers.map(toTransferRecord);
     after = next;

@@ -43,7 +43,7 @@ export async function listTransfers(service: Service, call: Call): Promise<Reply
   while (next !== null && found.length <= limit && performance.now() < giveUpAt) {
     look = Math.min(look * LOOK_GROWTH, LOOK_MOST);
     const from = next;
-    const more = await readInTurn(() => read(from, limit + 1 - found.length, look));
+    const more = await readInTurn(call.programId, () => read(from, limit + 1 - found.length, look));
     found = [...found, ...more.transfers];
     next = more.next;
   }

@@ -1,5 +1,6 @@
 import { REDACTED, redactCardNumbers } from '../../domain/card-number.ts';
 import type { Cause, Json } from '../store/error.ts';
+import { withoutUrlCredentials } from '../url-credentials.ts';
 
 /** Characters of one text at most: the longest member that an operation takes is a quarter of it. */
 const TEXT_MOST = 2_000;
@@ -18,13 +19,12 @@ const LEFT_OUT = '[left out]';
 const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
 const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 
-/** A password in a URL, up to the last @, since it may hold one itself; and one that is named. */
-const USER_INFO = /\b([a-z][a-z0-9+.-]{1,20}:\/\/[^\s:@/?#"']{0,100}):[^\s"<>]{0,1000}@/gi;
+/** A password that is named. */
 const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
-const PASSWORD_MARKS = /:\/\/|password/i;
 
-/** How a key, or what introduces one, can be told from far. */
+/** How a key or a password, or what introduces one, can be told from far. */
 const MARKS = /ts_|bearer/i;
+const PASSWORD_MARK = /password/i;
 
 /**
  * Text without card numbers, API keys and passwords, without what PostgreSQL cannot store, and not too long: fit to be
@@ -35,8 +35,8 @@ export function withoutSecrets(text: string, most = TEXT_MOST): string {
   const considered = text.length > most ? text.slice(0, most + 100) : text;
   let cleaned = redactCardNumbers(considered);
   if (MARKS.test(cleaned)) cleaned = cleaned.replaceAll(KEY, REDACTED).replaceAll(BEARER, `Bearer ${REDACTED}`);
-  if (PASSWORD_MARKS.test(cleaned))
-    cleaned = cleaned.replaceAll(USER_INFO, `$1:${REDACTED}@`).replaceAll(PASSWORD, `$1${REDACTED}`);
+  cleaned = withoutUrlCredentials(cleaned);
+  if (PASSWORD_MARK.test(cleaned)) cleaned = cleaned.replaceAll(PASSWORD, `$1${REDACTED}`);
   if (cleaned.includes('\0')) cleaned = cleaned.replaceAll('\0', '\ufffd');
   if (!cleaned.isWellFormed()) cleaned = cleaned.toWellFormed();
   return cleaned.length > most ? `${cleaned.slice(0, most)}…` : cleaned;

@@ -32,7 +32,7 @@ export type LoggedError = {
 };
 
 /** Why errors were answered and not recorded. */
-export type DropReason = 'queue_full' | 'spool_full' | 'spool_torn' | 'row_refused';
+export type DropReason = 'queue_full' | 'spool_full' | 'spool_torn' | 'row_refused' | 'strangers';
 
 /** Errors that were answered and not recorded; times in milliseconds since 1970. */
 export type Drop = {

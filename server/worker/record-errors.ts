@@ -1,8 +1,9 @@
 import { logEntryOf, type ReportedError } from '../operations/error-log-entry.ts';
 import { ErrorKeeper, type KeeperOptions } from '../operations/keep-errors.ts';
+import { StrangerBudget, type StrangerSettings } from './stranger-budget.ts';
 
 /** Bounds and times of the recorder. Every one can be set, so that a test reaches a bound quickly. */
-export type RecorderSettings = {
+export type RecorderSettings = StrangerSettings & {
   /** Errors that wait in memory, at most; a second of a bad day. */
   readonly queueMost: number;
   /** Bytes that they take, at most. */
@@ -37,6 +38,10 @@ export const RECORDER_SETTINGS: RecorderSettings = {
   adoptEvery_ms: 60_000,
   restFactor: 4,
   stacksASecond: 200,
+  // With some 700 bytes an error: 70 MB at once, and 180 MB a day at most.
+  strangersMost: 100_000,
+  strangersASecond: 3,
+  strangersOfAddress: 1_000,
 };
 
 /** Milliseconds for which the database is asked first when the recorder stops. */
@@ -55,7 +60,7 @@ export type ErrorRecorder = {
 
 /**
  * Starts recording. Reports wait in a bounded queue and are stored in batches, one statement at a time; what the queue
- * does not hold is dropped and counted. Between two statements the recorder rests, so that a flood of errors takes a
+ * does not hold is dropped and counted, and so is what strangers cause beyond a budget of their own. Between two statements the recorder rests, so that a flood of errors takes a
  * bounded part of the database from the transfers.
  */
 export async function recordErrors(
@@ -80,11 +85,13 @@ class Recorder {
   #onFirst: (() => void) | undefined = undefined;
   #second = 0;
   #stacks = 0;
+  readonly #strangers: StrangerBudget;
 
   constructor(keeper: ErrorKeeper, settings: RecorderSettings, onTrouble: KeeperOptions['onTrouble']) {
     this.#keeper = keeper;
     this.#settings = settings;
     this.#onTrouble = onTrouble;
+    this.#strangers = new StrangerBudget(settings);
   }
 
   start(): void {
@@ -93,6 +100,11 @@ class Recorder {
 
   record(report: ReportedError): RecordedError {
     const { error, bytes } = logEntryOf(report, report.cause !== undefined && this.#mayFormatStack());
+    const isStranger = report.programId === undefined && report.caller === undefined;
+    if (isStranger && !this.#strangers.take(report.address, performance.now())) {
+      this.#keeper.drop('strangers', 1);
+      return error;
+    }
     if (this.#queue.length >= this.#settings.queueMost || this.#bytes + bytes > this.#settings.queueBytesMost) {
       this.#keeper.drop('queue_full', 1);
       return error;

@@ -77,15 +77,27 @@ export const house: readonly Room[] = [
 
   {
     room: 'server/operations',
-    mayImport: ['server/store', 'server/connectors', 'contract', 'domain', 'server/startup-problem.ts'],
+    mayImport: [
+      'server/store',
+      'server/connectors',
+      'contract',
+      'domain',
+      'server/startup-problem.ts',
+      'server/url-credentials.ts',
+    ],
     packages: ['node:'],
   },
 
   { room: 'server/store', mayImport: ['domain', 'server/startup-problem.ts'], packages: ['pg', 'node:'] },
   { room: 'server/connectors', mayImport: ['domain', 'server/startup-problem.ts'], packages: ['pg', 'node:'] },
 
-  { room: 'server/config.ts', mayImport: ['server/startup-problem.ts'], packages: 'any' },
+  {
+    room: 'server/config.ts',
+    mayImport: ['server/startup-problem.ts', 'server/url-credentials.ts'],
+    packages: 'any',
+  },
   { room: 'server/startup-problem.ts', mayImport: [], packages: ['node:'] },
+  { room: 'server/url-credentials.ts', mayImport: ['domain'], packages: [] },
 
   { room: 'cli', mayImport: ['sdk', 'contract'], packages: 'any' },
   { room: 'console', mayImport: ['sdk', 'contract'], packages: 'any' },

@@ -64,6 +64,7 @@ describe('live mode, from an empty directory on', () => {
     operatorKey = made.output.trim();
     service = await startService(environment);
     expect(service.output()).toContain('live mode');
+    expect(service.errors()).toBe('');
     expect(service.output()).not.toContain('card_active');
     expect(service.output()).not.toContain(operatorKey);
     for (const name of ['first', 'second'] as const) {
@@ -237,6 +238,36 @@ describe('live mode, from an empty directory on', () => {
     }
   });
 
+  test('it warns, once, when it speaks in clear text to more than its own machine', async () => {
+    expect(service.errors()).not.toContain('clear_text');
+    const { databaseUrl } = await embeddedServerOf(directory.path);
+    const other = await temporaryDirectory();
+    try {
+      const open = await startService({
+        ...environment,
+        HOST: '0.0.0.0',
+        DATA_DIR: other.path,
+        DATABASE_URL: databaseUrl,
+      });
+      await open.stop();
+      const records = open
+        .errors()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      const WARN = 40;
+      const expected = {
+        level: WARN,
+        event: 'clear_text',
+        hosts: ['0.0.0.0'],
+        msg: expect.stringContaining('without TLS'),
+      };
+      expect(records).toEqual([expect.objectContaining(expected)]);
+    } finally {
+      await other.remove();
+    }
+  });
+
   test('the books balance, and it stops as it should', async () => {
     await expectBalancedBooks({ ...service, client: as(operatorKey) });
     expect(await service.stop()).toBe(0);
@@ -259,6 +290,17 @@ describe('a sandbox without keys is for its own machine only', () => {
     { Origin: 'http://localhost.evil.example' },
     { 'Sec-Fetch-Site': 'cross-site' },
     { 'Sec-Fetch-Site': 'same-site' },
+    { 'X-Forwarded-For': '203.0.113.9' },
+    { 'X-Forwarded-For': '127.0.0.1' },
+    { 'x-forwarded-for': '' },
+    { 'X-Forwarded-Proto': 'https' },
+    { 'X-Forwarded-Host': 'localhost' },
+    { 'X-FORWARDED-SERVER': 'localhost' },
+    { Forwarded: 'for=203.0.113.9' },
+    { 'X-Real-IP': '203.0.113.9' },
+    { Via: '1.1 proxy' },
+    { 'CF-Connecting-IP': '203.0.113.9' },
+    { Host: '127.0.0.1:8080', Origin: 'http://127.0.0.1:8080', 'X-Forwarded-For': '203.0.113.9' },
   ])('%j is refused', async (headers) => {
     const answer = await get(headers);
     expect(answer.members).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
@@ -278,6 +320,18 @@ describe('a sandbox without keys is for its own machine only', () => {
     { 'Sec-Fetch-Site': 'none' },
   ])('%j is not', async (headers) => {
     expect((await get(headers)).status).toBe(200);
+  });
+
+  test('through a proxy nobody reads the keys of operators, and whoever has one is served', async () => {
+    const list = (headers: Readonly<Record<string, string>>) =>
+      sendRaw(running().url, { method: 'GET', path: '/api/v0.1/operator/key', headers });
+    const forwarded = { Host: `127.0.0.1:${new URL(running().url).port}`, 'X-Forwarded-For': '203.0.113.9' };
+    expect((await list({ Host: forwarded.Host })).status).toBe(200);
+    const refused = await list(forwarded);
+    expect(refused.members).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
+    expect(refused.members.Message).toContain('Make a key');
+    const { key } = await running().client.keys.create({ name: 'behind a proxy' });
+    expect((await list({ ...forwarded, Authorization: `Bearer ${key}` })).status).toBe(200);
   });
 
   test('a bad key is not overlooked, and a good one is bound to its program', async () => {

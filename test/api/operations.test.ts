@@ -336,6 +336,11 @@ describe('the switch', () => {
     expect(refused).toMatchObject({ Code: 'service_disabled', Type: 'Process Error' });
     expect(refused.Message).toContain("'load'");
     expect((await move('unload')).type).toBe('unload');
+    // Programs learn that it is disabled, and not what operators wrote to each other.
+    const asked = { amount: 1, card_id: cardId, type: 'load' } as const;
+    const { checks } = await client().transfers.explain(asked, { programId });
+    const saw = { disabled: true, scope: 'transfer_type', until: null };
+    expect(checks.find(({ code }) => code === 'service_disabled')?.saw).toEqual(saw);
   });
 
   test('the whole service stops, and what an enabled program says does not matter', async () => {

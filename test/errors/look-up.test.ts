@@ -132,6 +132,12 @@ describe('every error is found within a second of its answer', () => {
   });
 });
 
+test('of a path that nothing has, as much is recorded as one needs to recognise it', async () => {
+  const path = `/nowhere/${'x'.repeat(5_000)}`;
+  const { error } = await lookUp(service.client, (await send(path)).requestId);
+  expect(error.path).toBe(path.slice(0, 200));
+});
+
 test('what is recorded of a refusal: everything that was known of the request', async () => {
   const body = {
     amount: 700,

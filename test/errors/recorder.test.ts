@@ -8,6 +8,7 @@ import {
   type RecorderSettings,
   recordErrors,
 } from '../../server/worker/record-errors.ts';
+import { StrangerBudget } from '../../server/worker/stranger-budget.ts';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { linesOf, pause, spoolOf, tell } from './log-reader.ts';
@@ -165,6 +166,43 @@ describe('with the database', () => {
     const { queue_full: lost = 0 } = await dropped();
     expect(lost).toBeGreaterThan(50);
     expect((await stored()) + lost).toBe(100);
+  });
+});
+
+describe('errors of strangers', () => {
+  const stranger = (address: string | undefined): Report =>
+    report({ caller: undefined, programId: undefined, code: 'route_dne', address });
+
+  test('are recorded up to a budget of each address, and counted beyond it; others are recorded all the same', async () => {
+    const { recorder } = await start({ strangersOfAddress: 20 });
+    for (let count = 0; count < 300; count += 1) {
+      recorder.record(stranger('203.0.113.9'));
+      recorder.record(stranger(undefined));
+      if (count < 15) recorder.record(stranger('198.51.100.7'));
+      if (count >= 290) recorder.record(report());
+    }
+    await recorder.stop();
+    const { strangers = 0 } = await dropped();
+    // A minute can have ended meanwhile, and then each address has its budget again.
+    expect([20 + 20 + 15 + 10, 2 * (20 + 20) + 15 + 10]).toContain(await stored());
+    expect((await stored()) + strangers).toBe(300 + 300 + 15 + 10);
+  });
+
+  test('are recorded up to a budget of all of them, however many addresses there are', async () => {
+    const { recorder } = await start({ strangersMost: 100, strangersASecond: 0 });
+    for (let count = 0; count < 1_000; count += 1) recorder.record(stranger(`2001:db8:0:${count.toString(16)}::/64`));
+    await recorder.stop();
+    expect(await stored()).toBe(100);
+    expect(await dropped()).toEqual({ strangers: 900 });
+  });
+
+  test('have a budget that fills up again', () => {
+    const budget = new StrangerBudget({ strangersMost: 5, strangersASecond: 2, strangersOfAddress: 3 });
+    const take = (count: number, address: string, now: number): number =>
+      Array.from({ length: count }, () => budget.take(address, now)).filter(Boolean).length;
+    expect([take(9, 'a', 60_000), take(9, 'b', 60_000), take(9, 'c', 60_000)]).toEqual([3, 2, 0]);
+    expect([take(9, 'a', 61_000), take(9, 'c', 61_000)]).toEqual([0, 2]);
+    expect([take(9, 'a', 130_000), take(9, 'c', 130_000)]).toEqual([3, 2]);
   });
 });
 

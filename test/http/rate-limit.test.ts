@@ -218,8 +218,31 @@ describe('a server with limits', () => {
     const moved = await ask(PROGRAM, 'POST');
     expectRecord(moved, 429, 'rate_limited');
     expect(moved.headers.get('money-moved')).toBe('no');
-    expectRecord(await ask(PROGRAM, 'GET', '/nowhere'), 404, 'route_dne');
+  });
+
+  it('counts whatever an address asks for, but for how the service does', async () => {
+    const { ask } = await serve({ addressRate: 1 });
+    for (const { status } of await times(20, () => ask([], 'GET', '/health/live'))) expect(status).toBe(200);
+    expect((await ask([], 'GET', '/health/ready')).headers.has('ratelimit')).toBe(false);
+    for (const answer of await times(10, () => ask([], 'GET', '/nowhere'))) expectRecord(answer, 404, 'route_dne');
+    for (const path of ['/nowhere', '/health/else', '/docs', '/openapi.json', '/errors'])
+      expectRecord(await ask([], 'GET', path), 429, 'rate_limited');
+    // What is wrong with the request itself is told first.
+    expectRecord(await ask(['Expect: wonders'], 'GET', '/docs'), 417, 'expectation_failed');
     expect((await ask([], 'GET', '/health/live')).status).toBe(200);
+  });
+
+  it.each([
+    ['/', 10],
+    ['/docs', 10],
+    ['/errors.json', 10],
+    ['/errors?q=amount', 50],
+  ])('counts the page %s as %i requests', async (path, counted) => {
+    const { ask } = await serve({ addressRate: 100 });
+    const answer = await ask([], 'GET', path);
+    expect(answer.status).toBe(200);
+    const remaining = Number(/"address";r=([0-9]+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
+    expect([1_000 - counted, 1_001 - counted]).toContain(remaining);
   });
 
   it('counts a wrong key as ten requests', async () => {

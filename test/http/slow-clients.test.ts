@@ -1,5 +1,5 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { expectRecord } from './expect-record.ts';
 import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
 import { RawConnection } from './raw-connection.ts';
 
@@ -23,25 +23,48 @@ async function connect(port: number): Promise<RawConnection> {
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
-it('a caller who takes no answer is cut off, and gives back its place among the requests in flight', async () => {
-  started = await startServer(gateway, { settings: { inFlightMost: 1, takeWithin_ms: 1_000 } });
-  const { port } = started;
+/** Asks for a large answer and takes nothing of it. */
+async function stall(port: number): Promise<RawConnection> {
   const stalled = await connect(port);
   stalled.socket.pause();
   stalled.send(get('/api/v0.1/core/card'));
+  return stalled;
+}
+
+/** What has left reaches a stalled caller, and no more: true when it was not all. */
+async function wasCutOff(stalled: RawConnection): Promise<boolean> {
+  stalled.socket.resume();
+  await stalled.rest();
+  return stalled.received.length < LARGE.length;
+}
+
+it('callers who take no answer keep nobody out, whatever their number, and are cut off', async () => {
+  started = await startServer(gateway, { settings: { inFlightMost: 2, takeWithin_ms: 4_000 } });
+  const { port } = started;
+  const stalled = await Promise.all([1, 2, 3, 4, 5].map(() => stall(port)));
   const ask = async () => {
     const connection = await connect(port);
     connection.send(get('/'));
     return connection.next();
   };
-  await expect.poll(async () => (await ask()).status, { timeout: 10_000 }).toBe(503);
-  expectRecord(await ask(), 503, 'service_unavailable');
-  await expect.poll(async () => (await ask()).status, { timeout: 10_000 }).toBe(200);
-  // What had left before reaches it, and no more.
-  stalled.socket.resume();
-  await stalled.rest();
-  expect(stalled.received.length).toBeLessThan(LARGE.length);
-});
+  await expect.poll(async () => (await ask()).status, { timeout: 3_000 }).toBe(200);
+  for (let times = 0; times < 20; times += 1) expect((await ask()).status).toBe(200);
+  await wait(6_000);
+  expect(await Promise.all(stalled.map(wasCutOff))).toEqual([true, true, true, true, true]);
+}, 20_000);
+
+it('there is little patience with callers who take no answer when they are many', async () => {
+  const settings = { takeWithin_ms: 60_000, untakenMost: 2, takeWithinCrowd_ms: 500 };
+  started = await startServer(gateway, { settings });
+  const { port } = started;
+  const few = [await stall(port), await stall(port)];
+  await wait(2_000);
+  const third = await stall(port);
+  await wait(3_000);
+  expect(await Promise.all(few.map(wasCutOff))).toEqual([true, true]);
+  // By then it was alone.
+  expect(await wasCutOff(third)).toBe(false);
+}, 20_000);
 
 it('a caller who takes an answer slowly gets all of it', async () => {
   started = await startServer(gateway, { settings: { takeWithin_ms: 20_000 } });

@@ -1,6 +1,6 @@
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Edit } from './mutants.ts';
+import type { Edit } from './mutant.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 

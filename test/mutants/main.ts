@@ -3,7 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { applyEdits, copySource } from './copy.ts';
-import { MUTANTS, type Mutant, type Witness } from './mutants.ts';
+import type { Mutant, Witness } from './mutant.ts';
+import { MUTANTS } from './mutants.ts';
 import { runWitness } from './run-witness.ts';
 
 /** What became of a mutant. `survived` is a hole in the tests, `broken` one in the table of mutants. */

@@ -1,18 +1,5 @@
-/** Text that stands exactly once in a file, and what is put in its place. */
-export type Edit = { readonly file: string; readonly find: string; readonly replace: string };
-
-/** A test file that ought to notice; `only` narrows it to the tests whose names contain it. */
-export type Witness = { readonly file: string; readonly only?: string };
-
-/** One mistake of the kind that one makes, built into a copy of the source. */
-export type Mutant = {
-  readonly name: string;
-  /** What is wrong with it. */
-  readonly mistake: string;
-  readonly edits: readonly [Edit, ...Edit[]];
-  /** The first one that fails has caught it. */
-  readonly witnesses: readonly [Witness, ...Witness[]];
-};
+import { CROWDS, WALLS } from './guards.ts';
+import type { Mutant, Witness } from './mutant.ts';
 
 const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
 const COMMIT: Witness = { file: 'test/store/commit.test.ts' };
@@ -22,9 +9,6 @@ const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
 const FAULTS_AT_COMMIT: Witness = { file: 'test/faults/commit.test.ts' };
 const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 const MODEL: Witness = { file: 'test/properties/transfer-model.test.ts', only: 'agree on every step' };
-
-const WALL: Witness = { file: 'test/security/row-level-security.test.ts' };
-const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 
 const DATABASE = 'server/store/database.ts';
 const GROUP = 'server/operations/group-commit.ts';
@@ -356,72 +340,5 @@ const MONEY: readonly Mutant[] = [
 ];
 
 /** All of them. */
-/** Mistakes about who sees whose rows, and what an overload does to those who are served. */
-const WALLS: readonly Mutant[] = [
-  {
-    name: 'policy-lets-all-through',
-    mistake: 'the database shows a request the rows of every program',
-    edits: [
-      {
-        file: 'server/store/migrations/0005_row_level_security.sql',
-        find: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), false))',
-        replace: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), true) or true)',
-      },
-    ],
-    witnesses: [WALL],
-  },
-  {
-    name: 'requests-work-as-operators',
-    mistake: 'requests of card programs work under the role that sees everything',
-    edits: [
-      {
-        file: 'server/operations/handlers.ts',
-        find: 'database: databases.application.within(call.programId)',
-        replace: 'database: databases.background',
-      },
-    ],
-    witnesses: [{ file: 'test/security/programs-apart.test.ts' }, WALL],
-  },
-  {
-    name: 'crowd-begun-all-at-once',
-    mistake: 'whatever has arrived is begun in one turn of the event loop',
-    edits: [
-      {
-        file: 'server/http/overload.ts',
-        find: 'if (isFree && this.#begun < PORTION) {',
-        replace: 'if (isFree || this.#begun < PORTION) {',
-      },
-    ],
-    witnesses: [{ file: 'test/http/overload.test.ts' }],
-  },
-  {
-    name: 'transfer-read-in-any-program',
-    mistake: 'a transfer is read by its id alone, and only the database keeps it from other programs',
-    edits: [
-      {
-        file: 'server/store/transfer.ts',
-        find: `\${TRANSFER_JOINED}
-      where transfer.program_id = $1 and transfer.transfer_id = $2\``,
-        replace: `\${TRANSFER_JOINED}
-      where $1::uuid is not null and transfer.transfer_id = $2\``,
-      },
-    ],
-    witnesses: [APART],
-  },
-  {
-    name: 'card-read-in-any-program',
-    mistake: 'a card is read by its name alone, and only the database keeps it from other programs',
-    edits: [
-      {
-        file: 'server/store/card.ts',
-        find: `account using (program_id, account_id)
-      where card.program_id = $1 and card.name = $2\``,
-        replace: `account using (program_id, account_id)
-      where $1::uuid is not null and card.name = $2\``,
-      },
-    ],
-    witnesses: [APART],
-  },
-];
 
-export const MUTANTS: readonly Mutant[] = [...COMMITS, ...STALE_READS, ...KEYS, ...MONEY, ...WALLS];
+export const MUTANTS: readonly Mutant[] = [...COMMITS, ...STALE_READS, ...KEYS, ...MONEY, ...WALLS, ...CROWDS];

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { killTree } from '../torture/process-tree.ts';
-import type { Witness } from './mutants.ts';
+import type { Witness } from './mutant.ts';
 
 /** What a test file says of the source it ran against. */
 export type Verdict =

@@ -26,6 +26,34 @@ async function statusOf({ socket }: RawConnection): Promise<number> {
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(chunk.toString('latin1'))?.[1]);
 }
 
+describe('a stranger who comes through a proxy on the machine of a sandbox without keys', () => {
+  it.each([0, 1, 10])(
+    'is refused without a key, also where the word of %i proxies is taken',
+    async (trustedProxies) => {
+      const { port, server } = await startServer(fakeGateway(), { settings: { trustedProxies } });
+      closers.push(server.close);
+      const keys = async (headers: readonly string[]) => {
+        const connection = await RawConnection.open(port);
+        closers.push(() => connection.close());
+        // nginx, unless told otherwise, names the service itself as the host.
+        const head = ['GET /api/v0.1/operator/key HTTP/1.1', `Host: 127.0.0.1:${port}`, ...headers];
+        connection.send(`${head.join('\r\n')}\r\n\r\n`);
+        return connection.next();
+      };
+      expect((await keys([])).status).toBe(200);
+      for (const header of [
+        'X-Forwarded-For: 127.0.0.1',
+        'X-Forwarded-For: 203.0.113.9, 127.0.0.1',
+        'Via: 1.1 proxy',
+      ]) {
+        expectRecord(await keys([header]), 403, 'forbidden');
+        expectRecord(await keys([header, 'Authorization: Bearer nonsense']), 401, 'auth_err');
+        expect((await keys([header, 'Authorization: Bearer operator'])).status).toBe(200);
+      }
+    },
+  );
+});
+
 describe('a card program that opens exports and is in no hurry to read them', () => {
   const line = async (): Promise<IteratorResult<string, void>> => {
     await delay(20);

@@ -30,9 +30,6 @@ function settingsOf(user: string, database: string) {
   return { DATABASE_URL, DATA_DIR: `${directory.path}/${user}` };
 }
 
-/** As if the last migration had not been there yet. */
-const LATEST_UNDONE = 'delete from schema_migration where name = (select max(name) from schema_migration)';
-
 const ROLES = 'transfer_service_application, transfer_service_background, transfer_service_authentication';
 
 describe('a database of which the service is not the owner', () => {
@@ -70,7 +67,10 @@ describe('a database of which the service is not the owner', () => {
   });
 
   test('that user makes the first operator key, too, and live mode starts with it', async () => {
-    const live = { ...settingsOf('clerk', 'ledger'), MODE: 'live', SUPPORT_CONTACT: 'help@example.com' };
+    await superuser.query('create database vault owner maker');
+    const live = { ...settingsOf('clerk', 'vault'), MODE: 'live', SUPPORT_CONTACT: 'help@example.com' };
+    const { DATABASE_URL } = settingsOf('maker', 'vault');
+    expect(await runCommand(['migrate'], { ...live, DATABASE_URL })).toMatchObject({ exitCode: 0 });
     expect((await startInVain(live)).errors).toContain('operator-key create');
     const made = await runCommand(['operator-key', 'create', '--name', 'first'], live);
     expect(made).toMatchObject({ exitCode: 0, output: expect.stringMatching(/^ts_[0-9a-f]{16}_[0-9a-f]+\n$/) });
@@ -99,8 +99,9 @@ describe('a database of which the service is not the owner', () => {
   test('an owner that would not see the rows it migrates is refused', async () => {
     await superuser.query('revoke transfer_service_background from maker');
     const maker = await connect({ ...embedded.connection, user: 'maker', database: 'ledger' });
+    const last = "'0005_row_level_security.sql'";
     try {
-      const { rows } = await maker.query(`${LATEST_UNDONE} returning *`);
+      const { rows } = await maker.query(`delete from schema_migration where name = ${last} returning *`);
       const ending = await runCommand(['migrate'], settingsOf('maker', 'ledger'));
       expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('does not see the rows') });
       await maker.query('insert into schema_migration values ($1, $2, $3)', Object.values(rows[0]));
@@ -118,8 +119,10 @@ describe('a database of which the service is not the owner', () => {
     const maker = await connect({ ...embedded.connection, user: 'maker', database: 'busy' });
     const stranger = await connect({ ...embedded.connection, user: 'maker', database: 'busy' });
     try {
-      await maker.query(LATEST_UNDONE);
-      await stranger.query('begin; lock table audit_entry in access share mode');
+      // As if the last migration had not been there yet.
+      await maker.query("delete from schema_migration where name = '0005_row_level_security.sql'");
+      await maker.query('drop function own_programs cascade');
+      await stranger.query('begin; lock table program in access share mode');
       const ending = await runCommand(['migrate'], busy);
       expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('Others use the tables') });
     } finally {

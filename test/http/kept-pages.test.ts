@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { KeptPages } from '../../server/http/kept-pages.ts';
+import { fakeGateway, startServer } from './fake-gateway.ts';
+import { RawConnection } from './raw-connection.ts';
+
+test('a page is made once for those who call the service by one name, and only the last name is kept', () => {
+  const kept = new KeptPages();
+  let made = 0;
+  const get = (name: string, base: string): string =>
+    kept
+      .get(name, base, () => {
+        made += 1;
+        return `${name} at ${base}`;
+      })
+      .toString();
+  expect([get('docs', 'a'), get('docs', 'a'), get('errors', 'a'), made]).toEqual([
+    'docs at a',
+    'docs at a',
+    'errors at a',
+    2,
+  ]);
+  expect([get('docs', 'b'), get('docs', 'b'), made]).toEqual(['docs at b', 'docs at b', 3]);
+  expect([get('docs', 'a'), made]).toEqual(['docs at a', 4]);
+});
+
+test.each(['/docs', '/errors', '/errors/auth_err'])(
+  '%s is the same each time, and its length is told to HEAD',
+  async (path) => {
+    const { port, server } = await startServer(fakeGateway({}));
+    const connection = await RawConnection.open(port);
+    try {
+      const ask = (method: string, host = 'localhost') => {
+        connection.send(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nAccept: text/html\r\n\r\n`);
+        return connection.next(method);
+      };
+      const first = await ask('GET');
+      expect(first.body).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/);
+      expect((await ask('GET')).body).toBe(first.body);
+      const head = await ask('HEAD');
+      expect([head.body, head.headers.get('content-length')]).toEqual(['', first.headers.get('content-length')]);
+      await ask('GET', 'elsewhere.test:81');
+      expect((await ask('GET')).body).toBe(first.body);
+    } finally {
+      connection.close();
+      await server.close();
+    }
+  },
+);

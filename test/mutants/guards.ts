@@ -1,0 +1,143 @@
+import type { Mutant, Witness } from './mutant.ts';
+
+const WALL: Witness = { file: 'test/security/row-level-security.test.ts' };
+const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
+const CREDENTIALS: Witness = { file: 'test/security/credentials.test.ts' };
+
+const AUTHENTICATE = 'server/operations/authenticate.ts';
+
+/** Mistakes about who is let in, who sees whose rows, and what is taken from callers. */
+export const WALLS: readonly Mutant[] = [
+  {
+    name: 'policy-lets-all-through',
+    mistake: 'the database shows a request the rows of every program',
+    edits: [
+      {
+        file: 'server/store/migrations/0005_row_level_security.sql',
+        find: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), false))',
+        replace: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), true) or true)',
+      },
+    ],
+    witnesses: [WALL],
+  },
+  {
+    name: 'requests-work-as-operators',
+    mistake: 'requests of card programs work under the role that sees everything',
+    edits: [
+      {
+        file: 'server/operations/handlers.ts',
+        find: 'database: databases.application.within(call.programId)',
+        replace: 'database: databases.background',
+      },
+    ],
+    witnesses: [APART, WALL],
+  },
+  {
+    name: 'secret-not-compared',
+    mistake: 'whoever knows the public part of a key is its bearer',
+    edits: [
+      {
+        file: AUTHENTICATE,
+        find: '!timingSafeEqual(key.secretHash, parts.secretHash)',
+        replace: '!timingSafeEqual(key.secretHash, key.secretHash)',
+      },
+    ],
+    witnesses: [{ file: 'test/security/keys.test.ts', only: 'what a key is' }, CREDENTIALS],
+  },
+  {
+    name: 'revoked-key-believed',
+    mistake: 'a key that was let in once is believed for a minute, revoked or not',
+    edits: [{ file: AUTHENTICATE, find: 'const BELIEVED = 1000;', replace: 'const BELIEVED = 60_000;' }],
+    witnesses: [{ file: 'test/security/keys.test.ts', only: 'a key ends' }],
+  },
+  {
+    name: 'card-number-in-body-taken',
+    mistake: 'card numbers are looked for in path, query and headers, and not in bodies',
+    edits: [
+      {
+        file: 'server/http/card-numbers.ts',
+        find: "    findCardNumber(said.body, operation.body, 'body');",
+        replace: '    undefined;',
+      },
+    ],
+    witnesses: [{ file: 'test/security/planted-numbers.test.ts' }],
+  },
+  {
+    name: 'transfer-read-in-any-program',
+    mistake: 'a transfer is read by its id alone, and only the database keeps it from other programs',
+    edits: [
+      {
+        file: 'server/store/transfer.ts',
+        find: `\${TRANSFER_JOINED}
+      where transfer.program_id = $1 and transfer.transfer_id = $2\``,
+        replace: `\${TRANSFER_JOINED}
+      where $1::uuid is not null and transfer.transfer_id = $2\``,
+      },
+    ],
+    witnesses: [APART],
+  },
+  {
+    name: 'card-read-in-any-program',
+    mistake: 'a card is read by its name alone, and only the database keeps it from other programs',
+    edits: [
+      {
+        file: 'server/store/card.ts',
+        find: `account using (program_id, account_id)
+      where card.program_id = $1 and card.name = $2\``,
+        replace: `account using (program_id, account_id)
+      where $1::uuid is not null and card.name = $2\``,
+      },
+    ],
+    witnesses: [APART],
+  },
+];
+
+/** Mistakes about callers who are too many, or ask for too much. */
+export const CROWDS: readonly Mutant[] = [
+  {
+    name: 'crowd-begun-all-at-once',
+    mistake: 'whatever has arrived is begun in one turn of the event loop',
+    edits: [
+      {
+        file: 'server/http/overload.ts',
+        find: 'if (isFree && this.#begun < PORTION) {',
+        replace: 'if (isFree || this.#begun < PORTION) {',
+      },
+    ],
+    witnesses: [{ file: 'test/http/overload.test.ts' }],
+  },
+  {
+    name: 'crowd-kept-in-memory',
+    mistake: 'requests that have had their turn are let go of when nobody waits any more',
+    edits: [
+      {
+        file: 'server/http/overload.ts',
+        find: '  readonly #waiting: Waiting[] = [];',
+        replace: '  readonly #waiting: Waiting[] = [];\n  readonly #had: Waiting[] = [];',
+      },
+      {
+        file: 'server/http/overload.ts',
+        find: 'this.#waiting.splice(0, PORTION)',
+        replace: 'this.#waiting.splice(0, PORTION).filter((each) => this.#had.push(each))',
+      },
+      {
+        file: 'server/http/overload.ts',
+        find: '    this.#began = performance.now();\n    this.#begun = PORTION;',
+        replace: '    this.#had.length = 0;\n    this.#began = performance.now();\n    this.#begun = PORTION;',
+      },
+    ],
+    witnesses: [{ file: 'test/http/overload.test.ts' }],
+  },
+  {
+    name: 'debt-forgiven',
+    mistake: 'what a large request costs counts up to the end of the allowance only',
+    edits: [
+      {
+        file: 'server/http/rate-limit.ts',
+        find: 'const emptyAt = this.#emptyAt(caller, now) + requests * this.#each_ms;',
+        replace: 'const emptyAt = Math.min(now + WINDOW_MS, this.#emptyAt(caller, now) + requests * this.#each_ms);',
+      },
+    ],
+    witnesses: [{ file: 'test/http/rate-limit.test.ts' }],
+  },
+];

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest';
+import { readConfiguration, SETTINGS, showConfiguration } from '../../server/config.ts';
+import { withoutSecrets } from '../../server/operations/redaction.ts';
+import { StartupProblem } from '../../server/startup-problem.ts';
+import { runCommand, startInVain } from '../harness/process.ts';
+
+/** Passwords with what ends a URL, a quotation or a word; each has a part before it and one behind. */
+const PASSWORDS = ['"', '<', '/', '@', ' ', '>', "'", '?', '#', '%', '\n', ':', '\\'].map(
+  (mark) => `vorne${mark}hinten`,
+);
+const urlsWith = (password: string): readonly string[] => [
+  `postgresql://service:${password}@db.bank.test/ledger`,
+  `postgresql://ser/vice:${password}@db.bank.test/ledger`,
+  `postgresql://${password}@db.bank.test/ledger`,
+  `postgres://service:${password}@`,
+  `mysql://service:${password}@db.bank.test/ledger`,
+  `https://service:${password}@bank.test/help`,
+  `see https://bank.test/ or redis://:${password}@db.bank.test`,
+];
+const OTHERS = SETTINGS.map(({ name }) => name).filter((name) => name !== 'DATABASE_URL');
+
+/** Fails when either half of a password, or of a user name with a '/' in it, is shown. */
+function expectNothingShown(text: string): void {
+  expect(text).not.toMatch(/vorne|hinten/);
+}
+
+function refusalOf(environment: Record<string, string>): string {
+  try {
+    readConfiguration(environment);
+  } catch (error) {
+    expect(error).toBeInstanceOf(StartupProblem);
+    return (error as StartupProblem).message;
+  }
+  throw new Error(`not refused: ${JSON.stringify(environment)}`);
+}
+
+describe('a URL with a password under the name of another setting', () => {
+  test.each(OTHERS)('%s refuses it and does not repeat it', (name) => {
+    for (const MODE of ['sandbox', 'live']) {
+      for (const url of PASSWORDS.flatMap(urlsWith)) {
+        const message = refusalOf({ MODE, SUPPORT_CONTACT: 'help@bank.test', [name]: url });
+        expect(message).toMatch(new RegExp(`^${name} is `));
+        expectNothingShown(message);
+      }
+    }
+  });
+
+  test.each(OTHERS)('%s refuses one whose password is a parameter, or that lacks its slashes', (name) => {
+    for (const url of [
+      'postgresql://db.bank.test/ledger?user=service&password=vorne-hinten',
+      'postgresql://db.bank.test/ledger?user=service&%70assword=vorne-hinten',
+      'mysql://db.bank.test/ledger?password=vorne-hinten',
+      'postgresql:service:vorne-hinten@db.bank.test',
+      'DATABASE_URL=postgresql://service:vorne-hinten@db.bank.test',
+    ]) {
+      expectNothingShown(refusalOf({ [name]: url }));
+    }
+  });
+
+  test.each(['MODE', 'HOST', 'PORT', 'ERROR_RETENTION_DAYS', 'RATE_LIMIT_PER_KEY', 'TRUSTED_PROXIES', 'LOG_LEVEL'])(
+    '%s does not repeat one without its beginning either',
+    (name) => expectNothingShown(refusalOf({ [name]: 'service:vorne-hinten@db.bank.test' })),
+  );
+
+  test('whoever starts the service or asks for its settings is not shown it', async () => {
+    const url = 'postgresql://service:vorne"hinten<hinten@db.bank.test/ledger';
+    // Where nothing can be written, so that a service which does not refuse ends all the same.
+    const DATA_DIR = '/dev/null/ledger';
+    const settings = [{ DATA_DIR: `/dev/null/${url}` }, { DATA_DIR, HOST: url }, { DATA_DIR, SUPPORT_CONTACT: url }];
+    const runs = settings.flatMap((environment) => [startInVain(environment), runCommand(['config'], environment)]);
+    for (const { exitCode, output, errors } of await Promise.all(runs)) {
+      expect([exitCode, output]).toEqual([1, '']);
+      expect(errors).toContain('not repeated here');
+      expectNothingShown(errors);
+    }
+  });
+});
+
+test.each([
+  'help@bank.test',
+  'mailto:help@bank.test',
+  'Help desk <help@bank.test>, +1 555 0100',
+  'https://bank.test/help',
+  'https://bank.test:8443/team/@help?from=card@bank.test',
+  'https://bank.test/help or help@bank.test',
+  'help@bank.test, https://bank.test/help',
+])('SUPPORT_CONTACT may be %s, and is shown as it is', (contact) => {
+  const configuration = readConfiguration({ MODE: 'live', SUPPORT_CONTACT: contact });
+  expect(configuration.supportContact).toBe(contact);
+  expect(showConfiguration(configuration)).toContain(`\nSUPPORT_CONTACT=${contact}\n`);
+});
+
+describe('DATABASE_URL', () => {
+  test('is shown without its password, whatever stands in it and however broken it is', () => {
+    for (const password of PASSWORDS) {
+      const urls = urlsWith(password).filter((url) => /^postgres(ql)?:\/\/ser/.test(url));
+      const broken = [`postgresql://db/ledger?user=a&password=${password}`];
+      // What stands behind an @ could as well be the host.
+      if (!password.includes('@')) broken.push(`postgresql://service:${password}`);
+      for (const DATABASE_URL of [...urls, ...broken]) {
+        const shown = showConfiguration(readConfiguration({ DATABASE_URL }));
+        expect(shown).toContain('***');
+        expectNothingShown(shown);
+      }
+    }
+  });
+
+  test.each([
+    ['postgresql://service:x@db.bank.test:5433/ledger', 'postgresql://service:***@db.bank.test:5433/ledger'],
+    ['postgresql://service@[2001:db8::1]/ledger', 'postgresql://service@[2001:db8::1]/ledger'],
+    ['postgresql://service@%2Frun%2Fpostgresql/ledger', 'postgresql://service@%2Frun%2Fpostgresql/ledger'],
+    [
+      'postgres://s:x@/ledger?host=/run&sslmode=verify-full&password=x&port=1',
+      'postgres://s:***@/ledger?host=/run&sslmode=verify-full&password=***&port=1',
+    ],
+  ])('%s is shown as %s', (DATABASE_URL, shown) => {
+    expect(showConfiguration(readConfiguration({ DATABASE_URL }))).toContain(`DATABASE_URL=${shown}\n`);
+  });
+});
+
+describe('what is logged', () => {
+  test('no user name and no password of a URL', () => {
+    for (const password of PASSWORDS.filter((one) => !one.includes('\n'))) {
+      for (const url of urlsWith(password)) {
+        const logged = withoutSecrets(`cannot connect to ${url} just now`);
+        expect(logged).toContain('[redacted]@');
+        expectNothingShown(logged);
+      }
+    }
+  });
+
+  test.each([
+    'see https://bank.test/help or write to help@bank.test',
+    'http://localhost:8080/?q=a@b',
+    '    at run (file:///srv/node_modules/@scope/package/index.js:1:2)',
+    'help@bank.test, postgresql://db.bank.test/ledger',
+  ])('%s stays as it is', (text) => expect(withoutSecrets(text)).toBe(text));
+
+  test('a text made to be slow is not', () => {
+    const start = performance.now();
+    for (const piece of ['a://', 'https://b/ ', 'file:///', '://@', 'a'.repeat(50)]) {
+      withoutSecrets(piece.repeat(4_000), 4_000);
+      withoutSecrets(`${piece.repeat(990)}@`, 4_000);
+    }
+    expect(performance.now() - start).toBeLessThan(2_000);
+  });
+});

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
+import { connect } from '../harness/ledger.ts';
+import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
+
+// A ledger is a sandbox's or a live one, for good: what was played with is never taken for money.
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
+  await run('postgres', 'create database played', 'create database earnest');
+});
+afterAll(async () => {
+  await embedded.stop();
+  await directory.remove();
+});
+
+async function run(database: string, ...statements: readonly string[]): Promise<readonly Record<string, unknown>[]> {
+  const client = await connect({ ...embedded.connection, user: 'postgres', database });
+  try {
+    let rows: readonly Record<string, unknown>[] = [];
+    for (const statement of statements) ({ rows } = await client.query(statement));
+    return rows;
+  } finally {
+    await client.end();
+  }
+}
+
+function settingsOf(database: string, MODE: 'sandbox' | 'live') {
+  const { host, port } = embedded.connection;
+  const DATABASE_URL = `postgresql://postgres@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+  return { MODE, DATABASE_URL, DATA_DIR: `${directory.path}/${database}`, SUPPORT_CONTACT: 'help@bank.test' };
+}
+
+const OF_A_SANDBOX = /This ledger is that of a sandbox: .* For live mode set DATABASE_URL or DATA_DIR/;
+const LIVE = /This ledger is a live one, and the mode is sandbox, .* Set MODE=live/;
+
+test('what was a sandbox does not start in live mode, and gets no operator key for it', async () => {
+  const sandbox = await startService(settingsOf('played', 'sandbox'));
+  await sandbox.stop();
+  const live = settingsOf('played', 'live');
+  expect(await startInVain(live)).toMatchObject({ exitCode: 1, errors: expect.stringMatching(OF_A_SANDBOX) });
+  const key = await runCommand(['operator-key', 'create', '--name', 'first'], live);
+  expect(key).toMatchObject({ exitCode: 1, output: '', errors: expect.stringMatching(OF_A_SANDBOX) });
+  const again = await startService(settingsOf('played', 'sandbox'));
+  await again.stop();
+});
+
+test('a sandbox from before ledgers knew what they are for is known by its demo program', async () => {
+  await run('played', 'drop table ledger_mode', "delete from schema_migration where name like '0007%'");
+  const live = settingsOf('played', 'live');
+  const migrated = await runCommand(['migrate'], live);
+  expect(migrated).toMatchObject({ exitCode: 0, output: expect.stringContaining('0007') });
+  expect(await startInVain(live)).toMatchObject({ exitCode: 1, errors: expect.stringMatching(OF_A_SANDBOX) });
+});
+
+test('a live ledger is not opened, not migrated and not filled by a service whose mode was forgotten', async () => {
+  const live = settingsOf('earnest', 'live');
+  expect(await runCommand(['operator-key', 'create', '--name', 'first'], live)).toMatchObject({ exitCode: 0 });
+  const service = await startService(live);
+  await service.stop();
+  // As it would be before the next version is taken into use.
+  await run('earnest', "delete from schema_migration where name like '0007%'");
+  const forgetful = { ...settingsOf('earnest', 'sandbox'), MODE: '' };
+  expect(await startInVain(forgetful)).toMatchObject({ exitCode: 1, errors: expect.stringMatching(LIVE) });
+  expect(await runCommand(['migrate'], forgetful)).toMatchObject({
+    exitCode: 1,
+    errors: expect.stringMatching(LIVE),
+  });
+  expect(await run('earnest', "select 1 from schema_migration where name like '0007%'")).toEqual([]);
+  expect(await run('earnest', 'select 1 from program')).toEqual([]);
+  expect(await run('earnest', 'select mode from ledger_mode')).toEqual([{ mode: 'live' }]);
+});
