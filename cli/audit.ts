@@ -25,7 +25,9 @@ const COLUMNS: readonly Column<AuditEntryRecord>[] = [
 const NOTED = `
 It works on the database, on the host of the service and with its settings (stop
 an embedded service first), and ends with 1 if anything was changed or removed.
-What it prints as head, keep somewhere else: --expect compares with it.`;
+What it prints as position and head, keep somewhere else: --expect <head> tells
+whether that entry is still there. Without it, entries that were cut off at the
+end go unseen when the head of the log was set back with them.`;
 
 /** Adds `audit list | verify`. */
 export const addAudit: AddCommands = (program, surroundings) => {

@@ -87,9 +87,13 @@ async function verifyAuditLog({ databases }: OpenDatabase, expected: string | un
     throw new StartupProblem(`A hash of the audit log has 64 hex digits, and '${expected}' is none.`);
   }
   await insistOnSchema(databases);
-  const { entries, head, problems } = await verifyAudit(databases.background, expected);
+  const { entries, position, head, problems } = await verifyAudit(databases.background, expected);
   for (const problem of problems) process.stdout.write(`${problem}\n`);
-  process.stdout.write(`entries: ${entries}\nhead:    ${head}\n`);
+  process.stdout.write(`entries:  ${entries}\nposition: ${position}\nhead:     ${head}\n`);
   if (problems.length > 0) throw new StartupProblem('The audit log is not as it was written.');
-  process.stdout.write('The audit log is whole. Note the head somewhere else, and compare with it next time.\n');
+  const bounds =
+    expected === undefined
+      ? 'Only a head that was noted before can tell whether entries were cut off at the end: give it with --expect.\n'
+      : 'It holds the entry that was noted.\n';
+  process.stdout.write(`The audit log is whole. ${bounds}Note position and head somewhere else for the next time.\n`);
 }

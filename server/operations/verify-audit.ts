@@ -2,6 +2,7 @@ import { toWireId } from '../../domain/identifier.ts';
 import {
   type AuditEntry,
   type AuditHead,
+  BEFORE_ALL_ENTRIES,
   hashOfEntry,
   NO_HASH,
   READ_AUDIT_HEAD,
@@ -14,10 +15,12 @@ import type { Database } from '../store/database.ts';
 /** Rows read at a time. */
 const PORTION = 1000;
 
-/** What became of the chain: its length, its last hash, and every way in which it is not what was written. */
+/** What became of the chain: its length, the number of its last row, its hash, and every way in which it is not what was written. */
 export type AuditVerdict = {
   readonly entries: number;
-  /** 64 hex digits: what to note elsewhere. */
+  /** The number of the last entry; 0 where there is none. To be noted elsewhere, with its hash. */
+  readonly position: bigint;
+  /** 64 hex digits: the hash of the last entry, and what tells the next verification that it is still there. */
   readonly head: string;
   /** Sentences; none when the chain is whole. */
   readonly problems: readonly string[];
@@ -27,16 +30,21 @@ export type AuditVerdict = {
  * Walks the whole chain, row after row, and recomputes every hash. Rows that are added meanwhile do no harm: the head is
  * read first, and what comes after it is held against itself.
  *
- * `expected` is a hash that was noted elsewhere, at any time: a chain that was written anew as a whole does not hold it.
+ * `expected` is a hash that was noted elsewhere, at any time: a chain that was written anew as a whole, or of which so
+ * much was cut off, does not hold it. Without it, a chain whose end was cut off and whose head was set back to match is
+ * whole.
  */
 export async function verifyAudit(database: Database, expected?: string): Promise<AuditVerdict> {
   const [headRow] = await database.read(READ_AUDIT_HEAD);
   const head = toAuditHead(headRow);
   const walk = new ChainWalk(expected);
+  let from = BEFORE_ALL_ENTRIES;
   for (;;) {
-    const rows = (await database.read(readAuditChain(walk.next, PORTION))).map(toAuditEntry);
+    const rows = (await database.read(readAuditChain(from, PORTION))).map(toAuditEntry);
     for (const entry of rows) walk.take(entry, head?.position);
-    if (rows.length < PORTION) break;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PORTION) break;
+    from = last.position + 1n;
   }
   const headAfter = toAuditHead((await database.read(READ_AUDIT_HEAD))[0]);
   if (head === undefined || headAfter === undefined) {
@@ -45,9 +53,16 @@ export async function verifyAudit(database: Database, expected?: string): Promis
     walk.end(head, headAfter.position);
   }
   if (expected !== undefined && !walk.found) {
-    walk.problems.push(`No entry has the hash ${expected}, which was noted elsewhere: the log was written anew.`);
+    walk.problems.push(
+      `No entry has the hash ${expected}, which was noted elsewhere: the log was cut short or written anew.`,
+    );
   }
-  return { entries: walk.count, head: walk.last.toString('hex'), problems: walk.problems };
+  return {
+    entries: walk.count,
+    position: walk.next - 1n,
+    head: walk.last.toString('hex'),
+    problems: walk.problems,
+  };
 }
 
 class ChainWalk {
@@ -68,6 +83,10 @@ class ChainWalk {
 
   take(entry: AuditEntry, headPosition: bigint | undefined): void {
     const name = `Entry ${entry.position} (${toWireId('aud', entry.entryId)})`;
+    if (entry.position < 1n) {
+      this.problems.push(`${name} was put in: the first entry of the log is entry 1, and none stands before it.`);
+      return;
+    }
     const isGap = entry.position !== this.next;
     if (isGap) this.#miss(entry.position);
     const recomputed = hashOfEntry(entry);

@@ -77,6 +77,9 @@ export function listAuditEntries(filter: AuditFilter, after: string | null, coun
   };
 }
 
+/** Below any number that a row can have, also one that the chain never gives. */
+export const BEFORE_ALL_ENTRIES = -(2n ** 63n);
+
 /** Reads rows in the order of the chain, from the number `from` on. */
 export function readAuditChain(from: bigint, count: number): Statement {
   return {

@@ -34,7 +34,7 @@ export const house: readonly Room[] = [
       'contract',
       'domain',
     ],
-    packages: 'any',
+    packages: ['pino', 'node:'],
   },
   {
     room: 'server/administration.ts',
@@ -62,17 +62,17 @@ export const house: readonly Room[] = [
   {
     room: 'server/http',
     mayImport: ['server/operations', 'contract', 'domain', 'server/startup-problem.ts'],
-    packages: 'any',
+    packages: ['fastify', 'node:'],
   },
   {
     room: 'server/worker',
     mayImport: ['server/operations', 'contract', 'domain', 'server/startup-problem.ts'],
-    packages: 'any',
+    packages: ['node:'],
   },
   {
     room: 'server/delivery',
     mayImport: ['server/operations', 'contract', 'domain', 'server/startup-problem.ts'],
-    packages: 'any',
+    packages: ['node:'],
   },
 
   {
@@ -94,7 +94,7 @@ export const house: readonly Room[] = [
   {
     room: 'server/config.ts',
     mayImport: ['server/startup-problem.ts', 'server/url-credentials.ts'],
-    packages: 'any',
+    packages: ['typebox', 'node:'],
   },
   { room: 'server/startup-problem.ts', mayImport: [], packages: ['node:'] },
   { room: 'server/url-credentials.ts', mayImport: ['domain'], packages: [] },
@@ -113,6 +113,26 @@ export const house: readonly Room[] = [
   { room: 'tidy.ts', mayImport: 'everything', packages: 'any' },
   { room: 'vitest.config.ts', mayImport: 'everything', packages: 'any' },
 ];
+
+/** The modules of Node with which a program can call others. */
+export const networkModules: readonly string[] = ['http', 'https', 'http2', 'net', 'tls', 'dgram', 'dns'];
+
+/** What is taken of them all the same. Types are free: they vanish. */
+export const namesFromNetworkModules: readonly {
+  readonly rooms: readonly string[] | 'everywhere';
+  readonly names: readonly string[];
+}[] = [
+  // Tables and questions about texts: nothing is connected with them.
+  { rooms: 'everywhere', names: ['STATUS_CODES', 'isIP', 'isIPv4', 'isIPv6'] },
+  // With these one is called.
+  { rooms: ['server/http'], names: ['createServer', 'Server', 'ServerResponse'] },
+];
+
+/** What every program can call others with, without any import. */
+export const globalsThatCall: readonly string[] = ['fetch', 'WebSocket', 'EventSource'];
+
+/** The rooms that call others: callers of the service, and what is no part of the running service. */
+export const mayCallOthers: readonly string[] = ['sdk', 'cli', 'console', 'test', 'bench', 'setup'];
 
 /** What a test that stands beside its subject may import besides what the room may. */
 export const packagesOfTests: readonly string[] = ['vitest', 'fast-check', 'node:'];

@@ -1,5 +1,6 @@
 import { generatedAreCurrent } from './generated.ts';
 import { arrow, noCycles } from './imports.ts';
+import { callsNobody } from './network.ts';
 import { environmentInOnePlace, pureDomain, sqlInOnePlace } from './places.ts';
 import { type Project, type Rule, readProject, type Violation } from './project.ts';
 import { fileSize, functionSize } from './sizes.ts';
@@ -14,6 +15,7 @@ export const rules: readonly Rule[] = [
   functionSize,
   environmentInOnePlace,
   sqlInOnePlace,
+  callsNobody,
   pureDomain,
   noAny,
   comments,

@@ -1,5 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { exampleOf } from '../../contract/example-requests.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { TransferService } from '../../sdk/client.ts';
 import {
   embeddedServerOf,
@@ -14,6 +16,8 @@ import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
 
 const TRANSFERS = '/api/v0.1/core/transfer';
+
+const SANDBOX_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].scope === 'sandbox');
 
 describe('live mode, from an empty directory on', () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -182,10 +186,23 @@ describe('live mode, from an empty directory on', () => {
     expect((await as(operatorKey, programs.first).transfers.create(body)).program_id).toBe(programs.first);
   });
 
-  test.each(['stop', 'start'])('there is no sandbox route %s, with a key or without', async (verb) => {
+  test.each(SANDBOX_OPERATIONS)('%s is not there: it is answered like a path that nothing has', async (id) => {
+    const { path, body } = exampleOf(id);
+    const nothing = '/api/v0.1/sandbox/nothing';
     for (const headers of [{}, bearer(operatorKey), bearer(keys.first)]) {
-      const answer = await send({ path: `/api/v0.1/sandbox/database/${verb}`, headers });
-      expect(answer.members).toMatchObject({ Status: 404, Code: 'route_dne' });
+      for (const method of [OPERATIONS[id].method, 'GET', 'OPTIONS']) {
+        const told = async (asked: string) => {
+          const answer = await send({ method, path: asked, headers, ...(method === 'POST' ? { body } : {}) });
+          // What differs between any two answers; the rate limit counts down.
+          const { date, ratelimit, 'request-id': requestId, 'content-length': length, ...others } = answer.headers;
+          for (const header of [date, ratelimit, requestId, length]) expect(header).toBeTypeOf('string');
+          return { status: answer.status, headers: others, text: answer.text.replaceAll(asked, '*') };
+        };
+        const answer = await told(path);
+        expect(answer.text).toContain('"Code":"route_dne"');
+        expect(answer.status).toBe(404);
+        expect(answer).toEqual(await told(nothing));
+      }
     }
   });
 

@@ -1,6 +1,7 @@
 import type { Mutant, Witness } from './mutant.ts';
 
 const WALL: Witness = { file: 'test/security/row-level-security.test.ts' };
+const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 const CREDENTIALS: Witness = { file: 'test/security/credentials.test.ts' };
 
 const AUTHENTICATE = 'server/operations/authenticate.ts';
@@ -29,7 +30,7 @@ export const WALLS: readonly Mutant[] = [
         replace: 'database: databases.background',
       },
     ],
-    witnesses: [{ file: 'test/security/programs-apart.test.ts' }, WALL],
+    witnesses: [APART, WALL],
   },
   {
     name: 'secret-not-compared',
@@ -60,6 +61,34 @@ export const WALLS: readonly Mutant[] = [
       },
     ],
     witnesses: [{ file: 'test/security/planted-numbers.test.ts' }],
+  },
+  {
+    name: 'transfer-read-in-any-program',
+    mistake: 'a transfer is read by its id alone, and only the database keeps it from other programs',
+    edits: [
+      {
+        file: 'server/store/transfer.ts',
+        find: `\${TRANSFER_JOINED}
+      where transfer.program_id = $1 and transfer.transfer_id = $2\``,
+        replace: `\${TRANSFER_JOINED}
+      where $1::uuid is not null and transfer.transfer_id = $2\``,
+      },
+    ],
+    witnesses: [APART],
+  },
+  {
+    name: 'card-read-in-any-program',
+    mistake: 'a card is read by its name alone, and only the database keeps it from other programs',
+    edits: [
+      {
+        file: 'server/store/card.ts',
+        find: `account using (program_id, account_id)
+      where card.program_id = $1 and card.name = $2\``,
+        replace: `account using (program_id, account_id)
+      where $1::uuid is not null and card.name = $2\``,
+      },
+    ],
+    witnesses: [APART],
   },
 ];
 

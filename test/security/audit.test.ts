@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntryRecord } from '../../contract/audit-schemas.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
@@ -372,8 +372,8 @@ describe('whoever is above permissions and triggers is found out', () => {
   });
 
   test('two rows that changed places', async () => {
-    const found = await tamper(`update audit_entry set position = -position where position in (4, 8);
-      update audit_entry set position = case position when -4 then 8 else 4 end where position < 0`);
+    const found = await tamper(`update audit_entry set position = position + 1000000 where position in (4, 8);
+      update audit_entry set position = case position when 1000004 then 8 else 4 end where position > 1000000`);
     expect(found.join('\n')).toMatch(/^Entry 4 .* was changed[\s\S]*\nEntry 8 .* was changed/m);
   });
 
@@ -383,6 +383,58 @@ describe('whoever is above permissions and triggers is found out', () => {
         program_id, subject_id, request_id, details, hash, hash from audit_entry order by position desc limit 1`);
     expect(found[0]).toMatch(/was changed/);
     expect(found.at(-1)).toMatch(/^The log goes on to entry \d+, but its head says that it ends at \d+\.$/);
+  });
+
+  test('a row that stands before the first one, whatever hash it has and even when one is expected', async () => {
+    const [first, ...others] = await chain();
+    const last = others.at(-1)?.hash;
+    const noted = randomBytes(32);
+    await intruder.query('alter table audit_entry drop constraint audit_entry_position_from_one');
+    try {
+      for (const position of [0n, -1n, -(2n ** 63n)]) {
+        const forge = `insert into audit_entry select $1, gen_random_uuid(), created_at, 'host', action, program_id,
+          subject_id, request_id, details, decode(repeat('00', 32), 'hex'), $2 from audit_entry where position = 1`;
+        const putIn = new RegExp(
+          `^Entry ${position} \\(aud_[0-9a-f]{32}\\) was put in: the first entry of the log is entry 1`,
+        );
+        for (const expected of [undefined, last?.toString('hex')]) {
+          const found = await tamper(forge, [position, first?.hash], expected);
+          expect(found).toEqual([expect.stringMatching(putIn)]);
+        }
+        // It is no witness for the hash that was noted.
+        expect(await tamper(forge, [position, noted], noted.toString('hex'))).toEqual([
+          expect.stringMatching(putIn),
+          expect.stringContaining('the log was cut short or written anew'),
+        ]);
+      }
+    } finally {
+      await intruder.query(
+        'alter table audit_entry add constraint audit_entry_position_from_one check (position > 0) not valid',
+      );
+    }
+  });
+
+  test('a row before the first one is refused by the table, triggers or not', async () => {
+    const forge = `insert into audit_entry select 0, gen_random_uuid(), created_at, actor, action, program_id,
+      subject_id, request_id, details, previous_hash, hash from audit_entry where position = 1`;
+    await expect(tamper(forge)).rejects.toMatchObject({
+      code: '23514',
+      constraint: 'audit_entry_position_from_one',
+    });
+  });
+
+  test('rows cut off at the end, with the head set back to match, by a head that was noted elsewhere and by nothing else', async () => {
+    const { position, head } = await verifyAudit(ledger.database);
+    const rows = await chain();
+    expect([position, head]).toEqual([BigInt(rows.length), rows.at(-1)?.hash.toString('hex')]);
+    const cut = `delete from audit_entry where position > (select max(position) - 3 from kept_entry);
+      update audit_head set (position, hash) = (select position, hash from audit_entry order by position desc limit 1)`;
+    expect(await tamper(cut)).toEqual([]);
+    expect(await tamper(cut, [], head)).toEqual([
+      `No entry has the hash ${head}, which was noted elsewhere: the log was cut short or written anew.`,
+    ]);
+    // What stood before the cut is still there.
+    expect(await tamper(cut, [], rows.at(-4)?.hash.toString('hex'))).toEqual([]);
   });
 
   test('a head that was changed, set back or removed', async () => {
@@ -408,7 +460,7 @@ describe('whoever is above permissions and triggers is found out', () => {
       select entry_id, actor, action, '{}' from kept_entry order by position`;
     expect(await tamper(anew)).toEqual([]);
     expect(await tamper(anew, [], noted)).toEqual([
-      `No entry has the hash ${noted}, which was noted elsewhere: the log was written anew.`,
+      `No entry has the hash ${noted}, which was noted elsewhere: the log was cut short or written anew.`,
     ]);
   });
 

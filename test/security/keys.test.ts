@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleOf } from '../../contract/example-requests.ts';
 import { scopeOfKey } from '../../contract/operation.ts';
@@ -74,6 +76,31 @@ describe('what a key is', () => {
     }
     const swapped = key.replace(/(.)(?!\1)(.)$/, '$2$1');
     if (swapped !== key) expect(readKeyParts(swapped)).toBeUndefined();
+  });
+
+  test('another secret behind a public part that is known is answered like a public part that nobody has', async () => {
+    const [working, revoked] = [await newKey(), await newKey()];
+    const expired = await newKey(undefined, { expires_at: new Date(Date.now() + 300).toISOString() });
+    await operator.keys.revoke(revoked.key_id);
+    await wait(400);
+    const secret = randomBytes(32).toString('hex');
+    const withSecret = (publicPart: string) =>
+      `ts_${publicPart}_${secret}${crc32(`${publicPart}_${secret}`).toString(16).padStart(8, '0')}`;
+    const answerTo = async (key: string) => {
+      expect(readKeyParts(key)).toBeDefined();
+      const { status, headers, members } = await ask(first, key);
+      // What differs between any two answers; the rate limit counts down.
+      const { 'request-id': requestId, date, ratelimit, ...others } = headers;
+      for (const header of [requestId, date, ratelimit]) expect(header).toBeTypeOf('string');
+      return { status, headers: others, members };
+    };
+    const unknown = await answerTo(withSecret(randomBytes(8).toString('hex')));
+    expect(unknown.members).toMatchObject({ Status: 401, Code: 'auth_err' });
+    expect(unknown.members.Message).toContain('The API key is unknown.');
+    for (const { key } of [working, revoked, expired]) {
+      expect(await answerTo(withSecret(key.slice(3, 19)))).toEqual(unknown);
+    }
+    expect((await ask(first, working.key)).status).toBe(200);
   });
 });
 
@@ -291,12 +318,16 @@ describe('the command line', () => {
     const host = { ...environment, DATABASE_URL: databaseUrl, DATA_DIR: directories[1]?.path ?? '' };
     const whole = await runCommand(['audit', 'verify'], host);
     expect(whole).toMatchObject({ exitCode: 0, output: expect.stringContaining('The audit log is whole.') });
-    const [, head = ''] = /^head: +([0-9a-f]{64})$/m.exec(whole.output) ?? [];
+    expect(whole.output).toContain('cut off at the end: give it with --expect.');
+    const [, position = '', head = ''] = /^position: ([1-9]\d*)\nhead: +([0-9a-f]{64})$/m.exec(whole.output) ?? [];
     await newKey();
-    expect(await runCommand(['audit', 'verify', '--expect', head], host)).toMatchObject({ exitCode: 0 });
+    const grown = await runCommand(['audit', 'verify', '--expect', head], host);
+    expect(grown).toMatchObject({ exitCode: 0, output: expect.stringContaining('It holds the entry that was noted.') });
+    expect(grown.output).not.toContain('--expect');
+    expect(grown.output).toMatch(new RegExp(`^position: ${Number(position) + 1}$`, 'm'));
     const other = await runCommand(['audit', 'verify', '--expect', 'f'.repeat(64)], host);
     expect(other.exitCode).toBe(1);
-    expect(other.output).toContain('the log was written anew');
+    expect(other.output).toContain('the log was cut short or written anew');
     const typo = await runCommand(['audit', 'verify', '--expect', 'abc'], host);
     expect(typo).toMatchObject({ exitCode: 1, errors: expect.stringContaining('64 hex digits') });
     expect((await operator.audit.list({ action: 'create_key', limit: 100 })).data.at(-1)?.actor).toBe('host');

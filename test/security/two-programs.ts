@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { toWireId } from '../../domain/identifier.ts';
+import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { openAuthentication } from '../../server/operations/authenticate.ts';
 import type { Gateway } from '../../server/operations/call.ts';
 import { openProgramSearch } from '../../server/operations/find-program.ts';
@@ -8,6 +8,7 @@ import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
 import type { Database } from '../../server/store/database.ts';
 import { type RawAnswer, type RawRequest, sendRaw } from '../api/raw-request.ts';
 import {
+  connect,
   type Ledger,
   openLedger,
   type TestServer as Postgres,
@@ -49,15 +50,24 @@ export type TwoPrograms = {
   readonly second: Tenant;
   /** Names of the statements that were sent since the last call. The look-up of the key is remembered and left out. */
   readonly takeStatements: () => readonly string[];
+  /** The programs whose transfers are seen by a statement that names none, in a request of the program that owns these. */
+  readonly findProgramsSeen: (owns: Belongings) => Promise<readonly string[]>;
   readonly stop: () => Promise<void>;
 };
 
 /** What stands in everything that a program has written down; nobody else may ever see it. */
 export const MARK = 'confidential';
 
+/**
+ * Whether row-level security is there as it is for everybody, or taken down: then the conditions of the statements alone
+ * keep programs apart, and one that is missing shows.
+ */
+export type SecondWall = 'stands' | 'is down';
+
 /** Starts it all. */
-export async function startTwoPrograms(): Promise<TwoPrograms> {
+export async function startTwoPrograms(secondWall: SecondWall = 'stands'): Promise<TwoPrograms> {
   const postgres = await startPostgres();
+  if (secondWall === 'is down') await takeDownSecondWall(postgres);
   const ledger = openLedger(postgres.connection);
   let statements: string[] = [];
   const tell = (name: string): void => void statements.push(name);
@@ -81,8 +91,30 @@ export async function startTwoPrograms(): Promise<TwoPrograms> {
       statements = [];
       return taken;
     },
+    findProgramsSeen: async ({ program }) => {
+      const text = 'select distinct program_id from transfer';
+      const database = within(fromWireId('prog', program) ?? '');
+      const rows = await database.read({ name: 'find_programs_seen', text, values: [] });
+      return rows.map((row) => toWireId('prog', row.program_id as string));
+    },
     stop: () => stop(http, ledger, postgres),
   };
+}
+
+/** Puts in the place of every policy for requests one that lets all rows through. */
+async function takeDownSecondWall({ connection }: Postgres): Promise<void> {
+  const superuser = await connect({ ...connection, user: 'postgres' });
+  try {
+    const { rows: policies } = await superuser.query<{ replacement: string }>(
+      `select format('drop policy %1$I on %2$I; create policy %1$I on %2$I to transfer_service_application using (true)',
+          policyname, tablename) as replacement
+        from pg_policies where 'transfer_service_application' = any (roles)`,
+    );
+    if (policies.length === 0) throw new Error('there is no second wall to take down');
+    for (const { replacement } of policies) await superuser.query(replacement);
+  } finally {
+    await superuser.end();
+  }
 }
 
 async function stop(http: Awaited<ReturnType<typeof startServer>>, ledger: Ledger, postgres: Postgres): Promise<void> {

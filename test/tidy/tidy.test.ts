@@ -249,6 +249,81 @@ const placeExamples: readonly Example[] = [
     },
   },
   {
+    rule: 'the service has nothing to call others with',
+    broken: {
+      'server/operations/a.ts': [
+        "import { request } from 'node:http';",
+        "import { get as read } from 'node:https';",
+        "import * as sockets from 'node:net';",
+        "import tls from 'node:tls';",
+        "import type { Socket } from 'node:net';",
+        "export * from 'node:http2';",
+        "export { createSocket } from 'node:dgram';",
+        "export const later = import('node:dns/promises');",
+        'void [request, read, sockets, tls, {} as Socket];',
+      ].join('\n'),
+      'server/http/b.ts':
+        "import { createServer, request as call, STATUS_CODES } from 'node:http';\nvoid [createServer, call, STATUS_CODES];\n",
+      'server/store/c.ts': "import { createServer, isIP } from 'node:net';\nvoid [createServer, isIP];\n",
+      'server/operations/d.ts': [
+        "export const a = fetch('http://a.test');",
+        "export const b = globalThis.fetch('http://a.test');",
+        "export const c = new WebSocket('ws://a.test');",
+        'const { fetch } = globalThis;',
+        'const { EventSource: Events } = globalThis;',
+        "export const d = [fetch, Events, globalThis['WebSocket']];",
+        'export const e = { fetch };',
+      ].join('\n'),
+      'contract/e.ts': 'void fetch;\n',
+    },
+    says: [
+      'contract/e.ts:1: the service calls nobody, and with `fetch` it could;',
+      'server/http/b.ts:1: the service calls nobody, and with `request` of "node:http" it could;',
+      'server/operations/a.ts:1: the service calls nobody, and with `request` of "node:http" it could;',
+      'server/operations/a.ts:2: the service calls nobody, and with `get` of "node:https" it could;',
+      'server/operations/a.ts:3: the service calls nobody, and with all of "node:net" it could;',
+      'server/operations/a.ts:4: the service calls nobody, and with all of "node:tls" it could;',
+      'server/operations/a.ts:6: the service calls nobody, and with all of "node:http2" it could;',
+      'server/operations/a.ts:7: the service calls nobody, and with all of "node:dgram" it could;',
+      'server/operations/a.ts:8: the service calls nobody, and with all of "node:dns/promises" it could;',
+      ...['fetch', 'fetch', 'WebSocket', 'fetch', 'EventSource', 'fetch'].map(
+        (name, index) =>
+          `server/operations/d.ts:${index + 1}: the service calls nobody, and with \`${name}\` it could;`,
+      ),
+      'server/operations/d.ts:6: the service calls nobody, and with `WebSocket` it could;',
+      'server/operations/d.ts:7: the service calls nobody, and with `fetch` it could;',
+      'server/store/c.ts:1: the service calls nobody, and with `createServer` of "node:net" it could;',
+    ],
+    clean: {
+      'server/http/b.ts':
+        "import { createServer, type ClientRequest, STATUS_CODES } from 'node:http';\nvoid [createServer, STATUS_CODES, {} as ClientRequest];\n",
+      'server/store/c.ts': "import { isIP } from 'node:net';\nimport 'pg';\nvoid isIP;\n",
+      'server/operations/d.ts': [
+        "import type { Socket } from 'node:net';",
+        'export const a = (pages: { fetch(): void; socket: Socket }) => pages.fetch();',
+        "export const b = { fetch: 'fetch' };",
+      ].join('\n'),
+      'sdk/send.ts': "void fetch('http://a.test');\n",
+      'cli/call.ts': "import 'node:http';\nvoid globalThis.fetch;\n",
+      'test/api/call.ts': "import { request } from 'node:http';\nvoid [request, WebSocket];\n",
+    },
+  },
+  {
+    rule: 'only the store has a client of a network among its packages',
+    broken: {
+      'server/http/a.ts': "import 'fastify';\nimport 'undici';\nimport 'net';\n",
+      'server/worker/b.ts': "import 'pg';\n",
+      'server/main.ts': "import 'undici';\n",
+    },
+    says: [
+      'server/http/a.ts:2: server/http imports only fastify, node:, not "undici";',
+      'server/http/a.ts:3: server/http imports only fastify, node:, not "net";',
+      'server/main.ts:1: server/main.ts imports only pino, node:, not "undici";',
+      'server/worker/b.ts:1: server/worker imports only node:, not "pg";',
+    ],
+    clean: { 'server/store/a.ts': "import 'pg';\n", 'server/http/a.ts': "import 'fastify';\nimport 'node:stream';\n" },
+  },
+  {
     rule: 'the domain neither counts in fractions nor asks the world',
     broken: {
       'domain/fee.ts': [
