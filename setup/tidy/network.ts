@@ -1,5 +1,6 @@
 import type { ESTree } from 'rolldown/utils';
 import { globalsThatCall, mayCallOthers, namesFromNetworkModules, networkModules } from './house.ts';
+import { MemberNames } from './members.ts';
 import { type CodeFile, type Rule, type Violation, violationAt, visit } from './project.ts';
 
 const isIn = (rooms: readonly string[], path: string) =>
@@ -65,15 +66,12 @@ function globals(file: CodeFile): Violation[] {
     const sentence = `the service calls nobody, and with \`${name}\` it could; setup/tidy/house.ts lists the rooms that may, and something of your own had better have another name.`;
     found.push(violationAt(file, node, sentence));
   };
-  // A name behind a dot or before a colon is no global, whatever it is called.
-  const namesOfMembers = new Set<number>();
-  const nameOfMember = (node: { readonly computed: boolean; readonly key: ESTree.Node }) => {
-    if (!node.computed) namesOfMembers.add(node.key.start);
-  };
+  const members = new MemberNames();
   visit(file, {
+    ...members.visitor,
     MemberExpression: (node) => {
       const name = node.computed && node.property.type === 'Identifier' ? undefined : nameOf(node.property);
-      if (!node.computed) namesOfMembers.add(node.property.start);
+      if (!node.computed) members.note(node.property);
       if (isGlobalObject(node.object) && name !== undefined && globalsThatCall.includes(name)) report(node, name);
     },
     VariableDeclarator: (node) => {
@@ -83,15 +81,8 @@ function globals(file: CodeFile): Violation[] {
         if (name !== undefined && globalsThatCall.includes(name)) report(part, name);
       }
     },
-    Property: (node) => {
-      if (!node.shorthand) nameOfMember(node);
-    },
-    PropertyDefinition: nameOfMember,
-    MethodDefinition: nameOfMember,
-    TSPropertySignature: nameOfMember,
-    TSMethodSignature: nameOfMember,
     Identifier: (node) => {
-      if (globalsThatCall.includes(node.name) && !namesOfMembers.has(node.start)) report(node, node.name);
+      if (globalsThatCall.includes(node.name) && !members.has(node)) report(node, node.name);
     },
   });
   // A shorthand is a key and a value at once.

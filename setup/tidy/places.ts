@@ -1,4 +1,5 @@
 import type { ESTree } from 'rolldown/utils';
+import { MemberNames } from './members.ts';
 import { type CodeFile, type Rule, type Violation, violationAt, visit } from './project.ts';
 
 const isIn = (folders: readonly string[]) => (file: { readonly path: string }) =>
@@ -121,18 +122,16 @@ function impurities(file: CodeFile): Violation[] {
   const found: Violation[] = [];
   const report = (node: { readonly start: number }, what: string, mend: string) =>
     found.push(violationAt(file, node, `\`${what}\` has no place in domain/: ${mend}.`));
-  const namesOfMembers = new Set<number>();
-  const nameOfMember = (node: { readonly computed: boolean; readonly key: ESTree.Node }) => {
-    if (!node.computed) namesOfMembers.add(node.key.start);
-  };
+  const members = new MemberNames();
   const mayCount = file.path === 'domain/money.ts';
   visit(file, {
+    ...members.visitor,
     MemberExpression: (node) => {
       const name = memberName(node);
       if (node.object.type !== 'Identifier') return;
       const whole = `${node.object.name}.${name ?? '…'}`;
-      if (!node.computed) namesOfMembers.add(node.property.start);
-      if (node.object.name === 'Number') namesOfMembers.add(node.object.start);
+      if (!node.computed) members.note(node.property);
+      if (node.object.name === 'Number') members.note(node.object);
       if (whole === 'Date.now') report(node, whole, 'the time comes in as an argument');
       else if (whole === 'Math.random') report(node, whole, 'ids and randomness come in as arguments');
       else if (mayCount) return;
@@ -146,15 +145,8 @@ function impurities(file: CodeFile): Violation[] {
     CallExpression: (node) => {
       if (isNamed(node.callee, 'Date')) report(node, 'Date()', 'the time comes in as an argument');
     },
-    Property: (node) => {
-      if (!node.shorthand) nameOfMember(node);
-    },
-    PropertyDefinition: nameOfMember,
-    MethodDefinition: nameOfMember,
-    TSPropertySignature: nameOfMember,
-    TSMethodSignature: nameOfMember,
     Identifier: (node) => {
-      if (namesOfMembers.has(node.start)) return;
+      if (members.has(node)) return;
       if (!mayCount && /^(?:Number|parseFloat|parseInt)$/.test(node.name)) report(node, node.name, looseNumbers);
       const why = Object.hasOwn(impureGlobals, node.name) ? impureGlobals[node.name] : undefined;
       if (why !== undefined) report(node, node.name, why);
