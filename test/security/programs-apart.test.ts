@@ -266,6 +266,81 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
   });
 });
 
+// What programs name themselves, several can name alike: cards, references and keys of requests.
+describe.each(['stands', 'is down'] as const)('of one name in two programs, while the second wall %s', (secondWall) => {
+  let world: TwoPrograms;
+  beforeAll(async () => {
+    world = await startTwoPrograms(secondWall);
+  });
+  afterAll(() => world.stop());
+
+  const NAME = 'of-both';
+  const OTHER = 'also-of-both';
+  /** What one program sees of all that has the name. */
+  const stateOf = async ({ ask }: Tenant): Promise<string> => {
+    const answers = await Promise.all([
+      ...[NAME, OTHER].flatMap((name) => [
+        ask(read('get_card', name)),
+        ask(read('get_card_limits', name)),
+        ask(read('list_postings', name)),
+        ask(read('export_postings', name)),
+        ask(query('list_transfers', '', ['card_id', name])),
+        ask(query('export_transfers', '', ['card_id', name])),
+      ]),
+      ask(query('list_transfers', '', ['reference', NAME])),
+      ask(query('list_transfers', '', ['idempotency_key', NAME])),
+      ask(query('list_transfers', '', ['metadata_name', NAME], ['metadata_value', NAME])),
+      ask(query('list_errors', '', ['card_id', NAME])),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    return answers.map(({ text }) => text.replaceAll(/"evaluated_at":"[^"]*"/g, '')).join('\n');
+  };
+
+  beforeAll(async () => {
+    for (const { ask } of [world.first, world.second]) {
+      for (const name of [NAME, OTHER]) await ask(write('create_card', '', { card_id: name }));
+    }
+  });
+
+  test.each([
+    ['first', 'second', 100],
+    ['second', 'first', 70],
+  ] as const)(
+    'the %s program does with its own all that it could if there were no %s',
+    async (acting, other, amount) => {
+      const { ask } = world[acting];
+      const before = await stateOf(world[other]);
+      const make = async (request: RawRequest): Promise<Readonly<Record<string, unknown>>> => {
+        const answer = await ask(request);
+        expect(answer.status, answer.text).toBeLessThan(300);
+        return answer.members;
+      };
+      const load = { amount, card_id: NAME, reference: NAME, metadata: { [NAME]: NAME } };
+      const { transfer_id: loaded } = await make(write('create_transfer', '', load, NAME));
+      expect(await make(write('create_transfer', '', load, NAME))).toMatchObject({ transfer_id: loaded });
+      const between = { amount: 1, card_id: NAME, type: 'card_to_card', destination_card_id: OTHER };
+      await make(write('create_transfer', '', between));
+      const { transfer_id: held } = await make(write('create_transfer', '', { ...between, capture: 'manual' }));
+      await make(write('capture_transfer', String(held), {}, NAME));
+      await make(write('reverse_transfer', String(held), {}, NAME));
+      await make(write('update_transfer', String(loaded), { metadata: { [NAME]: NAME, more: 'mine' } }));
+      await make(write('update_card', NAME, { limits: { in: { daily_amount: amount * 10 } } }));
+      await make(write('update_card', NAME, { status: 'inactive' }));
+      expect((await ask(write('create_transfer', '', { amount: 1, card_id: NAME }))).status).toBe(409);
+      await make(write('update_card', NAME, { status: 'active' }));
+      expect((await ask(write('create_transfer', '', { amount: 1, card_id: NAME, reference: NAME }))).status).toBe(409);
+      await make(write('explain_transfer', '', { amount: 1, card_id: NAME }));
+      expect(await make(read('get_card', NAME))).toMatchObject({ balance: amount - 1 });
+      expect(await make(read('get_card', OTHER))).toMatchObject({ balance: 1 });
+      const mine = await make(query('list_transfers', '', ['card_id', NAME]));
+      expect(mine.data).toHaveLength(3);
+      const { owns } = world[other];
+      expect(await stateOf(world[acting])).not.toContain(owns.program);
+      expect(await stateOf(world[other])).toBe(before);
+    },
+  );
+});
+
 test('every operation of a card program is tried', () => {
   expect(Object.keys(ATTEMPTS).sort()).toEqual([...PROGRAM_OPERATIONS].sort());
 });
