@@ -71,6 +71,9 @@ export function isMissingAddress(error: unknown): boolean {
 
 const POLL_MS = 10;
 
+/** Milliseconds for which requests on open connections are refused before these are ended, at most. */
+const KEPT_MS = 500;
+
 /**
  * Closes servers without losing an answer. Callers are told first, by answers that close their connections; then requests
  * are refused, nothing new is accepted, and those in flight finish. What has not after `drainMost_ms` is answered that
@@ -84,6 +87,8 @@ export async function drain(service: HttpService, servers: readonly AddressServe
   // Whoever is refused comes back later, so that the doors get quiet.
   service.isRefusing = true;
   const closed = await closeDoors(service, servers);
+  // Whoever has kept a connection, and been slow to use it, is told, too.
+  if (connections.all().length > 0) await untilQuiet(service, KEPT_MS);
   while (mustWait(service) && performance.now() - start < settings.drainMost_ms) await delay(POLL_MS);
   for (const exchange of active) exchange.giveUp?.(new NoAnswer('The service closed before the operation had ended.'));
   // A request that has arrived by now is seen by the turn of the loop, and told rather than cut.
@@ -112,7 +117,7 @@ async function untilQuiet(service: HttpService, most_ms: number): Promise<void> 
 }
 
 /** Milliseconds for which those at the door are let in, at most; each turn of the event loop lets in one. */
-const DOOR_MS = 500;
+const DOOR_MS = 1_500;
 
 /** A turn of the event loop that had nothing to do takes no longer: in it, nobody can have come unseen. */
 const EMPTY_TURN_MS = 0.05;

@@ -54,11 +54,6 @@ describe('live mode, from an empty directory on', () => {
     expect(keyless.errors).not.toMatch(/\n\s+at /);
     const noContact = await startInVain({ ...environment, SUPPORT_CONTACT: '' });
     expect(noContact.errors).toContain('SUPPORT_CONTACT is not set');
-    for (const address of ['db.bank.test/ledger', '10.0.0.7:5432/ledger', '[2001:db8::1]/ledger?sslmode=prefer']) {
-      const open = await startInVain({ ...environment, DATABASE_URL: `postgresql://service:secret@${address}` });
-      expect(open.errors).toContain('sslmode=verify-full');
-      expect(open.errors).not.toContain('secret@');
-    }
   });
 
   test('operator-key create prints the key and nothing else on standard output; then it starts', async () => {

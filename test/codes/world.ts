@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cp, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import pg from 'pg';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
@@ -41,10 +42,11 @@ export async function startWorld(): Promise<World> {
   const { key: operatorKey } = await sandbox.client.keys.create({ name: 'operator of the test' });
   const { key: programKey } = await sandbox.client.keys.create({ name: 'shop', program_id: DEMO_PROGRAM });
   const shared = { DATABASE_URL: databaseUrl, DATA_DIR: other.path };
-  const [live, damaged] = await Promise.all([
-    startService({ ...shared, MODE: 'live', SUPPORT_CONTACT: 'support@example.com' }),
-    startDamaged(copy.path, { ...shared, DATA_DIR: copy.path }),
-  ]);
+  const damaged = await startDamaged(copy.path, { ...shared, DATA_DIR: copy.path });
+  // Live services refuse the ledger of a sandbox. This one is to have the sandbox's programs and keys.
+  await passOffAs(databaseUrl, 'live');
+  const live = await startService({ ...shared, MODE: 'live', SUPPORT_CONTACT: 'support@example.com' });
+  await passOffAs(databaseUrl, 'sandbox');
   return {
     sandbox,
     dataDirectory: own.path,
@@ -60,6 +62,14 @@ export async function startWorld(): Promise<World> {
       await Promise.all(directories.map(({ remove }) => remove()));
     },
   };
+}
+
+/** Makes a ledger one of the other mode, for services to come. Those that run go on. */
+async function passOffAs(databaseUrl: string, mode: 'sandbox' | 'live'): Promise<void> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  await client.query('update ledger_mode set mode = $1', [mode]);
+  await client.end();
 }
 
 /** Begins requests that will not be finished; the service must say so by itself. */

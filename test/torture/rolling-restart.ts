@@ -123,7 +123,7 @@ function judgeAnswers(load: Load, tally: Tally, where: string): void {
  * yet. HTTP/1.1 has no way to prevent it, and nothing may come of such a request; but it must be a rare accident.
  */
 function judgeCrossings(tally: Tally): void {
-  const most = 1 + tally.count('restarts') / 50;
+  const most = 2 + tally.count('restarts') / 25;
   const crossed = tally.count('crossed_on_kept') + tally.count('crossed_on_new') + tally.count('crossed_by_probe');
   if (crossed > most) tally.violate('crossings', [`${crossed} requests had no answer, and ${most} are the most`]);
 }
