@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TransferService } from '../../sdk/client.ts';
+import { placeOfDirectories } from './ledger-templates.ts';
 
 const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
 const COMMAND = new URL('../../cli/main.ts', import.meta.url).pathname;
@@ -31,8 +32,8 @@ export type ServiceProcess = {
 
 /** An empty directory for a ledger, removed by `remove` when the test is over. */
 export async function temporaryDirectory(): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
-  // Short and below /tmp: PostgreSQL's socket and its user, when the tests run as root, must get there.
-  const path = await mkdtemp(join('/tmp', 'transfer-service-test-'));
+  // Short: PostgreSQL's socket and its user, when the tests run as root, must get there.
+  const path = await mkdtemp(join(placeOfDirectories(), 'transfer-service-test-'));
   // A directory that user cannot pass sends the ledger to /var/lib, where `remove` would not find it.
   await chmod(path, 0o711);
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
