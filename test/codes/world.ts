@@ -36,16 +36,37 @@ export type World = {
 /** Starts all of it. */
 export async function startWorld(): Promise<World> {
   const directories = await Promise.all([ledgerDirectory(), temporaryDirectory(), temporaryDirectory()]);
-  const [own, other, copy] = directories;
+  /** What has been started, the last first: a start that fails half-way leaves nothing behind, either. */
+  const ends = directories.map(({ remove }): (() => Promise<unknown>) => remove);
+  const end = async (): Promise<void> => {
+    for (const endOne of ends) await endOne();
+  };
+  try {
+    return { ...(await startAll(directories, (endOne) => void ends.unshift(endOne))), end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+type Directory = Awaited<ReturnType<typeof temporaryDirectory>>;
+
+async function startAll(
+  [own, other, copy]: readonly [Directory, Directory, Directory],
+  toEnd: (end: () => Promise<unknown>) => void,
+): Promise<Omit<World, 'end'>> {
   const sandbox = await startService({ DATA_DIR: own.path });
+  toEnd(sandbox.stop);
   const { databaseUrl } = await embeddedServerOf(own.path);
   const { key: operatorKey } = await sandbox.client.keys.create({ name: 'operator of the test' });
   const { key: programKey } = await sandbox.client.keys.create({ name: 'shop', program_id: DEMO_PROGRAM });
   const shared = { DATABASE_URL: databaseUrl, DATA_DIR: other.path };
   const damaged = await startDamaged(copy.path, { ...shared, DATA_DIR: copy.path });
+  toEnd(async () => damaged.child.kill('SIGKILL'));
   // Live services refuse the ledger of a sandbox. This one is to have the sandbox's programs and keys.
   await passOffAs(databaseUrl, 'live');
   const live = await startService({ ...shared, MODE: 'live', SUPPORT_CONTACT: 'support@example.com' });
+  toEnd(live.stop);
   await passOffAs(databaseUrl, 'sandbox');
   return {
     sandbox,
@@ -55,12 +76,6 @@ export async function startWorld(): Promise<World> {
     programKey,
     damaged,
     slow: await beginSlowly(live.url, programKey),
-    end: async () => {
-      damaged.child.kill('SIGKILL');
-      await live.stop();
-      await sandbox.stop();
-      await Promise.all(directories.map(({ remove }) => remove()));
-    },
   };
 }
 

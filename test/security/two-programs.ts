@@ -82,7 +82,11 @@ export async function startTwoPrograms(secondWall: SecondWall = 'stands'): Promi
   };
   const http = await startServer(gatewayOf(ledger));
   const url = `http://127.0.0.1:${http.port}`;
-  const [first, second] = [await settle(ledger, url, 'first'), await settle(ledger, url, 'second')];
+  const settleBoth = async () => [await settle(ledger, url, 'first'), await settle(ledger, url, 'second')] as const;
+  const [first, second] = await settleBoth().catch(async (error: unknown) => {
+    await stop(http, ledger, postgres);
+    throw error;
+  });
   return {
     first,
     second,
