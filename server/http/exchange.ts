@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
+import type { Refusal } from '../../domain/refusal.ts';
 import type { Caller } from '../operations/call.ts';
 import type { Connection } from './connection.ts';
 import type { RateStanding } from './rate-limit.ts';
@@ -46,6 +47,8 @@ export class Exchange {
   /** Whether the connection cannot be used after this answer. */
   mustClose = false;
   answered = false;
+  /** The refusal of a request that is one too many for its address. */
+  excess: Refusal | undefined = undefined;
   /** Where it stands under the rate limits; empty where there are none, or before they were looked at. */
   rate: RateStanding = NOT_LIMITED;
   /** When the wait for a step of it began, by `performance.now()`. */

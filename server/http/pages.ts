@@ -60,6 +60,7 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
         exchange.pattern = url;
         reply.hijack();
         void servePage(service, exchange, () => {
+          service.limits.admitAddress(exchange);
           const asked = exchange.head?.sandboxProvoke;
           if (asked !== undefined && service.gateway.mode === 'sandbox')
             provoke(asked, PROVOKED, 'malformed_request', '');

@@ -41,10 +41,22 @@ export class RateLimits {
     this.#trustedProxies = trustedProxies;
   }
 
-  /** Counts a request for its address, whatever it asks for. The refusal `rate_limited`, where it is one too many. */
-  countAddress(exchange: Exchange): Refusal | undefined {
-    if (this.#ofAddress === undefined) return undefined;
-    return count(exchange, 'address', this.#ofAddress, this.addressOf(exchange));
+  /**
+   * Counts a request for its address, whatever it asks for. Where it is one too many, {@link admitAddress} refuses it:
+   * what is wrong with it as a request, and that there is nothing at its path, is told first.
+   */
+  countAddress(exchange: Exchange): void {
+    if (this.#ofAddress === undefined) return;
+    exchange.excess = count(exchange, 'address', this.#ofAddress, this.addressOf(exchange));
+  }
+
+  /**
+   * Refuses a request that was one too many for its address.
+   *
+   * @throws {Refusal} rate_limited
+   */
+  admitAddress({ excess }: Exchange): void {
+    if (excess !== undefined) throw excess;
   }
 
   /**

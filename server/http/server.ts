@@ -216,14 +216,12 @@ function route(service: HttpService, app: FastifyInstance, exchange: Exchange, r
   try {
     exchange.address = service.limits.addressOf(exchange);
     refuseWhenBusy(service, exchange);
-    // Counted whatever is wrong with it, and told of that first.
-    const excess = isHealth(exchange) ? undefined : service.limits.countAddress(exchange);
+    if (!isHealth(exchange)) service.limits.countAddress(exchange);
     exchange.head = readHead(request, service.settings.headersMost);
     if (hasOldChunks(request)) throw new Refusal('malformed_request', OLD_CHUNKS);
     const { target, authority } = readTarget(exchange.target);
     exchange.target = target;
     exchange.authority = authority;
-    if (excess !== undefined) throw excess;
     request.url = target;
     // Fastify would refuse some media types before the credentials are looked at.
     request.headers['content-type'] = undefined;

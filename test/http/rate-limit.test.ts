@@ -225,10 +225,13 @@ describe('a server with limits', () => {
     for (const { status } of await times(20, () => ask([], 'GET', '/health/live'))) expect(status).toBe(200);
     expect((await ask([], 'GET', '/health/ready')).headers.has('ratelimit')).toBe(false);
     for (const answer of await times(10, () => ask([], 'GET', '/nowhere'))) expectRecord(answer, 404, 'route_dne');
-    for (const path of ['/nowhere', '/health/else', '/docs', '/openapi.json', '/errors'])
+    for (const path of ['/', '/docs', '/openapi.json', '/errors', '/api/v0.1/core/transfer'])
       expectRecord(await ask([], 'GET', path), 429, 'rate_limited');
     // What is wrong with the request itself is told first.
     expectRecord(await ask(['Expect: wonders'], 'GET', '/docs'), 417, 'expectation_failed');
+    expectRecord(await ask([], 'GET', '/errors%'), 400, 'malformed_request');
+    expectRecord(await ask([], 'GET', '/health/else'), 404, 'route_dne');
+    expectRecord(await ask([], 'DELETE', '/docs'), 405, 'method_not_allowed');
     expect((await ask([], 'GET', '/health/live')).status).toBe(200);
   });
 
