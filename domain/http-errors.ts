@@ -18,6 +18,7 @@ export const HTTP_ERRORS = {
     causes: [
       'The requests of one address, or with one key, come faster than the RateLimit-Policy header says.',
       'An address has sent wrong API keys: each of them counts as ten requests.',
+      'An address has asked for pages: each of them counts as ten requests, and a search among the errors as fifty.',
       'A key has sent large bodies or batches: each 1,024 bytes, and each row but the first, count as one request more.',
       'A card program reads twenty exports already, and opens one more.',
     ],

@@ -60,7 +60,9 @@ export const SETTINGS = [
   {
     name: 'RATE_LIMIT_PER_ADDRESS',
     fallback: '2000 in live mode, 0 in the sandbox',
-    purpose: 'requests a second that one address may send, averaged over 10 seconds; 0 is no limit',
+    purpose:
+      'requests a second that one address may send, averaged over 10 seconds; a page counts as 10, a search among the ' +
+      'errors as 50, a refused key as 10; 0 is no limit',
   },
   {
     name: 'RATE_LIMIT_PER_KEY',

@@ -36,7 +36,6 @@ const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
 
 /** Mounts what is no operation and needs neither key nor database: the root, health, the catalogue, the reference. */
 export function mountPages(app: FastifyInstance, service: HttpService): void {
-  let openApi: Buffer | undefined;
   const kept = new KeptPages();
   const pages: Readonly<Record<string, (visit: Visit) => PageAnswer | Promise<PageAnswer>>> = {
     '/': showHome,
@@ -46,10 +45,7 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
     '/errors.json': (visit) => showErrors(visit, false),
     '/errors/:code': showError,
     '/docs': (visit) => asKeptPage('docs', visit, referencePage),
-    '/openapi.json': () => {
-      openApi ??= readFileSync(OPENAPI);
-      return { type: JSON_TYPE, body: openApi, headers: [] };
-    },
+    '/openapi.json': (visit) => asKeptData('openapi', visit, () => readFileSync(OPENAPI, 'utf8')),
   };
   for (const [url, page] of Object.entries(pages)) {
     app.route<{ Params: Record<string, string> }>({
@@ -64,7 +60,7 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
           const asked = exchange.head?.sandboxProvoke;
           if (asked !== undefined && service.gateway.mode === 'sandbox')
             provoke(asked, PROVOKED, 'malformed_request', '');
-          const visit = { ...visitOf(service, exchange, request.params), kept };
+          const visit = visitOf(service, kept, exchange, request.params);
           if (!url.startsWith('/health/')) service.limits.chargePage(exchange, visit.query !== '');
           return page(visit);
         });
@@ -87,15 +83,16 @@ async function servePage(
 
 function visitOf(
   service: HttpService,
+  kept: KeptPages,
   exchange: Exchange,
   parameters: Readonly<Record<string, string>>,
-): Omit<Visit, 'kept'> {
+): Visit {
   const { request, target } = exchange;
   // A search is never refused: what is not well-formed in it is searched for as it is, and shown without card numbers.
   const query = redactCardNumbers(new URLSearchParams(target.slice(exchange.path.length)).get('q') ?? '');
   const { gateway, version, supportContact } = service;
   const setting = { version, mode: gateway.mode, supportContact, base: baseOf(service, request.headers.host) };
-  return { service, parameters, query, wantsPage: prefersPage(request.headers.accept), setting };
+  return { service, parameters, query, wantsPage: prefersPage(request.headers.accept), setting, kept };
 }
 
 /**
@@ -128,12 +125,8 @@ function showErrors(visit: Visit, isPage: boolean): PageAnswer {
   if (isPage && isSearch) return varying(asPage(errorListPage(query), setting));
   if (isPage) return varying(asKeptPage('errors', visit, () => errorListPage('')));
   if (isSearch) return varying(asReadableData(catalogueData(query)));
-  wholeCatalogue ??= Buffer.from(readable(catalogueData('')));
-  return varying({ type: JSON_TYPE, body: wholeCatalogue, headers: [] });
+  return varying(asKeptData('errors.json', visit, () => readable(catalogueData(''))));
 }
-
-/** All error codes as data, once somebody has asked for them. */
-let wholeCatalogue: Buffer | undefined;
 
 function showError(visit: Visit): PageAnswer {
   const { code, isData } = findCode(visit.parameters.code ?? '');
@@ -144,6 +137,11 @@ function showError(visit: Visit): PageAnswer {
 /** A page that is the same each time. */
 function asKeptPage(name: string, { setting, kept }: Visit, make: (setting: PageSetting) => Page): PageAnswer {
   return asHtml(kept.get(name, setting.base, () => documentOf(make(setting), setting)));
+}
+
+/** Data that is the same each time, and long. */
+function asKeptData(name: string, { setting, kept }: Visit, make: () => string): PageAnswer {
+  return { type: JSON_TYPE, body: kept.get(name, setting.base, make), headers: [] };
 }
 
 function asPage(page: Page, setting: PageSetting): PageAnswer {

@@ -123,7 +123,8 @@ export class RateLimits {
   }
 
   /** Where a request comes from, as the limits count it and the audit log names it; see {@link callerAddress}. */
-  addressOf({ request, connection }: Exchange): string {
+  addressOf({ address, request, connection }: Exchange): string {
+    if (address !== undefined) return address;
     if (this.#trustedProxies > 0) {
       return callerAddress(request.socket.remoteAddress, request.headers['x-forwarded-for'], this.#trustedProxies);
     }
