@@ -3,6 +3,12 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openApiDocument } from '../contract/openapi.ts';
 import { root } from './command.ts';
+import {
+  CHECKSUMS_FILE,
+  findChecksumProblems,
+  readMigrationChecksums,
+  withNewChecksums,
+} from './migration-checksums.ts';
 import { apiReference } from './reference/api.ts';
 import { cardDrawing } from './reference/card-drawing.ts';
 import { cardReference } from './reference/cards.ts';
@@ -22,6 +28,7 @@ const generated: Readonly<Record<string, () => string>> = {
   'docs/reference/limits.md': limitReference,
   'docs/reference/transfer-states.svg': transferDrawing,
   'docs/reference/transfers.md': transferReference,
+  [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
 };
 
 function committed(file: string): string | undefined {
@@ -31,6 +38,10 @@ function committed(file: string): string | undefined {
     return undefined;
   }
 }
+
+const checksumProblems = findChecksumProblems(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root));
+for (const problem of checksumProblems) console.error(problem);
+if (checksumProblems.length > 0) process.exitCode = 1;
 
 const differing = Object.entries(generated)
   .map(([file, write]) => ({ file, text: write() }))

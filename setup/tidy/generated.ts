@@ -24,6 +24,7 @@ const generators: readonly {
       'docs/reference/limits.md',
       'docs/reference/transfer-states.svg',
       'docs/reference/transfers.md',
+      'server/store/migrations/checksums.txt',
     ],
     command: 'npm run generate',
   },

@@ -1,0 +1,68 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { root } from '../../setup/command.ts';
+import {
+  CHECKSUMS_FILE,
+  findChecksumProblems,
+  readMigrationChecksums,
+  withNewChecksums,
+} from '../../setup/migration-checksums.ts';
+
+const committed = readFileSync(join(root, CHECKSUMS_FILE), 'utf8');
+
+describe('a landed migration is never edited', () => {
+  test('every migration has the checksum that is committed for it', () => {
+    expect(findChecksumProblems(committed, readMigrationChecksums(root))).toEqual([]);
+    expect(withNewChecksums(committed, readMigrationChecksums(root))).toBe(committed);
+  });
+
+  test('the first seven migrations have the bytes with which they landed', () => {
+    const first = committed.split('\n').filter((line) => /^[0-9a-f]{64} {2}000[1-7]_/.test(line));
+    expect(first.map((line) => line.slice(0, 8))).toEqual(LANDED);
+  });
+});
+
+/** How the checksums of 0001 to 0007 begin, kept apart from the file that the test above trusts. */
+const LANDED: readonly string[] = ['beb933f6', 'ed259fd6', 'abaf81c4', '17f83df2', '16e72725', 'bb3a7917', '9ef3c59b'];
+
+describe('npm run generate, on a copy of the project', () => {
+  let copy = '';
+  const file = (path: string) => join(copy, path);
+  const generate = (...more: string[]) =>
+    spawnSync(process.execPath, [file('setup/generate.ts'), ...more], { cwd: copy, encoding: 'utf8' });
+
+  beforeEach(() => {
+    copy = mkdtempSync(join(tmpdir(), 'transfer-service-checksums-'));
+    for (const part of ['contract', 'docs', 'domain', 'sdk', 'server', 'setup', 'package.json']) {
+      cpSync(join(root, part), file(part), { recursive: true });
+    }
+    symlinkSync(join(root, 'node_modules'), file('node_modules'));
+  });
+  afterEach(() => rmSync(copy, { recursive: true, force: true }));
+
+  test('refuses a migration that was edited or removed, and leaves its checksum as it is', () => {
+    const migration = file('server/store/migrations/0003_holds_and_limits.sql');
+    writeFileSync(migration, `${readFileSync(migration, 'utf8')}\n-- edited\n`);
+    unlinkSync(file('server/store/migrations/0006_audit_positions.sql'));
+    for (const more of [[], ['--check']]) {
+      const { status, stderr } = generate(...more);
+      expect(status).toBe(1);
+      expect(stderr).toContain('0003_holds_and_limits.sql was changed after its checksum was committed');
+      expect(stderr).toContain('0006_audit_positions.sql was removed after its checksum was committed');
+    }
+    expect(readFileSync(file(CHECKSUMS_FILE), 'utf8')).toBe(committed);
+  });
+
+  test('adds the checksum of a new migration at the end', () => {
+    writeFileSync(file('server/store/migrations/9999_new.sql'), 'select 1;\n');
+    expect(generate('--check').status).toBe(1);
+    expect(generate().status).toBe(0);
+    const text = readFileSync(file(CHECKSUMS_FILE), 'utf8');
+    expect(text.startsWith(committed)).toBe(true);
+    expect(text.slice(committed.length)).toMatch(/^[0-9a-f]{64} {2}9999_new\.sql\n$/);
+    expect(generate('--check').status).toBe(0);
+  });
+});
