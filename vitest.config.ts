@@ -6,9 +6,9 @@ export default defineConfig({
     globalSetup: ['test/harness/ledger-templates.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    // Embedded databases start and stop in hooks, on machines that do other things as well.
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Only what hangs gets there: on one slow core beside other work, a test may take a hundred times as long.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     passWithNoTests: false,
     globals: false,
   },

@@ -27,7 +27,7 @@ const colors = process.stdout.isTTY
   : { NO_COLOR: '1', FORCE_COLOR: undefined };
 
 /** A tool that hangs must end a run nobody watches; what is only slow gets a warning instead. */
-const millisecondsAtMost = 600_000;
+const millisecondsAtMost = 1_800_000;
 
 /** Runs a script of node_modules or of this project on the Node that runs us, and keeps what it says. */
 export function runScript(script: string, commandLine: readonly string[]): Promise<Ending> {

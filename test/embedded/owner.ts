@@ -2,7 +2,7 @@
  * A service process for tests to kill: takes the lock of a data directory, or starts its PostgreSQL, says so in one
  * line of JSON and then waits to be killed.
  *
- *     node owner.ts lock|start <data directory> <system directory>
+ *     node owner.ts lock|start <data directory> [<system directory>]
  */
 import { lockDataDirectory } from '../../server/store/data-directory.ts';
 import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
@@ -14,7 +14,9 @@ try {
     await lockDataDirectory(dataDirectory, dataDirectory);
     report({ won: true });
   } else {
-    const postgres = await startEmbeddedPostgres({ dataDirectory, systemDirectory });
+    // Without one, the product's own place for what PostgreSQL's user cannot reach where it is.
+    const where = systemDirectory === '' ? { dataDirectory } : { dataDirectory, systemDirectory };
+    const postgres = await startEmbeddedPostgres(where);
     report({ won: true, serverProcessId: postgres.processId(), connection: postgres.connection });
   }
   setInterval(() => undefined, 60_000);

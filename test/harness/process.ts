@@ -164,3 +164,20 @@ export async function waitFor(what: string, condition: () => Promise<boolean>, m
     await new Promise((wake) => setTimeout(wake, 20));
   }
 }
+
+/**
+ * Tries something that must be over before a moment to come, such as what a key may do before it expires: gives it more
+ * and more time until it is. A fault that comes in time is one.
+ */
+export async function beforeMoment<Result>(attempt: (moment: Date) => Promise<Result>, first = 1000): Promise<Result> {
+  for (let milliseconds = first; ; milliseconds *= 2) {
+    const moment = new Date(Date.now() + milliseconds);
+    const isLate = (): boolean => Date.now() >= moment.getTime() && milliseconds < START_TIME;
+    try {
+      const result = await attempt(moment);
+      if (!isLate()) return result;
+    } catch (error) {
+      if (!isLate()) throw error;
+    }
+  }
+}

@@ -11,6 +11,7 @@ import { type RawAnswer, sendRaw } from '../api/raw-request.ts';
 import { refusalOf } from '../api/running-service.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {
+  beforeMoment,
   embeddedServerOf,
   runCommand,
   type ServiceProcess,
@@ -37,7 +38,9 @@ const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms
 beforeAll(async () => {
   directories = await Promise.all([ledgerDirectory(), temporaryDirectory(), temporaryDirectory()]);
   const [own, other] = directories;
-  environment = { MODE: 'live', DATA_DIR: own?.path ?? '', SUPPORT_CONTACT: 'help@bank.test' };
+  // Limits that no test reaches, however fast the machine is: they are not what is tested here.
+  const rates = { RATE_LIMIT_PER_ADDRESS: '999999', RATE_LIMIT_PER_KEY: '999999' };
+  environment = { MODE: 'live', DATA_DIR: own?.path ?? '', SUPPORT_CONTACT: 'help@bank.test', ...rates };
   await runCommand(['migrate'], environment);
   const { output } = await runCommand(['operator-key', 'create', '--name', 'first'], environment);
   first = await startService(environment);
@@ -54,6 +57,20 @@ afterAll(async () => {
 
 const newKey = (scopes?: KeyScope[], more: object = {}) =>
   operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more });
+
+/** Waits until every process answers to a key as it does from then on; a key is believed for a second. */
+const untilRefused = (key: string, services = [first, second]) =>
+  waitFor('the key is refused', async () => {
+    const answers = await Promise.all(services.map((service) => ask(service, key)));
+    return answers.every(({ status }) => status === 401);
+  });
+
+/** A key whose time has come. */
+async function newExpiredKey(): ReturnType<typeof newKey> {
+  const made = await beforeMoment((moment) => newKey(undefined, { expires_at: moment.toISOString() }), 300);
+  await untilRefused(made.key);
+  return made;
+}
 
 describe('what a key is', () => {
   test('a prefix, a public part, 256 random bits and a checksum; shown once, and kept as a hash', async () => {
@@ -80,9 +97,8 @@ describe('what a key is', () => {
 
   test('another secret behind a public part that is known is answered like a public part that nobody has', async () => {
     const [working, revoked] = [await newKey(), await newKey()];
-    const expired = await newKey(undefined, { expires_at: new Date(Date.now() + 300).toISOString() });
+    const expired = await newExpiredKey();
     await operator.keys.revoke(revoked.key_id);
-    await wait(400);
     const secret = randomBytes(32).toString('hex');
     const withSecret = (publicPart: string) =>
       `ts_${publicPart}_${secret}${crc32(`${publicPart}_${secret}`).toString(16).padStart(8, '0')}`;
@@ -166,42 +182,42 @@ describe('a key ends', () => {
   test('on every process within a second of its revocation, however busy it is', async () => {
     const made = await newKey();
     let revokedAt = Number.POSITIVE_INFINITY;
-    let over = false;
-    const late: string[] = [];
-    const hammer = async (service: ServiceProcess) => {
-      let letIn = 0;
-      let refused = 0;
-      while (!over) {
+    type Seen = { readonly sentAt: number; readonly answer: RawAnswer };
+    const hammers = [first, first, second, second].map((service) => ({ service, seen: [] as Seen[] }));
+    const hammer = async ({ service, seen }: (typeof hammers)[number]): Promise<void> => {
+      // What is sent after that second is the proof, so there is some of it on every machine.
+      for (let late = 0; late < 10; ) {
         const sentAt = performance.now();
-        const { status, members } = await ask(service, made.key);
-        if (status === 200) letIn += 1;
-        else {
-          refused += 1;
-          expect(members).toMatchObject({ Status: 401, Code: 'auth_err' });
-          expect(members.Message).toContain('revoked');
-        }
-        if (status === 200 && sentAt > revokedAt + 1000) late.push(`${service.url} ${sentAt - revokedAt}`);
+        if (sentAt > revokedAt + 1000) late += 1;
+        seen.push({ sentAt, answer: await ask(service, made.key) });
       }
-      return { letIn, refused };
     };
-    const loads = [first, first, second, second].map(hammer);
-    await wait(500);
-    await operator.keys.revoke(made.key_id);
-    revokedAt = performance.now();
-    await wait(2500);
-    over = true;
-    for (const { letIn, refused } of await Promise.all(loads)) {
-      expect(letIn).toBeGreaterThan(0);
-      expect(refused).toBeGreaterThan(0);
+    const revokeUnderLoad = async (): Promise<void> => {
+      await waitFor('everybody was let in', async () => hammers.every(({ seen }) => seen.length >= 10));
+      await operator.keys.revoke(made.key_id);
+      revokedAt = performance.now();
+    };
+    await Promise.all([revokeUnderLoad(), ...hammers.map(hammer)]);
+    for (const { seen } of hammers) {
+      const [letIn, refused] = [200, 401].map((is) => seen.filter(({ answer }) => answer.status === is));
+      expect(letIn?.length).toBeGreaterThan(0);
+      expect(refused?.length).toBeGreaterThan(0);
+      expect(seen.length).toBe((letIn?.length ?? 0) + (refused?.length ?? 0));
+      for (const { answer } of refused ?? []) {
+        expect(answer.members).toMatchObject({ Code: 'auth_err', Message: expect.stringContaining('revoked') });
+      }
+      const late = letIn?.filter(({ sentAt }) => sentAt > revokedAt + 1000).map(({ sentAt }) => sentAt - revokedAt);
+      expect(late).toEqual([]);
     }
-    expect(late).toEqual([]);
   });
 
   test('when it expires, by the clock of the database', async () => {
-    const expires_at = new Date(Date.now() + 1500).toISOString();
-    const { key } = await newKey(undefined, { expires_at });
-    expect((await ask(second, key)).status).toBe(200);
-    await wait(1600);
+    const { key, expires_at } = await beforeMoment(async (moment) => {
+      const made = await newKey(undefined, { expires_at: moment.toISOString() });
+      expect((await ask(second, made.key)).status).toBe(200);
+      return made;
+    });
+    await waitFor('its time has come', async () => Date.now() >= Date.parse(expires_at ?? ''));
     for (const service of [first, second]) {
       expect((await ask(service, key)).members).toMatchObject({
         Status: 401,
@@ -213,16 +229,19 @@ describe('a key ends', () => {
 
 describe('rolling', () => {
   test('two keys work until the old one ends; the new one may do the same', async () => {
-    const old = await newKey(['cards:read', 'transfers:read']);
-    const previous_until = new Date(Date.now() + 2000).toISOString();
-    const made = await operator.keys.roll(old.key_id, { previous_until });
-    expect(made).toMatchObject({ name: old.name, program_id: programId, scopes: old.scopes, expires_at: null });
-    for (const key of [old.key, made.key]) {
-      for (const service of [first, second]) expect((await ask(service, key)).status).toBe(200);
-    }
-    const listed = (await operator.keys.list()).data.find(({ key_id }) => key_id === old.key_id);
+    const { old, made, previous_until } = await beforeMoment(async (moment) => {
+      const previous_until = moment.toISOString();
+      const old = await newKey(['cards:read', 'transfers:read']);
+      const made = await operator.keys.roll(old.key_id, { previous_until });
+      expect(made).toMatchObject({ name: old.name, program_id: programId, scopes: old.scopes, expires_at: null });
+      for (const key of [old.key, made.key]) {
+        for (const service of [first, second]) expect((await ask(service, key)).status).toBe(200);
+      }
+      return { old, made, previous_until };
+    });
+    const listed = (await operator.keys.list({ limit: 100 })).data.find(({ key_id }) => key_id === old.key_id);
     expect(listed).toMatchObject({ replaced_by: made.key_id, expires_at: previous_until });
-    await wait(2100);
+    await waitFor('its time has come', async () => Date.now() >= Date.parse(previous_until));
     for (const service of [first, second]) {
       expect((await ask(service, old.key)).status).toBe(401);
       expect((await ask(service, made.key)).status).toBe(200);
@@ -246,9 +265,7 @@ describe('rolling', () => {
     const [rolled, revoked, other] = [await newKey(), await newKey(), await newKey()];
     const successor = await operator.keys.roll(rolled.key_id);
     await operator.keys.revoke(revoked.key_id);
-    const soon = new Date(Date.now() + 300).toISOString();
-    const expired = await newKey(undefined, { expires_at: soon });
-    await wait(400);
+    const expired = await newExpiredKey();
     for (const [call, text] of [
       [() => operator.keys.roll(rolled.key_id), successor.key_id],
       [() => operator.keys.roll(revoked.key_id), 'was revoked'],
@@ -272,12 +289,22 @@ describe('what is noted beside requests', () => {
       (await operator.keys.list({ limit: 100 })).data.find(({ key_id }) => key_id === made.key_id)?.last_used_at ??
       null;
     expect(await lastUse()).toBeNull();
+    const before = Date.now();
     await Promise.all([first, second].flatMap((service) => Array.from({ length: 10 }, () => ask(service, made.key))));
-    await waitFor('the use is written', async () => (await lastUse()) !== null, 15_000);
+    await waitFor('the use is written', async () => (await lastUse()) !== null);
     const noted = await lastUse();
-    expect(Math.abs(Date.parse(noted ?? '') - Date.now())).toBeLessThan(15_000);
+    expect(Date.parse(noted ?? '')).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(noted ?? '')).toBeLessThanOrEqual(Date.now());
+    // What a process writes, it writes together: a use of another key that is written leaves none of this one behind.
+    const others = await Promise.all([newKey(), newKey()]);
     await Promise.all([first, second].map((service) => ask(service, made.key)));
-    await wait(6000);
+    await Promise.all([first, second].map((service, index) => ask(service, others[index]?.key ?? '')));
+    const isUsed = async (id: string) =>
+      (await operator.keys.list({ limit: 100 })).data.some(({ key_id, last_used_at }) => key_id === id && last_used_at);
+    await waitFor('later uses are written', async () => {
+      const used = await Promise.all(others.map(({ key_id }) => isUsed(key_id)));
+      return used.every(Boolean);
+    });
     expect(await lastUse()).toBe(noted);
   });
 
@@ -293,7 +320,8 @@ describe('what is noted beside requests', () => {
     await ask(extra, 'hunter2');
     await ask(extra, key);
     await operator.keys.revoke(key_id);
-    await wait(1000);
+    // Whom it has just let in it believes for a second.
+    await wait(1100);
     await ask(extra, key);
     await extra.stop();
     const { data } = await operator.audit.list({ action: 'refuse_credential', limit: 100 });
