@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { LIMITS } from '../store/connections.ts';
 import type { Database, Row, Statement, Steps } from '../store/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/failure.ts';
+import { LIMITS } from '../store/session-settings.ts';
 import { OperationFailure } from './call.ts';
 
 /** Between two tries, in milliseconds: whoever is in the way has that much time to get out of it. */

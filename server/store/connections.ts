@@ -1,7 +1,21 @@
 import pg from 'pg';
+import {
+  applySettings,
+  DEFAULT_SCHEMA,
+  findDifferingSettings,
+  LIMITS,
+  type Setting,
+  sessionSettings,
+  startupOptions,
+  WITHIN_LIMITS,
+  WITHOUT_LIMITS,
+  WRITER_SETTINGS,
+} from './session-settings.ts';
 
-/** Where PostgreSQL is, as `pg` takes it. */
-export type ConnectionSettings =
+/** Where PostgreSQL is, as `pg` takes it, and the schema of the tables when it is not {@link DEFAULT_SCHEMA}. */
+export type ConnectionSettings = Address & { readonly schema?: string };
+
+type Address =
   | { readonly connectionString: string }
   | { readonly host: string; readonly port: number; readonly user: string; readonly database: string };
 
@@ -12,19 +26,6 @@ export type ConnectionSettings =
  */
 export type Role = 'application' | 'background' | 'authentication';
 
-/** Time limits in milliseconds; nothing in the store waits longer for anything. */
-export const LIMITS = {
-  /** For a connection: a server that is there answers in a few. */
-  connect: 1000,
-  /** For a lock: the longest that a batch stands behind a stranger. */
-  lock: 500,
-  statement: 1500,
-  /** Between two round trips: only a frozen process takes longer. */
-  idleInTransaction: 3000,
-  /** For an answer on an open connection; a little over `statement`, so that a server that lives speaks first. */
-  answer: 1800,
-} as const;
-
 /** Connections at most, by role: `readers` run single statements, `writers` transactions. */
 const MOST: Readonly<Record<Role, { readonly readers: number; readonly writers: number }>> = {
   application: { readers: 6, writers: 6 },
@@ -32,19 +33,6 @@ const MOST: Readonly<Record<Role, { readonly readers: number; readonly writers: 
   // It never writes.
   authentication: { readers: 2, writers: 1 },
 };
-
-/**
- * Every statement of a transaction finds its rows by key. One plan therefore suits every call, and planning the merged
- * write of a group anew would take longer than running it for a lone transfer. But a plan that is made once must not be
- * made for a young, nearly empty table and kept when it has grown: reading whole tables and joining by hash, which the
- * planner prefers then, are ruled out.
- */
-export const WRITER_OPTIONS = [
-  '-c plan_cache_mode=force_generic_plan',
-  '-c enable_seqscan=off',
-  '-c enable_hashjoin=off',
-  '-c enable_mergejoin=off',
-];
 
 /**
  * How long a writing connection, and with it each of its plans, lives, in seconds. A plan that was made for a nearly
@@ -64,27 +52,25 @@ export class Connections {
     this.#settings = settings;
     this.#role = role;
     const { readers, writers } = MOST[role];
-    this.readers = openPool(settings, { max: readers }, [actAs(role)]);
+    const limited: readonly Setting[] = [...WITHIN_LIMITS, actAs(role)];
+    this.readers = openPool(settings, { max: readers }, limited);
     this.writers = openPool(settings, { max: writers, maxLifetimeSeconds: WRITER_LIFETIME }, [
-      actAs(role),
-      ...WRITER_OPTIONS,
+      ...WRITER_SETTINGS,
+      ...limited,
     ]);
   }
 
   /**
-   * What stands against working under the role, in a few words. An option in the connection string, or a pooler that drops
-   * what it does not know, would put aside the role and the time limits without a word, and the wall between programs
-   * with them.
+   * What stands against working under the role, in a few words. A pooler that gives the statements of one connection to
+   * several sessions would put aside the role and the settings without a word, and the wall between programs with them.
    */
   async findRoleProblem(): Promise<string | undefined> {
-    const asked = `select current_user::text as role, current_setting('lock_timeout') as lock_timeout,
-      (select count(*) from switch) as count`;
+    const table = this.#role === 'authentication' ? 'api_key' : 'switch';
+    const settings = settingsFor(this.#settings, [...WITHIN_LIMITS, actAs(this.#role)]);
     try {
-      const statement = this.#role === 'authentication' ? asked.replace('switch', 'api_key') : asked;
-      const { rows } = await this.readers.query<{ role: string; lock_timeout: string }>(statement);
-      const { role, lock_timeout } = rows[0] ?? { role: '', lock_timeout: '' };
-      if (role === nameOf(this.#role) && lock_timeout === `${LIMITS.lock}ms`) return undefined;
-      return `the options of its connections do not arrive: it acts as ${role}, with a lock_timeout of ${lock_timeout}`;
+      await this.readers.query(`select count(*) from ${table}`);
+      const differing = await findDifferingSettings(this.readers, settings);
+      return differing === undefined ? undefined : `its connections do not keep their settings: ${differing}`;
     } catch (error) {
       if (!(error instanceof pg.DatabaseError)) throw error;
       return error.message;
@@ -93,7 +79,7 @@ export class Connections {
 
   /** Runs work on a connection of its own, without time limits. */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
-    return withClient({ ...this.#settings, options: actAs(this.#role) }, run);
+    return withClient(this.#settings, [...WITHOUT_LIMITS, actAs(this.#role)], run);
   }
 
   /** Closes every connection, after what runs on them. */
@@ -110,41 +96,53 @@ export function administer<Result>(
   settings: ConnectionSettings,
   run: (client: pg.ClientBase) => Promise<Result>,
 ): Promise<Result> {
-  return withClient(settings, run);
+  return withClient(settings, WITHOUT_LIMITS, run);
 }
 
 /** Whether the database takes connections and answers: throws whatever `pg` says when not. */
 export async function probe(settings: ConnectionSettings): Promise<void> {
-  await withClient(settings, (client) => client.query('select 1'));
+  await withClient(settings, WITHOUT_LIMITS, (client) => client.query('select 1'));
 }
 
-/** The option of a connection that puts it under a role from its first statement on. */
-function actAs(role: Role): string {
-  return `-c role=${nameOf(role)}`;
+/** Puts a connection under a role from its first statement on. */
+function actAs(role: Role): Setting {
+  return ['role', nameOf(role)];
 }
 
 function nameOf(role: Role): string {
   return `transfer_service_${role}`;
 }
 
+function settingsFor({ schema }: ConnectionSettings, more: readonly Setting[]): readonly Setting[] {
+  return sessionSettings(schema ?? DEFAULT_SCHEMA, ...more);
+}
+
 async function withClient<Result>(
-  settings: pg.ClientConfig,
+  where: ConnectionSettings,
+  more: readonly Setting[],
   run: (client: pg.ClientBase) => Promise<Result>,
 ): Promise<Result> {
-  const types = { getTypeParser: parserOf };
-  const client = new pg.Client({ ...settings, connectionTimeoutMillis: LIMITS.connect, types });
+  const settings = settingsFor(where, more);
+  const client = new pg.Client({
+    ...where,
+    connectionTimeoutMillis: LIMITS.connect,
+    options: startupOptions(settings),
+    types: { getTypeParser: parserOf },
+  });
   client.on('error', () => undefined);
   await client.connect();
   try {
+    await applySettings(client, settings);
     return await run(client);
   } finally {
     await client.end();
   }
 }
 
-function openPool(settings: ConnectionSettings, pooling: pg.PoolConfig, more: readonly string[]): pg.Pool {
+function openPool(where: ConnectionSettings, pooling: pg.PoolConfig, more: readonly Setting[]): pg.Pool {
+  const settings = settingsFor(where, more);
   const pool = new pg.Pool({
-    ...settings,
+    ...where,
     ...pooling,
     pipeline: true,
     keepAlive: true,
@@ -152,16 +150,9 @@ function openPool(settings: ConnectionSettings, pooling: pg.PoolConfig, more: re
     connectionTimeoutMillis: LIMITS.connect,
     query_timeout: LIMITS.answer,
     application_name: 'transfer-service',
-    options: [
-      `-c lock_timeout=${LIMITS.lock}`,
-      `-c statement_timeout=${LIMITS.statement}`,
-      `-c idle_in_transaction_session_timeout=${LIMITS.idleInTransaction}`,
-      // A backend that waits for a lock notices within a second that its client has gone.
-      '-c client_connection_check_interval=1000',
-      '-c timezone=UTC',
-      '-c default_transaction_isolation=read\\ committed',
-      ...more,
-    ].join(' '),
+    options: startupOptions(settings),
+    // Nobody gets a connection before it has its settings; one that cannot have them is closed.
+    onConnect: (client) => applySettings(client, settings),
     types: { getTypeParser: parserOf },
   });
   // A dead idle connection is taken out of the pool; without a listener it would end the process.

@@ -12,7 +12,6 @@ import {
   readCards,
   readCardsOfTransfers,
 } from '../../server/store/card.ts';
-import { WRITER_OPTIONS } from '../../server/store/connections.ts';
 import type { Statement } from '../../server/store/database.ts';
 import { findDueTransfers, findExpiredHolds } from '../../server/store/due.ts';
 import { deleteHolds } from '../../server/store/hold.ts';
@@ -23,6 +22,7 @@ import { deleteMetadata } from '../../server/store/metadata.ts';
 import { listPrograms, readProgram } from '../../server/store/program.ts';
 import { readProgramRules } from '../../server/store/program-rules.ts';
 import { listReversals, readReversal } from '../../server/store/reversal.ts';
+import { WRITER_SETTINGS } from '../../server/store/session-settings.ts';
 import { readStatement, readStatementLines } from '../../server/store/statement.ts';
 import {
   lockTransfer,
@@ -198,7 +198,7 @@ describe.each([
   test.each(TRANSACTION)('%s probes an index once a key', async (_name, statement) => {
     const writer = await connect(asProgram());
     try {
-      for (const option of WRITER_OPTIONS) await writer.query(`set ${option.slice(3)}`);
+      for (const [name, value] of WRITER_SETTINGS) await writer.query(`set ${name} = ${value}`);
       const plan = await planOf(writer, statement, 'generic');
       expect([...wholeReads(plan), ...halfProbes(plan)], JSON.stringify(plan, null, 1)).toEqual([]);
     } finally {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDatabases } from '../../server/store/databases.ts';
 import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
 import { sendRaw } from '../api/raw-request.ts';
 import { connect } from '../harness/ledger.ts';
@@ -89,11 +90,21 @@ describe('a database of which the service is not the owner', () => {
     }
   });
 
-  test('options of the connection that put ours aside do not put the wall aside', async () => {
+  test('options in DATABASE_URL do not replace the role and the settings of the service', async () => {
     const { DATABASE_URL, ...rest } = settingsOf('clerk', 'ledger');
-    const ending = await startInVain({ ...rest, DATABASE_URL: `${DATABASE_URL}&options=-c%20work_mem%3D8MB` });
-    expect(ending.exitCode).toBe(1);
-    expect(ending.errors).toContain('the options of its connections do not arrive: it acts as clerk');
+    const options = encodeURIComponent('-c work_mem=8MB -c lock_timeout=0 -c role=none');
+    const connectionString = `${DATABASE_URL}&options=${options}`;
+    const databases = openDatabases({ connectionString });
+    try {
+      expect(await databases.findRoleProblem()).toBeUndefined();
+      const text = `select current_user::text as user, current_setting('lock_timeout') as lock, current_setting('work_mem') as memory`;
+      const [row] = await databases.authentication.read({ name: 'in_force', text, values: [] });
+      expect(row).toEqual({ user: 'transfer_service_authentication', lock: '500ms', memory: '8MB' });
+    } finally {
+      await databases.close();
+    }
+    const service = await startService({ ...rest, DATABASE_URL: connectionString });
+    expect(await service.stop()).toBe(0);
   });
 
   test('an owner that would not see the rows it migrates is refused', async () => {

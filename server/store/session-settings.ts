@@ -1,0 +1,151 @@
+import type pg from 'pg';
+
+/** A setting of PostgreSQL that the service fixes on its connections, as `pg_settings` writes it. */
+export type Setting = readonly [name: string, value: string];
+
+/** Time limits in milliseconds; nothing in the store waits longer for anything. */
+export const LIMITS = {
+  /** For a connection: a server that is there answers in a few. */
+  connect: 1000,
+  /** For a lock: the longest that a batch stands behind a stranger. */
+  lock: 500,
+  statement: 1500,
+  /** Between two round trips: only a frozen process takes longer. */
+  idleInTransaction: 3000,
+  /** For an answer on an open connection; a little over `statement`, so that a server that lives speaks first. */
+  answer: 1800,
+} as const;
+
+/**
+ * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may say otherwise for
+ * other users of the same server; here they would change results. Each is one that an ordinary user may set.
+ */
+const PINNED: readonly Setting[] = [
+  // How dates, times and bytes are written in responses: `pg` reads these forms only.
+  ['DateStyle', 'ISO, MDY'],
+  ['IntervalStyle', 'postgres'],
+  ['TimeZone', 'UTC'],
+  ['bytea_output', 'hex'],
+  ['extra_float_digits', '1'],
+  // How literals and comparisons in the statements are read.
+  ['standard_conforming_strings', 'on'],
+  ['array_nulls', 'on'],
+  ['transform_null_equals', 'off'],
+  // `pg` sends and expects it.
+  ['client_encoding', 'UTF8'],
+  // Off, a policy that would filter rows raises an error.
+  ['row_security', 'on'],
+  // Locks are taken in the first statement and rows read in later ones, which must see what was committed before.
+  ['default_transaction_isolation', 'read committed'],
+  ['default_transaction_read_only', 'off'],
+  ['default_transaction_deferrable', 'off'],
+  // A warning at COMMIT ("committed locally") has to arrive.
+  ['client_min_messages', 'warning'],
+  // A transfer that was answered survives a crash of the server. A stronger setting is kept: see `applySettings`.
+  ['synchronous_commit', 'on'],
+  // Compiling a statement takes longer than any statement of the service.
+  ['jit', 'off'],
+  // Plans: which way of reading is cheapest is left to the planner, so none may be ruled out from outside.
+  ['plan_cache_mode', 'auto'],
+  ['enable_seqscan', 'on'],
+  ['enable_indexscan', 'on'],
+  ['enable_indexonlyscan', 'on'],
+  ['enable_bitmapscan', 'on'],
+  ['enable_nestloop', 'on'],
+  ['enable_hashjoin', 'on'],
+  ['enable_mergejoin', 'on'],
+  ['enable_sort', 'on'],
+  // Connections wait idle in the pools. The last one is new in PostgreSQL 17.
+  ['idle_session_timeout', '0'],
+  ['transaction_timeout', '0'],
+];
+
+/**
+ * Left out of the startup options. PostgreSQL before 17 refuses a connection that asks for `transaction_timeout`, and
+ * `synchronous_commit` depends on what is set already.
+ */
+const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit'];
+
+/** For work that takes as long as it takes: migrations, housekeeping, surveys. */
+export const WITHOUT_LIMITS: readonly Setting[] = [
+  ['lock_timeout', '0'],
+  ['statement_timeout', '0'],
+  ['idle_in_transaction_session_timeout', '0'],
+];
+
+/** For everything that a request waits for. */
+export const WITHIN_LIMITS: readonly Setting[] = [
+  ['lock_timeout', String(LIMITS.lock)],
+  ['statement_timeout', String(LIMITS.statement)],
+  ['idle_in_transaction_session_timeout', String(LIMITS.idleInTransaction)],
+  // A backend that waits for a lock notices within a second that its client has gone.
+  ['client_connection_check_interval', '1000'],
+];
+
+/**
+ * Every statement of a transaction finds its rows by key. One plan therefore suits every call, and planning the merged
+ * write of a group anew would take longer than running it for a lone transfer. But a plan that is made once must not be
+ * made for a young, nearly empty table and kept when it has grown: reading whole tables and joining by hash, which the
+ * planner prefers then, are ruled out.
+ */
+export const WRITER_SETTINGS: readonly Setting[] = [
+  ['plan_cache_mode', 'force_generic_plan'],
+  ['enable_seqscan', 'off'],
+  ['enable_hashjoin', 'off'],
+  ['enable_mergejoin', 'off'],
+];
+
+/** The schema that the tables are in unless another one is named. */
+export const DEFAULT_SCHEMA = 'public';
+
+/**
+ * All settings of a connection: the pinned ones, the search path, and more, which win. Temporary tables come last in the
+ * search path: unnamed there they would come first, and hide the real ones.
+ */
+export function sessionSettings(schema: string, ...more: readonly Setting[]): readonly Setting[] {
+  const searchPath = `"${schema.replaceAll('"', '""')}", pg_temp`;
+  return [...new Map<string, string>([...PINNED, ['search_path', searchPath], ...more])];
+}
+
+/** The settings as startup options, which win over those of the role, of the database and of the server. */
+export function startupOptions(settings: readonly Setting[]): string {
+  return settings
+    .filter(([name]) => !SET_LATER.includes(name))
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\\s]/g, '\\$&')}`)
+    .join(' ');
+}
+
+const APPLY = `select pg_catalog.set_config(name, case
+      when name = 'synchronous_commit' and pg_catalog.current_setting(name) = 'remote_apply' then 'remote_apply'
+      else value
+    end, false)
+  from pg_catalog.json_each_text($1) as pinned (name, value)
+  where pg_catalog.current_setting(name, true) is not null`;
+
+/**
+ * Applies the settings by the first statement of a connection, too: options in DATABASE_URL replace the startup options,
+ * some poolers drop them, and two settings cannot be said in advance. `synchronous_commit` stays `remote_apply` where it
+ * is, and is `on` otherwise; what this version of PostgreSQL does not know is left out.
+ */
+export async function applySettings(client: pg.ClientBase, settings: readonly Setting[]): Promise<void> {
+  await client.query({ text: APPLY, values: [JSON.stringify(Object.fromEntries(settings))] });
+}
+
+/** The settings that are not in force, in a few words; undefined when all are. */
+export async function findDifferingSettings(
+  client: Pick<pg.ClientBase, 'query'>,
+  settings: readonly Setting[],
+): Promise<string | undefined> {
+  const { rows } = await client.query<{ name: string; setting: string }>(
+    'select name, setting from pg_catalog.pg_settings where name = any($1)',
+    [settings.map(([name]) => name)],
+  );
+  const inForce = new Map(rows.map(({ name, setting }) => [name, setting]));
+  const differing = settings.filter(([name, value]) => {
+    const found = inForce.get(name);
+    if (name === 'synchronous_commit' && found === 'remote_apply') return false;
+    return found !== undefined && found !== value;
+  });
+  if (differing.length === 0) return undefined;
+  return differing.map(([name, value]) => `${name} is ${inForce.get(name)} instead of ${value}`).join(', ');
+}
