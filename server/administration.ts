@@ -8,6 +8,7 @@ import { withoutSecrets } from './operations/redaction.ts';
 import { verifyAudit } from './operations/verify-audit.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { migrate } from './store/migrate.ts';
+import { explainStartFailure } from './store/start-failure.ts';
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
 // command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name>.
@@ -23,8 +24,9 @@ try {
   else if (task === 'verify-audit') await withDatabase((opened) => verifyAuditLog(opened, name));
   else throw new StartupProblem('Say what to do: migrate, config, verify-books, verify-audit, or operator-key <name>.');
 } catch (error) {
-  if (!(error instanceof StartupProblem)) throw error;
-  process.stderr.write(`${withoutSecrets(error.message)}\n`);
+  const problem = explainStartFailure(error);
+  if (!(problem instanceof StartupProblem)) throw problem;
+  process.stderr.write(`${withoutSecrets(problem.message)}\n`);
   process.exitCode = 1;
 }
 

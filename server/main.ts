@@ -18,6 +18,7 @@ import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './operations/seed-sa
 import { openTransferLane } from './operations/transfer-group.ts';
 import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/database.ts';
+import { explainStartFailure } from './store/start-failure.ts';
 import { keepForgettingKeys } from './worker/forget-keys.ts';
 import { keepPartitions } from './worker/keep-partitions.ts';
 import { keepNotingCredentials } from './worker/note-credentials.ts';
@@ -41,8 +42,9 @@ try {
 } catch (error) {
   // Told to stop in the middle of a start: what fails then fails for that.
   if (signals.isStopping) await new Promise(() => undefined);
-  if (!(error instanceof StartupProblem)) throw error;
-  process.stderr.write(`\nThe service does not start: ${withoutSecrets(error.message)}\n`);
+  const problem = explainStartFailure(error);
+  if (!(problem instanceof StartupProblem)) throw problem;
+  process.stderr.write(`\nThe service does not start: ${withoutSecrets(problem.message)}\n`);
   process.exitCode = 1;
 }
 

@@ -4,7 +4,7 @@ import { hostname, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf, StartupProblem } from '../startup-problem.ts';
+import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../startup-problem.ts';
 import { processExists } from './embedded-processes.ts';
 
 /** The right to use a data directory; no other process has it until `release` is called or this process ends. */
@@ -38,6 +38,7 @@ export async function openDataDirectory(asked: string, openToOthers: boolean): P
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
     return await realpath(path);
   } catch (error) {
+    if (isDiskFull(error)) throw diskFullProblem(`The data directory ${asked} cannot be made`, error);
     throw new StartupProblem(describeUnusable(asked, codeOf(error)), { cause: error });
   }
 }
@@ -77,7 +78,6 @@ function describeUnusable(directory: string, code: string | undefined): string {
     return `${problem}; give that user access to it, or set DATA_DIR to another directory.`;
   }
   if (code === 'EROFS') return `The data directory ${directory} is on a read-only file system. ${advice}`;
-  if (code === 'ENOSPC') return `The data directory ${directory} cannot be made: the disk is full. Make room on it.`;
   return `The data directory ${directory} cannot be used (${code ?? 'unknown error'}). ${advice}`;
 }
 
@@ -115,7 +115,7 @@ export async function lockDataDirectory(directory: string, shownAs: string): Pro
     writeOwner(ownerPath);
   } catch (error) {
     if (handle?.isOpen) handle.close();
-    throw await describeRefusal(error, path, ownerPath, shownAs);
+    throw await describeLockRefusal(error, path, ownerPath, shownAs);
   }
   const held = handle;
   heldLocks.add(held);
@@ -145,18 +145,20 @@ function writeOwner(path: string): void {
   renameSync(temporary, path);
 }
 
-async function describeRefusal(error: unknown, path: string, ownerPath: string, shownAs: string): Promise<Error> {
+/** What a person is told of a lock that was not to be had; `path` is the file of the lock, `ownerPath` that of its owner. */
+export async function describeLockRefusal(
+  error: unknown,
+  path: string,
+  ownerPath: string,
+  shownAs: string,
+): Promise<Error> {
   const sqliteCode = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
   if (sqliteCode === SQLITE_BUSY) {
     const owner = await readOwner(ownerPath);
     const advice = 'Stop it first, or set DATA_DIR to another directory.';
     return new StartupProblem(`The data directory ${shownAs} is in use by ${owner}. ${advice}`, { cause: error });
   }
-  if (codeOf(error) === 'ENOSPC') {
-    return new StartupProblem(`The data directory ${shownAs} cannot be locked: the disk is full. Make room on it.`, {
-      cause: error,
-    });
-  }
+  if (isDiskFull(error)) return diskFullProblem(`The data directory ${shownAs} cannot be locked`, error);
   const reason = error instanceof Error ? error.message : String(error);
   return new StartupProblem(
     `The data directory ${shownAs} cannot be locked by the user ${userName()} (${reason}${belongsTo(path)}). ` +

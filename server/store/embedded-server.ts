@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { codeOf, StartupProblem } from '../startup-problem.ts';
+import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../startup-problem.ts';
 import type { PostgresBinaries } from './embedded-binaries.ts';
 import type { ServerUser } from './embedded-placement.ts';
 
@@ -138,7 +138,9 @@ export async function createDataDirectory(home: string, binaries: PostgresBinari
     await flushDirectory(home);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
-    const words = error instanceof Error && 'stderr' in error ? lastWords(String(error.stderr)) : undefined;
+    const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
+    if (isDiskFull(error) || isDiskFull(output)) throw diskFullProblem(`A new ledger cannot be made in ${home}`, error);
+    const words = lastWords(output);
     const reason = words ?? codeOf(error) ?? String(error);
     const advice = 'Mend that, set DATA_DIR to another directory, or set DATABASE_URL.';
     throw new StartupProblem(`A new ledger cannot be made in ${home}: ${reason}. ${advice}`, { cause: error });

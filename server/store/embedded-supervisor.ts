@@ -1,6 +1,7 @@
-import { copyFile, open, stat, truncate } from 'node:fs/promises';
+import { copyFile, open, stat, statfs, truncate } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf, StartupProblem } from '../startup-problem.ts';
+import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../startup-problem.ts';
 import { restoreSocketDirectory } from './embedded-placement.ts';
 import { clearLeftovers } from './embedded-processes.ts';
 import {
@@ -43,6 +44,8 @@ const STOPPED_MEANWHILE = 'PostgreSQL was stopped before it accepted connections
 /** The log and its predecessor together stay below about twice this, whatever happens for however long. */
 const LOG_BYTES_MAX = 8 * 1_024 * 1_024;
 const LOG_CHECK_MILLISECONDS = 30_000;
+/** Less than a server writes to its log and its lock file while it starts. */
+const LEAST_ROOM_BYTES = 65_536;
 /** How much of the log's end is read to find out why the server ended. */
 const LOG_TAIL_BYTES = 16_384;
 
@@ -144,8 +147,7 @@ export class Supervisor {
       if (mayGiveUp && !passes) {
         this.#wanted = false;
         this.#state = 'stopped';
-        const problem = `PostgreSQL did not start in ${this.#setup.dataDirectory}: ${description}.`;
-        this.#accepting.reject(new StartupProblem(`${problem} Its log, ${this.#setup.serverLog}, tells more.`));
+        this.#accepting.reject(this.#describeFailedStart(description));
         return;
       }
       this.#state = accepted ? 'starting' : 'failed';
@@ -156,6 +158,13 @@ export class Supervisor {
     }
     this.#state = 'stopped';
     this.#accepting.reject(new StartupProblem(STOPPED_MEANWHILE));
+  }
+
+  #describeFailedStart(description: string): StartupProblem {
+    const { dataDirectory, serverLog } = this.#setup;
+    if (isDiskFull(description)) return diskFullProblem(`PostgreSQL cannot start in ${dataDirectory}`);
+    const problem = `PostgreSQL did not start in ${dataDirectory}: ${description}.`;
+    return new StartupProblem(`${problem} Its log, ${serverLog}, tells more.`);
   }
 
   /** One life of the server, from the clearing of its predecessor's remains to its end. Never throws. */
@@ -191,9 +200,20 @@ export class Supervisor {
       this.#server = undefined;
       if (this.#state === 'running') this.#state = 'starting';
     }
-    const words = trouble ?? lastWords(await readTail(serverLog, logBegin));
+    const words = trouble ?? (await this.#findReason(logBegin, accepted));
     const ranMilliseconds = accepted ? performance.now() - acceptedAt : 0;
     return { accepted, ranMilliseconds, description: words === undefined ? ending : `${ending}: ${words}` };
+  }
+
+  /** Why the server has ended, as its log tells, or the disk under it when that has no room for a log. */
+  async #findReason(logBegin: number, accepted: boolean): Promise<string | undefined> {
+    const { serverLog } = this.#setup;
+    const tail = await readTail(serverLog, logBegin);
+    const words = lastWords(tail);
+    // A start that fails for it says so in the middle of its log; a server that has run may have got over it.
+    if (!accepted && (isDiskFull(tail) || (words === undefined && (await hasNoRoom(serverLog)))))
+      return 'the disk is full';
+    return words;
   }
 
   async #awaitAccepting(server: ServerProcess, isPatient: boolean): Promise<boolean> {
@@ -235,6 +255,16 @@ async function endServer(server: ServerProcess): Promise<void> {
     await Promise.race([exited, timer]);
     patience.abort();
     if (ended) return;
+  }
+}
+
+/** Whether a log stays empty because its disk is full: then nothing else says why the server has ended. */
+async function hasNoRoom(path: string): Promise<boolean> {
+  try {
+    const { bavail, bsize } = await statfs(dirname(path));
+    return bavail * bsize < LEAST_ROOM_BYTES;
+  } catch {
+    return false;
   }
 }
 

@@ -76,3 +76,28 @@ export class CommitUnknown extends Error {
     this.settleable = settleable;
   }
 }
+
+/** The error that the server itself reported, in an error or in what caused it; undefined when there is none. */
+export function serverErrorOf(error: unknown): pg.DatabaseError | undefined {
+  if (error instanceof pg.DatabaseError) return error;
+  return error instanceof Error ? serverErrorOf(error.cause) : undefined;
+}
+
+/** How Node and `pg` name a connection that could not be made or has broken. */
+const CONNECTION_CODES: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+/** Whether an error of a connection, or what caused it, says that the database cannot be reached any more. */
+export function isLostConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (CONNECTION_CODES.has(code) || SILENCES.has(error.message)) return true;
+  return error.message.startsWith('Connection terminated') || isLostConnection(error.cause);
+}

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { readBooks } from '../crashes/books.ts';
 import { Load } from '../crashes/load.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { startOnFullDisk } from './disk-full-starts.ts';
 import { answersOf, judge, makeCards, tallyLoad, untilAtWork } from './loads.ts';
 import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
 
@@ -164,6 +165,7 @@ async function run(setting: Setting): Promise<Findings> {
   }
   const end = setting.belongings.add('the small disks', disks.end);
   try {
+    await startOnFullDisk(disks.path.data, ROOM.data, tally, setting.inHaste === true);
     const service = await openLedger(disks);
     const stop = setting.belongings.add('the service', async () => void (await service.stop()));
     try {

@@ -1,0 +1,94 @@
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describeLockRefusal } from '../../server/store/data-directory.ts';
+import { chooseServerUser } from '../../server/store/embedded-placement.ts';
+import { createDataDirectory } from '../../server/store/embedded-server.ts';
+import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { runCommand, startInVain } from '../harness/process.ts';
+
+// Linux's /dev/full answers every write as a full disk does, without root. What needs a small file system of its own is
+// in the row disk-full of the torture, which npm run verify runs (test/torture/disk-full-starts.ts).
+
+const FULL = '/dev/full';
+const SENTENCE = /^\nThe service does not start: [^\n]*: the disk is full\. Free up space on it [^\n]*\n$/;
+
+let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
+beforeAll(async () => {
+  directory = await ledgerDirectory();
+});
+afterAll(() => directory.remove());
+
+describe('a start on a full disk says that the disk is full', () => {
+  test('when the data directory cannot be locked', async () => {
+    const database = new DatabaseSync(':memory:');
+    let full: unknown;
+    try {
+      database.exec('pragma max_page_count = 1; create table one (name text); create table two (name text)');
+    } catch (error) {
+      full = error;
+    } finally {
+      database.close();
+    }
+    const path = join(directory.path, 'lock');
+    const { message } = await describeLockRefusal(full, path, `${path}-owner.json`, directory.path);
+    expect(message).toMatch(/^The data directory .* cannot be locked: the disk is full\. Free up space on it /);
+  });
+
+  test('when PostgreSQL cannot write while it starts', async () => {
+    const file = join(directory.path, 'postgresql', 'postmaster.opts');
+    await rm(file, { force: true });
+    await symlink(FULL, file);
+    const { exitCode, errors } = await startInVain({ DATA_DIR: directory.path });
+    expect([exitCode, errors]).toEqual([1, expect.stringMatching(SENTENCE)]);
+    expect(errors).toContain('PostgreSQL cannot start in ');
+  });
+
+  test('when a new ledger cannot be made', async () => {
+    const home = join(directory.path, 'new');
+    await mkdir(home);
+    await chmod(home, 0o711);
+    // In the place of initdb, a program that fails as initdb does: it names the call and gives the system's words.
+    const initdb = join(home, 'initdb');
+    await writeFile(initdb, `#!/bin/sh\nexec cp /etc/passwd ${FULL}\n`, { mode: 0o755 });
+    const making = createDataDirectory(home, { initdb, postgres: '' }, await chooseServerUser());
+    await expect(making).rejects.toThrow(`A new ledger cannot be made in ${home}: the disk is full. Free up space`);
+  });
+});
+
+describe('PostgreSQL reports a full disk', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startServer();
+  });
+  afterAll(() => server.stop());
+
+  test('in the middle of a migration: migrate and a start say so, without a stack', async () => {
+    const { host, port } = server.connection;
+    const superuser = await connect({ ...server.connection, user: 'postgres' });
+    try {
+      await superuser.query('create database cramped owner transfer_service');
+      const cramped = await connect({ ...server.connection, user: 'postgres', database: 'cramped' });
+      await cramped.query(`create function refuse() returns event_trigger language plpgsql as $$
+        begin raise exception 'could not extend file "base/1/2": No space left on device' using errcode = 'disk_full'; end $$`);
+      await cramped.query('create event trigger full_disk on ddl_command_start execute function refuse()');
+      await cramped.end();
+      const settings = {
+        DATABASE_URL: `postgresql://transfer_service@/cramped?host=${encodeURIComponent(host)}&port=${port}`,
+        DATA_DIR: join(directory.path, 'data'),
+      };
+      const migrated = await runCommand(['migrate'], settings);
+      expect([migrated.exitCode, migrated.errors]).toEqual([
+        1,
+        'PostgreSQL cannot write (could not extend file "base/1/2": No space left on device): the disk is full. ' +
+          'Free up space on it and try again.\n',
+      ]);
+      const { exitCode, errors } = await startInVain(settings);
+      expect([exitCode, errors]).toEqual([1, expect.stringMatching(SENTENCE)]);
+    } finally {
+      await superuser.end();
+    }
+  });
+});
