@@ -9,6 +9,7 @@ export default defineConfig({
     // Only what hangs gets there: on one slow core beside other work, a test may take a hundred times as long.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
     passWithNoTests: false,
     globals: false,
   },

@@ -32,7 +32,9 @@ function isListening(port: number): Promise<boolean> {
 const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
 it('a server that closes says first that it is not ready, and serves until its callers know', async () => {
-  started = await startServer(fakeGateway(), { settings: { drainGrace_ms: 20_000, drainQuiet_ms: 400 } });
+  started = await startServer(fakeGateway(), {
+    settings: { drainMost_ms: 600_000, drainGrace_ms: 600_000, drainQuiet_ms: 2_500 },
+  });
   const { port, server } = started;
   const kept = await connect(port);
   kept.send(TRANSFER);
@@ -79,7 +81,9 @@ it('a server that is asked all the time closes all the same', async () => {
 });
 
 it('a connection on which nothing was asked yet is given the time to ask, and gets an answer', async () => {
-  started = await startServer(fakeGateway(), { settings: { drainGrace_ms: 0, linger_ms: 5_000 } });
+  started = await startServer(fakeGateway(), {
+    settings: { drainGrace_ms: 0, linger_ms: 600_000, drainMost_ms: 600_000 },
+  });
   const { port, server } = started;
   const fresh = await connect(port);
   const closed = server.close();
@@ -101,7 +105,7 @@ it('a request whose body comes when nothing more is taken moves nothing, and is 
     return { status: 201, body: '{}' };
   };
   const gateway = fakeGateway({ list_cards: () => promise, create_transfer: created });
-  started = await startServer(gateway, { settings: { drainGrace_ms: 0, drainMost_ms: 20_000 } });
+  started = await startServer(gateway, { settings: { drainGrace_ms: 0, drainMost_ms: 600_000 } });
   const { port, server } = started;
   const [held, slow] = [await connect(port), await connect(port)];
   held.send(bare('GET', '/api/v0.1/core/card'));

@@ -6,7 +6,7 @@ import type { Handler } from '../../server/operations/call.ts';
 import { waitFor } from '../harness/process.ts';
 import { bare } from './cases.ts';
 import { expectRecord, messageOf } from './expect-record.ts';
-import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
+import { fakeGateway, nextTaken, startServer, type TestServer } from './fake-gateway.ts';
 import { RawConnection } from './raw-connection.ts';
 
 const EXPORT = '/api/v0.1/core/transfer/export';
@@ -217,23 +217,25 @@ describe('an export that cannot be read to its end', () => {
 describe('the caller of an export', () => {
   it('that reads slowly is not run ahead of: one piece waits, and it gets every byte', async () => {
     const piece = `${'x'.repeat(99_998)}\r\n`;
-    const source = sourceOf((index) => (index < 200 ? piece : undefined));
+    let pieces = Number.POSITIVE_INFINITY;
+    const source = sourceOf((index) => (index < pieces ? piece : undefined));
     const { port } = await serve(source);
+    const taken = nextTaken();
     const socket = connect(port, '127.0.0.1');
     closers.push(async () => socket.destroy());
     socket.pause().write(GET);
-    let asked = -1;
+    const answering = await taken;
+    const left = () => (answering.bytesWritten - answering.writableLength) / piece.length;
     // Until nothing moves: the buffers of the kernel are full.
-    while (asked !== source.asked || asked < 1) {
-      asked = source.asked;
-      await delay(100);
+    for (let asked = -1, still = 0; still < 20; still += 1) {
+      if (asked !== source.asked || answering.writableLength === 0) still = 0;
+      ({ asked } = source);
+      // One that was written and has not all left, and what is around it.
+      expect(asked).toBeLessThanOrEqual(left() + 1);
+      expect(answering.writableLength).toBeLessThan(2 * piece.length);
+      await delay(10);
     }
-    expect(asked).toBeLessThan(120);
-    const before = process.memoryUsage();
-    await delay(200);
-    const after = process.memoryUsage();
-    expect(source.asked).toBe(asked);
-    expect(after.arrayBuffers + after.external - before.arrayBuffers - before.external).toBeLessThan(1_000_000);
+    pieces = source.asked + 10;
     let bytes = 0;
     let end = '';
     socket.on('data', (chunk: Buffer) => {
@@ -242,8 +244,8 @@ describe('the caller of an export', () => {
     });
     socket.resume();
     await waitFor('the end', async () => end === LAST_CHUNK);
-    expect(bytes).toBeGreaterThan(200 * piece.length);
-    expect(source.asked).toBe(201);
+    expect(bytes).toBeGreaterThan(pieces * piece.length);
+    expect(source.asked).toBe(pieces + 1);
   });
 
   it('that stands still is no reason to turn others away', async () => {
@@ -291,18 +293,17 @@ describe('while the service closes', () => {
   it.each([
     ['is read', 10],
     ['waits to be taken', 1_000_000],
-  ])('one that would go on for ever and %s is cut, in bounded time, and reported', async (_state, size) => {
+  ])('one that would go on for ever and %s is cut, and reported', async (_state, size) => {
     const source = sourceOf(async () => {
       await delay(5);
       return 'x'.repeat(size);
     });
-    const started = await serve(source, { drainMost_ms: 200 });
+    const started = await serve(source, { drainMost_ms: 200, takeWithin_ms: 600_000 });
     const connection = await open(started, GET);
     if (size > 10) connection.socket.pause();
     await waitFor('a beginning', async () => source.asked > 3);
-    const begun = performance.now();
+    // It ends at all, and what ended the export was the closing and not the time in which something must be taken.
     await started.server.close();
-    expect(performance.now() - begun).toBeLessThan(2000);
     connection.socket.resume();
     expect(readChunked(await connection.rest()).isWhole).toBe(false);
     expect(started.reports).toMatchObject([{ code: 'unknown_export_transfers' }]);

@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
 import { OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { KEY_SCOPES, PROGRAM_SCOPES } from '../../domain/scope.ts';
@@ -55,8 +57,19 @@ export async function startServer(gateway: Gateway, options: HttpOptions = {}): 
   const server = createHttpServer(gateway, {
     onError: (report) => reports.push(report),
     ...options,
-    settings: { lagMost_ms: 0, answerWithin_ms: 20_000, ...options.settings },
+    settings: { lagMost_ms: 0, answerWithin_ms: 300_000, ...options.settings },
   });
   await server.listen({ port: 0, host: '127.0.0.1' });
   return { server, port: server.address?.port ?? 0, reports };
+}
+
+/** The server's side of the next connection that a server of this process accepts. */
+export function nextTaken(): Promise<Socket> {
+  return new Promise((resolve) => {
+    const take = (message: unknown): void => {
+      unsubscribe('net.server.socket', take);
+      resolve((message as { readonly socket: Socket }).socket);
+    };
+    subscribe('net.server.socket', take);
+  });
 }

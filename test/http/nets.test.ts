@@ -168,14 +168,14 @@ describe('the last net', () => {
 });
 
 describe('time', () => {
-  const settings = { headTimeout_ms: 100, requestTimeout_ms: 200, timeoutCheck_ms: 20 };
-
   it('is up for a head that does not come', async () => {
-    const { ask } = await serve({ settings });
+    const { ask } = await serve({ settings: { headTimeout_ms: 100, requestTimeout_ms: 200, timeoutCheck_ms: 20 } });
     expectRecord(await ask('GET / HT'), 408, 'request_timeout');
   });
 
   it('is up for a body that does not come, of the request it belongs to', async () => {
+    // Time enough for the head, which is sent whole.
+    const settings = { headTimeout_ms: 1_500, requestTimeout_ms: 1_500, timeoutCheck_ms: 20 };
     const { ask, reports } = await serve({ settings });
     const answer = await ask('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
     expectRecord(answer, 408, 'request_timeout');
@@ -230,7 +230,7 @@ describe('load', () => {
 describe('closing', () => {
   it('gives up on what does not end, and says so', async () => {
     const gateway = fakeGateway({ create_transfer: () => new Promise(() => undefined) });
-    const { server, port } = await serve({ settings: { drainMost_ms: 30, drainGrace_ms: 1 } }, gateway);
+    const { server, port, ask } = await serve({ settings: { drainMost_ms: 30, drainGrace_ms: 1 } }, gateway);
     const [inHandler, inBody, inHead, idle] = await Promise.all([1, 2, 3, 4].map(() => RawConnection.open(port)));
     if (!inHandler || !inBody || !inHead || !idle) throw new Error('There are four connections.');
     for (const connection of [inHandler, inBody, inHead, idle]) {
@@ -240,7 +240,8 @@ describe('closing', () => {
     inBody.send('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
     inHead.send('GET /api/v0.1/core/tra');
     inHandler.send(post('{"amount":1,"card_id":"c"}'));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // All three have been taken in by the time a fourth is answered.
+    await ask(bare('GET', '/health/live'));
     const closed = server.close();
     expectRecord(await inHandler.next(), 500, 'unknown_create_transfer');
     expectRecord(await inBody.next(), 503, 'service_unavailable');
@@ -266,7 +267,7 @@ describe('closing a connection', () => {
       return { status: 201, body: '{}' };
     };
     const { server, port } = await serve(
-      { settings: { drainMost_ms: 20_000 } },
+      { settings: { drainMost_ms: 600_000 } },
       fakeGateway({ create_transfer: create }),
     );
     const connection = await RawConnection.open(port);

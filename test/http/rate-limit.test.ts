@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { performance } from 'node:perf_hooks';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { callerAddress, RateLimiter } from '../../server/http/rate-limit.ts';
 import type { HttpSettings } from '../../server/http/settings.ts';
 import type { RefusedCredential } from '../../server/operations/call.ts';
@@ -111,16 +112,20 @@ describe('the address of a caller', () => {
 
 describe('a server with limits', () => {
   let started: TestServer | undefined;
-  afterEach(async () => {
+  const end = async (): Promise<void> => {
+    vi.restoreAllMocks();
     await started?.server.close();
     started = undefined;
-  });
+  };
+  afterEach(end);
 
+  /** Starts a server for which no time passes, so that no allowance grows while a test sends what uses it up. */
   async function serve(settings: Partial<HttpSettings>) {
     const refused: RefusedCredential[] = [];
     const onRefusedCredential = (one: RefusedCredential): void => void refused.push(one);
     started = await startServer(fakeGateway({}, { keyless: false, onRefusedCredential }), { settings });
     const { port, reports } = started;
+    vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     const ask = async (headers: readonly string[] = [], method = 'GET', path = '/api/v0.1/core/transfer') => {
       const connection = await RawConnection.open(port);
       try {
@@ -167,7 +172,7 @@ describe('a server with limits', () => {
       const { ask, refused } = await serve({ trustedProxies });
       expectRecord(await ask(forwarded), 401, 'auth_err');
       expect(refused).toEqual([expect.objectContaining({ address })]);
-      await started?.server.close();
+      await end();
     }
   });
 
@@ -259,7 +264,7 @@ describe('a server with limits', () => {
     const direct = await serve({ addressRate: 1 });
     const spoofed = await times(11, () => direct.ask([...PROGRAM, `X-Forwarded-For: 192.0.2.${Math.random()}`]));
     expect(spoofed.at(-1)?.status).toBe(429);
-    await started?.server.close();
+    await end();
     const behind = await serve({ addressRate: 1, trustedProxies: 1 });
     await times(11, () => behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.1']));
     expect((await behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.1'])).status).toBe(429);

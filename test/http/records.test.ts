@@ -82,7 +82,8 @@ describe('while the service closes', () => {
       return { status: 200 as const, body: '{"held":true}' };
     };
     const closing = await startServer(fakeGateway({ list_cards: handler }), {
-      settings: { drainMost_ms: 60_000, drainGrace_ms: 0 },
+      // However long the cases take, what is open stays open.
+      settings: { drainMost_ms: 600_000, drainGrace_ms: 0, keepAlive_ms: 600_000 },
     });
     const busy = await RawConnection.open(closing.port);
     busy.send(bare('GET', '/api/v0.1/core/card'));
