@@ -108,7 +108,7 @@ const FAULTS: readonly BatchFault[] = [
   },
 ];
 
-test.each(FAULTS)('batch: $name', { timeout: 60_000 }, async ({ says, arrange }) => {
+test.each(FAULTS)('batch: $name', async ({ says, arrange }) => {
   await untilReady(stage);
   const rows = newRows();
   const mend = await arrange(rows);

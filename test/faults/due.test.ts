@@ -58,7 +58,7 @@ function readStates(marker: string): Promise<readonly Row[]> {
   });
 }
 
-test.each(FAULTS)('due: $name', { timeout: 90_000 }, async ({ at, outcome }) => {
+test.each(FAULTS)('due: $name', async ({ at, outcome }) => {
   await untilReady(stage);
   const marker = await makeDue();
   // The first transaction is that of the clock itself.

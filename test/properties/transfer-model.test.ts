@@ -26,7 +26,7 @@ describe('the domain and the plain model', () => {
   const tally: Tally = new Map();
   const timesOf = (what: string): number => tally.get(what) ?? 0;
 
-  test(`agree on every step of ${RUNS} random stories`, { timeout: 180_000 }, () => {
+  test(`agree on every step of ${RUNS} random stories`, () => {
     const outcome = fc.check(agreement(DOMAIN, tally), { numRuns: RUNS });
     if (outcome.failed) throw new Error(told(outcome, DOMAIN));
   });
@@ -203,13 +203,13 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
 
 describe('a domain that', () => {
   // The same stories every time, so that a mistake that is found once is found always.
-  test.each(Object.entries(MISTAKES))('%s is found out', { timeout: 180_000 }, (_mistake, wrong) => {
+  test.each(Object.entries(MISTAKES))('%s is found out', (_mistake, wrong) => {
     const outcome = fc.check(agreement({ ...DOMAIN, ...wrong }), { numRuns: RUNS, seed: 1, endOnFailure: true });
     expect(outcome.failed).toBe(true);
     expect(`${outcome.errorInstance}`).toContain('The domain and the model differ.');
   });
 
-  test('is wrong is shown in as few steps as it takes', { timeout: 180_000 }, () => {
+  test('is wrong is shown in as few steps as it takes', () => {
     const wrong = { ...DOMAIN, ...MISTAKES['lets an expired hold be captured while the loop has not come by'] };
     const lines = told(fc.check(agreement(wrong), { numRuns: RUNS, seed: 1 }), wrong).split('\n');
     expect(lines.filter((line) => /^ +[0-9]/.test(line))).toEqual([

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { OperationFailure } from '../../server/operations/call.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
@@ -55,7 +56,7 @@ test('a transfer is two round trips, whatever it needs', async () => {
 });
 
 describe('a connection that is cut', () => {
-  test('just before COMMIT: nothing was made, and the answer says so', { timeout: 60_000 }, async () => {
+  test('just before COMMIT: nothing was made, and the answer says so', async () => {
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
       proxy.faults.push('cut_before');
@@ -67,7 +68,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('just after COMMIT: the transfer was made, and the answer is its 201', { timeout: 60_000 }, async () => {
+  test('just after COMMIT: the transfer was made, and the answer is its 201', async () => {
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
       proxy.faults.push('cut_after');
@@ -79,7 +80,7 @@ describe('a connection that is cut', () => {
     }
   });
 
-  test('while the server goes on alone: the answer is what came of it', { timeout: 60_000 }, async () => {
+  test('while the server goes on alone: the answer is what came of it', async () => {
     const answers = new Set<string>();
     for (let round = 0; round < 50; round += 1) {
       const idempotencyKey = randomUUID();
@@ -91,7 +92,7 @@ describe('a connection that is cut', () => {
     for (const answer of answers) expect(['made', 'no']).toContain(answer);
   });
 
-  test('in the middle of groups: every answer is true', { timeout: 60_000 }, async () => {
+  test('in the middle of groups: every answer is true', async () => {
     for (let round = 0; round < 20; round += 1) {
       proxy.faults.push((['cut_before', 'cut_after', 'orphan'] as const)[round % 3] ?? 'orphan');
       const keys = Array.from({ length: 40 }, () => randomUUID());
@@ -146,7 +147,7 @@ describe('a commit whose client has gone', () => {
       await stranger.query('begin');
       await stranger.query('lock table write_batch in exclusive mode');
       const failed = await ledger
-        .call('create_transfer', body, { idempotencyKey, deadline: performance.now() + 400 })
+        .call('create_transfer', body, { idempotencyKey, deadline: performance.now() + 1500 })
         .catch((error: unknown) => error);
       expect(failed).toBeInstanceOf(OperationFailure);
       expect(failed).toMatchObject({ transferId: expect.stringMatching(/^tr_[0-9a-f]{32}$/), moneyMoved: 'unknown' });
@@ -180,13 +181,15 @@ describe('a commit whose client has gone', () => {
 });
 
 describe('a database that has gone', () => {
-  test('is answered within two seconds, with no money moved, and back at work as soon as it is back', async () => {
+  test('is answered at once, with no money moved, and back at work as soon as it is back', async () => {
     await server.embedded.pause();
     try {
-      const started = performance.now();
-      const failed = await ledger.call('create_transfer', body).catch((error: unknown) => error);
+      const failed: unknown = await ledger.call('create_transfer', body).catch((error: unknown) => error);
       expect(failed).toMatchObject({ busy: false, moneyMoved: 'no' });
-      expect(performance.now() - started).toBeLessThan(2000);
+      // The operating system's word is what ended it, and not a time limit that ran out.
+      const causes = inspect(failed, { depth: 9 });
+      expect(causes).toMatch(/ECONNRESET|ECONNREFUSED|ENOENT|EPIPE/);
+      expect(causes).not.toMatch(/time-?out|in time/i);
     } finally {
       await server.embedded.resume();
     }
