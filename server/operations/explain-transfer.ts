@@ -27,6 +27,7 @@ export async function explainTransfer(service: Service, call: Call): Promise<Rep
   const explanation = await transact(service.database, call.deadline, loadFor([request], 'wait'), (loaded) => ({
     result: explain(new Books(loaded), request, reading),
     writes: [],
+    readsOnly: true,
   }));
   return { status: 200, body: JSON.stringify(explanation) };
 }

@@ -32,7 +32,7 @@ export async function getCardLimits(service: Service, call: Call): Promise<Reply
   const record = await transact(service.database, call.deadline, load, (loaded) => {
     const [row] = loaded.cards;
     if (row === undefined) throw new Refusal('card_dne', `There is no card '${name}' in this card program.`);
-    return { result: toRecord(toLoadedCard(row), loaded), writes: [] };
+    return { result: toRecord(toLoadedCard(row), loaded), writes: [], readsOnly: true };
   });
   return { status: 200, body: JSON.stringify(record) };
 }

@@ -4,7 +4,7 @@ import { readReversal, toReversal } from '../store/reversal.ts';
 import type { Call, Reply } from './call.ts';
 import { toReversalRecord } from './records.ts';
 import type { Service } from './service.ts';
-import { readRows } from './transaction.ts';
+import { insistOnProof, readRows } from './transaction.ts';
 
 /** get_reversal: the reversal, or `reversal_dne`. */
 export async function getReversal(service: Service, call: Call): Promise<Reply> {
@@ -12,6 +12,7 @@ export async function getReversal(service: Service, call: Call): Promise<Reply> 
   const reversalId = fromWireId('rev', asked);
   const rows =
     reversalId === undefined ? [] : await readRows(service.database, readReversal(call.programId, reversalId));
+  await insistOnProof(service.database, call.deadline, rows);
   const [row] = rows;
   if (row !== undefined) return { status: 200, body: JSON.stringify(toReversalRecord(toReversal(row))) };
   const hint = reversalId === undefined ? ' A reversal id is rev_ and 32 hex digits.' : '';

@@ -3,7 +3,7 @@ import { readTransfer, toTransfer } from '../store/transfer.ts';
 import type { Call, Reply } from './call.ts';
 import { toTransferRecord } from './records.ts';
 import type { Service } from './service.ts';
-import { readRows } from './transaction.ts';
+import { insistOnProof, readRows } from './transaction.ts';
 import { transferMissing } from './transfer-books.ts';
 
 /** get_transfer: the transfer, or `transfer_dne`. */
@@ -12,6 +12,7 @@ export async function getTransfer(service: Service, call: Call): Promise<Reply> 
   const transferId = fromWireId('tr', asked);
   const rows =
     transferId === undefined ? [] : await readRows(service.database, readTransfer(call.programId, transferId));
+  await insistOnProof(service.database, call.deadline, rows);
   const [row] = rows;
   if (row !== undefined) return { status: 200, body: JSON.stringify(toTransferRecord(toTransfer(row))) };
   throw transferMissing(asked);

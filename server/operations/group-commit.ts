@@ -25,7 +25,7 @@ export type GroupWork<Item, Answer, Name extends string> = {
   readonly programOf: (item: Item) => string;
   /** Names of what an item needs to have to itself, as {@link Blocked} names them. */
   readonly needsOf: (item: Item) => readonly string[];
-  /** Id on the wire of the transfer that an answer says was made; undefined for a refusal or a replay. */
+  /** Id on the wire of the transfer that an answer says something was done with, now or before; none for a refusal. */
   readonly madeBy: (item: Item, answer: Answer) => string | undefined;
 };
 
@@ -73,7 +73,7 @@ const PAUSE = 25;
  * - A lock that is not given in time makes the group go without the items that need it. Those, and what comes for the
  *   same card until it is free, wait by themselves ({@link Contention}).
  * - A group that fails because of one row is halved until that row stands alone.
- * - A commit whose answer was lost is settled while the next group is already under way.
+ * - A commit whose answer was lost is settled, and a standby is waited for, while the next group is already under way.
  */
 export class GroupCommit<Item, Answer, Name extends string> {
   readonly #databases: Reachable;
@@ -197,14 +197,14 @@ export class GroupCommit<Item, Answer, Name extends string> {
 
   async #settle(group: readonly Pending<Item, Answer>[], batchId: string, lost: CommitUnknown): Promise<void> {
     const deadline = Math.min(...group.map((pending) => pending.deadline));
-    const settlement = lost.settleable ? await this.#databaseOf(group).settle(batchId, deadline) : 'unknown';
+    const settlement = await this.#databaseOf(group).clear(lost, batchId, deadline);
     const answers = lost.result as readonly (Answer | Blocked)[];
     if (settlement === 'committed') this.#answer(group, answers);
     else if (settlement === 'abandoned') this.#fail(group, new StoreFailure(lost.cause));
     else this.#leaveOpen(group, answers, lost);
   }
 
-  /** Nobody knows whether the group was committed. What moved no money in either case can still say so. */
+  /** Nobody knows whether what the answers say will last. What moved no money in either case can still say so. */
   #leaveOpen(
     group: readonly Pending<Item, Answer>[],
     answers: readonly (Answer | Blocked)[],

@@ -12,7 +12,7 @@ import type { Call, Reply } from './call.ts';
 import { DEFAULT_LIMIT, readCursor } from './page.ts';
 import { toTransferRecord } from './records.ts';
 import type { Service } from './service.ts';
-import { readRows } from './transaction.ts';
+import { insistOnProof, readRows } from './transaction.ts';
 import { readTransferFilter } from './transfer-filter.ts';
 import { readInTurn } from './turns.ts';
 
@@ -33,10 +33,14 @@ const SEARCH_MOST = 1000;
 export async function listTransfers(service: Service, call: Call): Promise<Reply> {
   const { limit = DEFAULT_LIMIT, cursor } = call.members as ListTransfersQuery;
   const filter = readTransferFilter(call);
+  // Asked whether a request made its transfer; any other list shows the books as they are here and now.
+  const isLookUp = filter.idempotencyKey !== null || filter.reference !== null;
   const giveUpAt = performance.now() + SEARCH_MOST;
   const read = async (after: string | null, count: number, look: number): Promise<StretchRead> => {
     const stretch: Stretch = { order: 'newest_first', after, until: null, count, look };
-    return toStretchRead(await readRows(service.database, listStatement(call.programId, filter, stretch)), stretch);
+    const rows = await readRows(service.database, listStatement(call.programId, filter, stretch));
+    if (isLookUp) await insistOnProof(service.database, call.deadline, rows);
+    return toStretchRead(rows, stretch);
   };
   let look = isSifted(filter) ? LOOK_FIRST * (limit + 1) : limit + 1;
   let { transfers: found, next } = await read(readCursor(call, 'tr', cursor), limit + 1, look);

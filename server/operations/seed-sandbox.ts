@@ -77,7 +77,7 @@ export async function seedSandbox(database: Database, deadline: number): Promise
     clock: READ_SWITCH,
   };
   await transact(database, deadline, load, (loaded) => {
-    if (loaded.program.length > 0) return { result: undefined, writes: [] };
+    if (loaded.program.length > 0) return { result: undefined, writes: [], readsOnly: true };
     const { now } = toSwitchReading(loaded.clock);
     const note = { actor: 'sandbox', programId, subjectId: toWireId('prog', programId), details: '{}' };
     return {

@@ -17,6 +17,21 @@ export async function readRows(database: Database, statement: Statement): Promis
 }
 
 /**
+ * Holds back rows that prove to the caller that something was done, until they are known to be on the standby, where
+ * commits wait for one: a primary that has crashed may show what a failover undoes. The rows have `replicated`, and
+ * `updated_at` or `created_at`, by which what the standby has had for long is recognized.
+ */
+export async function insistOnProof(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
+  const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {
+    const changedAt = updated_at ?? created_at;
+    return replicated === true && changedAt instanceof Date && !database.isConfirmed(changedAt);
+  };
+  if (!rows.some(isOpen) || (await database.confirm(deadline))) return;
+  const cause = new Error('the standby has not confirmed in time that it has what was found');
+  throw new OperationFailure('what was found may not last', { moneyMoved: 'unknown', cause });
+}
+
+/**
  * Runs a transaction for an operation. Done again from its reads, with a new batch id, while others are in the way and
  * the deadline (`performance.now()`, milliseconds) leaves time. A lost commit is settled before the answer.
  */

@@ -1,3 +1,4 @@
+import { CATALOGUE } from '../../domain/errors.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { lockAccounts, type NamedCard } from '../store/account.ts';
@@ -30,8 +31,15 @@ export function openTransferLane(databases: Pick<Database, 'within'>, bounds?: L
 }
 
 function madeBy(request: AnyRequest, answer: TransferAnswer): string | undefined {
-  const isNew = !(answer instanceof Refusal) && 'body' in answer && answer.replayed !== true;
-  return isNew ? toWireId('tr', request.transferId) : undefined;
+  if (answer instanceof Refusal) return undefined;
+  if (request.command !== 'create') return toWireId('tr', request.transferId);
+  if ('replayOf' in answer) return toWireId('tr', answer.replayOf);
+  // A replay names the transfer that was made then.
+  return answer.replayed === true ? transferIdIn(answer.body) : toWireId('tr', request.transferId);
+}
+
+function transferIdIn(body: string): string {
+  return (JSON.parse(body) as { readonly transfer_id: string }).transfer_id;
 }
 
 /** One transaction for a group of requests: loads what all of them need, decides one after the other, writes once. */
@@ -45,9 +53,15 @@ function stepsOf(
       const books = new Books(loaded);
       const missed = mode === 'wait' ? undefined : toMissedNames(loaded.lockNames);
       const answers = requests.map((request) => findBlocked(request, books, missed) ?? books.answer(request));
-      return { result: answers, writes: books.writes(batchId) };
+      return { result: answers, writes: books.writes(batchId), readsOnly: !answers.some(restsOnBooks) };
     },
   };
+}
+
+/** Whether an answer may say that something was done: a success, and a refusal by what the books have by now. */
+function restsOnBooks(answer: TransferAnswer | Blocked): boolean {
+  if (answer instanceof Blocked) return false;
+  return !(answer instanceof Refusal) || CATALOGUE[answer.code].status === 409;
 }
 
 /** The locks and reads that a group needs. */

@@ -153,6 +153,8 @@ function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefi
  */
 function withSweep(thrown: unknown): unknown {
   if (!(thrown instanceof OperationFailure && thrown.cause instanceof CommitUnknown)) return thrown;
+  // The card was found as asked for: what took its balance along, if anything did, was a request before this one.
+  if (thrown.cause.doubt === 'unconfirmed') return thrown;
   const { sweptBy } = thrown.cause.result as Updated;
   if (sweptBy !== undefined) return toOperationFailure(thrown.cause, sweptBy);
   return new OperationFailure(thrown.message, { moneyMoved: 'no', cause: thrown.cause });

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Connections } from './connections.ts';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
+import { REPLICATED, type Standby } from './standby.ts';
 
 /** A prepared statement with its values. One name, one text: PostgreSQL keeps its plan under the name. */
 export type Statement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
@@ -27,8 +28,16 @@ export type Steps<Result, Name extends string = string> = {
 /** The rows that each load statement gave. */
 export type Loaded<Name extends string = string> = { readonly [Key in Name]: readonly Row[] };
 
-/** What a decision comes to: the result, and the statements that write it; none means nothing changes. */
-export type Decision<Result> = { readonly result: Result; readonly writes: readonly Statement[] };
+/**
+ * What a decision comes to: the result, and the statements that write it; none means nothing changes. A result without
+ * writes usually says that something was done before, as a replay does, and is held back until that is on the standby
+ * (where there is one); `readsOnly` when it says no such thing.
+ */
+export type Decision<Result> = {
+  readonly result: Result;
+  readonly writes: readonly Statement[];
+  readonly readsOnly?: boolean;
+};
 
 /** How a transaction with a lost answer ended: it `committed`, it never can (`abandoned`), or it is not known yet. */
 export type Settlement = 'committed' | 'abandoned' | 'unknown';
@@ -37,7 +46,8 @@ type Begun<Name extends string> = { readonly client: pg.PoolClient; readonly loa
 
 const FENCE = {
   name: 'fence_batch',
-  text: 'insert into write_batch (batch_id, created_at) values ($1, clock_timestamp())',
+  text: `insert into write_batch (batch_id, created_at) values ($1, clock_timestamp())
+    returning created_at, ${REPLICATED}`,
 };
 
 const ABANDON = {
@@ -46,7 +56,12 @@ const ABANDON = {
     on conflict (batch_id) do nothing`,
 };
 
-const LOOK_UP_FENCE = { name: 'look_up_batch', text: 'select abandoned from write_batch where batch_id = $1' };
+const LOOK_UP_FENCE = {
+  name: 'look_up_batch',
+  text: `select abandoned, ${REPLICATED} from write_batch where batch_id = $1`,
+};
+
+const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
 
 /** A statement of PostgreSQL's simple protocol, which takes several at once; null where there is nothing to say. */
 type Prelude = string | null;
@@ -59,17 +74,19 @@ type Prelude = string | null;
  */
 export class Database {
   readonly #connections: Connections;
+  readonly #standby: Standby;
   /** What is said before a statement, and after `begin`. */
   readonly #reach: Prelude;
 
-  constructor(connections: Connections, programIds?: readonly string[]) {
+  constructor(connections: Connections, standby: Standby, programIds?: readonly string[]) {
     this.#connections = connections;
+    this.#standby = standby;
     this.#reach = programIds === undefined ? null : `service.programs = '{${programIds.map(insistOnUuid).join()}}'`;
   }
 
   /** The same database, where the rows of these programs (inner UUIDs) are seen and changed and no others. */
   within(...programIds: readonly string[]): Database {
-    return new Database(this.#connections, programIds);
+    return new Database(this.#connections, this.#standby, programIds);
   }
 
   /**
@@ -108,41 +125,64 @@ export class Database {
 
   /**
    * Runs a transaction. Throws {@link StoreFailure} when it certainly changed nothing and {@link CommitUnknown} when
-   * the answer to COMMIT was lost; whatever `decide` throws is passed on after a rollback.
+   * it is not known whether its outcome will last; whatever `decide` throws is passed on after a rollback.
    */
   async transact<Result, Name extends string>(work: Work<Result, Name>): Promise<Result> {
     const { client, loaded } = await this.#begin(work);
     let sound = false;
     try {
-      const { result, writes } = await decideOrRollBack(client, work, loaded);
-      await save(client, work.batchId, writes, result);
+      const decision = await decideOrRollBack(client, work, loaded);
+      if (decision.writes.length === 0) await leave(client, decision);
+      else await save(client, work.batchId, decision, this.#standby);
       sound = true;
-      return result;
+      return decision.result;
     } catch (error) {
-      sound = !(error instanceof CommitUnknown) && !(error instanceof StoreFailure && error.connectionLost);
+      const isInDoubt = error instanceof CommitUnknown && error.doubt !== 'unconfirmed';
+      sound = !isInDoubt && !(error instanceof StoreFailure && error.connectionLost);
       throw error;
     } finally {
       client.release(!sound);
     }
   }
 
-  /** Like {@link transact}, but settles a lost commit before it answers, until `deadline` (`performance.now()`). */
+  /** Like {@link transact}, but ends a doubt before it answers, until `deadline` (`performance.now()`). */
   async transactSettled<Result, Name extends string>(work: Work<Result, Name>, deadline: number): Promise<Result> {
     try {
       return await this.transact(work);
     } catch (error) {
       if (!(error instanceof CommitUnknown)) throw error;
-      const settlement = error.settleable ? await this.settle(work.batchId, deadline) : 'unknown';
+      const settlement = await this.clear(error, work.batchId, deadline);
       if (settlement === 'committed') return error.result as Result;
       if (settlement === 'abandoned') throw new StoreFailure(error.cause);
       throw error;
     }
   }
 
+  /** Ends the doubt about a transaction, as far as it can be ended until `deadline` (`performance.now()`). */
+  async clear({ doubt }: CommitUnknown, batchId: string, deadline: number): Promise<Settlement> {
+    if (doubt === 'answer_lost') return this.settle(batchId, deadline);
+    if (doubt === 'local') return 'unknown';
+    return (await this.confirm(deadline)) ? 'committed' : 'unknown';
+  }
+
+  /**
+   * Whether everything that was visible before the call is on the standby; false when nobody knows by `deadline`
+   * (`performance.now()`). True, for a commit, where no standby is waited for.
+   */
+  confirm(deadline: number): Promise<boolean> {
+    return this.#standby.confirm(deadline);
+  }
+
+  /** Whether what was last changed at this moment is known to be on the standby. */
+  isConfirmed(changedAt: Date): boolean {
+    return this.#standby.has(changedAt);
+  }
+
   /**
    * Ends the doubt about a commit whose answer was lost. Reading back is not enough: the server may be committing still.
    * So the same batch id is inserted as abandoned: if that succeeds the transaction can never commit, and if it
-   * conflicts the row says who was first.
+   * conflicts the row says who was first. A row that says so may itself have been committed on this server alone, so
+   * under synchronous replication a commit of our own must be acknowledged after it.
    */
   async settle(batchId: string, deadline: number): Promise<Settlement> {
     const remaining = Math.max(0, deadline - performance.now());
@@ -161,7 +201,9 @@ export class Database {
       try {
         await this.read({ ...ABANDON, values: [batchId] });
         const [row] = await this.read({ ...LOOK_UP_FENCE, values: [batchId] });
-        if (row !== undefined) return row.abandoned === true ? 'abandoned' : 'committed';
+        if (row?.abandoned === true) return 'abandoned';
+        if (row !== undefined)
+          return row.replicated !== true || (await this.confirm(deadline)) ? 'committed' : 'unknown';
       } catch {
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
@@ -256,16 +298,24 @@ async function decideOrRollBack<Result, Name extends string>(
   }
 }
 
+/** Ends a transaction that changes nothing. */
+async function leave(client: pg.PoolClient, { result, readsOnly }: Decision<unknown>): Promise<void> {
+  const [, asked] = await sendTogether(client, () => [
+    client.query('rollback'),
+    readsOnly === true ? null : client.query(toQuery(READ_REPLICATED)),
+  ]);
+  if (readsOnly === true) return;
+  // No answer is no proof either.
+  const isLasting = asked?.status === 'fulfilled' && asked.value?.rows[0]?.replicated === false;
+  if (!isLasting) throw new CommitUnknown(new Error('the standby may lack what was found'), result, 'unconfirmed');
+}
+
 async function save<Result>(
   client: pg.PoolClient,
   batchId: string,
-  writes: readonly Statement[],
-  result: Result,
+  { writes, result }: Decision<Result>,
+  standby: Standby,
 ): Promise<void> {
-  if (writes.length === 0) {
-    await client.query('rollback').catch(() => undefined);
-    return;
-  }
   let warned = false;
   const listen = (notice: { severity?: string | undefined; code?: string | undefined }): void => {
     // A server that shuts down at once warns, too (class 57), but not about a commit that it has answered.
@@ -282,13 +332,17 @@ async function save<Result>(
   if (commit === undefined || commit.status === 'rejected') {
     const reason: unknown = commit?.reason;
     // Only an ordinary error says that the server has undone the transaction; a lost or dying connection says nothing.
-    if (describeFailure(reason).connectionLost || isFatal(reason)) throw new CommitUnknown(reason, result, true);
+    if (describeFailure(reason).connectionLost || isFatal(reason))
+      throw new CommitUnknown(reason, result, 'answer_lost');
     throw await rolledBack(client, failed?.reason);
   }
   // PostgreSQL answers COMMIT with ROLLBACK when a statement before it has failed.
   if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
   // "Committed locally": the server could not wait for its replica. Nobody can promise that it stays.
-  if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, false);
+  if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
+  const [fence] = answers;
+  const begun: Row | undefined = fence?.status === 'fulfilled' ? fence.value?.rows[0] : undefined;
+  if (begun?.replicated === true) standby.note(begun.created_at as Date);
 }
 
 /** Sends queries in one packet where they fit: what is written between cork and uncork leaves together. */

@@ -1,5 +1,6 @@
 import { type ConnectionSettings, Connections } from './connections.ts';
 import { Database } from './database.ts';
+import { Standby } from './standby.ts';
 
 /** One PostgreSQL, as each role of the service sees it. */
 export type Databases = {
@@ -22,12 +23,13 @@ export function openDatabases(settings: ConnectionSettings): Databases {
   const background = new Connections(settings, 'background');
   const authentication = new Connections(settings, 'authentication');
   const all = [application, background, authentication];
+  const standby = new Standby(background.writers);
   return {
     settings,
     // In reach of no program until one is named.
-    application: new Database(application, []),
-    background: new Database(background),
-    authentication: new Database(authentication),
+    application: new Database(application, standby, []),
+    background: new Database(background, standby),
+    authentication: new Database(authentication, standby),
     findRoleProblem: async () => {
       const problems = await Promise.all(all.map((connections) => connections.findRoleProblem()));
       return problems.find((problem) => problem !== undefined);

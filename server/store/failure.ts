@@ -62,18 +62,25 @@ export class StoreFailure extends Error {
 }
 
 /**
- * The answer to COMMIT was lost: the transaction may have happened, or may yet. `result` is what it decided, to be
- * used if it turns out to have committed. Not `settleable` when the server has committed but cannot promise to keep it.
+ * Why it is not known whether what a transaction came to will last. `answer_lost`: the answer to COMMIT. `local`: the
+ * server warned that it could not wait for its standby. `unconfirmed`: the transaction changed nothing, and what it
+ * found to be done already may not be on the standby yet.
+ */
+export type Doubt = 'answer_lost' | 'local' | 'unconfirmed';
+
+/**
+ * The outcome of a transaction is not known: it may have happened, or may yet. `result` is what it decided, to be used
+ * when the doubt has ended well ({@link Database.clear}).
  */
 export class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown';
   readonly result: unknown;
-  readonly settleable: boolean;
+  readonly doubt: Doubt;
 
-  constructor(cause: unknown, result: unknown, settleable: boolean) {
+  constructor(cause: unknown, result: unknown, doubt: Doubt) {
     super('the outcome of a commit is not known', { cause });
     this.result = result;
-    this.settleable = settleable;
+    this.doubt = doubt;
   }
 }
 

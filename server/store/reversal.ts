@@ -1,6 +1,7 @@
 import type { Reversal } from '../../domain/reverse-transfer.ts';
 import type { NamedTransfer } from './account.ts';
 import type { Row, Statement } from './database.ts';
+import { REPLICATED } from './standby.ts';
 import { plainArray } from './texts.ts';
 
 const COLUMNS = 'program_id, reversal_id, transfer_id, amount, currency, description, request_id, created_at';
@@ -28,7 +29,7 @@ export function insertReversals(reversals: readonly Reversal[]): Statement {
 export function readReversal(programId: string, reversalId: string): Statement {
   return {
     name: 'read_reversal',
-    text: `select ${COLUMNS} from reversal where program_id = $1 and reversal_id = $2`,
+    text: `select ${COLUMNS}, ${REPLICATED} from reversal where program_id = $1 and reversal_id = $2`,
     values: [programId, reversalId],
   };
 }

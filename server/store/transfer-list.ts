@@ -1,5 +1,6 @@
 import type { Transfer } from '../../domain/transfer.ts';
 import type { Row, Statement } from './database.ts';
+import { REPLICATED } from './standby.ts';
 import { TRANSFER_COLUMNS, toTransfer } from './transfer.ts';
 import { type Along, cardIdOf, type Place, type Route, routeFor, type TransferFilter } from './transfer-route.ts';
 
@@ -76,7 +77,7 @@ export function listTransfers(programId: string, filter: TransferFilter, stretch
     text: `with candidate as materialized (
         ${branches.join(' union all ')} ${branches.length > 1 ? `order by transfer_id ${onward}` : ''} limit ${look}
       )
-      select ${TRANSFER_COLUMNS}, walk.looked, walk.reached
+      select ${TRANSFER_COLUMNS}, walk.looked, walk.reached, ${REPLICATED}
       from (
         select (select count(*) from candidate) as looked,
           (select transfer_id from candidate order by transfer_id ${backward} limit 1) as reached

@@ -10,6 +10,7 @@ import {
 } from '../../domain/transfer.ts';
 import type { NamedTransfer } from './account.ts';
 import type { Row, Statement } from './database.ts';
+import { REPLICATED } from './standby.ts';
 import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
 /** The columns of a transfer as its record shows it; needs {@link TRANSFER_JOINED}. `now` tells whether it is over. */
@@ -152,7 +153,7 @@ function toDate(time: number | null): Date | null {
 export function readTransfer(programId: string, transferId: string): Statement {
   return {
     name: 'read_transfer',
-    text: `select ${TRANSFER_COLUMNS} from transfer ${TRANSFER_JOINED}
+    text: `select ${TRANSFER_COLUMNS}, ${REPLICATED} from transfer ${TRANSFER_JOINED}
       where transfer.program_id = $1 and transfer.transfer_id = $2`,
     values: [programId, transferId],
   };

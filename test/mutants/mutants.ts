@@ -7,6 +7,7 @@ const TRANSFERS: Witness = { file: 'test/store/transfers.test.ts' };
 const BATCH: Witness = { file: 'test/store/batch.test.ts' };
 const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
 const FAULTS_AT_COMMIT: Witness = { file: 'test/faults/commit.test.ts' };
+const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
 const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 const MODEL: Witness = { file: 'test/properties/transfer-model.test.ts', only: 'agree on every step' };
 
@@ -96,6 +97,54 @@ const COMMITS: readonly Mutant[] = [
       },
     ],
     witnesses: [{ file: 'test/faults/doubt.test.ts', only: 'the server warns' }],
+  },
+  {
+    name: 'settle-without-barrier',
+    mistake: 'a lost COMMIT that is found on the primary is acknowledged before the standby has it',
+    edits: [
+      {
+        file: DATABASE,
+        find: "row.replicated !== true || (await this.confirm(deadline)) ? 'committed' : 'unknown'",
+        replace: "'committed'",
+      },
+    ],
+    witnesses: [STANDBY],
+  },
+  {
+    name: 'replay-without-fence',
+    mistake: 'a key is answered with what was found under it before the standby has it',
+    edits: [
+      {
+        file: DATABASE,
+        find: 'if (!isLasting) throw new CommitUnknown(',
+        replace: 'if (!isLasting && result === undefined) throw new CommitUnknown(',
+      },
+    ],
+    witnesses: [STANDBY],
+  },
+  {
+    name: 'read-without-fence',
+    mistake: 'a look-up shows a transfer before the standby has it',
+    edits: [
+      {
+        file: 'server/operations/transaction.ts',
+        find: 'if (!rows.some(isOpen) || (await database.confirm(deadline))) return;',
+        replace: 'if (rows.every((row) => isOpen(row) || true)) return;',
+      },
+    ],
+    witnesses: [STANDBY],
+  },
+  {
+    name: 'replay-beside-a-doubt-denied',
+    mistake: 'a replay whose group was committed on the primary alone is told that no money moved',
+    edits: [
+      {
+        file: 'server/operations/transfer-group.ts',
+        find: 'answer.replayed === true ? transferIdIn(answer.body)',
+        replace: 'answer.replayed === true ? undefined',
+      },
+    ],
+    witnesses: [STANDBY],
   },
 ];
 

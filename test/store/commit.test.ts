@@ -55,6 +55,21 @@ test('a transfer is two round trips, whatever it needs', async () => {
   expect(proxy.turns() - before).toBe(20);
 });
 
+test('so is a replay, and a look-up is one, where no standby is waited for', async () => {
+  const idempotencyKey = randomUUID();
+  const { body: made } = await ledger.call('create_transfer', body, { idempotencyKey });
+  const { transfer_id } = JSON.parse(made) as { readonly transfer_id: string };
+  const turnsOf = async (call: () => Promise<unknown>): Promise<number> => {
+    await call();
+    const before = proxy.turns();
+    for (let count = 0; count < 10; count += 1) await call();
+    return proxy.turns() - before;
+  };
+  expect(await turnsOf(() => ledger.call('create_transfer', body, { idempotencyKey }))).toBe(20);
+  expect(await turnsOf(() => ledger.call('get_transfer', {}, { parameters: { transfer_id } }))).toBe(10);
+  expect(await turnsOf(() => ledger.call('list_transfers', { idempotency_key: idempotencyKey }))).toBe(10);
+});
+
 describe('a connection that is cut', () => {
   test('just before COMMIT: nothing was made, and the answer says so', async () => {
     for (let round = 0; round < 50; round += 1) {

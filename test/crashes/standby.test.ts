@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { TransferBatchOutcomes, TransferRecord } from '../../contract/transfer-schemas.ts';
+import { type Call, OperationFailure, type Reply } from '../../server/operations/call.ts';
+import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
+import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
+import { waitFor } from '../harness/process.ts';
+import { type Pair, startPair } from '../harness/standby.ts';
+
+const CARD = { amount: 100, card_id: 'card_active' };
+/** The same as a row of a batch. */
+const CARD_AS_SENT = { amount: '100', card_id: 'card_active' };
+const PROGRAM = { program_id: 'prog_019000000000700080000000000000de' };
+
+let pair: Pair;
+let ledger: Ledger;
+
+beforeAll(async () => {
+  pair = await startPair();
+  ledger = openLedger(pair.primary.connection);
+}, 120_000);
+
+afterAll(async () => {
+  await ledger.close();
+  await pair.stop();
+});
+
+const send = (idempotencyKey: string, deadline = performance.now() + 5000): Promise<Reply> =>
+  ledger.call('create_transfer', CARD, { idempotencyKey, deadline });
+
+const idOf = ({ body }: Reply): string => (JSON.parse(body) as TransferRecord).transfer_id;
+
+/** The failure of a call that must not succeed. */
+async function failureOf(call: Promise<Reply>): Promise<OperationFailure> {
+  const thrown = await call.then(
+    (reply) => new Error(`this was answered: ${JSON.stringify(reply)}`),
+    (error: unknown) => error,
+  );
+  if (thrown instanceof OperationFailure) return thrown;
+  throw thrown;
+}
+
+function batchCall(): Omit<Call, 'members'> {
+  return {
+    operation: 'create_transfer_batch',
+    requestId: randomUUID(),
+    caller: { kind: 'sandbox' },
+    programId: DEMO_PROGRAM_ID,
+    parameters: {},
+    sent: {},
+    idempotencyKey: null,
+    deadline: performance.now() + 20_000,
+  };
+}
+
+/** Time for a call in these tests, in milliseconds. */
+const BRIEF = 1000;
+const brief = (): { readonly deadline: number } => ({ deadline: performance.now() + BRIEF });
+
+describe('a standby that every commit waits for', () => {
+  test('and that is there changes nothing: transfers, replays and look-ups succeed', async () => {
+    const key = randomUUID();
+    const first = await send(key);
+    const again = await send(key);
+    expect(again).toMatchObject({ status: 201, body: first.body, replayed: true });
+    const found = await ledger.call('list_transfers', { idempotency_key: key });
+    expect(JSON.parse(found.body)).toMatchObject({ data: [{ transfer_id: idOf(first) }] });
+    const read = await ledger.call('get_transfer', {}, { parameters: { transfer_id: idOf(first) } });
+    expect(idOf(read)).toBe(idOf(first));
+  });
+
+  test('that is away while an administrator ends the wait: new transfers and replays beside them are unknown', async () => {
+    const [before, ...others] = Array.from({ length: 4 }, () => randomUUID());
+    const made = [{ ...CARD_AS_SENT, idempotency_key: before }];
+    await ledger.handlers.create_transfer_batch({ ...batchCall(), members: { transfers: made } });
+    await pair.takeAway();
+    let isOver = false;
+    const ending = waitFor('the batch is answered', async () => {
+      await pair.endWaits();
+      return isOver;
+    });
+    // What comes first is committed alone, and the rest in one group.
+    const keys = [others[0], before, others[1], before];
+    const transfers = keys.map((idempotency_key) => ({ ...CARD_AS_SENT, idempotency_key }));
+    const { body } = await ledger.handlers.create_transfer_batch({ ...batchCall(), members: { transfers } });
+    isOver = true;
+    await ending;
+    const { data } = JSON.parse(body) as TransferBatchOutcomes;
+    expect(data.map(({ status, money_moved }) => [status, money_moved])).toEqual(keys.map(() => [500, 'unknown']));
+    await pair.bringBack();
+    const again = await ledger.handlers.create_transfer_batch({ ...batchCall(), members: { transfers } });
+    const replays = (JSON.parse(again.body) as TransferBatchOutcomes).data;
+    expect(replays.map(({ status, replayed }) => [status, replayed])).toEqual(keys.map(() => [201, true]));
+  });
+
+  test('that is away when the primary crashes: nothing says that it is done before the standby has it', async () => {
+    const key = randomUUID();
+    const deposit = { idempotencyKey: randomUUID(), parameters: PROGRAM };
+    await ledger.call('create_deposit', { amount: 7 }, deposit);
+    const held = await ledger.call('create_transfer', { ...CARD, capture: 'manual' });
+    const capture = { idempotencyKey: randomUUID(), parameters: { transfer_id: idOf(held) } };
+    await ledger.call('capture_transfer', {}, capture);
+    await pair.takeAway();
+    let settled = false;
+    const lost = send(key, performance.now() + 60_000).finally(() => {
+      settled = true;
+    });
+    lost.catch(() => undefined);
+    await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
+    await pair.crash();
+
+    // Recovery has made the transfer visible, on this server alone.
+    const [{ transfer_id: transferId } = { transfer_id: '' }] = await pair.ask<{ transfer_id: string }>(
+      "select 'tr_' || replace(subject_id::text, '-', '') as transfer_id from idempotency where key = $1",
+      [key],
+    );
+    const started = performance.now();
+    const replays = await Promise.all([
+      failureOf(send(key, performance.now() + BRIEF)),
+      failureOf(ledger.call('create_deposit', { amount: 7 }, { ...deposit, ...brief() })),
+      failureOf(ledger.call('capture_transfer', {}, { ...capture, ...brief() })),
+    ]);
+    expect(replays.map(({ moneyMoved }) => moneyMoved)).toEqual(['unknown', 'unknown', 'unknown']);
+    expect(replays.map((failure) => failure.transferId)).toEqual([transferId, undefined, idOf(held)]);
+    const looks = await Promise.all([
+      failureOf(ledger.call('list_transfers', { idempotency_key: key }, brief())),
+      failureOf(ledger.call('get_transfer', {}, { parameters: { transfer_id: transferId }, ...brief() })),
+    ]);
+    expect(looks.map(({ busy }) => busy)).toEqual([false, false]);
+    // Each within the deadline of the request, with some room for a machine that is busy.
+    expect(performance.now() - started).toBeLessThan(2 * BRIEF + 5000);
+    // The first request is still looking for the outcome of its commit, which it sees as well.
+    expect(settled).toBe(false);
+
+    await pair.bringBack();
+    const first = await lost;
+    expect(idOf(first)).toBe(transferId);
+    expect(await send(key)).toMatchObject({ status: 201, body: first.body, replayed: true });
+    await pair.promote();
+    const promoted = openLedger(pair.standby.connection);
+    try {
+      const found = await promoted.call('get_transfer', {}, { parameters: { transfer_id: transferId } });
+      expect(idOf(found)).toBe(transferId);
+      expect(await trialBalance(promoted)).toMatchObject({ balanced: true });
+    } finally {
+      await promoted.close();
+    }
+  });
+});

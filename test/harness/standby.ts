@@ -1,0 +1,154 @@
+import { execFile } from 'node:child_process';
+import { chown, readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/store/embedded.ts';
+import { connect, startServer, type TestServer } from './ledger.ts';
+import { temporaryDirectory, waitFor } from './process.ts';
+
+/** A primary with the schema and the seed, and a standby that every commit on it waits for. */
+export type Pair = {
+  readonly primary: TestServer;
+  readonly standby: EmbeddedPostgres;
+  /** Stops the standby; commits wait for it from then on. */
+  readonly takeAway: () => Promise<void>;
+  /** Starts it again, and waits until it receives what the primary writes. */
+  readonly bringBack: () => Promise<void>;
+  /** How many commits on the primary wait for the standby at this moment. */
+  readonly commitsWaiting: () => Promise<number>;
+  /** Ends those waits, as an administrator does: what was committed stays so, on the primary alone. */
+  readonly endWaits: () => Promise<void>;
+  /** Asks the primary something, past the service. */
+  readonly ask: <Found extends pg.QueryResultRow>(
+    text: string,
+    values: readonly unknown[],
+  ) => Promise<readonly Found[]>;
+  /** SIGKILL to all of the primary; resolves when it has recovered and accepts connections. */
+  readonly crash: () => Promise<void>;
+  /** Makes a primary of the standby, that waits for nobody. */
+  readonly promote: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+};
+
+const STANDBY = 'standby';
+
+/** Starts both. The standby begins as a copy of the stopped primary. */
+export async function startPair(): Promise<Pair> {
+  const primary = await startServer();
+  const directory = await temporaryDirectory();
+  const { embedded } = primary;
+  const stop = async (): Promise<void> => {
+    await primary.stop();
+    await directory.remove();
+  };
+  try {
+    await embedded.pause();
+    // The rules of access are written anew at each start, and have none for replication.
+    await writeAs(embedded, 'replication_hba.conf', 'local all,replication all trust\n');
+    await append(embedded, `hba_file = '${join(embedded.dataDirectory, 'replication_hba.conf')}'\n`);
+    await promisify(execFile)('cp', ['-a', embedded.dataDirectory, join(directory.path, 'postgresql')]);
+    await writeStandby(embedded, join(directory.path, 'postgresql'));
+    await embedded.resume();
+    const standby = await startEmbeddedPostgres({ dataDirectory: directory.path });
+    const pair = pairOf(primary, standby, async () => {
+      // First: a primary that is shut down waits until its standby has everything.
+      await standby.stop();
+      await stop();
+    });
+    await asSuperuser(embedded, `alter system set synchronous_standby_names = '${STANDBY}'`);
+    await asSuperuser(embedded, 'select pg_reload_conf()');
+    await untilFollowing(embedded);
+    return pair;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function pairOf(primary: TestServer, standby: EmbeddedPostgres, stop: () => Promise<void>): Pair {
+  const { embedded } = primary;
+  return {
+    primary,
+    standby,
+    takeAway: () => standby.pause(),
+    bringBack: async () => {
+      await standby.resume();
+      await untilFollowing(embedded);
+    },
+    commitsWaiting: async () => {
+      const asked = "select count(*)::integer as count from pg_stat_activity where wait_event = 'SyncRep'";
+      return Number((await asSuperuser(embedded, asked))[0]?.count);
+    },
+    endWaits: async () => {
+      await asSuperuser(embedded, "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+    },
+    ask: async <Found extends pg.QueryResultRow>(text: string, values: readonly unknown[]) => {
+      const client = await connect({ ...embedded.connection, user: 'postgres' });
+      try {
+        return (await client.query<Found>(text, [...values])).rows;
+      } finally {
+        await client.end();
+      }
+    },
+    crash: () => crash(embedded),
+    promote: async () => {
+      await asSuperuser(standby, 'select pg_promote()');
+      await asSuperuser(standby, "alter system set synchronous_standby_names = ''");
+      await asSuperuser(standby, 'select pg_reload_conf()');
+    },
+    stop,
+  };
+}
+
+async function crash(embedded: EmbeddedPostgres): Promise<void> {
+  const killed = embedded.processId();
+  const backends = await asSuperuser(embedded, 'select pid from pg_stat_activity');
+  for (const victim of [killed, ...backends.map(({ pid }) => Number(pid))]) {
+    try {
+      if (victim !== undefined) process.kill(victim, 'SIGKILL');
+    } catch {
+      // It has ended by itself.
+    }
+  }
+  await waitFor('the primary has recovered', async () => {
+    const isNew = embedded.state() === 'running' && embedded.processId() !== killed;
+    return isNew && (await asSuperuser(embedded, 'select 1').then(Boolean, () => false));
+  });
+}
+
+async function untilFollowing(embedded: EmbeddedPostgres): Promise<void> {
+  await waitFor('the standby follows', async () => {
+    const rows = await asSuperuser(embedded, "select from pg_stat_replication where sync_state = 'sync'");
+    return rows.length > 0;
+  });
+}
+
+async function writeStandby(primary: EmbeddedPostgres, path: string): Promise<void> {
+  const { host, port } = primary.connection;
+  await writeAs(primary, 'standby.signal', '', path);
+  const connection = `host=${host} port=${port} user=postgres application_name=${STANDBY}`;
+  await append(primary, `primary_conninfo = '${connection}'\nwal_retrieve_retry_interval = 100\n`, path);
+}
+
+async function append(owner: EmbeddedPostgres, lines: string, path = owner.dataDirectory): Promise<void> {
+  await writeFile(join(path, 'postgresql.auto.conf'), lines, { flag: 'a' });
+}
+
+/** Writes a file that PostgreSQL's user owns. */
+async function writeAs(owner: EmbeddedPostgres, name: string, text: string, path = owner.dataDirectory): Promise<void> {
+  const { uid, gid } = await stat(join(owner.dataDirectory, (await readdir(owner.dataDirectory))[0] ?? ''));
+  await writeFile(join(path, name), text);
+  await chown(join(path, name), uid, gid);
+}
+
+async function asSuperuser(server: EmbeddedPostgres, statement: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new pg.Client({ ...server.connection, user: 'postgres', database: 'postgres' });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(statement)).rows;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
