@@ -23,8 +23,9 @@ const COLUMNS: readonly Column<AuditEntryRecord>[] = [
 ];
 
 const NOTED = `
-It works on the database, on the host of the service and with its settings (stop
-an embedded service first), and ends with 1 if anything was changed or removed.
+It works on the database, on the host of the service and with its settings,
+while the service runs or not. It ends with 1 if anything was changed or
+removed.
 What it prints as position and head, keep somewhere else: --expect <head> tells
 whether that entry is still there. Without it, entries that were cut off at the
 end go unseen when the head of the log was set back with them.`;

@@ -12,7 +12,7 @@ export const addHost: AddCommands = (program, { endWith }) => {
   const run = (...task: string[]): void => endWith(administer(...task));
   program
     .command('migrate')
-    .description('bring the database schema up to date (with the settings of the service)')
+    .description('bring the database schema up to date; creates an embedded ledger')
     .action(() => run('migrate'));
   program
     .command('config')
@@ -26,7 +26,7 @@ export const addHost: AddCommands = (program, { endWith }) => {
     .command('operator-key')
     .description('the first key of a live service')
     .command('create')
-    .description('create an operator key; it is shown once (stop an embedded service first)')
+    .description('create an operator key in an existing ledger; it is shown once')
     .requiredOption('--name <name>', 'what the key is for')
     .action(({ name }: { name: string }) => run('operator-key', name));
 };

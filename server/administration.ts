@@ -1,12 +1,20 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { constants } from 'node:os';
 import { readConfiguration, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
-import { insistOnConnection, insistOnMode, insistOnSchema, type OpenDatabase, openDatabase } from './open-database.ts';
+import {
+  insistOnConnection,
+  insistOnMode,
+  insistOnSchema,
+  type VisitedDatabase,
+  visitDatabase,
+} from './open-database.ts';
 import { createKey } from './operations/create-key.ts';
 import { drawUpTrialBalance } from './operations/get-trial-balance.ts';
 import { withoutSecrets } from './operations/redaction.ts';
 import { verifyAudit } from './operations/verify-audit.ts';
 import { StartupProblem } from './startup-problem.ts';
+import { wasCutOff } from './store/failure.ts';
 import { migrate } from './store/migrate.ts';
 import { explainStartFailure } from './store/start-failure.ts';
 
@@ -15,19 +23,28 @@ import { explainStartFailure } from './store/start-failure.ts';
 
 const [task, name] = process.argv.slice(2);
 endOnCrash();
+endOnSignal();
 try {
   if (task === 'config') printConfiguration();
-  else if (task === 'migrate') await withDatabase(applyMigrations);
+  else if (task === 'migrate') await withDatabase({ task, mayCreate: true }, applyMigrations);
   else if (task === 'operator-key' && name !== undefined)
-    await withDatabase((opened) => printOperatorKey(opened, name));
-  else if (task === 'verify-books') await withDatabase(verifyBooks);
-  else if (task === 'verify-audit') await withDatabase((opened) => verifyAuditLog(opened, name));
+    await withDatabase({ task: 'operator-key create', mayCreate: false }, (opened) => printOperatorKey(opened, name));
+  else if (task === 'verify-books') await withDatabase({ task, mayCreate: false }, verifyBooks);
+  else if (task === 'verify-audit')
+    await withDatabase({ task: 'audit verify', mayCreate: false }, (opened) => verifyAuditLog(opened, name));
   else throw new StartupProblem('Say what to do: migrate, config, verify-books, verify-audit, or operator-key <name>.');
 } catch (error) {
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
   process.stderr.write(`${withoutSecrets(problem.message)}\n`);
   process.exitCode = 1;
+}
+
+/** A PostgreSQL that this process started ends with it; it does so on `exit`, which a signal alone does not bring. */
+function endOnSignal(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  }
 }
 
 /** What is set, and what a start would say to it. */
@@ -37,25 +54,35 @@ function printConfiguration(): void {
   insistOnConnection(configuration);
 }
 
-async function withDatabase(run: (opened: OpenDatabase) => Promise<void>): Promise<void> {
+async function withDatabase(
+  command: { readonly task: string; readonly mayCreate: boolean },
+  run: (opened: VisitedDatabase) => Promise<void>,
+): Promise<void> {
   const configuration = readConfiguration();
   const complain = (line: string): void => void process.stderr.write(`${line}\n`);
-  const opened = await openDatabase(configuration, { onProgress: complain, onServerExit: complain });
+  const opened = await visitDatabase(configuration, command, { onProgress: complain, onServerExit: complain });
   try {
     await insistOnMode(opened.databases, configuration.mode);
+    if (!command.mayCreate) await insistOnSchema(opened.databases, opened.place);
     await run(opened);
+  } catch (error) {
+    if (!wasCutOff(error)) throw error;
+    throw new StartupProblem(
+      `The connection to ${opened.place} was lost before ${command.task} had ended, so it has no result: the database ` +
+        'was stopped, or the service that ran it. Run the command again when it is back.',
+      { cause: error },
+    );
   } finally {
     await opened.close();
   }
 }
 
-async function applyMigrations({ databases }: OpenDatabase): Promise<void> {
+async function applyMigrations({ databases }: VisitedDatabase): Promise<void> {
   const applied = await migrate(databases.settings);
   process.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied ${applied.join(', ')}.\n`);
 }
 
-async function printOperatorKey({ databases }: OpenDatabase, keyName: string): Promise<void> {
-  await migrate(databases.settings);
+async function printOperatorKey({ databases }: VisitedDatabase, keyName: string): Promise<void> {
   const reply = await createKey(
     { database: databases.background },
     {
@@ -76,19 +103,17 @@ async function printOperatorKey({ databases }: OpenDatabase, keyName: string): P
 }
 
 /** Every balance against every posting, however long it takes. */
-async function verifyBooks({ databases }: OpenDatabase): Promise<void> {
-  await insistOnSchema(databases);
+async function verifyBooks({ databases }: VisitedDatabase): Promise<void> {
   const books = await drawUpTrialBalance(databases.background, 0);
   process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
   if (!books.balanced) throw new StartupProblem('The books do not balance.');
 }
 
 /** Every row of the audit log against the one before it, and one of them against a hash that was noted elsewhere. */
-async function verifyAuditLog({ databases }: OpenDatabase, expected: string | undefined): Promise<void> {
+async function verifyAuditLog({ databases }: VisitedDatabase, expected: string | undefined): Promise<void> {
   if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
     throw new StartupProblem(`A hash of the audit log has 64 hex digits, and '${expected}' is none.`);
   }
-  await insistOnSchema(databases);
   const { entries, position, head, problems } = await verifyAudit(databases.background, expected);
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   process.stdout.write(`entries:  ${entries}\nposition: ${position}\nhead:     ${head}\n`);

@@ -15,6 +15,8 @@ export type Configuration = {
   readonly databaseUrl: string | null;
   /** Absolute path of the directory of the embedded PostgreSQL. */
   readonly dataDirectory: string;
+  /** Where that path is from, for messages: a wrong one is often a setting that was forgotten or mistyped. */
+  readonly dataDirectoryOrigin: string;
   readonly supportContact: string;
   /** Days for which the error log is kept. */
   readonly errorRetentionDays: number;
@@ -30,6 +32,8 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 /** How much is logged. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const DEFAULT_DATA_DIRECTORY = './data';
 
 /** Every setting: its name in the environment, its default, and what it is for. */
 export const SETTINGS = [
@@ -48,7 +52,7 @@ export const SETTINGS = [
   { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
   {
     name: 'DATA_DIR',
-    fallback: './data',
+    fallback: DEFAULT_DATA_DIRECTORY,
     purpose: 'where the embedded PostgreSQL keeps its data, and errors wait while the database is away',
   },
   { name: 'SUPPORT_CONTACT', fallback: 'support@example.com', purpose: 'how customers reach you, quoted in messages' },
@@ -99,7 +103,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     port: readPort(read('PORT')),
     loopbackOnly: hosts.every(isLoopback),
     databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
-    dataDirectory: resolve(read('DATA_DIR')),
+    ...readDataDirectory(environment),
     supportContact: read('SUPPORT_CONTACT'),
     errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS')),
     addressRate: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
@@ -118,6 +122,18 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     );
   }
   return configuration;
+}
+
+/** Where the data directory is, by a setting that is read even where others are wrong. */
+export function readDataDirectory(
+  environment: NodeJS.ProcessEnv = process.env,
+): Pick<Configuration, 'dataDirectory' | 'dataDirectoryOrigin'> {
+  const set = environment.DATA_DIR?.trim();
+  if (!set) {
+    const dataDirectoryOrigin = `DATA_DIR is not set, so it is ${DEFAULT_DATA_DIRECTORY} in the working directory`;
+    return { dataDirectory: resolve(DEFAULT_DATA_DIRECTORY), dataDirectoryOrigin };
+  }
+  return { dataDirectory: resolve(set), dataDirectoryOrigin: `DATA_DIR is ${quoted(set)}` };
 }
 
 /** The settings in force, one `NAME=value` a line, without passwords. */

@@ -4,9 +4,11 @@ import { findConnectionProblem } from './store/connection-problem.ts';
 import { probe } from './store/connections.ts';
 import { type Databases, openDatabases } from './store/databases.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded.ts';
+import { visitEmbeddedPostgres } from './store/embedded-visit.ts';
 import { claimLedger, type LedgerMode, readLedgerMode } from './store/ledger-mode.ts';
 import { migrate, pendingMigrations } from './store/migrate.ts';
 import { preparePartitions } from './store/partition.ts';
+import { shownDatabaseUrl } from './url-credentials.ts';
 
 /** The database that the configuration names, open, with the server when it is the embedded one. */
 export type OpenDatabase = {
@@ -23,28 +25,64 @@ export type DatabaseReports = {
 };
 
 /**
- * Opens the database and makes sure that it answers. Throws {@link StartupProblem} when it does not.
- * The schema is left alone: see {@link prepareSchema}.
+ * Opens the database for the service and makes sure that it answers. Throws {@link StartupProblem} when it does not. In
+ * live mode a ledger that is not there is one: it is the command `migrate` that creates it, so that a mistyped DATA_DIR
+ * does not. The schema is left alone: see {@link prepareSchema}.
  */
 export async function openDatabase(configuration: Configuration, reports: DatabaseReports): Promise<OpenDatabase> {
-  const { databaseUrl, dataDirectory } = configuration;
-  if (databaseUrl === null) {
-    const embedded = await startEmbeddedPostgres({ dataDirectory, ...reports });
-    const databases = openDatabases(embedded.connection);
-    return {
-      databases,
-      embedded,
-      close: async () => {
-        await databases.close();
-        await embedded.stop();
-      },
-    };
+  const { databaseUrl, dataDirectory, dataDirectoryOrigin, mode } = configuration;
+  if (databaseUrl !== null) return { ...(await openByUrl(configuration, databaseUrl)), embedded: undefined };
+  const existing = mode === 'live' ? { existing: { origin: dataDirectoryOrigin } } : {};
+  const embedded = await startEmbeddedPostgres({ dataDirectory, ...existing, ...reports });
+  const databases = openDatabases(embedded.connection);
+  return { databases, embedded, close: () => closeAll(databases, () => embedded.stop()) };
+}
+
+/** The database as a command has it. */
+export type VisitedDatabase = Pick<OpenDatabase, 'databases' | 'close'> & {
+  /** What was opened, and the setting that named it. */
+  readonly place: string;
+};
+
+/**
+ * Opens the database for a command, beside the service where it runs. Only with `mayCreate` is an embedded ledger made
+ * where there is none. Throws {@link StartupProblem} when it cannot be opened.
+ */
+export async function visitDatabase(
+  configuration: Configuration,
+  { task, mayCreate }: { readonly task: string; readonly mayCreate: boolean },
+  reports: DatabaseReports,
+): Promise<VisitedDatabase> {
+  const { databaseUrl, dataDirectory, dataDirectoryOrigin: origin } = configuration;
+  if (databaseUrl !== null) {
+    const place = `the database of DATABASE_URL, ${shownDatabaseUrl(databaseUrl)},`;
+    return { ...(await openByUrl(configuration, databaseUrl)), place };
   }
+  const visit = await visitEmbeddedPostgres({
+    dataDirectory,
+    task,
+    ...(mayCreate ? {} : { existing: { origin } }),
+    ...reports,
+  });
+  const databases = openDatabases(visit.connection);
+  const place = `the ledger in ${dataDirectory} (${origin})`;
+  return { databases, place, close: () => closeAll(databases, visit.close) };
+}
+
+async function openByUrl(
+  configuration: Configuration,
+  databaseUrl: string,
+): Promise<Pick<OpenDatabase, 'databases' | 'close'>> {
   insistOnConnection(configuration);
   const settings = { connectionString: databaseUrl };
   await probe(settings).catch(refuseUnusable);
   const databases = openDatabases(settings);
-  return { databases, embedded: undefined, close: () => databases.close() };
+  return { databases, close: () => databases.close() };
+}
+
+async function closeAll(databases: Databases, stopServer: () => Promise<void>): Promise<void> {
+  await databases.close();
+  await stopServer();
 }
 
 /**
@@ -98,14 +136,14 @@ function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void
 }
 
 /**
- * Throws a {@link StartupProblem} when the schema is behind, or when the user of the database may not act under the roles
+ * Throws a {@link StartupProblem} that names the `place` when the schema is behind, or when the user of the database may not act under the roles
  * of the service.
  */
-export async function insistOnSchema({ settings, findRoleProblem }: Databases): Promise<void> {
+export async function insistOnSchema({ settings, findRoleProblem }: Databases, place = 'the database'): Promise<void> {
   const pending = await pendingMigrations(settings);
   if (pending.length > 0) {
     throw new StartupProblem(
-      `The database lacks ${pending.join(', ')}. Run "npx transfer-service migrate" with the same settings first.`,
+      `${place.replace(/^t/, 'T')} lacks ${pending.join(', ')}. Run "npx transfer-service migrate" with the same settings first.`,
     );
   }
   const problem = await findRoleProblem();

@@ -46,7 +46,9 @@ export async function startDatabaseServer(belongings: Belongings): Promise<Datab
   belongings.add(directory, () => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const dataDirectory = join(directory, 'data');
   const environment = { ...LIVE, DATA_DIR: dataDirectory };
-  await runProgram(belongings, process.execPath, [ADMINISTRATION, 'operator-key', 'owner'], { environment });
+  for (const words of [['migrate'], ['operator-key', 'owner']]) {
+    await runProgram(belongings, process.execPath, [ADMINISTRATION, ...words], { environment });
+  }
   const owner = await startService(environment);
   belongings.add('the service that owns PostgreSQL', async () => void (await owner.stop()));
   const { processId, databaseUrl } = await embeddedServerOf(dataDirectory);
@@ -74,6 +76,7 @@ export async function startDatabaseServer(belongings: Belongings): Promise<Datab
 export async function createOperatorKey(belongings: Belongings, databaseUrl: string): Promise<string> {
   const words = [ADMINISTRATION, 'operator-key', 'bench'];
   const environment = { ...LIVE, DATABASE_URL: databaseUrl };
+  await runProgram(belongings, process.execPath, [ADMINISTRATION, 'migrate'], { environment });
   return (await runProgram(belongings, process.execPath, words, { environment })).output.trim();
 }
 

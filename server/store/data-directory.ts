@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { access, chmod, mkdir, realpath, stat } from 'node:fs/promises';
 import { hostname, userInfo } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../startup-problem.ts';
@@ -10,14 +10,29 @@ import { processExists } from './embedded-processes.ts';
 /** The right to use a data directory; no other process has it until `release` is called or this process ends. */
 export type DataDirectoryLock = { release(): void };
 
-type Owner = { processId: number; host: string };
+/** Who has a lock. `task` is the command that it runs; null for the service itself. */
+export type LockOwner = { readonly processId: number; readonly host: string; readonly task: string | null };
+
+/** Another process has the data directory. `owner` is undefined while nobody knows which. */
+export class DataDirectoryInUse extends StartupProblem {
+  readonly owner: LockOwner | undefined;
+
+  constructor(shownAs: string, owner: LockOwner | undefined, cause: unknown) {
+    super(describeUse(shownAs, owner), { cause });
+    this.owner = owner;
+  }
+}
 
 const LOCK_FILE = 'lock';
 const OWNER_FILE = 'lock-owner.json';
 const SQLITE_BUSY = 5;
 
-/** A new owner writes its name right after taking the lock; a reader that came in between waits this long for it. */
+/**
+ * A new owner writes its name right after taking the lock, and {@link isLocked} holds it for a moment without a name: so
+ * a lock that nobody has signed is tried again for this long before it counts as taken.
+ */
 const OWNER_WAIT_MILLISECONDS = 1_000;
+const RETRY_MILLISECONDS = 20;
 
 /** Keeps the handles of held locks reachable: a collected handle would be closed, and the lock lost with it. */
 const heldLocks = new Set<DatabaseSync>();
@@ -40,6 +55,17 @@ export async function openDataDirectory(asked: string, openToOthers: boolean): P
   } catch (error) {
     if (isDiskFull(error)) throw diskFullProblem(`The data directory ${asked} cannot be made`, error);
     throw new StartupProblem(describeUnusable(asked, codeOf(error)), { cause: error });
+  }
+}
+
+/** The real path that a directory has, or will have when it is made. */
+export async function realPathOf(asked: string): Promise<string> {
+  const path = resolve(asked);
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+    return join(await realPathOf(dirname(path)), basename(path));
   }
 }
 
@@ -67,7 +93,8 @@ async function makeOne(path: string, mode: number): Promise<boolean> {
   return true;
 }
 
-function describeUnusable(directory: string, code: string | undefined): string {
+/** Why a data directory cannot be used, by the code of the operating system. */
+export function describeUnusable(directory: string, code: string | undefined): string {
   const user = userName();
   const advice = 'Set DATA_DIR to another directory.';
   if (code === 'ENOTDIR' || code === 'EEXIST') {
@@ -102,20 +129,43 @@ function userName(): string {
  *
  * @param directory an existing directory.
  * @param shownAs how messages name it, as the operator wrote it.
- * @throws StartupProblem when another process, or another part of this one, owns the directory.
+ * @param task the command that wants it, for the message to whoever comes second; null for the service.
+ * @throws StartupProblem, {@link DataDirectoryInUse} when another process, or another part of this one, owns it.
  */
-export async function lockDataDirectory(directory: string, shownAs: string): Promise<DataDirectoryLock> {
+export async function lockDataDirectory(
+  directory: string,
+  shownAs: string,
+  task: string | null = null,
+): Promise<DataDirectoryLock> {
   const path = join(directory, LOCK_FILE);
   const ownerPath = join(directory, OWNER_FILE);
+  const deadline = performance.now() + OWNER_WAIT_MILLISECONDS;
+  for (;;) {
+    try {
+      return takeLock(path, ownerPath, task);
+    } catch (error) {
+      if (!isBusy(error)) throw describeLockRefusal(error, path, shownAs);
+      const owner = parseOwner(ownerPath);
+      // A dead process of this machine has left its name; the one that has the lock now has not written its own yet.
+      const elsewhere = owner !== undefined && owner.host !== hostname();
+      const isNamed = owner !== undefined && !elsewhere && processExists(owner.processId);
+      const isLate = performance.now() > deadline;
+      if (isNamed || isLate) throw new DataDirectoryInUse(shownAs, isNamed || elsewhere ? owner : undefined, error);
+    }
+    await sleep(RETRY_MILLISECONDS);
+  }
+}
+
+function takeLock(path: string, ownerPath: string, task: string | null): DataDirectoryLock {
   let handle: DatabaseSync | undefined;
   try {
     createPrivately(path);
     handle = new DatabaseSync(path, { timeout: 0 });
     handle.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
-    writeOwner(ownerPath);
+    writeOwner(ownerPath, task);
   } catch (error) {
     if (handle?.isOpen) handle.close();
-    throw await describeLockRefusal(error, path, ownerPath, shownAs);
+    throw error;
   }
   const held = handle;
   heldLocks.add(held);
@@ -128,6 +178,44 @@ export async function lockDataDirectory(directory: string, shownAs: string): Pro
   };
 }
 
+/**
+ * The process that has a directory locked, undefined when none has; nothing is made or changed. Only for directories
+ * that no part of this process has locked: see {@link lockDataDirectory}.
+ *
+ * @throws the error of the operating system when it cannot be seen.
+ */
+export function findLockOwner(directory: string): LockOwner | 'unknown' | undefined {
+  const path = join(directory, LOCK_FILE);
+  try {
+    // SQLite says only that it cannot open the file, and not why.
+    closeSync(openSync(path, 'r'));
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  if (!isLocked(path)) return undefined;
+  return parseOwner(join(directory, OWNER_FILE)) ?? 'unknown';
+}
+
+/** Takes the lock of readers for a moment. */
+function isLocked(path: string): boolean {
+  const handle = new DatabaseSync(path, { readOnly: true, timeout: 0 });
+  try {
+    handle.exec('SELECT count(*) FROM sqlite_schema');
+    return false;
+  } catch (error) {
+    if (isBusy(error)) return true;
+    throw error;
+  } finally {
+    handle.close();
+  }
+}
+
+/** Whether a lock was refused because another process has it. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof Error && Reflect.get(error, 'errcode') === SQLITE_BUSY;
+}
+
 /** Without this SQLite would make the file readable by all, and any user could then hold a lock on it. */
 function createPrivately(path: string): void {
   try {
@@ -137,27 +225,27 @@ function createPrivately(path: string): void {
   }
 }
 
-function writeOwner(path: string): void {
+function writeOwner(path: string, task: string | null): void {
   const temporary = `${path}.new`;
   rmSync(temporary, { force: true });
-  const owner: Owner = { processId: process.pid, host: hostname() };
+  const owner: LockOwner = { processId: process.pid, host: hostname(), task };
   writeFileSync(temporary, `${JSON.stringify(owner)}\n`, { mode: 0o644, flag: 'wx' });
   renameSync(temporary, path);
 }
 
-/** What a person is told of a lock that was not to be had; `path` is the file of the lock, `ownerPath` that of its owner. */
-export async function describeLockRefusal(
-  error: unknown,
-  path: string,
-  ownerPath: string,
-  shownAs: string,
-): Promise<Error> {
-  const sqliteCode = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
-  if (sqliteCode === SQLITE_BUSY) {
-    const owner = await readOwner(ownerPath);
+function describeUse(shownAs: string, owner: LockOwner | undefined): string {
+  const where = owner === undefined || owner.host === hostname() ? '' : ` on ${owner.host}`;
+  const who = owner === undefined ? 'another process' : `process ${owner.processId}${where}`;
+  const task = owner?.task ?? null;
+  if (task === null) {
     const advice = 'Stop it first, or set DATA_DIR to another directory.';
-    return new StartupProblem(`The data directory ${shownAs} is in use by ${owner}. ${advice}`, { cause: error });
+    return `The data directory ${shownAs} is in use by ${who}. ${advice}`;
   }
+  return `The data directory ${shownAs} is in use by ${who}, which runs the command ${task}. Try again when it has ended.`;
+}
+
+/** What a person is told of a lock that was not to be had, though nobody has it; `path` is the file of the lock. */
+export function describeLockRefusal(error: unknown, path: string, shownAs: string): StartupProblem {
   if (isDiskFull(error)) return diskFullProblem(`The data directory ${shownAs} cannot be locked`, error);
   const reason = error instanceof Error ? error.message : String(error);
   return new StartupProblem(
@@ -175,26 +263,13 @@ function belongsTo(path: string): string {
   }
 }
 
-/** Names the owner; waits a little for one that has not written its name yet, and does not name a dead one. */
-async function readOwner(path: string): Promise<string> {
-  const deadline = performance.now() + OWNER_WAIT_MILLISECONDS;
-  for (;;) {
-    const owner = parseOwner(path);
-    const elsewhere = owner !== undefined && owner.host !== hostname();
-    if (owner && !elsewhere && processExists(owner.processId)) return `process ${owner.processId}`;
-    if (performance.now() > deadline) {
-      return owner && elsewhere ? `process ${owner.processId} on ${owner.host}` : 'another process';
-    }
-    await sleep(20);
-  }
-}
-
-function parseOwner(path: string): Owner | undefined {
+function parseOwner(path: string): LockOwner | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
     if (typeof value !== 'object' || value === null || !('processId' in value) || !('host' in value)) return undefined;
     if (typeof value.processId !== 'number' || typeof value.host !== 'string') return undefined;
-    return { processId: value.processId, host: value.host };
+    const task = 'task' in value && typeof value.task === 'string' ? value.task : null;
+    return { processId: value.processId, host: value.host, task };
   } catch {
     return undefined;
   }

@@ -100,8 +100,36 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
  * @throws StartupProblem when an earlier ledger is gone, is another user's or of another version, or two are there.
  */
 export async function placeLedger(asked: string, user: ServerUser, systemDirectory: string): Promise<Placement> {
+  const existing = await findHome(asked, user, systemDirectory);
+  const away = awayFrom(asked, systemDirectory);
+  const home = existing ?? ((await findObstacle(asked, user)) === undefined ? asked : away);
+  if (home === away) await makeReachable(away, systemDirectory, user);
+  const placement = { home, dataDirectory: join(home, 'postgresql'), moved: home !== asked };
+  if (existing !== undefined) await verifyLedger(placement.dataDirectory, user);
+  return { ...placement, exists: existing !== undefined };
+}
+
+/**
+ * PostgreSQL's files of the ledger of a data directory, checked as {@link placeLedger} does; undefined when there are
+ * none. Nothing is made, and the data directory need not exist.
+ *
+ * @param asked real path of the data directory; the caller need not have locked it.
+ */
+export async function findLedger(
+  asked: string,
+  user: ServerUser,
+  systemDirectory: string,
+): Promise<string | undefined> {
+  const home = await findHome(asked, user, systemDirectory);
+  if (home === undefined) return undefined;
+  await verifyLedger(join(home, 'postgresql'), user);
+  return join(home, 'postgresql');
+}
+
+/** The directory that holds `postgresql`; undefined for a ledger that is not there yet. */
+async function findHome(asked: string, user: ServerUser, systemDirectory: string): Promise<string | undefined> {
   const recorded = await readLocation(asked);
-  const away = join(systemDirectory, `data-${shortHash(asked)}`);
+  const away = awayFrom(asked, systemDirectory);
   const homes = recorded === undefined ? (user.differs ? [asked, away] : [asked]) : [dirname(recorded)];
   const found: string[] = [];
   for (const home of homes) if (await isThere(join(home, 'postgresql'))) found.push(home);
@@ -111,12 +139,11 @@ export async function placeLedger(asked: string, user: ServerUser, systemDirecto
     const advice = `Write the path of the right one into ${join(asked, LOCATION_FILE)}.`;
     throw new StartupProblem(`There are two ledgers for the data directory ${asked}: ${both}. ${advice}`);
   }
-  const existing = found[0];
-  const home = existing ?? ((await findObstacle(asked, user)) === undefined ? asked : away);
-  if (home === away) await makeReachable(away, systemDirectory, user);
-  const placement = { home, dataDirectory: join(home, 'postgresql'), moved: home !== asked };
-  if (existing !== undefined) await verifyLedger(placement.dataDirectory, user);
-  return { ...placement, exists: existing !== undefined };
+  return found[0];
+}
+
+function awayFrom(asked: string, systemDirectory: string): string {
+  return join(systemDirectory, `data-${shortHash(asked)}`);
 }
 
 function describeLost(asked: string, recorded: string): StartupProblem {
@@ -144,7 +171,7 @@ async function readLocation(asked: string): Promise<string | undefined> {
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
     throw new StartupProblem(`The file ${path}, which says where the ledger is, cannot be read (${codeOf(error)}).`);
   }
   const location = text.split('\n').find((line) => line.trim() !== '' && !line.startsWith('#'));
@@ -289,7 +316,11 @@ async function claim(path: string, user: ServerUser): Promise<'claimed' | 'forei
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') return 'impossible';
   }
+  return (await isClaimed(path, user)) ? 'claimed' : 'foreign';
+}
+
+/** Whether only the server's user can have put a socket into a directory. */
+export async function isClaimed(path: string, user: ServerUser): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
-  const isOurs = found?.isDirectory() && found.uid === user.uid && (found.mode & 0o777) === 0o700;
-  return isOurs ? 'claimed' : 'foreign';
+  return found?.isDirectory() === true && found.uid === user.uid && (found.mode & 0o777) === 0o700;
 }

@@ -77,6 +77,25 @@ export async function clearLeftovers(
   for (const entry of await readdir(socketDirectory)) await rm(join(socketDirectory, entry), { force: true });
 }
 
+/** What PostgreSQL writes into its data directory about itself while it runs. */
+export type RunningPostgres = { readonly processId: number; readonly socketDirectory: string };
+
+/** The PostgreSQL that works on a data directory; undefined when none does. Rejects when the files may not be read. */
+export async function findRunningPostgres(dataDirectory: string): Promise<RunningPostgres | undefined> {
+  let text: string;
+  try {
+    text = await readFile(join(dataDirectory, 'postmaster.pid'), 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  // One fact a line: process, data directory, start, port, socket directory. It is written line by line.
+  const [processId = '', , , , socketDirectory = ''] = text.split('\n');
+  const running = { processId: Number.parseInt(processId, 10), socketDirectory };
+  if (!(running.processId > 0) || socketDirectory === '') return undefined;
+  return (await isPostgresOf(running.processId, dataDirectory)) ? running : undefined;
+}
+
 async function readProcessId(pidFile: string): Promise<number | undefined> {
   try {
     const processId = Number.parseInt(await readFile(pidFile, 'utf8'), 10);

@@ -184,7 +184,8 @@ export async function writeAccessRules(dataDirectory: string, user: ServerUser):
   }
 }
 
-async function connect(socketDirectory: string, database: string): Promise<Client> {
+/** Connects as the superuser, which the access rules let the service's user be. */
+export async function connectAsSuperuser(socketDirectory: string, database: string = SUPERUSER): Promise<Client> {
   const client = new Client({
     host: socketDirectory,
     port: SERVER_PORT,
@@ -226,7 +227,7 @@ export async function waitUntilAccepting(socketDirectory: string, waiting: Waiti
   let reportAt = begun + PROGRESS_EVERY_MILLISECONDS;
   while (!signal.aborted) {
     try {
-      const client = await connect(socketDirectory, SUPERUSER);
+      const client = await connectAsSuperuser(socketDirectory);
       await client.end();
       return true;
     } catch (error) {
@@ -255,7 +256,7 @@ function meansNotYet(error: unknown): boolean {
  * The role is no superuser; it may create the roles that the service's own parts work under.
  */
 export async function provision(socketDirectory: string): Promise<void> {
-  const client = await connect(socketDirectory, SUPERUSER);
+  const client = await connectAsSuperuser(socketDirectory);
   try {
     const roles = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [SERVICE_NAME]);
     if (roles.rowCount === 0) await client.query(`CREATE ROLE ${SERVICE_NAME} LOGIN NOSUPERUSER CREATEROLE`);

@@ -1,10 +1,18 @@
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type DataDirectoryLock, lockDataDirectory, openDataDirectory } from './data-directory.ts';
+import { codeOf, StartupProblem } from '../startup-problem.ts';
+import {
+  type DataDirectoryLock,
+  describeUnusable,
+  lockDataDirectory,
+  openDataDirectory,
+  realPathOf,
+} from './data-directory.ts';
 import { findBinaries } from './embedded-binaries.ts';
 import {
   chooseServerUser,
   claimSocketDirectory,
+  findLedger,
   openSystemDirectory,
   type Placement,
   placeLedger,
@@ -44,8 +52,12 @@ export type EmbeddedPostgres = {
 };
 
 export type EmbeddedPostgresOptions = {
-  /** Made when missing. */
+  /** Made when missing, unless there must be a ledger. */
   dataDirectory: string;
+  /** Where there must be a ledger already; nothing is made when there is none. The text says where the path is from. */
+  existing?: { readonly origin: string };
+  /** The command that needs it, as whoever comes second is told; null for the service itself. */
+  task?: string | null;
   /** Told, as one sentence for people, what a slow start is doing. */
   onProgress?: (line: string) => void;
   /** Told each time the server ended unexpectedly or could not be started again. */
@@ -68,14 +80,37 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     onServerExit: options.onServerExit ?? (() => undefined),
   };
   const user = await chooseServerUser();
+  if (options.existing !== undefined) await insistOnLedger(options, options.existing.origin, user);
   const asked = await openDataDirectory(options.dataDirectory, user.differs);
-  const locks = [await lockDataDirectory(asked, options.dataDirectory)];
+  const locks = [await lockDataDirectory(asked, options.dataDirectory, options.task)];
   try {
     return await startLocked(asked, options, user, locks, reports);
   } catch (error) {
     releaseAll(locks);
     throw error;
   }
+}
+
+/** Where root puts what PostgreSQL's user must reach. */
+export const SYSTEM_DIRECTORY = '/var/lib/transfer-service';
+
+async function insistOnLedger(
+  { dataDirectory, systemDirectory = SYSTEM_DIRECTORY }: EmbeddedPostgresOptions,
+  origin: string,
+  user: ServerUser,
+): Promise<void> {
+  let asked: string;
+  try {
+    asked = await realPathOf(dataDirectory);
+  } catch (error) {
+    throw new StartupProblem(describeUnusable(dataDirectory, codeOf(error)), { cause: error });
+  }
+  if ((await findLedger(asked, user, systemDirectory)) !== undefined) return;
+  throw new StartupProblem(
+    `There is no ledger in ${dataDirectory} (${origin}), and none was created. Set DATA_DIR to the data directory of ` +
+      'the service, or DATABASE_URL to its database. To create a new ledger there, run "npx transfer-service migrate" ' +
+      'with the same settings.',
+  );
 }
 
 async function startLocked(
@@ -85,14 +120,18 @@ async function startLocked(
   locks: DataDirectoryLock[],
   reports: SupervisorReports,
 ): Promise<EmbeddedPostgres> {
-  const systemDirectory = options.systemDirectory ?? '/var/lib/transfer-service';
+  const { systemDirectory = SYSTEM_DIRECTORY } = options;
   const placement = await placeLedger(asked, user, systemDirectory);
   // A copied data directory points to the ledger of its original, whose service may be running.
-  if (placement.moved) locks.push(await lockDataDirectory(placement.home, options.dataDirectory));
+  if (placement.moved) {
+    locks.push(await lockDataDirectory(placement.home, options.dataDirectory, options.task));
+  }
   const copiesDirectory = async () => (user.differs ? await openSystemDirectory(systemDirectory, user) : asked);
   const binaries = await findBinaries(user, copiesDirectory, reports.onProgress);
   await removeUnfinishedDataDirectories(placement.home);
   if (!placement.exists) {
+    // It was there before the lock was.
+    if (options.existing !== undefined) throw new StartupProblem(`The ledger in ${asked} is gone.`);
     reports.onProgress(`Creating a new ledger in ${placement.dataDirectory}.`);
     await createDataDirectory(placement.home, binaries, user);
   }

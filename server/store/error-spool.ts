@@ -1,6 +1,6 @@
 import { constants, type FileHandle, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type DataDirectoryLock, lockDataDirectory, makeDirectories } from './data-directory.ts';
+import { DataDirectoryInUse, type DataDirectoryLock, lockDataDirectory, makeDirectories } from './data-directory.ts';
 
 /** Some lines of a spool, and where the next ones begin; `torn` counts lines that a killed writer left unfinished. */
 export type SpoolPart = { readonly values: readonly unknown[]; readonly torn: number; readonly next: number };
@@ -11,7 +11,6 @@ const FILE = 'error-spool.jsonl';
 const PART = 262_144;
 
 const NEW_LINE = 0x0a;
-const SQLITE_BUSY = 5;
 
 /**
  * A file of JSON lines in which errors wait for the database. It is written at its end, read from its beginning, and
@@ -159,9 +158,8 @@ async function lockOrUndefined(directory: string): Promise<DataDirectoryLock | u
   try {
     return await lockDataDirectory(directory, directory);
   } catch (error) {
-    const cause = error instanceof Error ? error.cause : undefined;
     // Only "another process has it" leads on to the next number; a directory that cannot be written has no next.
-    if (cause instanceof Error && Reflect.get(cause, 'errcode') === SQLITE_BUSY) return undefined;
+    if (error instanceof DataDirectoryInUse) return undefined;
     throw error;
   }
 }

@@ -108,3 +108,15 @@ export function isLostConnection(error: unknown): boolean {
   if (CONNECTION_CODES.has(code) || SILENCES.has(error.message)) return true;
   return error.message.startsWith('Connection terminated') || isLostConnection(error.cause);
 }
+
+/** Whether an error, or what caused it, says that a connection that worked before has gone. */
+export function wasCutOff(error: unknown): boolean {
+  if (error instanceof CommitUnknown) return true;
+  if (error instanceof StoreFailure) return error.connectionLost;
+  if (error instanceof pg.DatabaseError) return isFatal(error);
+  // ENOENT: the socket of a server on this machine has gone with it.
+  return (
+    isLostConnection(error) ||
+    (error instanceof Error && (('code' in error && error.code === 'ENOENT') || wasCutOff(error.cause)))
+  );
+}

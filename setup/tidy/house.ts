@@ -52,7 +52,7 @@ export const house: readonly Room[] = [
   },
   {
     room: 'server/open-database.ts',
-    mayImport: ['server/config.ts', 'server/startup-problem.ts', 'server/store'],
+    mayImport: ['server/config.ts', 'server/startup-problem.ts', 'server/url-credentials.ts', 'server/store'],
     packages: ['node:'],
   },
 

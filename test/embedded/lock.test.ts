@@ -1,8 +1,9 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, expect, test } from 'vitest';
 import { StartupProblem } from '../../server/startup-problem.ts';
-import { lockDataDirectory, openDataDirectory } from '../../server/store/data-directory.ts';
+import { findLockOwner, lockDataDirectory, openDataDirectory } from '../../server/store/data-directory.ts';
 import { cleanUp, isRoot, kill, makeDirectory, runOwner } from './directories.ts';
 
 afterEach(cleanUp);
@@ -10,12 +11,12 @@ afterEach(cleanUp);
 test('a second owner is refused with the process id of the first and the directory as it was asked for', async () => {
   const directory = await makeDirectory();
   const first = await runOwner('lock', directory);
-  await expect(lockDataDirectory(directory, './data')).rejects.toThrow(
-    new StartupProblem(
+  await expect(lockDataDirectory(directory, './data')).rejects.toMatchObject({
+    name: 'StartupProblem',
+    message:
       `The data directory ./data is in use by process ${first.process.pid}. ` +
-        'Stop it first, or set DATA_DIR to another directory.',
-    ),
-  );
+      'Stop it first, or set DATA_DIR to another directory.',
+  });
 });
 
 test('the lock of a killed owner does not block, and the new owner is the one that is named', async () => {
@@ -39,6 +40,32 @@ test('one process cannot own a directory twice, and a refused attempt does not l
   lock.release();
   lock.release();
   expect((await runOwner('lock', directory)).won).toBe(true);
+});
+
+test('a look at whether a directory is locked takes nothing, and makes nobody give up', async () => {
+  const directory = await makeDirectory();
+  expect(findLockOwner(directory)).toBeUndefined();
+  expect(await readdir(directory)).toEqual([]);
+  const owner = await runOwner('lock', directory);
+  expect(findLockOwner(directory)).toMatchObject({ processId: owner.process.pid, task: null });
+  await kill(owner.process);
+  expect(findLockOwner(directory)).toBeUndefined();
+  // What such a look has for a moment, for longer: whoever wants the lock meanwhile tries again.
+  const look = new DatabaseSync(join(directory, 'lock'), { readOnly: true });
+  look.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
+  const locking = lockDataDirectory(directory, directory);
+  look.close();
+  (await locking).release();
+});
+
+test('who comes second is told which command has the directory', async () => {
+  const directory = await makeDirectory();
+  const lock = await lockDataDirectory(directory, directory, 'verify-books');
+  await expect(lockDataDirectory(directory, './data')).rejects.toThrow(
+    `The data directory ./data is in use by process ${process.pid}, which runs the command verify-books. ` +
+      'Try again when it has ended.',
+  );
+  lock.release();
 });
 
 test('of several simultaneous starters exactly one becomes the owner, in every round', async () => {

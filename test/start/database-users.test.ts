@@ -142,11 +142,20 @@ describe('a database of which the service is not the owner', () => {
     }
   });
 
-  test('what looks over the books says what is missing where the schema is behind', async () => {
+  test('only migrate makes a schema; other commands say which database has none', async () => {
     await superuser.query('create database empty owner maker');
-    for (const command of [['verify-books'], ['audit', 'verify']]) {
-      const ending = await runCommand(command, settingsOf('maker', 'empty'));
-      expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('The database lacks 0001_ledger') });
+    const empty = settingsOf('maker', 'empty');
+    for (const command of [['verify-books'], ['audit', 'verify'], ['operator-key', 'create', '--name', 'x']]) {
+      const { exitCode, output, errors } = await runCommand(command, empty);
+      expect([exitCode, output]).toEqual([1, '']);
+      expect(errors).toMatch(/^The database of DATABASE_URL, postgresql:\/\/[^ ]+@\/empty\?[^ ]+, lacks 0001_ledger/);
+    }
+    const maker = await connect({ ...embedded.connection, user: 'maker', database: 'empty' });
+    try {
+      const { rows } = await maker.query("select from pg_class where relnamespace = 'public'::regnamespace");
+      expect(rows).toEqual([]);
+    } finally {
+      await maker.end();
     }
   });
 

@@ -33,7 +33,7 @@ describe('a start on a full disk says that the disk is full', () => {
       database.close();
     }
     const path = join(directory.path, 'lock');
-    const { message } = await describeLockRefusal(full, path, `${path}-owner.json`, directory.path);
+    const { message } = describeLockRefusal(full, path, directory.path);
     expect(message).toMatch(/^The data directory .* cannot be locked: the disk is full\. Free up space on it /);
   });
 

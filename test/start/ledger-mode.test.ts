@@ -59,6 +59,7 @@ test('a sandbox from before ledgers knew what they are for is known by its demo 
 
 test('a live ledger is not opened, not migrated and not filled by a service whose mode was forgotten', async () => {
   const live = settingsOf('earnest', 'live');
+  expect(await runCommand(['migrate'], live)).toMatchObject({ exitCode: 0 });
   expect(await runCommand(['operator-key', 'create', '--name', 'first'], live)).toMatchObject({ exitCode: 0 });
   const service = await startService(live);
   await service.stop();

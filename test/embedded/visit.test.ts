@@ -1,0 +1,122 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { isAlive } from '../../server/store/embedded-processes.ts';
+import { type Visit, visitEmbeddedPostgres } from '../../server/store/embedded-visit.ts';
+import {
+  cleanUp,
+  isRoot,
+  kill,
+  makeDirectory,
+  makeLedger,
+  query,
+  removeTemplate,
+  runOwner,
+  start,
+} from './directories.ts';
+
+// A command that opens the ledger of a data directory beside the service, or in its place.
+
+const visits: Visit[] = [];
+afterEach(async () => {
+  for (const visit of visits.splice(0)) await visit.close();
+  await cleanUp();
+});
+afterAll(removeTemplate);
+
+const existing = { origin: "DATA_DIR is './dta'" };
+
+async function visit(dataDirectory: string, patienceMilliseconds?: number): Promise<Visit> {
+  const visited = await visitEmbeddedPostgres({ dataDirectory, existing, task: 'verify-books' }, patienceMilliseconds);
+  visits.push(visited);
+  return visited;
+}
+
+const serverOf = (visited: Visit): Promise<unknown> =>
+  query({ connection: { ...visited.connection, user: 'postgres' } }, 'select pg_backend_pid() > 0 as works');
+
+test('beside an owner, its server is used, and runs on when the command has ended', async () => {
+  const directory = await makeLedger();
+  const owner = await runOwner('start', directory);
+  const visited = await visit(directory);
+  expect(visited.connection).toEqual(owner.connection);
+  expect(await serverOf(visited)).toEqual([{ works: true }]);
+  await visited.close();
+  expect(await serverOf(visited)).toEqual([{ works: true }]);
+});
+
+test('without an owner a server is started, and stopped again; a service that comes meanwhile is told who has it', async () => {
+  const directory = await makeLedger();
+  const visited = await visit(directory);
+  expect(await serverOf(visited)).toEqual([{ works: true }]);
+  const service = await runOwner('start', directory);
+  expect(service.message).toContain(`process ${process.pid}, which runs the command verify-books. Try again`);
+  await visited.close();
+  await expect(serverOf(visited)).rejects.toThrow('ENOENT');
+  expect((await runOwner('start', directory)).won).toBe(true);
+});
+
+test('an owner whose server is away is waited for', async () => {
+  const directory = await makeLedger();
+  const owner = await start(directory);
+  await owner.pause();
+  const visiting = visit(directory);
+  await owner.resume();
+  expect((await visiting).connection).toEqual(owner.connection);
+});
+
+test('an owner that dies is replaced: its server is stopped, and one of the command takes over', async () => {
+  const directory = await makeLedger();
+  const owner = await runOwner('start', directory);
+  await kill(owner.process);
+  expect(await serverOf(await visit(directory))).toEqual([{ works: true }]);
+  expect(isAlive(owner.serverProcessId ?? 0)).toBe(false);
+});
+
+test('an owner without a server is named, with what is in the way', async () => {
+  const directory = await makeLedger();
+  const { process: owner } = await runOwner('lock', directory);
+  await expect(visit(directory, 0)).rejects.toThrow(
+    new RegExp(`in use by process ${owner.pid} on .*cannot be reached: none works on ${directory}/postgresql`),
+  );
+});
+
+test('a server that works on other files is not taken for the one of this data directory', async () => {
+  const [directory, other] = [await makeLedger(), await makeLedger()];
+  const [own, another] = [await runOwner('start', directory), await runOwner('start', other)];
+  const file = join(directory, 'postgresql', 'postmaster.pid');
+  const lines = (await readFile(file, 'utf8')).split('\n');
+  expect(lines[4]).toBe(own.connection?.host);
+  lines[4] = another.connection?.host ?? '';
+  await writeFile(file, lines.join('\n'));
+  await expect(visit(directory, 0)).rejects.toThrow(`the server behind its socket works on ${other}/postgresql`);
+  // Anybody may make a directory in /tmp.
+  lines[4] = await makeDirectory(0o755);
+  await writeFile(file, lines.join('\n'));
+  await expect(visit(directory, 0)).rejects.toThrow('is not there or not that of');
+});
+
+test('nothing is made where there is no ledger: neither the directory, nor anything in one that is there', async () => {
+  const empty = await makeDirectory();
+  const missing = join(empty, 'not', 'there');
+  await expect(visit(missing)).rejects.toThrow(
+    `There is no ledger in ${missing} (DATA_DIR is './dta'), and none was created.`,
+  );
+  await expect(visit(empty)).rejects.toThrow(`There is no ledger in ${empty} (`);
+  expect(await readdir(empty)).toEqual([]);
+  const file = join(await makeDirectory(), 'file');
+  await writeFile(file, '');
+  for (const path of [file, join(file, 'below')])
+    await expect(visit(path)).rejects.toThrow(/no ledger|not a directory/);
+});
+
+test('a ledger elsewhere is found where its data directory was removed', async () => {
+  const systemDirectory = join(await makeDirectory(0o755), 'system');
+  const directory = join(await makeDirectory(0o700), 'data');
+  const first = await start(directory, { systemDirectory });
+  await first.stop();
+  const found = visitEmbeddedPostgres({ dataDirectory: directory, systemDirectory, existing });
+  expect((await found).connection.host).toBe(first.connection.host);
+  await (await found).close();
+  expect(first.moved).toBe(isRoot);
+});

@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readConfiguration } from '../../server/config.ts';
+import { sendRaw } from '../api/raw-request.ts';
+import { connect } from '../harness/ledger.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import {
+  embeddedServerOf,
+  runCommand,
+  type ServiceProcess,
+  startInVain,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+
+// Commands for the host of the service: where there is nothing they make nothing, and they work beside the service.
+
+const COMMANDS = [['verify-books'], ['audit', 'verify'], ['operator-key', 'create', '--name', 'second']];
+
+let directories: Awaited<ReturnType<typeof temporaryDirectory>>[] = [];
+let service: ServiceProcess;
+let DATA_DIR = '';
+
+beforeAll(async () => {
+  directories = await Promise.all([ledgerDirectory(), temporaryDirectory()]);
+  DATA_DIR = directories[0]?.path ?? '';
+  service = await startService({ DATA_DIR });
+});
+afterAll(async () => {
+  await service?.stop();
+  for (const { remove } of directories) await remove();
+});
+
+describe('where there is no ledger', () => {
+  const live = { MODE: 'live', SUPPORT_CONTACT: 'help@bank.test' };
+
+  test.each(COMMANDS)('%s makes nothing, and says where it looked and which setting led there', async (...command) => {
+    const empty = directories[1]?.path ?? '';
+    // As an operator types it, below the working directory or beside it.
+    const typed = relative(process.cwd(), join(empty, 'dta'));
+    for (const mode of [{}, live]) {
+      const { exitCode, output, errors } = await runCommand(command, { ...mode, DATA_DIR: typed });
+      expect([exitCode, output]).toEqual([1, '']);
+      expect(errors).toMatch(/^[^\n]+\n$/);
+      expect(errors).toContain(`There is no ledger in ${join(empty, 'dta')} (DATA_DIR is '${typed}')`);
+    }
+    expect(await readdir(empty)).toEqual([]);
+  });
+
+  test('a live service makes nothing either, and says that migrate does', async () => {
+    const empty = directories[1]?.path ?? '';
+    const { exitCode, errors } = await startInVain({ ...live, DATA_DIR: join(empty, 'dta') });
+    expect(exitCode).toBe(1);
+    expect(errors).toContain(`There is no ledger in ${join(empty, 'dta')}`);
+    expect(errors).toContain('"npx transfer-service migrate"');
+    expect(await readdir(empty)).toEqual([]);
+  });
+
+  test('a setting that is missing is named as such', () => {
+    expect(readConfiguration({}).dataDirectoryOrigin).toMatch(/^DATA_DIR is not set, so it is \.\/data/);
+  });
+});
+
+describe('beside a service on the embedded database', () => {
+  test('the books and the audit log are verified while it serves', async () => {
+    const books = await runCommand(['verify-books'], { DATA_DIR });
+    expect(books).toMatchObject({ exitCode: 0, errors: '' });
+    expect(JSON.parse(books.output)).toMatchObject({ balanced: true, postings_compared: true });
+    const audit = await runCommand(['audit', 'verify'], { DATA_DIR });
+    expect(audit).toMatchObject({ exitCode: 0, output: expect.stringContaining('The audit log is whole') });
+    expect((await service.client.transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');
+  });
+
+  test('an operator key is made that works at once, and migrate finds nothing to do', async () => {
+    expect(await runCommand(['migrate'], { DATA_DIR })).toMatchObject({
+      exitCode: 0,
+      output: expect.stringContaining('up to date'),
+    });
+    const made = await runCommand(['operator-key', 'create', '--name', 'second'], { DATA_DIR });
+    expect(made).toMatchObject({ exitCode: 0, output: expect.stringMatching(/^ts_[0-9a-f]+_[0-9a-f]+\n$/) });
+    const headers = { Authorization: `Bearer ${made.output.trim()}` };
+    const { status } = await sendRaw(service.url, { method: 'GET', path: '/api/v0.1/operator/key', headers });
+    expect(status).toBe(200);
+  });
+
+  test('a command whose database goes with the service ends with a sentence', async () => {
+    const { databaseUrl } = await embeddedServerOf(DATA_DIR);
+    const url = new URL(databaseUrl.replace('@/', '@localhost/'));
+    const host = url.searchParams.get('host') ?? '';
+    const database = { host, port: 5432, user: 'postgres', database: 'transfer_service' };
+    const [holder, watcher] = [await connect(database), await connect(database)];
+    await holder.query('begin; lock table posting');
+    const ending = runCommand(['verify-books'], { DATA_DIR });
+    const waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%from posting%'";
+    await waitFor('the command waits for the table', async () => (await watcher.query(waits)).rows.length > 0);
+    await service.kill();
+    // Its database is an orphan, which goes on until the next service stops it.
+    service = await startService({ DATA_DIR });
+    const { exitCode, output, errors } = await ending;
+    expect([exitCode, output]).toEqual([1, '']);
+    expect(errors).toMatch(/^The connection to the ledger in [^\n]+ was lost before verify-books had ended[^\n]+\n$/);
+    for (const client of [holder, watcher]) await client.end().catch(() => undefined);
+  });
+});
+
+test('a command that is told to stop takes the PostgreSQL that it started along', async () => {
+  await service.stop();
+  const main = new URL('../../server/administration.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [main, 'verify-books'], { env: { PATH: process.env.PATH, DATA_DIR } });
+  const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+  const server = await new Promise<number>((found) => {
+    const look = async (): Promise<void> => {
+      const running = await embeddedServerOf(DATA_DIR).catch(() => undefined);
+      if (running === undefined) setTimeout(look, 5);
+      else found(running.processId);
+    };
+    void look();
+  });
+  child.kill('SIGTERM');
+  expect([0, 143]).toContain(await ended);
+  await waitFor(
+    'PostgreSQL is gone',
+    async () => (await embeddedServerOf(DATA_DIR).catch(() => undefined)) === undefined,
+  );
+  expect(server).toBeGreaterThan(0);
+});
