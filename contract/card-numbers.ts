@@ -1,5 +1,5 @@
 import type { TObject } from 'typebox';
-import { readsAsCardNumber } from '../domain/card-number.ts';
+import { isCardNumberAlone, readsAsCardNumber } from '../domain/card-number.ts';
 import { type AmountAsSent, readAmount } from '../domain/money.ts';
 import { Refusal } from '../domain/refusal.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from './json.ts';
@@ -13,7 +13,8 @@ const ADVICE =
  * members that the operation does not know. Gives what is wrong without the number, or undefined.
  *
  * A JSON number in a member of the schema is an amount or a count and never a card number. Rows of a batch are left
- * out: each is looked at by itself, with the schema of a row.
+ * out: each is looked at by itself, with the schema of a row. An idempotency key is refused only when it is nothing but a
+ * card number; otherwise it is accepted and stored as a digest where needed.
  */
 export function findCardNumber(
   value: JsonValue,
@@ -26,10 +27,17 @@ export function findCardNumber(
     if (readsAsCardNumber(name)) return nameProblem([], from);
     const isKnown = Object.hasOwn(known, name);
     if (isKnown && Array.isArray(member)) continue;
+    if (isKnown && name === 'idempotency_key' && typeof member === 'string' && !isCardNumberAlone(member)) continue;
     const problem = lookInto(member, { path: [name], from, areNumbersCounts: isKnown });
     if (problem !== undefined) return problem;
   }
   return undefined;
+}
+
+/** What is wrong with an Idempotency-Key header that is nothing but a card number; undefined when it is not. */
+export function findCardNumberInKey(key: string | undefined): Problem | undefined {
+  if (key === undefined || !isCardNumberAlone(key)) return undefined;
+  return { field: '', message: `The Idempotency-Key header ${ADVICE}` };
 }
 
 /** What is wrong with a header, or a parameter in the path, that reads as a card number; undefined when it does not. */

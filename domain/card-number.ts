@@ -1,4 +1,5 @@
 import { isFirstOfAnIssuer, isOfAnIssuer } from './card-issuers.ts';
+import { type PlainText, withPlainDigits } from './plain-digits.ts';
 
 /** A stretch of a text: from the character at `start` up to, and without, the one at `end`. */
 export type Stretch = { readonly start: number; readonly end: number };
@@ -13,25 +14,26 @@ const DIGITS_MOST = 19;
 /** Characters between two groups of digits, at most: "4111 - 1111" is still one number to whoever reads it. */
 const SEPARATOR_MOST = 3;
 
-/** Digits of other scripts that keyboards write: Arabic, Persian, Devanagari, Bengali, Thai, and full width. */
-const OTHER_DIGITS = '\\u0660-\\u0669\\u06f0-\\u06f9\\u0966-\\u096f\\u09e6-\\u09ef\\u0e50-\\u0e59\\uff10-\\uff19';
-const OTHER_DIGIT = new RegExp(`[${OTHER_DIGITS}]`, 'g');
-const OTHER_ZEROS = [0x660, 0x6f0, 0x966, 0x9e6, 0xe50, 0xff10];
-
-/** What stands between two digits of one number, beside nothing: see {@link isSeparator}. */
-const SEPARATORS =
-  '\\t\\n\\r .\\-\\u00a0\\u00ad\\u2000-\\u2015\\u2028-\\u202f\\u2060-\\u2069\\u2212\\u3000\\ufeff\\uff0d\\uff0e';
+/** What stands between two digits of one number, once {@link withPlainDigits} has made every blank, dash and dot plain. */
+const SEPARATORS = '\\t\\n\\r .\\-';
 
 /**
- * Where it is worth looking: thirteen digits that nothing but separators parts. It comes to its end within some fifty
- * characters of wherever it begins, so that looking takes linear time, too.
+ * Whether it is worth looking: thirteen digits with nothing but separators between them. It matches or fails within some
+ * fifty characters of wherever it begins, so the search takes linear time.
  */
 const CANDIDATE = new RegExp(
-  `(?<![0-9a-z])[0-9${OTHER_DIGITS}](?:[${SEPARATORS}]{0,${SEPARATOR_MOST}}[0-9${OTHER_DIGITS}]){${DIGITS_LEAST - 1}}`,
+  `(?<![0-9a-z])[0-9](?:[${SEPARATORS}]{0,${SEPARATOR_MOST}}[0-9]){${DIGITS_LEAST - 1}}`,
   'i',
 );
 
-const OTHER_SEPARATORS: ReadonlySet<number> = new Set([0xa0, 0xad, 0x2212, 0x3000, 0xfeff, 0xff0d, 0xff0e]);
+/** Thirteen digits of any kind, wherever they stand: most texts that are not ASCII have fewer. */
+const DIGITS_OF_ANY_KIND = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){13}/u;
+
+/** A number with an exponent, such as 4111111111111111e0. The bounds keep the search linear. */
+const WITH_EXPONENT = /(?<![0-9a-z.])([0-9]{1,40})(?:\.([0-9]{1,40}))?e([+-]?[0-9]{1,3})(?![0-9a-z])/gi;
+
+/** Digits before an exponent, at least: one more than a group of a UUID can have, which may read as such a number. */
+const MANTISSA_LEAST = 11;
 
 /** A UUID is not taken for a card number, whatever its digits are. */
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])/iy;
@@ -49,12 +51,23 @@ const PRINTED_IBAN = /(?<![0-9a-z])[a-z]{2}[0-9]{2}(?: [0-9a-z]{1,4}){3,8}/gi;
  * this service (a prefix and 32 hex digits) nor a UUID is ever one. Takes time linear in the length of the text.
  */
 export function findCardNumbers(written: string): readonly Stretch[] {
-  // Nearly every text is done with here.
-  if (!CANDIDATE.test(written)) return [];
-  const text = withPlainDigits(written);
+  const plain = readPlainly(written);
+  if (plain === undefined) return [];
+  const { text, startOf, endOf } = plain;
   const found: Stretch[] = [];
   for (const groups of groupsIn(text)) addNumbers(text, groups, found);
-  return found;
+  for (const { stretch, digits } of exponentsIn(text)) {
+    if (hasCardNumber(digits)) insertStretch(found, stretch);
+  }
+  return found.map(({ start, end }) => ({ start: startOf(start), end: endOf(end - 1) }));
+}
+
+/** The text to search, or undefined where there can be no card number in it: nearly every text. */
+function readPlainly(written: string): PlainText | undefined {
+  if (written.length < DIGITS_LEAST || !DIGITS_OF_ANY_KIND.test(written)) return undefined;
+  const plain = withPlainDigits(written);
+  WITH_EXPONENT.lastIndex = 0;
+  return CANDIDATE.test(plain.text) || WITH_EXPONENT.test(plain.text) ? plain : undefined;
 }
 
 /**
@@ -64,8 +77,9 @@ export function findCardNumbers(written: string): readonly Stretch[] {
  * message or a log. Takes time linear in the length of the text.
  */
 export function readsAsCardNumber(written: string): boolean {
-  if (written.length < DIGITS_LEAST || !CANDIDATE.test(written)) return false;
-  const text = withPlainDigits(written);
+  const text = readPlainly(written)?.text;
+  if (text === undefined) return false;
+  if (exponentsIn(text).some(({ digits }) => readsAsCardNumber(digits))) return true;
   let accounts: readonly Stretch[] | undefined;
   // Runs and accounts both come from the left: an account that ends before a run is of no more use to those that follow.
   let at = 0;
@@ -79,6 +93,20 @@ export function readsAsCardNumber(written: string): boolean {
     }
   }
   return false;
+}
+
+/** How card numbers are printed, their separators taken away from the groups: 4-4-4-4 and its like, 4-6-5 and 4-6-4. */
+const PRINTED = /^"?([0-9]{13,19}|[0-9]{4}(?:([ .-])[0-9]{4}){2,3}\2[0-9]{1,7}|[0-9]{4}([ .-])[0-9]{6}\3[0-9]{4,5})"?$/;
+
+/** Milliseconds since 1970, from 2017 to 2033: the digits at the end of many keys that programs make. */
+const ENDS_IN_TIME = /^[0-9]+1[5-9][0-9]{11}$/;
+
+/**
+ * Whether an idempotency key is nothing but a card number, as it is printed or in one piece. A counter followed by the
+ * milliseconds since 1970 is not, although it may have the same form.
+ */
+export function isCardNumberAlone(key: string): boolean {
+  return PRINTED.test(key) && !ENDS_IN_TIME.test(key) && readsAsCardNumber(key);
 }
 
 /** Every row of groups of digits that a text holds, from the left. */
@@ -252,22 +280,44 @@ function isAlphanumeric(code: number): boolean {
   return isDigit(code) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
 }
 
-/** The text with digits of other scripts as plain ones, each in its place: whoever reads it reads the same number. */
-function withPlainDigits(text: string): string {
-  return text.replaceAll(OTHER_DIGIT, (digit) => {
-    const code = digit.charCodeAt(0);
-    return String(code - (OTHER_ZEROS.findLast((zero) => zero <= code) ?? code));
-  });
+/** Whether a character can stand between two groups of one number: a blank, a line break, a dot or a hyphen. */
+function isSeparator(code: number): boolean {
+  return code === 0x20 || code === 0x2d || code === 0x2e || code === 0x09 || code === 0x0a || code === 0x0d;
 }
 
-/**
- * Blanks of every width, line breaks, dot, hyphen, minus, the dashes that word processors make of them, and what nobody
- * sees: soft hyphens, joiners, marks of direction, which come along when a number is copied.
- */
-function isSeparator(code: number): boolean {
-  if (code < 0x80) {
-    return code === 0x20 || code === 0x2d || code === 0x2e || code === 0x09 || code === 0x0a || code === 0x0d;
+/** The whole numbers that are written with an exponent, as plain digits: 4.111111111111111e15 is 4111111111111111. */
+function exponentsIn(text: string): readonly { readonly stretch: Stretch; readonly digits: string }[] {
+  return [...text.matchAll(WITH_EXPONENT)].flatMap(
+    ({ 0: number, 1: whole = '', 2: fraction = '', 3: power, index }) => {
+      const shift = BigInt(power ?? '0') - BigInt(fraction.length);
+      const mantissa = (whole + fraction).replace(/^0+/, '');
+      const zeros = /0*$/.exec(mantissa)?.[0].length ?? 0;
+      if (whole.length + fraction.length < MANTISSA_LEAST) return [];
+      // A fraction that is left, or more digits than a card number has.
+      if (shift < -BigInt(zeros) || BigInt(mantissa.length) + shift > BigInt(DIGITS_MOST)) return [];
+      const digits =
+        shift < 0n ? mantissa.slice(0, Number(shift)) : mantissa.padEnd(mantissa.length + Number(shift), '0');
+      return [{ stretch: { start: index, end: index + number.length }, digits }];
+    },
+  );
+}
+
+function hasCardNumber(digits: string): boolean {
+  return !numbersOf(digits, [{ start: 0, end: digits.length }]).next().done;
+}
+
+/** Puts a stretch in its place among those that were found, in the place of any that it overlaps. */
+function insertStretch(found: Stretch[], { start, end }: Stretch): void {
+  const first = found.findIndex((one) => one.end > start);
+  if (first === -1) {
+    found.push({ start, end });
+    return;
   }
-  if ((code >= 0x2000 && code <= 0x2015) || (code >= 0x2028 && code <= 0x202f)) return true;
-  return (code >= 0x2060 && code <= 0x2069) || OTHER_SEPARATORS.has(code);
+  let count = 0;
+  let union = { start, end };
+  for (let next = found[first]; next !== undefined && next.start < end; next = found[first + count]) {
+    union = { start: Math.min(union.start, next.start), end: Math.max(union.end, next.end) };
+    count += 1;
+  }
+  found.splice(first, count, union);
 }

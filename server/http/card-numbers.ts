@@ -1,10 +1,14 @@
-import { findCardNumber, findCardNumberIn, refusalOfCardNumber } from '../../contract/card-numbers.ts';
+import {
+  findCardNumber,
+  findCardNumberIn,
+  findCardNumberInKey,
+  refusalOfCardNumber,
+} from '../../contract/card-numbers.ts';
 import type { JsonValue } from '../../contract/json.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { Problem } from '../../contract/read.ts';
 import type { AmountAsSent } from '../../domain/money.ts';
-import type { Exchange } from './exchange.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** All that a request says and the service reads, before any of it goes further. */
@@ -18,16 +22,18 @@ export type Said = {
 
 /**
  * Refuses a request that holds a card number anywhere the service reads: path, query, headers, body. Called before the
- * operation begins, so that a number is never stored, neither in a transfer nor as an idempotency key.
+ * operation begins, so that a number is never stored, neither in a transfer nor as an idempotency key. A Request-Id of
+ * the caller is not stored, so it is not refused; it is not returned either (see `clientRequestId`).
  *
  * @throws {Refusal} card_number_refused, or invalid_amount where the amount is none either
  */
-export function refuseCardNumbers(id: OperationId, exchange: Exchange, head: RequestHead, said: Said): void {
+export function refuseCardNumbers(id: OperationId, head: RequestHead, said: Said): void {
   const operation: Operation = OPERATIONS[id];
   const problem =
     findInPath(said.parameters) ??
     findCardNumber(said.query, operation.query, 'query') ??
-    findInHeaders(exchange, head) ??
+    findCardNumberInKey(head.idempotencyKey) ??
+    findCardNumberIn('The Program-Id header', head.programId) ??
     findCardNumber(said.body, operation.body, 'body');
   if (problem === undefined) return;
   const isAmountFirst = operation.rules.includes('invalid_amount');
@@ -40,13 +46,4 @@ function findInPath(parameters: Readonly<Record<string, string>>): Problem | und
     if (problem !== undefined) return problem;
   }
   return undefined;
-}
-
-function findInHeaders({ request }: Exchange, { idempotencyKey, programId }: RequestHead): Problem | undefined {
-  const clientId = request.headers['request-id'];
-  return (
-    findCardNumberIn('The Idempotency-Key header', idempotencyKey) ??
-    findCardNumberIn('The Program-Id header', programId) ??
-    findCardNumberIn('The Request-Id header', typeof clientId === 'string' ? clientId : undefined)
-  );
 }

@@ -7,6 +7,7 @@ import { readMembers } from '../../contract/read.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call, Caller, Reply } from '../operations/call.ts';
+import { storedKeyOf } from '../operations/stored-key.ts';
 import { sendError, sendReply } from './answer.ts';
 import { type ReceivedBody, receiveBody } from './body.ts';
 import { chooseProgram, identify, type ProgramChoice, programMissing, refuseForeignScope } from './caller.ts';
@@ -78,12 +79,12 @@ async function perform(
     parameters,
     members: readAll(id, exchange, sent),
     sent: body === undefined ? sent.query : sent.body,
-    idempotencyKey,
+    idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
     deadline: performance.now() + settings.answerWithin_ms,
   };
   exchange.members = call.members;
   service.limits.chargeRows(exchange, rowsIn(call.members));
-  refuseCardNumbers(id, exchange, head, { ...sent, parameters, members: call.members });
+  refuseCardNumbers(id, head, { ...sent, parameters, members: call.members });
   if (service.isRefusing) throw closingRefusal();
   exchange.begun = true;
   return within(exchange, patience, gateway.handlers[id](call));

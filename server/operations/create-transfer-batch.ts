@@ -7,7 +7,7 @@ import {
   type TransferBatchOutcomes,
   TransferBatchRow,
 } from '../../contract/transfer-schemas.ts';
-import { readsAsCardNumber, redactCardNumbers } from '../../domain/card-number.ts';
+import { redactCardNumbers } from '../../domain/card-number.ts';
 import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
 import { errorRecord, withSupport } from '../../domain/error-record.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
@@ -17,6 +17,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import { type Call, OperationFailure, type RefusedRow, type Reply } from './call.ts';
 import { createTransfer } from './create-transfer.ts';
 import type { Service } from './service.ts';
+import { storedKeyOf } from './stored-key.ts';
 
 type Outcome = TransferBatchOutcomes['data'][number];
 
@@ -52,8 +53,8 @@ async function createRow(
 ): Promise<string> {
   const sentKey = isJsonObject(row) && typeof row.idempotency_key === 'string' ? row.idempotency_key : null;
   const visibleKey = sentKey !== null && VISIBLE.test(sentKey) ? sentKey : null;
-  // A card number is not even shown again: the outcome names its row by the index.
-  const key = visibleKey !== null && readsAsCardNumber(visibleKey) ? null : visibleKey;
+  // What could be a card number is not shown again: the outcome names its row by the index.
+  const key = visibleKey !== null && storedKeyOf(visibleKey) !== visibleKey ? null : visibleKey;
   try {
     const callOfThisRow = callOfRow(call, row, visibleKey);
     refuseCardNumber(row, callOfThisRow);
@@ -83,7 +84,7 @@ function callOfRow(call: Call, row: JsonValue, key: string | null): Call {
   }
   const { idempotency_key: _key, ...members } = reading.members;
   const { idempotency_key: _sent, ...sent } = row as JsonObject;
-  return { ...call, operation: 'create_transfer', members, sent, idempotencyKey: key };
+  return { ...call, operation: 'create_transfer', members, sent, idempotencyKey: storedKeyOf(key) };
 }
 
 /** A row with a card number in it is refused by itself; in the rest of the batch it refuses the call, before any row. */

@@ -3,6 +3,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import type { TransferFilter } from '../store/transfer-route.ts';
 import type { Call } from './call.ts';
 import { readPeriod } from './period.ts';
+import { storedKeyOf } from './stored-key.ts';
 
 /** What the query of a list of transfers asks for. What cannot be meant is refused: an empty list would hide the slip. */
 export function readTransferFilter(call: Call): TransferFilter {
@@ -18,7 +19,7 @@ export function readTransferFilter(call: Call): TransferFilter {
     type: query.type ?? null,
     status: query.status ?? null,
     reference: query.reference ?? null,
-    idempotencyKey: query.idempotency_key ?? null,
+    idempotencyKey: query.idempotency_key === undefined ? null : storedKeyOf(query.idempotency_key),
     metadata: readPair(call, query),
     createdFrom: from,
     createdTo: to,

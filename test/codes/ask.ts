@@ -12,7 +12,7 @@ export type Question = {
 /** The bytes of a request. `Host` and the length of the body are added, as HTTP/1.1 demands. */
 export function bytesOf({ method, path, headers = [], body }: Question): string {
   const length: readonly (readonly [string, string])[] =
-    body === undefined ? [] : [['Content-Length', String(Buffer.byteLength(body))]];
+    body === undefined ? [] : [['Content-Length', String(Buffer.byteLength(body, 'latin1'))]];
   const lines = [['Host', 'localhost'] as const, ...headers, ...length].map(([name, value]) => `${name}: ${value}`);
   return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import {
   containsCardNumber,
   findCardNumbers,
+  isCardNumberAlone,
   REDACTED,
   readsAsCardNumber,
   redactCardNumbers,
@@ -248,6 +249,121 @@ describe('what is refused', () => {
 
   test('is a card number behind what only looks like the number of a bank account', () => {
     expect(readsAsCardNumber('DE00 4111 1111 1111 1111')).toBe(true);
+  });
+});
+
+describe('a card number in disguise', () => {
+  /** Every kind of decimal digit that Unicode has, by its zero. */
+  const ZEROS = Array.from({ length: 0x20000 }, (_, code) => code).filter((code) => {
+    const isDigit = (at: number): boolean => /\p{Nd}/u.test(String.fromCodePoint(at));
+    // The mathematical digits are five runs of ten without a gap.
+    return (
+      isDigit(code) && (!isDigit(code - 1) || (code > 0x1d7ce && (code - 0x1d7ce) % 10 === 0 && isDigit(code - 10)))
+    );
+  });
+  const OTHER_STYLES: readonly string[] = ['₀₁₂₃₄₅₆₇₈₉', '⁰¹²³⁴⁵⁶⁷⁸⁹', '⓪①②③④⑤⑥⑦⑧⑨', '⓿❶❷❸❹❺❻❼❽❾', '🄋➀➁➂➃➄➅➆➇➈'];
+  const SCRIPTS: readonly (readonly string[])[] = [
+    ...ZEROS.map((zero) => Array.from({ length: 10 }, (_, digit) => String.fromCodePoint(zero + digit))),
+    ...OTHER_STYLES.map((style) => [...style]),
+  ];
+  /** Everything that is not displayed, and a keycap and a strike-through over a digit. */
+  const INVISIBLE = [
+    ...Array.from({ length: 0xe1000 }, (_, code) => code)
+      .filter((code) => /\p{Default_Ignorable_Code_Point}/u.test(String.fromCodePoint(code)))
+      .map((code) => String.fromCodePoint(code)),
+    '\ufe0f\u20e3',
+    '\u0336',
+  ];
+
+  test('knows some seventy scripts', () => {
+    expect(SCRIPTS.length).toBeGreaterThan(70);
+    expect(INVISIBLE.length).toBeGreaterThan(4000);
+  });
+
+  /** Visa, Mastercard, American Express and UnionPay, 100,000 of them in turn. */
+  const numberAt = (at: number): string => {
+    const [beginning, length] = (
+      [
+        ['4', 16],
+        ['52', 16],
+        ['37', 15],
+        ['62', 19],
+      ] as const
+    )[at % 4] ?? ['4', 16];
+    const payload = (beginning + String((at * 7_919_113_003) % 1e15).padStart(15, '0')).padEnd(18, '7');
+    return payload.slice(0, length - 1) + checkDigit(payload.slice(0, length - 1));
+  };
+  const NUMBERS = Array.from({ length: 100_000 }, (_, at) => numberAt(at));
+
+  test.each<readonly [string, (number: string, at: number) => string]>([
+    [
+      'in digits of any script',
+      (number, at) => [...number].map((digit) => SCRIPTS[at % SCRIPTS.length]?.[Number(digit)]).join(''),
+    ],
+    [
+      'in digits of several scripts',
+      (number, at) =>
+        [...number].map((digit, place) => SCRIPTS[(at + place) % SCRIPTS.length]?.[Number(digit)]).join(''),
+    ],
+    [
+      'with an invisible character between any two digits',
+      (number, at) => [...number].join(INVISIBLE[at % INVISIBLE.length]),
+    ],
+    [
+      'with twenty invisible characters in one place',
+      (number, at) => number.slice(0, 5) + (INVISIBLE[at % INVISIBLE.length] ?? '').repeat(20) + number.slice(5),
+    ],
+    ['with an exponent', (number) => `${number}e0`],
+    ['as a fraction with an exponent', (number) => `${number.slice(0, 3)}.${number.slice(3)}E+${number.length - 3}`],
+    ['with zeros that the exponent takes away', (number) => `${number}000e-3`],
+  ])('%s is refused and redacted, 100,000 of 100,000', (_, disguise) => {
+    const missed = NUMBERS.filter((number, at) => {
+      const text = disguise(number, at);
+      const left = redactCardNumbers(`pan ${text} end`);
+      return !readsAsCardNumber(`pan ${text} end`) || !/^pan \[redacted\]\P{Nd}* end$/u.test(left);
+    });
+    expect(missed).toEqual([]);
+  });
+});
+
+describe('an idempotency key', () => {
+  const time = (at: number): number => 1_763_750_000_000 + at * 977;
+  const hex = (at: number): string =>
+    [1, 2, 3, 4].map((part) => ((at * 2_654_435_761 * part) % 2 ** 32).toString(16).padStart(8, '0')).join('');
+
+  test.each<readonly [string, (at: number) => string]>([
+    ['a name, a counter and the time', (at) => `name${at % 10}-${at}${time(at)}`],
+    ['a counter and the time', (at) => `${at}${time(at)}`],
+    ['a counter, a hyphen and the time', (at) => `${at}-${time(at)}`],
+    ['the time and a counter', (at) => `${time(at)}-${at}`],
+    ['seconds and a counter', (at) => `order-${at}-${Math.floor(time(at) / 1000)}`],
+    ['a UUID without hyphens', hex],
+    ['a UUID without hyphens, as one number of digits', (at) => hex(at).replaceAll(/[a-f]/g, '7')],
+    ['a UUID', () => randomUUID()],
+    ['an order number', (at) => `ORD-2026-${String(at).padStart(9, '0')}`],
+    [
+      'an order number of a shop',
+      (at) => `${300 + (at % 200)}-${String(1_000_000 + at * 83)}-${String(9_000_000 - at * 61)}`,
+    ],
+    ['an order number of sixteen digits with a prefix', (at) => `order_${4_000_000_000_000_000 + at * 7_919_113}`],
+    ['a date and a counter', (at) => `20261121${String(at).padStart(8, '0')}`],
+    ['a counter', (at) => String(at)],
+  ])('%s is accepted, 100,000 of 100,000', (_, make) => {
+    const refused = Array.from({ length: 100_000 }, (__, at) => make(at)).filter(isCardNumberAlone);
+    expect(refused).toEqual([]);
+  });
+
+  test.each([
+    '4111111111111111',
+    '4111-1111-1111-1111',
+    '4111.1111.1111.1111',
+    '378282246310005',
+    '3782-822463-10005',
+    '3056-930902-5904',
+    '6205-5000-0000-0000-004',
+    '"4111111111111111"',
+  ])('that is nothing but a card number is refused: %s', (key) => {
+    expect(isCardNumberAlone(key)).toBe(true);
   });
 });
 

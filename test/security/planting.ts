@@ -6,17 +6,23 @@ import { bytesOf, type Question } from '../codes/ask.ts';
 export type Place = {
   readonly name: string;
   readonly bytes: (written: string) => string;
-  /** The code that is answered, or the status where it is no error; undefined where any error will do. */
-  readonly comes?: string | 200;
+  /** The code of the response, or its status where it is no error; undefined where any error will do. */
+  readonly comes?: Expected | ((written: string) => Expected);
+  /** The code of the row, where the number stands in a row of a batch. */
+  readonly rowComes?: string | ((written: string) => Expected);
+  /** The number as the request has it, where that is not in ASCII digits. */
+  readonly disguised?: (written: string) => string;
 };
+
+type Expected = string | 200;
 
 const TRANSFER = OPERATIONS.create_transfer.path;
 const REFUSED = 'card_number_refused';
 const PROGRAM = `/api/v0.1/operator/program/${DEMO_PROGRAM}`;
 
-/** JSON in ASCII, so that the bytes of a request are the same in any encoding. */
+/** JSON in UTF-8, a character for each byte, as connections of the tests send it. */
 function json(value: unknown): string {
-  return JSON.stringify(value);
+  return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
 }
 
 function request(method: string, path: string, body?: string, headers: Question['headers'] = []): string {
@@ -34,6 +40,24 @@ const everyByteInJson = (written: string): string =>
 function inBody(name: string, method: string, path: string, members: (written: string) => object): Place {
   return { name, bytes: (written) => request(method, path, json(members(written)), KEYED), comes: REFUSED };
 }
+
+/** A key that is nothing but a card number is refused, unless it may as well be a counter and the time. */
+function asKey(otherwise: Expected): (written: string) => Expected {
+  return (written) => (/^[0-9]+1[5-9][0-9]{11}$/.test(tight(written)) ? otherwise : REFUSED);
+}
+
+const inScript =
+  (zero: number) =>
+  (written: string): string =>
+    written.replaceAll(/[0-9]/g, (digit) => String.fromCodePoint(zero + Number(digit)));
+
+/** Ways to write a number so that it is not there in ASCII digits, or not in one piece. */
+const DISGUISES: Readonly<Record<string, (written: string) => string>> = {
+  'mathematical digits': inScript(0x1d7ce),
+  'Tamil digits': inScript(0xbe6),
+  'subscript digits': inScript(0x2080),
+  'invisible characters between all digits': (written) => [...written].join('\u{e0001}\u200b\ufe0f\u180e'),
+};
 
 const KEYED: Question['headers'] = [['Idempotency-Key', 'planting']];
 const inTransfer = (name: string, members: (written: string) => object): Place =>
@@ -53,6 +77,17 @@ const IN_BODIES: readonly Place[] = [
   inTransfer('an unknown member', (written) => ({ pan: written })),
   inTransfer('an unknown name', (written) => ({ [written]: 1 })),
   inTransfer('deep inside', (written) => ({ deep: { list: [0, { name: [written] }] } })),
+  ...Object.entries(DISGUISES).flatMap(([disguise, write]) => [
+    {
+      ...inTransfer(`description in ${disguise}`, (written) => ({ description: write(written) })),
+      disguised: write,
+    },
+    {
+      ...inTransfer(`an unknown name in ${disguise}`, (written) => ({ [write(written)]: 'x' })),
+      disguised: write,
+    },
+  ]),
+  inTransfer('a number with an exponent as text', (written) => ({ note: `${digitsOf(written)}e0` })),
   inTransfer('a name deep inside', (written) => ({ deep: [{ [written]: null }] })),
   inBody('explain_transfer', 'POST', `${TRANSFER}/explain`, (written) => ({
     amount: 1,
@@ -74,16 +109,39 @@ const IN_BODIES: readonly Place[] = [
       transfers: [{ idempotency_key: 'a', amount: 1, card_id: 'card_active', description: written }],
     })),
     comes: 200,
+    rowComes: REFUSED,
   },
   {
     ...inBody('the key of a row', 'POST', `${TRANSFER}/batch`, (written) => ({
-      transfers: [{ idempotency_key: tight(written), amount: 1, card_id: 'card_active' }],
+      transfers: [{ idempotency_key: tight(written), amount: 1, card_id: 'card_closed' }],
     })),
     comes: 200,
+    rowComes: asKey('closed_card'),
+  },
+  {
+    ...inBody('the prefixed key of a row', 'POST', `${TRANSFER}/batch`, (written) => ({
+      transfers: [{ idempotency_key: `order:${tight(written)}`, amount: 1, card_id: 'card_closed' }],
+    })),
+    comes: 200,
+    rowComes: 'closed_card',
   },
   {
     name: 'a JSON number of no member',
     bytes: (written) => request('POST', TRANSFER, `{"amount":1,"card_id":"c","pan":${digitsOf(written)}}`),
+    comes: REFUSED,
+  },
+  {
+    name: 'a JSON number of no member, with an exponent',
+    bytes: (written) => request('POST', TRANSFER, `{"amount":1,"card_id":"c","pan":${digitsOf(written)}e0}`),
+    comes: REFUSED,
+  },
+  {
+    name: 'a JSON number of no member, as a fraction',
+    bytes: (written) => {
+      const digits = digitsOf(written);
+      const scientific = `${digits.slice(0, 1)}.${digits.slice(1)}E${digits.length - 1}`;
+      return request('POST', TRANSFER, `{"amount":1,"card_id":"c","pan":${scientific}}`);
+    },
     comes: REFUSED,
   },
   {
@@ -99,6 +157,11 @@ const digitsOf = (written: string): string => written.replaceAll(/[^0-9]/g, '');
 const IN_FAULTY_BODIES: readonly Place[] = [
   ...[
     ['the amount', 'invalid_amount', (written: string) => json({ amount: written, card_id: 'c' })],
+    [
+      'the amount with an exponent',
+      'invalid_amount',
+      (written: string) => `{"amount":${digitsOf(written)}e0,"card_id":"c"}`,
+    ],
     ['the amount as a number', 'invalid_amount', (written: string) => `{"amount":${digitsOf(written)},"card_id":"c"}`],
     [
       'an amount too',
@@ -132,7 +195,8 @@ const IN_TARGETS: readonly Place[] = [
   ['a path below', REFUSED, (written: string) => `/api/v0.1/core/card/${escaped(written)}/posting`],
   ['an id of a transfer', REFUSED, (written: string) => `${TRANSFER}/${escaped(written)}`],
   ['a query', REFUSED, (written: string) => `${TRANSFER}?reference=${escaped(written)}`],
-  ['a key in a query', REFUSED, (written: string) => `${TRANSFER}?idempotency_key=${escaped(written)}`],
+  ['a key in a query', asKey(200), (written: string) => `${TRANSFER}?idempotency_key=${escaped(tight(written))}`],
+  ['a prefixed key in a query', 200, (written: string) => `${TRANSFER}?idempotency_key=order-${tight(written)}`],
   ['an unknown parameter', REFUSED, (written: string) => `/api/v0.1/core/card?pan=${escaped(written)}`],
   ['the name of a parameter', REFUSED, (written: string) => `/api/v0.1/core/card?${escaped(written)}`],
   ['a filter', 'list_transfers_schema', (written: string) => `${TRANSFER}?status=${escaped(written)}`],
@@ -149,11 +213,11 @@ const IN_TARGETS: readonly Place[] = [
 ].map(([name, comes, target]) => ({
   name: String(name),
   bytes: (written: string) => request('GET', (target as (written: string) => string)(written)),
-  ...(comes === undefined ? {} : { comes: comes as string | 200 }),
+  ...(comes === undefined ? {} : { comes: comes as Expected }),
 }));
 
 /** A header that holds the number, on a request for a list or for a transfer that a closed card refuses. */
-function header(name: string, comes: string | 200 | undefined, value = tight, method = 'POST'): Place {
+function header(name: string, comes: Place['comes'], value = tight, method = 'POST'): Place {
   const body = method === 'POST' ? json({ amount: 1, card_id: 'card_closed' }) : undefined;
   return {
     name: `${name} of a ${method}`,
@@ -163,11 +227,12 @@ function header(name: string, comes: string | 200 | undefined, value = tight, me
 }
 
 const IN_HEADERS: readonly Place[] = [
-  header('Idempotency-Key', REFUSED),
-  header('Idempotency-Key', REFUSED, (written) => `"order-${tight(written)}"`),
-  header('Idempotency-Key', REFUSED, tight, 'GET'),
-  header('Request-Id', REFUSED),
-  header('Request-Id', REFUSED, (written) => written),
+  header('Idempotency-Key', asKey('closed_card')),
+  header('Idempotency-Key', 'closed_card', (written) => `"order-${tight(written)}"`),
+  header('Idempotency-Key', 'closed_card', (written) => `${tight(written)}/1`),
+  header('Idempotency-Key', asKey(200), tight, 'GET'),
+  header('Request-Id', 'closed_card'),
+  header('Request-Id', 'closed_card', (written) => written),
   header('Program-Id', 'program_dne', (written) => written),
   header('Authorization', 'auth_err', (written) => `Bearer ${tight(written)}`),
   header('Authorization', 'auth_err', (written) => `Bearer ts_${tight(written)}`),
