@@ -1,12 +1,15 @@
 import { type Command, Option } from 'commander';
 import type { CardLimits, CardRecord, CreateCardBody, UpdateCardBody } from '../sdk/client.ts';
 import { describeCardLimits, LIMITS_FORM, LIMITS_NOTE, readLimits } from './limits.ts';
-import { type Column, money } from './output.ts';
+import { type Column, money, pairsOf } from './output.ts';
 import {
   type AddCommands,
+  addKeyOption,
   addPageOptions,
+  type KeyOption,
   openSession,
   type PageOptions,
+  replayPairs,
   type Surroundings,
   showList,
 } from './session.ts';
@@ -20,11 +23,12 @@ type GivenOptions = {
   readonly limits?: CardLimits;
 };
 
-type CreateOptions = GivenOptions & {
-  readonly card?: string;
-  readonly currency?: string;
-  readonly status?: CreateCardBody['status'];
-};
+type CreateOptions = GivenOptions &
+  KeyOption & {
+    readonly card?: string;
+    readonly currency?: string;
+    readonly status?: CreateCardBody['status'];
+  };
 
 type UpdateOptions = GivenOptions & {
   readonly status?: UpdateCardBody['status'];
@@ -85,11 +89,12 @@ function addCreate(cards: Command, surroundings: Surroundings): void {
     .option('--card <card_id>', 'an id of your own, unique in the program')
     .option('--currency <code>', "the program's if left out")
     .addOption(new Option('--status <status>', 'active if left out').choices(['preactive', 'active']));
-  addGivenOptions(create).action(async (options: CreateOptions, command: Command) => {
+  addKeyOption(addGivenOptions(create)).action(async (options: CreateOptions, command: Command) => {
     const session = openSession(command, surroundings);
-    const { card, currency, status } = options;
+    const { card, currency, status, idempotencyKey } = options;
     const body = { card_id: card, currency, status, ...givenIn(options) };
-    session.showRecord(await session.service.cards.create(body));
+    const created = await session.service.cards.create(body, { idempotencyKey });
+    session.showRecord(created, [...pairsOf(created), ...replayPairs(created)]);
   });
 }
 

@@ -81,9 +81,12 @@ function keyHint(error: {
   readonly moneyMoved: MoneyMoved;
   readonly idempotencyKey: string | undefined;
   readonly shouldRetry?: boolean;
+  readonly reason?: ConnectionFailure['reason'];
 }): string {
-  if (error.idempotencyKey === undefined || (error.moneyMoved === 'no' && error.shouldRetry !== true)) return '';
-  return `Send it again with --idempotency-key ${printable(error.idempotencyKey)}: it moves money at most once.\n`;
+  const isDoubtful = error.moneyMoved !== 'no' || (error.reason !== undefined && error.reason !== 'unreachable');
+  if (error.idempotencyKey === undefined || !(isDoubtful || error.shouldRetry === true)) return '';
+  const effect = error.moneyMoved === 'no' ? 'is carried out' : 'moves money';
+  return `Send it again with --idempotency-key ${printable(error.idempotencyKey)}: it ${effect} at most once.\n`;
 }
 
 /** An answer that broke off has a request id, by which the error log knows why; one that never came has not. */

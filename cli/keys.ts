@@ -1,11 +1,22 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { KEY_SCOPES, type KeyRecord, type KeyScope } from '../sdk/client.ts';
+import { type Answered, KEY_SCOPES, type KeyRecord, type KeyScope, type NewKeyRecord } from '../sdk/client.ts';
 import { type Column, type Pair, pairsOf } from './output.ts';
-import { type AddCommands, addPageOptions, openSession, type PageOptions, showList } from './session.ts';
+import {
+  type AddCommands,
+  addKeyOption,
+  addPageOptions,
+  type KeyOption,
+  openSession,
+  type PageOptions,
+  replayPairs,
+  type Session,
+  type Surroundings,
+  showList,
+} from './session.ts';
 
-type CreateOptions = { readonly name: string; readonly scopes?: KeyScope[]; readonly expiresAt?: string };
+type CreateOptions = KeyOption & { readonly name: string; readonly scopes?: KeyScope[]; readonly expiresAt?: string };
 
-type RollOptions = { readonly previousUntil?: string; readonly expiresAt?: string };
+type RollOptions = KeyOption & { readonly previousUntil?: string; readonly expiresAt?: string };
 
 const SHOWN_ONCE = 'Keep the key: it is not shown again.\n';
 
@@ -37,17 +48,18 @@ export const addKeys: AddCommands = (program, surroundings) => {
     .option('--scopes <scopes>', 'what it may do, separated by commas', readScopes)
     .option('--expires-at <time>', 'when it stops working, such as 2030-01-31T12:00:00Z')
     .addHelpText('after', SCOPES)
+    .option('--idempotency-key <key>', 'made up if left out')
     .action(async (options: CreateOptions, command: Command) => {
       const session = openSession(command, surroundings);
-      const key = await session.service.keys.create({
+      const body = {
         name: options.name,
         // Never the environment's: whom a key stands for is what is typed.
         program_id: session.typedProgram,
         scopes: options.scopes,
         expires_at: options.expiresAt,
-      });
-      session.showRecord(key, keyPairs(key));
-      if (!session.json) surroundings.writeError(SHOWN_ONCE);
+      };
+      const key = await session.service.keys.create(body, { idempotencyKey: options.idempotencyKey });
+      showNewKey(session, surroundings, key);
     });
   addPageOptions(keys.command('list').description('list API keys, newest first')).action(
     async (options: PageOptions, command: Command) => {
@@ -61,27 +73,31 @@ export const addKeys: AddCommands = (program, surroundings) => {
     .argument('<key_id>', 'the id of the old one, key_...')
     .option('--previous-until <time>', 'until when the old one works (default: 24 hours on)')
     .option('--expires-at <time>', 'when the new one stops working')
+    .option('--idempotency-key <key>', 'made up if left out')
     .action(async (keyId: string, options: RollOptions, command: Command) => {
       const session = openSession(command, surroundings);
       const body = { previous_until: options.previousUntil, expires_at: options.expiresAt };
-      const key = await session.service.keys.roll(keyId, body);
-      session.showRecord(key, keyPairs(key));
-      if (!session.json) surroundings.writeError(SHOWN_ONCE);
+      const key = await session.service.keys.roll(keyId, body, { idempotencyKey: options.idempotencyKey });
+      showNewKey(session, surroundings, key);
     });
-  keys
-    .command('revoke')
+  addKeyOption(keys.command('revoke'))
     .description('make an API key stop working, for good')
     .argument('<key_id>', 'its id, key_...')
-    .action(async (keyId: string, _options: object, command: Command) => {
+    .action(async (keyId: string, { idempotencyKey }: KeyOption, command: Command) => {
       const session = openSession(command, surroundings);
-      const key = await session.service.keys.revoke(keyId);
+      const key = await session.service.keys.revoke(keyId, { idempotencyKey });
       session.showRecord(key, keyPairs(key));
     });
 };
 
+function showNewKey(session: Session, { writeError }: Surroundings, key: Answered<NewKeyRecord>): void {
+  session.showRecord(key, keyPairs(key));
+  if (!session.json && key.key !== null) writeError(SHOWN_ONCE);
+}
+
 /** The members of a key, its scopes in one line. */
-function keyPairs(key: KeyRecord): Pair[] {
-  return pairsOf({ ...key, scopes: key.scopes.join(', ') });
+function keyPairs(key: Answered<KeyRecord>): Pair[] {
+  return [...pairsOf({ ...key, scopes: key.scopes.join(', ') }), ...replayPairs(key)];
 }
 
 function readScopes(text: string): KeyScope[] {

@@ -2,9 +2,17 @@ import type { Command } from 'commander';
 import type { CardLimits, ProgramLimits, ProgramRecord } from '../sdk/client.ts';
 import { LIMITS_FORM, LIMITS_NOTE, readLimits } from './limits.ts';
 import { type Column, money, type Pair, pairsOf } from './output.ts';
-import { type AddCommands, addPageOptions, openSession, type PageOptions, showList } from './session.ts';
+import {
+  type AddCommands,
+  addPageOptions,
+  type KeyOption,
+  openSession,
+  type PageOptions,
+  replayPairs,
+  showList,
+} from './session.ts';
 
-type CreateOptions = { readonly name: string; readonly currency: string; readonly timeZone?: string };
+type CreateOptions = KeyOption & { readonly name: string; readonly currency: string; readonly timeZone?: string };
 
 type UpdateOptions = { readonly name?: string; readonly limits?: ProgramLimits; readonly cardLimits?: CardLimits };
 
@@ -35,12 +43,16 @@ export const addPrograms: AddCommands = (program, surroundings) => {
     .description('create a card program')
     .requiredOption('--name <text>', 'its name')
     .requiredOption('--currency <code>', 'of its cards, such as USD')
+    .option('--idempotency-key <key>', 'made up if left out')
     .option('--time-zone <name>', 'where its days begin, such as Europe/Paris; UTC if left out')
     .action(async (options: CreateOptions, command: Command) => {
       const session = openSession(command, surroundings);
-      const { name, currency, timeZone } = options;
-      const created = await session.service.programs.create({ name, currency, time_zone: timeZone });
-      session.showRecord(created, programPairs(created));
+      const { name, currency, timeZone, idempotencyKey } = options;
+      const created = await session.service.programs.create(
+        { name, currency, time_zone: timeZone },
+        { idempotencyKey },
+      );
+      session.showRecord(created, [...programPairs(created), ...replayPairs(created)]);
     });
   programs
     .command('get')

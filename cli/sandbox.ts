@@ -1,18 +1,17 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type AddCommands, openSession } from './session.ts';
+import { type AddCommands, addKeyOption, type KeyOption, openSession } from './session.ts';
 
 const SECONDS_IN: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** Adds `sandbox database stop | start` and `sandbox clock`. */
 export const addSandbox: AddCommands = (program, surroundings) => {
   const sandbox = program.command('sandbox').description('make a sandbox fail on purpose, and let time pass');
-  sandbox
-    .command('clock')
+  addKeyOption(sandbox.command('clock'))
     .description('set its clock ahead: holds expire, limits free, what is due is done')
     .argument('<ahead>', 'ahead of the time of day: seconds, or such as 90m, 36h, 8d', readDuration)
-    .action(async (ahead: number, _options: object, command: Command) => {
+    .action(async (ahead: number, { idempotencyKey }: KeyOption, command: Command) => {
       const session = openSession(command, surroundings);
-      session.showRecord(await session.service.sandbox.moveClock({ seconds_ahead: ahead }));
+      session.showRecord(await session.service.sandbox.moveClock({ seconds_ahead: ahead }, { idempotencyKey }));
     });
   const database = sandbox.command('database').description("the sandbox's database server");
   database

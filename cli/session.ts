@@ -79,6 +79,19 @@ export function moneyPairs(record: Answered<object>): Pair[] {
   return [...pairsOf(record), ...key, ['replayed', replayed ? 'yes: this request moved nothing' : yesOrNo(false)]];
 }
 
+/** What a person wants to know of a replay, beside its record: that nothing was done again. */
+export function replayPairs({ response }: Answered<object>): Pair[] {
+  return response.replayed ? [['replayed', 'yes: this request changed nothing']] : [];
+}
+
+/** The option of commands whose requests can be sent again safely. */
+export type KeyOption = { readonly idempotencyKey?: string };
+
+/** Adds `--idempotency-key`. */
+export function addKeyOption(command: Command): Command {
+  return command.option('--idempotency-key <key>', 'made up if left out');
+}
+
 /** Adds `--limit`, `--cursor` and `--all`. */
 export function addPageOptions(command: Command): Command {
   return command

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
 import { type SwitchRecord, TRANSFER_TYPES } from '../sdk/client.ts';
-import { type Column, table, yesOrNo } from './output.ts';
-import { type AddCommands, openSession, type Surroundings } from './session.ts';
+import { type Column, pairsOf, table, yesOrNo } from './output.ts';
+import { type AddCommands, type KeyOption, openSession, replayPairs, type Surroundings } from './session.ts';
 
-type ChangeOptions = {
+type ChangeOptions = KeyOption & {
   readonly type?: (typeof TRANSFER_TYPES)[number];
   readonly reason?: string;
   readonly until?: string;
@@ -49,17 +49,14 @@ function addChange(noun: Command, surroundings: Surroundings, disabled: boolean)
     .description(`${what} the service, a card program, or one type of transfer`)
     .option('--program <program_id>', 'only this card program')
     .addOption(new Option('--type <type>', 'only this type; needs --program').choices(TRANSFER_TYPES))
+    .option('--idempotency-key <key>', 'made up if left out')
     .addHelpText('after', SCOPE)
     .action(async (options: ChangeOptions, command: Command) => {
       const session = openSession(command, surroundings);
-      const changed = await session.service.switch.change({
-        disabled,
-        reason: options.reason,
-        // Never the environment's: who stops everything must not stop one program by a forgotten variable.
-        program_id: session.typedProgram,
-        type: options.type,
-        until: options.until,
-      });
-      session.showRecord(changed);
+      const { reason, type, until, idempotencyKey } = options;
+      // Never the environment's: who stops everything must not stop one program by a forgotten variable.
+      const body = { disabled, reason, program_id: session.typedProgram, type, until };
+      const changed = await session.service.switch.change(body, { idempotencyKey });
+      session.showRecord(changed, [...pairsOf(changed), ...replayPairs(changed)]);
     });
 }

@@ -1,7 +1,15 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ReversalRecord } from '../sdk/client.ts';
 import { type Column, money } from './output.ts';
-import { addPageOptions, moneyPairs, openSession, type PageOptions, type Surroundings, showList } from './session.ts';
+import {
+  addKeyOption,
+  addPageOptions,
+  moneyPairs,
+  openSession,
+  type PageOptions,
+  type Surroundings,
+  showList,
+} from './session.ts';
 
 type MoneyOptions = { readonly amount?: string; readonly idempotencyKey?: string };
 
@@ -26,10 +34,6 @@ export function addTransferChanges(transfers: Command, surroundings: Surrounding
 
 function addChange(transfers: Command, verb: string, description: string): Command {
   return transfers.command(verb).description(description).argument('<transfer_id>', 'its id, tr_...');
-}
-
-function addKeyOption(command: Command): Command {
-  return command.option('--idempotency-key <key>', 'made up if left out');
 }
 
 function addCapture(transfers: Command, surroundings: Surroundings): void {

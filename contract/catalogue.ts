@@ -96,7 +96,7 @@ export function tellsAboutMoney(code: ErrorCode): boolean {
 }
 
 /** Which refusals are kept under an idempotency key: those that say how the books stood. */
-function isReplayed(code: ErrorCode): boolean {
+export function isReplayed(code: ErrorCode): boolean {
   return CATALOGUE[code].status === 409 && operationsWith(code).some((id) => OPERATIONS[id].idempotency !== 'none');
 }
 
@@ -121,6 +121,7 @@ export function headersOf(code: ErrorCode, example: HeaderExample): readonly Err
     { name: 'Link', value: `</errors/${code}>; rel="describedby"`, says: 'Where the code is explained.' },
     { name: 'Should-Retry', value: String(retry), says: again },
     ...moneyHeaders(code),
+    ...replayHeaders(code),
     ...causeHeaders(code, example.field),
   ];
 }
@@ -129,13 +130,7 @@ function moneyHeaders(code: ErrorCode): readonly ErrorHeader[] {
   if (!tellsAboutMoney(code)) return [];
   const says = 'On operations that move money: whether this request moved any.';
   if (CATALOGUE[code].moneyMoved === 'no') {
-    const replayed = 'This is the first answer to the Idempotency-Key, given again.';
-    return [
-      { name: 'Money-Moved', value: 'no', says },
-      ...(isReplayed(code)
-        ? [{ name: 'Idempotent-Replayed', value: 'true', says: replayed, sometimes: true } as const]
-        : []),
-    ];
+    return [{ name: 'Money-Moved', value: 'no', says }];
   }
   return [
     { name: 'Money-Moved', value: 'no', says: `${says} “unknown”: the outcome could not be confirmed.` },
@@ -146,6 +141,11 @@ function moneyHeaders(code: ErrorCode): readonly ErrorHeader[] {
       sometimes: true,
     },
   ];
+}
+
+function replayHeaders(code: ErrorCode): readonly ErrorHeader[] {
+  const says = 'This is the first answer to the Idempotency-Key, given again.';
+  return isReplayed(code) ? [{ name: 'Idempotent-Replayed', value: 'true', says, sometimes: true }] : [];
 }
 
 function causeHeaders(code: ErrorCode, field: string | undefined): readonly ErrorHeader[] {

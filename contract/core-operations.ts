@@ -192,8 +192,8 @@ export const CORE_OPERATIONS = {
     body: cards.CreateCardBody,
     status: 201,
     reply: cards.CardRecord,
-    idempotency: 'none',
-    rules: ['duplicate_card'],
+    idempotency: 'optional',
+    rules: ['idempotency_key_exists', 'duplicate_card'],
   },
   list_cards: {
     ...READ,

@@ -1,5 +1,5 @@
 import { CATALOGUE, type ErrorCode } from '../domain/errors.ts';
-import { tellsAboutMoney } from './catalogue.ts';
+import { isReplayed, tellsAboutMoney } from './catalogue.ts';
 import { exampleField } from './example-failures.ts';
 import { DEMO_PROGRAM, EXAMPLE_REQUEST_ID } from './example-requests.ts';
 
@@ -29,6 +29,10 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   'Ignored-Fields': {
     description: 'Names of members that were sent and that the operation does not know.',
     schema: { type: 'string' },
+  },
+  'Ignored-Headers': {
+    description: '`Idempotency-Key` when it was sent and the operation takes none, so that it has no effect.',
+    schema: { type: 'string', enum: ['Idempotency-Key'] },
   },
   'Client-Request-Id': { description: 'The `Request-Id` that the caller sent.', schema: { type: 'string' } },
   'RateLimit-Policy': {
@@ -78,8 +82,15 @@ export const ERROR_HEADERS: Readonly<Record<string, Header>> = {
   },
 };
 
-/** The names of the headers that answers with these codes can have. `isMoney`: whether the operation moves money. */
-export function errorHeadersOf(codes: readonly ErrorCode[], isMoney = codes.some(tellsAboutMoney)): readonly string[] {
+/**
+ * The names of the headers that answers with these codes can have. `isMoney`: whether the operation moves money;
+ * `takesKey`: whether it takes an idempotency key.
+ */
+export function errorHeadersOf(
+  codes: readonly ErrorCode[],
+  isMoney = codes.some(tellsAboutMoney),
+  takesKey = codes.some(isReplayed),
+): readonly string[] {
   const some = (...wanted: readonly ErrorCode[]) => codes.some((code) => wanted.includes(code));
   return [
     'Request-Id',
@@ -89,7 +100,7 @@ export function errorHeadersOf(codes: readonly ErrorCode[], isMoney = codes.some
     'Should-Retry',
     ...(isMoney ? ['Money-Moved'] : []),
     ...(isMoney && codes.some((code) => CATALOGUE[code].moneyMoved !== 'no') ? ['Transfer-Id'] : []),
-    ...(isMoney && codes.some((code) => CATALOGUE[code].status === 409) ? ['Idempotent-Replayed'] : []),
+    ...(takesKey && codes.some(isReplayed) ? ['Idempotent-Replayed'] : []),
     ...(some('service_unavailable', 'service_disabled', 'rate_limited') ? ['Retry-After'] : []),
     ...(some('rate_limited') ? ['RateLimit-Policy', 'RateLimit'] : []),
     ...(codes.some((code) => exampleField(code) !== undefined) ? ['Error-Field'] : []),
@@ -106,7 +117,7 @@ const IDEMPOTENCY = {
   in: 'header',
   description:
     '1 to 255 visible characters, such as a UUID. The same request sent again with the same key gets the first ' +
-    'answer again, and nothing moves twice.',
+    'answer again, and nothing is done twice.',
   schema: VISIBLE,
   example: '4f1c2d9e-7a35-4b0f-9f6e-2b8f0c1d7e55',
 } as const;

@@ -130,10 +130,11 @@ function operationObject(id: OperationId): JsonObject {
 
 function describe(id: OperationId): string {
   const { scope, idempotency } = OPERATIONS[id];
+  const twice = movesMoney(id) ? 'moving money twice' : 'being carried out twice';
   const keys: Readonly<Record<typeof idempotency, string>> = {
-    none: '',
-    optional: ' With an `Idempotency-Key` the request can be sent again without moving money twice.',
-    required: ' It must carry an `Idempotency-Key`, so that it can be sent again without moving money twice.',
+    none: ' An `Idempotency-Key` has no effect.',
+    optional: ` With an \`Idempotency-Key\` the request can be sent again without ${twice}.`,
+    required: ` It must carry an \`Idempotency-Key\`, so that it can be sent again without ${twice}.`,
   };
   const own = precedenceOf(id)
     .map((code) => `\`${code}\``)
@@ -185,7 +186,7 @@ function responses(id: OperationId): JsonObject {
     'Request-Id',
     ...(method === 'POST' && status === 201 ? ['Location'] : []),
     ...(csv === true ? ['Content-Disposition'] : []),
-    ...(idempotency === 'none' ? [] : ['Idempotent-Replayed']),
+    idempotency === 'none' ? 'Ignored-Headers' : 'Idempotent-Replayed',
     'Ignored-Fields',
     'Client-Request-Id',
   ];
@@ -200,7 +201,10 @@ function responses(id: OperationId): JsonObject {
         const own = codes.filter((code) => CATALOGUE[code].status === error);
         const [only] = own;
         const isShared = own.length === 1 && only !== undefined && SHARED_ANSWERS.includes(only);
-        return [String(error), isShared ? reference('responses', only) : errorResponse(own, movesMoney(id))];
+        return [
+          String(error),
+          isShared ? reference('responses', only) : errorResponse(own, movesMoney(id), idempotency !== 'none'),
+        ];
       }),
     ),
   };
@@ -217,10 +221,11 @@ function replyContent(id: OperationId): JsonObject {
   return { 'text/csv': { schema: { type: 'string', description }, example: exampleFile(id) } };
 }
 
-function errorResponse(codes: readonly ErrorCode[], isMoney?: boolean): JsonObject {
+function errorResponse(codes: readonly ErrorCode[], isMoney?: boolean, takesKey?: boolean): JsonObject {
+  const names = errorHeadersOf(codes, isMoney, takesKey);
   return {
     description: codes.map((code) => `\`${code}\`: ${CATALOGUE[code].meaning}`).join('\n\n'),
-    headers: Object.fromEntries(errorHeadersOf(codes, isMoney).map((name) => [name, reference('headers', name)])),
+    headers: Object.fromEntries(names.map((name) => [name, reference('headers', name)])),
     content: {
       'application/json': {
         schema: {

@@ -154,7 +154,16 @@ export const KeyRecord = Type.Object({
 /** A new API key: the only answer that ever holds the secret. */
 export const NewKeyRecord = Type.Object({
   ...KeyRecord.properties,
-  key: Type.String({ description: 'The key; shown once' }),
+  key: Type.Union([
+    Type.String({
+      description: 'The key with its secret: in the first response only, because the secret is not stored',
+    }),
+    Type.Null(),
+  ]),
+  key_omitted: Type.Union([
+    Type.String({ description: 'Only when an Idempotency-Key is replayed: why `key` is null, and what to do' }),
+    Type.Null(),
+  ]),
 });
 
 /** What move_clock takes. */

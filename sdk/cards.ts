@@ -12,7 +12,7 @@ import type {
   StatementPage,
   UpdateCardBody,
 } from './records.ts';
-import type { CallOptions } from './request.ts';
+import type { CallOptions, KeyedCallOptions } from './request.ts';
 import type { Send } from './send.ts';
 import type { TextChunks } from './text-chunks.ts';
 
@@ -24,8 +24,11 @@ export class Cards {
     this.#send = send;
   }
 
-  /** create_card: registers a card, under an id of your own if you name one. Codes: `duplicate_card`. */
-  create(body: CreateCardBody = {}, options?: CallOptions): Promise<Answered<CardRecord>> {
+  /**
+   * create_card: registers a card, under an id of your own if you name one. Codes: `idempotency_key_exists`,
+   * `duplicate_card`.
+   */
+  create(body: CreateCardBody = {}, options?: KeyedCallOptions): Promise<Answered<CardRecord>> {
     return this.#send('create_card', { body, options });
   }
 

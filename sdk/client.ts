@@ -28,7 +28,7 @@ export {
   UnexpectedAnswer,
 } from './error.ts';
 export type * from './records.ts';
-export type { CallOptions, MoneyCallOptions } from './request.ts';
+export type { CallOptions, KeyedCallOptions } from './request.ts';
 export type { TextChunks } from './text-chunks.ts';
 
 /** How to reach the service, and as whom. */

@@ -1,5 +1,5 @@
 import type { Answered, FundingMovementBody, FundingMovementRecord } from './records.ts';
-import type { MoneyCallOptions } from './request.ts';
+import type { KeyedCallOptions } from './request.ts';
 import type { Send } from './send.ts';
 
 /** Money brought to a card program's funding account; for operators. */
@@ -17,7 +17,7 @@ export class Deposits {
   create(
     programId: string,
     body: FundingMovementBody,
-    options?: MoneyCallOptions,
+    options?: KeyedCallOptions,
   ): Promise<Answered<FundingMovementRecord>> {
     return this.#send('create_deposit', { parameters: { program_id: programId }, body, options });
   }
@@ -38,7 +38,7 @@ export class Withdrawals {
   create(
     programId: string,
     body: FundingMovementBody,
-    options?: MoneyCallOptions,
+    options?: KeyedCallOptions,
   ): Promise<Answered<FundingMovementRecord>> {
     return this.#send('create_withdrawal', { parameters: { program_id: programId }, body, options });
   }

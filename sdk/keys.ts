@@ -1,6 +1,6 @@
 import { everyItem } from './paging.ts';
 import type { Answered, CreateKeyBody, KeyRecord, NewKeyRecord, Page, PageQuery, RollKeyBody } from './records.ts';
-import type { CallOptions } from './request.ts';
+import type { CallOptions, KeyedCallOptions } from './request.ts';
 import type { Send } from './send.ts';
 
 /** API keys; for operators. */
@@ -11,8 +11,12 @@ export class Keys {
     this.#send = send;
   }
 
-  /** create_key: the only answer that ever holds the secret, as `key`. Codes: `program_dne`. */
-  create(body: CreateKeyBody, options?: CallOptions): Promise<Answered<NewKeyRecord>> {
+  /**
+   * create_key: the only answer that ever holds the secret, as `key`. When the first answer was lost and the client sent
+   * the request again, the answer is a replay without it: `key` is null, and `key_omitted` says what to do.
+   * Codes: `program_dne`, `idempotency_key_exists`.
+   */
+  create(body: CreateKeyBody, options?: KeyedCallOptions): Promise<Answered<NewKeyRecord>> {
     return this.#send('create_key', { body, options });
   }
 
@@ -26,13 +30,16 @@ export class Keys {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
-  /** roll_key: a new key in the place of one that works on for a while; its secret is only in this answer. Codes: `key_dne`. */
-  roll(keyId: string, body: RollKeyBody = {}, options?: CallOptions): Promise<Answered<NewKeyRecord>> {
+  /**
+   * roll_key: a new key in the place of one that works on for a while; its secret is only in the first answer, as with
+   * {@link create}. Codes: `idempotency_key_exists`, `key_dne`.
+   */
+  roll(keyId: string, body: RollKeyBody = {}, options?: KeyedCallOptions): Promise<Answered<NewKeyRecord>> {
     return this.#send('roll_key', { parameters: { key_id: keyId }, body, options });
   }
 
-  /** revoke_key: the key stops working for good. Codes: `key_dne`. */
-  revoke(keyId: string, options?: CallOptions): Promise<Answered<KeyRecord>> {
+  /** revoke_key: the key stops working for good. Codes: `idempotency_key_exists`, `key_dne`. */
+  revoke(keyId: string, options?: KeyedCallOptions): Promise<Answered<KeyRecord>> {
     return this.#send('revoke_key', { parameters: { key_id: keyId }, options });
   }
 }

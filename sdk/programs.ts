@@ -1,6 +1,6 @@
 import { everyItem } from './paging.ts';
 import type { Answered, CreateProgramBody, Page, PageQuery, ProgramRecord, UpdateProgramBody } from './records.ts';
-import type { CallOptions } from './request.ts';
+import type { CallOptions, KeyedCallOptions } from './request.ts';
 import type { Send } from './send.ts';
 
 /** Card programs; for operators. */
@@ -11,8 +11,8 @@ export class Programs {
     this.#send = send;
   }
 
-  /** create_program: a card program with an empty funding account. */
-  create(body: CreateProgramBody, options?: CallOptions): Promise<Answered<ProgramRecord>> {
+  /** create_program: a card program with an empty funding account. Codes: `idempotency_key_exists`. */
+  create(body: CreateProgramBody, options?: KeyedCallOptions): Promise<Answered<ProgramRecord>> {
     return this.#send('create_program', { body, options });
   }
 

@@ -117,7 +117,7 @@ export type ResponseFacts = {
   readonly status: number;
   /** What to quote to support; undefined only when a proxy took it away. */
   readonly requestId: string | undefined;
-  /** Whether this is the first answer to the idempotency key, given again: this request moved nothing. */
+  /** Whether this is the first answer to the idempotency key, given again: this request did nothing. */
   readonly replayed: boolean;
   /** The idempotency key that was sent, also when the client made it up. */
   readonly idempotencyKey: string | undefined;

@@ -11,8 +11,8 @@ export type CallOptions = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** What can be said with a call that moves money. */
-export type MoneyCallOptions = CallOptions & {
+/** What can be said with a call that takes an idempotency key. */
+export type KeyedCallOptions = CallOptions & {
   /** 1 to 255 visible characters; made up if left out, so that the client's own retries are safe. */
   readonly idempotencyKey?: string | undefined;
 };
@@ -23,7 +23,7 @@ export type Asked = {
   readonly parameters?: Readonly<Record<string, string>>;
   readonly query?: object | undefined;
   readonly body?: object | undefined;
-  readonly options?: MoneyCallOptions | undefined;
+  readonly options?: KeyedCallOptions | undefined;
 };
 
 /** One request, ready to be sent as often as it may be. */

@@ -1,5 +1,5 @@
 import type { Answered, ClockRecord, DatabaseState, MoveClockBody } from './records.ts';
-import type { CallOptions } from './request.ts';
+import type { CallOptions, KeyedCallOptions } from './request.ts';
 import type { Send } from './send.ts';
 
 /** What only a sandbox can do: fail on purpose, and let time pass. */
@@ -22,9 +22,9 @@ export class Sandbox {
 
   /**
    * move_clock: sets the sandbox's clock so many seconds ahead of the time of day, to see holds expire, limits free and
-   * scheduled transfers come due; 0 sets it right again. Codes: `move_clock_schema`.
+   * scheduled transfers come due; 0 sets it right again. Codes: `move_clock_schema`, `idempotency_key_exists`.
    */
-  moveClock(body: MoveClockBody, options?: CallOptions): Promise<Answered<ClockRecord>> {
+  moveClock(body: MoveClockBody, options?: KeyedCallOptions): Promise<Answered<ClockRecord>> {
     return this.#send('move_clock', { body, options });
   }
 }

@@ -1,5 +1,5 @@
 import type { Answered, ChangeSwitchBody, SwitchRecord, SwitchState } from './records.ts';
-import type { CallOptions } from './request.ts';
+import type { CallOptions, KeyedCallOptions } from './request.ts';
 import type { Send } from './send.ts';
 
 /** The switch that stops transfers, as a whole or in part (specification, section 4, rule 3); for operators. */
@@ -16,10 +16,10 @@ export class Switch {
   }
 
   /**
-   * change_switch: once a disable has answered, nothing in its scope completes any more. A change is not sent again by
-   * itself. Codes: `change_switch_schema`, `program_dne`.
+   * change_switch: once a disable has answered, nothing in its scope completes any more.
+   * Codes: `change_switch_schema`, `program_dne`, `idempotency_key_exists`.
    */
-  change(body: ChangeSwitchBody, options?: CallOptions): Promise<Answered<SwitchRecord>> {
+  change(body: ChangeSwitchBody, options?: KeyedCallOptions): Promise<Answered<SwitchRecord>> {
     return this.#send('change_switch', { body, options });
   }
 }

@@ -15,7 +15,7 @@ import type {
   TransferRecord,
   UpdateTransferBody,
 } from './records.ts';
-import type { CallOptions, MoneyCallOptions } from './request.ts';
+import type { CallOptions, KeyedCallOptions } from './request.ts';
 import type { Send } from './send.ts';
 import type { TextChunks } from './text-chunks.ts';
 
@@ -34,7 +34,7 @@ export class Transfers {
    * of a card's state, `currency_mismatch`, `duplicate_reference`, `small_amount`, `large_amount`, `limit_exceeded`,
    * `insufficient_funds`, `unknown_create_transfer`.
    */
-  create(body: CreateTransferBody, options?: MoneyCallOptions): Promise<Answered<TransferRecord>> {
+  create(body: CreateTransferBody, options?: KeyedCallOptions): Promise<Answered<TransferRecord>> {
     return this.#send('create_transfer', { body, options });
   }
 
@@ -51,7 +51,7 @@ export class Transfers {
    * explain_transfer: every check of create_transfer with what it saw; moves nothing. With the idempotency key of an
    * earlier request it says what that key means now. Codes: `explain_transfer_schema`.
    */
-  explain(body: CreateTransferBody, options?: MoneyCallOptions): Promise<Answered<TransferExplanation>> {
+  explain(body: CreateTransferBody, options?: KeyedCallOptions): Promise<Answered<TransferExplanation>> {
     return this.#send('explain_transfer', { body, options });
   }
 
@@ -63,7 +63,7 @@ export class Transfers {
   capture(
     transferId: string,
     body: CaptureTransferBody = {},
-    options?: MoneyCallOptions,
+    options?: KeyedCallOptions,
   ): Promise<Answered<TransferRecord>> {
     return this.#send('capture_transfer', { parameters: { transfer_id: transferId }, body, options });
   }
@@ -72,7 +72,7 @@ export class Transfers {
    * cancel_transfer: ends a scheduled or pending transfer; what it holds is released.
    * Codes: `idempotency_key_exists`, `transfer_dne`, `invalid_transfer_status`, `unknown_cancel_transfer`.
    */
-  cancel(transferId: string, options?: MoneyCallOptions): Promise<Answered<TransferRecord>> {
+  cancel(transferId: string, options?: KeyedCallOptions): Promise<Answered<TransferRecord>> {
     return this.#send('cancel_transfer', { parameters: { transfer_id: transferId }, options });
   }
 
@@ -85,7 +85,7 @@ export class Transfers {
   reverse(
     transferId: string,
     body: ReverseTransferBody = {},
-    options?: MoneyCallOptions,
+    options?: KeyedCallOptions,
   ): Promise<Answered<ReversalRecord>> {
     return this.#send('reverse_transfer', { parameters: { transfer_id: transferId }, body, options });
   }

@@ -165,6 +165,7 @@ export function exchangeHeaders(exchange: Exchange): HeaderList {
   const clientId = clientRequestId(exchange.request);
   if (clientId !== undefined) headers.push(['Client-Request-Id', clientId]);
   if (exchange.ignored.length > 0) headers.push(['Ignored-Fields', ignoredFields(exchange.ignored)]);
+  if (exchange.ignoresKey) headers.push(['Ignored-Headers', 'Idempotency-Key']);
   if (exchange.rate.length > 0) for (const [name, value] of rateHeaders(exchange.rate)) headers.push([name, value]);
   if (exchange.mustClose) headers.push(['Connection', 'close']);
   return headers;

@@ -38,6 +38,8 @@ export class Exchange {
   members: Readonly<Record<string, unknown>> | undefined = undefined;
   /** Names of members that were sent and not looked at. */
   ignored: readonly string[] = [];
+  /** Whether there was an idempotency key, and the operation has no use for one. */
+  ignoresKey = false;
   /** The methods of the path, when the one of the request is not among them. */
   allow: string | undefined = undefined;
   /** Whether the operation itself has begun: from then on a bug may have moved money. */

@@ -54,6 +54,7 @@ async function perform(
   exchange.isExport = operation.csv === true;
   const patience = settings.answerWithin_ms + settings.answerGrace_ms;
   const head = exchange.head ?? readHead(exchange.request, settings.headersMost);
+  exchange.ignoresKey = operation.idempotency === 'none' && head.idempotencyKey !== undefined;
   service.limits.admitAddress(exchange);
   const { caller, programId } = await within(exchange, patience, introduce(service, exchange, operation, head));
   if (head.sandboxProvoke !== undefined && gateway.mode === 'sandbox') {

@@ -4,15 +4,16 @@ import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
 import { insertEvents } from '../store/event.ts';
+import { NO_PROGRAM } from '../store/idempotency.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
-import { READ_SWITCH, toSwitchReading, writeSwitch } from '../store/switch.ts';
+import { writeSwitch } from '../store/switch.ts';
 import { actorOf } from './actor.ts';
 import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { loadProgram } from './program-funding.ts';
 import { toSwitchRecord } from './records.ts';
 import type { Service } from './service.ts';
-import { transact } from './transaction.ts';
+import { transactUnderKey } from './under-key.ts';
 
 /**
  * change_switch: disables or enables a scope. It waits until every transaction that moves money has ended and holds
@@ -23,12 +24,10 @@ export async function changeSwitch(service: Service, call: Call): Promise<Reply>
   checkBody(body);
   const { program_id: asked } = body;
   const program = asked === undefined ? undefined : await loadProgram(service, fromWireId('prog', asked), asked);
-  const record = await transact(
-    service.database,
-    call.deadline,
-    { hold: HOLD_SWITCH, clock: READ_SWITCH },
-    (loaded, batchId) => {
-      const { now } = toSwitchReading(loaded.clock);
+  return transactUnderKey(service, call, {
+    hold: HOLD_SWITCH,
+    load: {},
+    decide: (_, { batchId, now }) => {
       const setting: SwitchSetting = {
         programId: program?.programId ?? null,
         transferType: body.type ?? null,
@@ -39,21 +38,17 @@ export async function changeSwitch(service: Service, call: Call): Promise<Reply>
         until: untilOf(body, now),
       };
       const changed = toSwitchRecord(setting, now);
-      const event = {
-        type: 'switch.changed' as const,
-        programId: setting.programId,
-        subjectId: changed.program_id ?? 'service',
-        payload: JSON.stringify(changed),
-      };
+      const record = JSON.stringify(changed);
+      const { programId } = setting;
+      const subjectId = changed.program_id ?? 'service';
       const writes = [
         writeSwitch(randomUUIDv7(), setting),
-        insertEvents(batchId, [event], now),
-        auditOf(call, { programId: event.programId, subjectId: event.subjectId, details: event.payload }),
+        insertEvents(batchId, [{ type: 'switch.changed' as const, programId, subjectId, payload: record }], now),
+        auditOf(call, { programId, subjectId, details: record }),
       ];
-      return { result: changed, writes };
+      return { status: 200, body: record, subjectId: programId ?? NO_PROGRAM, writes };
     },
-  );
-  return { status: 200, body: JSON.stringify(record) };
+  });
 }
 
 function checkBody(body: ChangeSwitchBody): void {

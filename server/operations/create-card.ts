@@ -1,21 +1,20 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { CreateCardBody } from '../../contract/card-schemas.ts';
+import type { CardRecord, CreateCardBody } from '../../contract/card-schemas.ts';
 import type { Card } from '../../domain/card.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { createCardAccount } from '../store/account.ts';
-import { type CardDetails, insertCard, readCards } from '../store/card.ts';
+import { type CardDetails, insertCard, readCardDetails, readCards, toCardDetails } from '../store/card.ts';
 import { insertEvents } from '../store/event.ts';
-import { lockNames } from '../store/locks.ts';
 import type { Program } from '../store/program.ts';
-import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { auditIfOperator } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { currencyFor, ensureFunding, loadProgram } from './program-funding.ts';
 import { toCardRecord } from './records.ts';
 import { readLimits } from './sent-limits.ts';
 import type { Service } from './service.ts';
-import { transact } from './transaction.ts';
+import { readRows } from './transaction.ts';
+import { transactUnderKey } from './under-key.ts';
 
 /** create_card: 201 with the card, or `duplicate_card` when the caller's own id is taken. */
 export async function createCard(service: Service, call: Call): Promise<Reply> {
@@ -35,12 +34,12 @@ export async function createCard(service: Service, call: Call): Promise<Reply> {
     expiresOn: body.expires_on ?? null,
     limits,
   };
-  const record = toCardRecord(await write(service, call, card, program));
-  return {
-    status: 201,
-    body: JSON.stringify(record),
-    location: `/api/v0.1/core/card/${encodeURIComponent(card.name)}`,
-  };
+  return write(service, call, card, program);
+}
+
+function pathOf(body: string): string {
+  const { card_id } = JSON.parse(body) as CardRecord;
+  return `/api/v0.1/core/card/${encodeURIComponent(card_id)}`;
 }
 
 /** The caller's own id for the card; ids that look like ours are ours to give. */
@@ -51,39 +50,38 @@ function ownIdOf(call: Call, body: CreateCardBody): string | undefined {
   throw new Refusal(`${call.operation}_schema`, message, { field: '/card_id' });
 }
 
-function write(service: Service, call: Call, card: Card, program: Program): Promise<CardDetails> {
+function write(service: Service, call: Call, card: Card, program: Program): Promise<Reply> {
   const { programId, name } = card;
   const body = call.members as CreateCardBody;
-  return transact(
-    service.database,
-    call.deadline,
-    {
-      lockName: lockNames([{ programId, kind: 'card', scope: '', name }]),
-      clock: READ_SWITCH,
-      existing: readCards([{ programId, name }]),
-    },
-    (loaded, batchId) => {
-      if (loaded.existing.length > 0) {
+  return transactUnderKey(service, call, {
+    programId,
+    names: [{ programId, kind: 'card', scope: '', name }],
+    load: { existing: readCards([{ programId, name }]) },
+    decide: ({ existing }, { batchId, now }) => {
+      if (existing.length > 0) {
         const message = `The card program has a card '${name}' already.`;
         throw new Refusal('duplicate_card', message, { field: '/card_id' });
       }
-      const { now } = toSwitchReading(loaded.clock);
       const details = emptyCard(card, body, program.today, new Date(now));
-      const event = {
-        type: 'card.created' as const,
-        programId,
-        subjectId: name,
-        payload: JSON.stringify(toCardRecord(details)),
-      };
+      const record = JSON.stringify(toCardRecord(details));
+      const event = { type: 'card.created' as const, programId, subjectId: name, payload: record };
       const writes = [
         createCardAccount(programId, card.accountId, card.cardId, card.currency),
         insertCard(details),
         insertEvents(batchId, [event], now),
-        ...auditIfOperator(call, { programId, subjectId: name, details: event.payload }),
+        ...auditIfOperator(call, { programId, subjectId: name, details: record }),
       ];
-      return { result: details, writes };
+      return { status: 201, body: record, subjectId: card.cardId, writes };
     },
-  );
+    locate: pathOf,
+    recall: (cardId) => readAsItIs(service, programId, body.card_id ?? toWireId('card', cardId)),
+  });
+}
+
+async function readAsItIs({ database }: Service, programId: string, name: string): Promise<string> {
+  const [row] = await readRows(database, readCardDetails(programId, name));
+  if (row === undefined) throw new Error('a stored response names a card that is not there');
+  return JSON.stringify(toCardRecord(toCardDetails(row)));
 }
 
 function emptyCard(card: Card, body: CreateCardBody, today: string, now: Date): CardDetails {

@@ -1,6 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { CreateProgramBody } from '../../contract/operator-schemas.ts';
-import { toWireId } from '../../domain/identifier.ts';
+import type { CreateProgramBody, ProgramRecord } from '../../contract/operator-schemas.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { createFundingAccounts } from '../store/account.ts';
 import { insertEvents } from '../store/event.ts';
@@ -10,56 +9,48 @@ import type { Call, Reply } from './call.ts';
 import { checkCurrency } from './program-funding.ts';
 import { toProgramRecord } from './records.ts';
 import type { Service } from './service.ts';
-import { transact } from './transaction.ts';
+import { readRows } from './transaction.ts';
+import { transactUnderKey } from './under-key.ts';
 
 /** create_program: 201 with the program and its empty funding account. */
 export async function createProgram(service: Service, call: Call, programId = randomUUIDv7()): Promise<Reply> {
   const body = call.members as CreateProgramBody;
   const currency = checkCurrency(call, body.currency);
   const timeZone = body.time_zone ?? 'UTC';
+  await checkTimeZone(service, call, timeZone);
   const accountIds = { funding: randomUUIDv7(), world: randomUUIDv7() };
-  const record = await transact(
-    service.database,
-    call.deadline,
-    { timeZone: knowsTimeZone(timeZone) },
-    (loaded, batchId) => {
-      const [row] = loaded.timeZone;
-      if (row?.known !== true) {
-        const message = `'time_zone' is '${timeZone}', which is no IANA time zone, such as UTC or Europe/Berlin.`;
-        throw new Refusal(`${call.operation}_schema`, message, { field: '/time_zone' });
-      }
-      const now = row.now as Date;
-      const funding = [{ currency, balance: 0n, held: 0n }];
+  return transactUnderKey(service, call, {
+    load: {},
+    decide: (_, { batchId, now }) => {
       const program: Program = {
         programId,
         name: body.name,
         currency,
         timeZone,
-        createdAt: now,
+        createdAt: new Date(now),
         today: '',
-        funding,
+        funding: [{ currency, balance: 0n, held: 0n }],
         limits: null,
         cardLimits: null,
       };
       const made = toProgramRecord(program);
-      const event = {
-        type: 'program.created' as const,
-        programId,
-        subjectId: made.program_id,
-        payload: JSON.stringify(made),
-      };
+      const record = JSON.stringify(made);
+      const event = { type: 'program.created' as const, programId, subjectId: made.program_id, payload: record };
       const writes = [
-        insertProgram(program, now),
+        insertProgram(program, program.createdAt),
         createFundingAccounts(programId, currency, accountIds),
-        insertEvents(batchId, [event], now.getTime()),
-        auditOf(call, { programId, subjectId: made.program_id, details: event.payload }),
+        insertEvents(batchId, [event], now),
+        auditOf(call, { programId, subjectId: made.program_id, details: record }),
       ];
-      return { result: made, writes };
+      return { status: 201, body: record, subjectId: programId, writes };
     },
-  );
-  return {
-    status: 201,
-    body: JSON.stringify(record),
-    location: `/api/v0.1/operator/program/${toWireId('prog', programId)}`,
-  };
+    locate: (record) => `/api/v0.1/operator/program/${(JSON.parse(record) as ProgramRecord).program_id}`,
+  });
+}
+
+async function checkTimeZone({ database }: Service, call: Call, timeZone: string): Promise<void> {
+  const [row] = await readRows(database, knowsTimeZone(timeZone));
+  if (row?.known === true) return;
+  const message = `'time_zone' is '${timeZone}', which is no IANA time zone, such as UTC or Europe/Berlin.`;
+  throw new Refusal(`${call.operation}_schema`, message, { field: '/time_zone' });
 }

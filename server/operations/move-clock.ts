@@ -1,10 +1,11 @@
 import type { ClockRecord, MoveClockBody } from '../../contract/operator-schemas.ts';
+import { NO_PROGRAM } from '../store/idempotency.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
 import { READ_TIME_OF_DAY, setClockAhead } from '../store/sandbox-clock.ts';
 import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import type { Service } from './service.ts';
-import { transact } from './transaction.ts';
+import { transactUnderKey } from './under-key.ts';
 
 /**
  * move_clock: sets how far the sandbox's time is ahead of the time of day. It holds the switch, so that every decision
@@ -13,13 +14,15 @@ import { transact } from './transaction.ts';
  */
 export async function moveClock(service: Service, call: Call): Promise<Reply> {
   const { seconds_ahead: seconds } = call.members as MoveClockBody;
-  const load = { hold: HOLD_SWITCH, clock: READ_TIME_OF_DAY };
-  const record = await transact(service.database, call.deadline, load, (loaded) => {
-    const now = Number(loaded.clock[0]?.now) + seconds * 1000;
-    const moved: ClockRecord = { now: new Date(now).toISOString(), seconds_ahead: seconds };
-    const details = JSON.stringify(moved);
-    const audited = auditOf(call, { programId: null, subjectId: null, details });
-    return { result: moved, writes: [setClockAhead(seconds), audited] };
+  return transactUnderKey(service, call, {
+    hold: HOLD_SWITCH,
+    load: { clock: READ_TIME_OF_DAY },
+    decide: ({ clock }) => {
+      const now = Number(clock[0]?.now) + seconds * 1000;
+      const moved: ClockRecord = { now: new Date(now).toISOString(), seconds_ahead: seconds };
+      const body = JSON.stringify(moved);
+      const audited = auditOf(call, { programId: null, subjectId: null, details: body });
+      return { status: 200, body, subjectId: NO_PROGRAM, writes: [setClockAhead(seconds), audited] };
+    },
   });
-  return { status: 200, body: JSON.stringify(record) };
 }

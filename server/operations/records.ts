@@ -1,5 +1,11 @@
 import type { CardRecord } from '../../contract/card-schemas.ts';
-import type { FundingMovementRecord, KeyRecord, ProgramRecord, SwitchRecord } from '../../contract/operator-schemas.ts';
+import type {
+  FundingMovementRecord,
+  KeyRecord,
+  NewKeyRecord,
+  ProgramRecord,
+  SwitchRecord,
+} from '../../contract/operator-schemas.ts';
 import type { ReversalRecord, TransferRecord } from '../../contract/transfer-schemas.ts';
 import { cardStatusOn } from '../../domain/card.ts';
 import type { ErrorRecord } from '../../domain/error-record.ts';
@@ -146,6 +152,16 @@ export function toKeyRecord(key: ApiKey): KeyRecord {
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     replaced_by: key.replacedBy === null ? null : toWireId('key', key.replacedBy),
   };
+}
+
+/** What is said of a secret that cannot be shown again. */
+const KEY_OMITTED =
+  'The secret is in the first response only and is not stored. If that response was lost, roll this key with a new ' +
+  'Idempotency-Key to get a new secret, or revoke it.';
+
+/** A new key as the contract shows it: with its secret once, and without (`secret` null) when the response is replayed. */
+export function toNewKeyRecord(key: ApiKey, secret: string | null): NewKeyRecord {
+  return { ...toKeyRecord(key), key: secret, key_omitted: secret === null ? KEY_OMITTED : null };
 }
 
 function toMoment(time: number | null): string | null {

@@ -7,18 +7,20 @@ import { type ApiKey, insertKey, lockKey, replaceKey, toApiKey } from '../store/
 import { newKey } from './api-key.ts';
 import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
+import { bodiesOf } from './create-key.ts';
 import { readFuture } from './future.ts';
 import { toKeyRecord } from './records.ts';
 import { keyMissing } from './revoke-key.ts';
 import type { Service } from './service.ts';
-import { transact } from './transaction.ts';
+import { transactUnderKey } from './under-key.ts';
 
 /** How long the old key works on when nobody says, in milliseconds: a day, in which its bearers can be changed. */
 const USUAL_OVERLAP = 86_400_000;
 
 /**
  * roll_key: 201 with a new key that may do what the old one may. Both work until the old one expires; how long a key
- * works is the caller's to say, but no roll ever makes a key work longer than it would have.
+ * works is the caller's to say, but no roll ever makes a key work longer than it would have. A replay rolls nothing and is
+ * without the secret.
  */
 export async function rollKey(service: Service, call: Call): Promise<Reply> {
   const body = call.members as RollKeyBody;
@@ -26,40 +28,41 @@ export async function rollKey(service: Service, call: Call): Promise<Reply> {
   const keyId = fromWireId('key', asked);
   if (keyId === undefined) throw keyMissing(asked);
   const { key, publicPart, secretHash } = newKey();
-  const record = await transact(service.database, call.deadline, { key: lockKey(keyId) }, (loaded, batchId) => {
-    const [row] = loaded.key;
-    if (row === undefined) throw keyMissing(asked);
-    const old = toApiKey(row);
-    const now = row.now as Date;
-    insistOnWorking(asked, old, now);
-    const until = readFuture(call, 'previous_until', body.previous_until, now.getTime());
-    const made: ApiKey = {
-      ...old,
-      keyId: randomUUIDv7(),
-      publicPart,
-      secretHash,
-      createdAt: now,
-      expiresAt: readFuture(call, 'expires_at', body.expires_at, now.getTime()) ?? asLongAs(old, now),
-      lastUsedAt: null,
-    };
-    const shown = toKeyRecord(made);
-    const replaced = {
-      ...old,
-      replacedBy: made.keyId,
-      expiresAt: earlier(until ?? new Date(now.getTime() + USUAL_OVERLAP), old.expiresAt),
-    };
-    const { programId } = old;
-    const details = JSON.stringify({ ...shown, replaces: toKeyRecord(replaced) });
-    const event = { type: 'key.rolled' as const, programId, subjectId: shown.key_id, payload: details };
-    const writes = [
-      insertKey(made),
-      replaceKey(keyId, made.keyId, replaced.expiresAt),
-      insertEvents(batchId, [event], now.getTime()),
-      auditOf(call, { programId, subjectId: shown.key_id, details }),
-    ];
-    return { result: shown, writes };
+  return transactUnderKey(service, call, {
+    load: { key: lockKey(keyId) },
+    decide: ({ key: [row] }, { batchId }) => {
+      if (row === undefined) throw keyMissing(asked);
+      const old = toApiKey(row);
+      const now = row.now as Date;
+      insistOnWorking(asked, old, now);
+      const until = readFuture(call, 'previous_until', body.previous_until, now.getTime());
+      const made: ApiKey = {
+        ...old,
+        keyId: randomUUIDv7(),
+        publicPart,
+        secretHash,
+        createdAt: now,
+        expiresAt: readFuture(call, 'expires_at', body.expires_at, now.getTime()) ?? asLongAs(old, now),
+        lastUsedAt: null,
+      };
+      const shown = toKeyRecord(made);
+      const replaced = {
+        ...old,
+        replacedBy: made.keyId,
+        expiresAt: earlier(until ?? new Date(now.getTime() + USUAL_OVERLAP), old.expiresAt),
+      };
+      const { programId } = old;
+      const details = JSON.stringify({ ...shown, replaces: toKeyRecord(replaced) });
+      const event = { type: 'key.rolled' as const, programId, subjectId: shown.key_id, payload: details };
+      const writes = [
+        insertKey(made),
+        replaceKey(keyId, made.keyId, replaced.expiresAt),
+        insertEvents(batchId, [event], now.getTime()),
+        auditOf(call, { programId, subjectId: shown.key_id, details }),
+      ];
+      return { status: 201, ...bodiesOf(made, key), subjectId: made.keyId, writes };
+    },
   });
-  return { status: 201, body: JSON.stringify({ ...record, key }) };
 }
 
 /** A key that does not work cannot be replaced without a gap, and one that was replaced has a successor to roll. */

@@ -3,6 +3,12 @@ import type { StoredAnswer } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './database.ts';
 import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
+/**
+ * Stands for the card program of the keys of operations that act in no single one: those of operators. They belong to
+ * the whole service, so that an operator whose own key was replaced meanwhile still gets its first response.
+ */
+export const NO_PROGRAM = '00000000-0000-0000-0000-000000000000';
+
 /** A key within its program and operation. */
 export type KeyInScope = { readonly programId: string; readonly operation: string; readonly key: string };
 
@@ -103,6 +109,18 @@ export function forgetRefusedKeys(count: number): Statement {
 }
 
 /**
+ * Operations of which there are as many as there are transfers and cards. The bodies of their first responses are dropped
+ * in time, since they can be made again from what the request made. Those of operators are few, and stay.
+ */
+const MANY: readonly string[] = [
+  'create_transfer',
+  'capture_transfer',
+  'cancel_transfer',
+  'reverse_transfer',
+  'create_card',
+];
+
+/**
  * Lets go of the bodies of first answers that are old enough, at most `count` at a time; gives their number as
  * `forgotten`. The key stays as long as what it made: a replay answers with that as it is then.
  */
@@ -111,10 +129,10 @@ export function forgetBodies(count: number): Statement {
     name: 'forget_bodies',
     text: `with old as (
         select ctid from idempotency
-        where body is not null and created_at < clock_timestamp() - interval '${KEPT_DAYS} days' limit $1
+        where body is not null and operation = any ($2) and created_at < clock_timestamp() - interval '${KEPT_DAYS} days' limit $1
         for update skip locked
       ), gone as (update idempotency set body = null where ctid in (select ctid from old) returning 1)
       select count(*) as forgotten from gone`,
-    values: [count],
+    values: [count, MANY],
   };
 }

@@ -103,7 +103,7 @@ export function updateProgram(program: Pick<Program, 'programId' | 'name' | 'lim
 export function knowsTimeZone(name: string): Statement {
   return {
     name: 'knows_time_zone',
-    text: 'select exists (select from pg_timezone_names where name = $1) as known, service_now() as now',
+    text: 'select exists (select from pg_timezone_names where name = $1) as known',
     values: [name],
   };
 }

@@ -12,6 +12,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
+import { withSecret } from '../harness/with-secret.ts';
 import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
 
@@ -70,7 +71,7 @@ describe('live mode, from an empty directory on', () => {
       const { program_id } = await as(operatorKey).programs.create({ name, currency: 'USD' });
       programs[name] = program_id;
       await as(operatorKey).deposits.create(program_id, { amount: 10_000 });
-      keys[name] = (await as(operatorKey).keys.create({ name: `shop ${name}`, program_id })).key;
+      keys[name] = (await withSecret(as(operatorKey).keys.create({ name: `shop ${name}`, program_id }))).key;
       await as(keys[name]).cards.create({ card_id: `card-of-${name}` });
     }
   });
@@ -109,11 +110,13 @@ describe('live mode, from an empty directory on', () => {
 
   test('a revoked and an expired key stop working, for good', async () => {
     const operator = as(operatorKey);
-    const revoked = await operator.keys.create({ name: 'to be revoked', program_id: programs.first });
+    const revoked = await withSecret(operator.keys.create({ name: 'to be revoked', program_id: programs.first }));
     expect((await as(revoked.key).cards.list()).data.length).toBe(1);
     await operator.keys.revoke(revoked.key_id);
     const soon = new Date(Date.now() + 1500).toISOString();
-    const expired = await operator.keys.create({ name: 'for a moment', program_id: programs.first, expires_at: soon });
+    const expired = await withSecret(
+      operator.keys.create({ name: 'for a moment', program_id: programs.first, expires_at: soon }),
+    );
     for (const [key, word] of [
       [revoked.key, 'revoked'],
       [expired.key, 'expired'],
@@ -238,7 +241,7 @@ describe('live mode, from an empty directory on', () => {
     // Keys that were never used: nothing is known of them without asking the database.
     const fresh: string[] = [];
     for (let count = 0; count < 20; count += 1) {
-      fresh.push((await operator.keys.create({ name: `spare ${count}`, program_id: programs.first })).key);
+      fresh.push((await withSecret(operator.keys.create({ name: `spare ${count}`, program_id: programs.first }))).key);
     }
     process.kill((await embeddedServerOf(directory.path)).processId, 'SIGKILL');
     const answers = await Promise.all(fresh.map((key) => get(TRANSFERS, bearer(key))));

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
 import { waitFor } from '../harness/process.ts';
+import { withSecret } from '../harness/with-secret.ts';
 import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
 
 const running = useService();
@@ -405,7 +406,7 @@ describe('what belongs to another card program', () => {
     const loadId = load?.transfer_id ?? '';
     const hold = await client().transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }, { programId });
     const { reversal_id } = await client().transfers.reverse(loadId, { amount: 1 }, { programId });
-    const { key } = await client().keys.create({ name: 'another shop', program_id: await newProgram() });
+    const { key } = await withSecret(client().keys.create({ name: 'another shop', program_id: await newProgram() }));
     const other = new TransferService({ baseUrl: running().url, key, maximumRetries: 0 });
     for (const { transfers, cards } of [client(), other]) {
       const calls: readonly [code: string, call: Promise<unknown>][] = [
@@ -436,7 +437,7 @@ describe('what belongs to another card program', () => {
   test('with its own key a program does all of it', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(50, programId);
-    const { key } = await client().keys.create({ name: 'shop', program_id: programId });
+    const { key } = await withSecret(client().keys.create({ name: 'shop', program_id: programId }));
     const own = new TransferService({ baseUrl: running().url, key, maximumRetries: 0 });
     const [captured, canceled] = [
       await own.transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }),
@@ -454,9 +455,10 @@ describe('what belongs to another card program', () => {
 describe('keys', () => {
   test('the secret is shown once; a revoked key stays in the list', async () => {
     const programId = await newProgram();
-    const made = await client().keys.create({ name: 'shop', program_id: programId });
+    const made = await withSecret(client().keys.create({ name: 'shop', program_id: programId }));
     expect(made.key).toMatch(/^ts_/);
-    const { key: secret, ...rest } = made;
+    const { key: secret, key_omitted, ...rest } = made;
+    expect(key_omitted).toBeNull();
     expect(made.key.startsWith(made.shown_as.replace('…', ''))).toBe(true);
     const listed = (await client().keys.list()).data.find(({ key_id }) => key_id === made.key_id);
     expect(listed).toEqual(rest);

@@ -22,6 +22,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
+  ...['ignored-headers'],
   ...['ratelimit-policy', 'ratelimit'],
 ]);
 

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { SharedCode } from '../../domain/errors.ts';
 import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { withSecret } from '../harness/with-secret.ts';
 import { RawConnection } from '../http/raw-connection.ts';
 import { ask, bytesOf, type Question } from './ask.ts';
 import {
@@ -150,7 +151,7 @@ async function observeForbidden({ sandbox, live, programKey }: World): Promise<r
   const isOperators = (id: OperationId): boolean => OPERATIONS[id].scope === 'operator';
   const isLive = (id: OperationId): boolean => OPERATIONS[id].scope !== 'sandbox';
   // No operation needs this scope yet, so a key that has no other may do nothing.
-  const { key } = await sandbox.client.keys.create({ name: 'idle', scopes: ['events:read'] });
+  const { key } = await withSecret(sandbox.client.keys.create({ name: 'idle', scopes: ['events:read'] }));
   const idly = (question: Question): Question => ({ ...question, headers: [bearer(key)] });
   return [
     ...(await observeAll(sandbox.url, 'forbidden', eachOperation(foreign))),

@@ -139,7 +139,9 @@ export const TRANSFER_CAUSES = {
       about('update_card', card, { status: 'closed', balance_to: 'funding' }),
     ];
   }),
-  duplicate_card: byRequests('duplicate_card', [withMembers('create_card', { card_id: 'card_active' })]),
+  duplicate_card: byRequests('duplicate_card', [
+    withMembers('create_card', { card_id: 'card_active' }, { 'Idempotency-Key': randomUUID() }),
+  ]),
   invalid_amount: byRequests(
     'invalid_amount',
     AMOUNTS.flatMap((operation) => [0, -1, 85.5, '85.50', 1e12].map((amount) => withMembers(operation, { amount }))),
@@ -210,8 +212,22 @@ async function prepareUsedKeys(client: TransferService): Promise<readonly Attemp
   await client.transfers.capture(captured, { amount: 1 }, key);
   await client.transfers.cancel(canceled, key);
   await client.transfers.reverse(reversed, { amount: 1 }, key);
+  await client.cards.create({}, key);
+  await client.programs.create({ name: 'First', currency: 'USD' }, key);
+  await client.switch.change({ disabled: false }, key);
+  await client.sandbox.moveClock({ seconds_ahead: 0 }, key);
+  const first = await client.keys.create({ name: 'first', scopes: ['cards:read'] }, key);
+  const rolled = await client.keys.roll(first.key_id, {}, key);
+  await client.keys.revoke(rolled.key_id, key);
   const headers = { 'Idempotency-Key': idempotencyKey };
   return [
+    withMembers('create_card', { last_four: '0001' }, headers),
+    withMembers('create_program', { name: 'Second' }, headers),
+    withMembers('create_key', { name: 'second' }, headers),
+    withMembers('change_switch', { disabled: false, reason: 'second' }, headers),
+    withMembers('move_clock', { seconds_ahead: 1 }, headers),
+    about('roll_key', rolled.key_id, {}, headers),
+    about('revoke_key', first.key_id, undefined, headers),
     ...(['create_transfer', 'create_deposit', 'create_withdrawal'] as const).map((operation) =>
       withMembers(operation, { amount: 2 }, headers),
     ),

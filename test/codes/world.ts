@@ -12,6 +12,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
+import { withSecret } from '../harness/with-secret.ts';
 import { RawConnection } from '../http/raw-connection.ts';
 import { ask, bytesOf } from './ask.ts';
 
@@ -58,8 +59,8 @@ async function startAll(
   const sandbox = await startService({ DATA_DIR: own.path });
   toEnd(sandbox.stop);
   const { databaseUrl } = await embeddedServerOf(own.path);
-  const { key: operatorKey } = await sandbox.client.keys.create({ name: 'operator of the test' });
-  const { key: programKey } = await sandbox.client.keys.create({ name: 'shop', program_id: DEMO_PROGRAM });
+  const { key: operatorKey } = await withSecret(sandbox.client.keys.create({ name: 'operator of the test' }));
+  const { key: programKey } = await withSecret(sandbox.client.keys.create({ name: 'shop', program_id: DEMO_PROGRAM }));
   const shared = { DATABASE_URL: databaseUrl, DATA_DIR: other.path };
   const damaged = await startDamaged(copy.path, { ...shared, DATA_DIR: copy.path });
   toEnd(async () => damaged.child.kill('SIGKILL'));

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { OperationId } from '../../contract/operations.ts';
 import {
   CATALOGUE,
   ConnectionFailure,
@@ -195,12 +196,29 @@ describe('what is sent again', () => {
     expect(service.received).toHaveLength(1);
   });
 
+  test.each<[OperationId, (service: TransferService) => Promise<object>]>([
+    ['create_card', ({ cards }) => cards.create()],
+    ['create_program', ({ programs }) => programs.create({ name: 'Gifts', currency: 'USD' })],
+    ['create_key', ({ keys }) => keys.create({ name: 'shop', scopes: ['cards:read'] })],
+    ['roll_key', ({ keys }) => keys.roll('key_1')],
+    ['revoke_key', ({ keys }) => keys.revoke('key_1')],
+    ['change_switch', (client) => client.switch.change({ disabled: true, reason: 'test' })],
+    ['move_clock', ({ sandbox }) => sandbox.moveClock({ seconds_ahead: 1 })],
+  ])('%s, each time with the key that the client made up for it', async (_, call) => {
+    service.play('cut before the answer', failingAnswer(), { status: 200, body: {} });
+    await call(client());
+    const keys = service.received.map(({ headers }) => headers['idempotency-key']);
+    expect(keys).toHaveLength(3);
+    expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+    expect(new Set(keys).size).toBe(1);
+  });
+
   test('nothing that is not safe to repeat', async () => {
     service.play(failingAnswer());
-    await failureOf(client().cards.create(), ServerError);
+    await failureOf(client().cards.update('card_1', { status: 'active' }), ServerError);
     expect(service.received).toHaveLength(1);
     service.play('cut before the answer');
-    await failureOf(client().switch.change({ disabled: true, reason: 'test' }), ConnectionFailure);
+    await failureOf(client().sandbox.stopDatabase(), ConnectionFailure);
     expect(service.received).toHaveLength(1);
     service.play('cut before the answer');
     await failureOf(client().transfers.update('tr_1', { metadata: {} }), ConnectionFailure);

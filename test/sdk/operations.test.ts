@@ -335,6 +335,7 @@ test("the types are the contract's", () => {
   expectTypeOf<ReverseTransferBody['amount']>().toEqualTypeOf<Amount | undefined>();
   expectTypeOf<UpdateCardBody['limits']>().toEqualTypeOf<CardLimits | undefined>();
   expectTypeOf<StatementPage['opening_balance']>().toEqualTypeOf<number>();
-  expectTypeOf<NewKeyRecord['key']>().toEqualTypeOf<string>();
+  // A replay is without the secret, so that every caller has to say what becomes of it then.
+  expectTypeOf<NewKeyRecord['key']>().toEqualTypeOf<string | null>();
   expectTypeOf<SwitchState['data'][number]['disabled']>().toEqualTypeOf<boolean>();
 });

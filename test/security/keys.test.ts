@@ -19,6 +19,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
+import { withSecret } from '../harness/with-secret.ts';
 
 const TRANSFERS = OPERATIONS.list_transfers.path;
 
@@ -56,7 +57,7 @@ afterAll(async () => {
 });
 
 const newKey = (scopes?: KeyScope[], more: object = {}) =>
-  operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more });
+  withSecret(operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more }));
 
 /** Waits until every process answers to a key as it does from then on; a key is believed for a second. */
 const untilRefused = (key: string, services = [first, second]) =>
@@ -145,7 +146,7 @@ describe('scopes', () => {
   });
 
   test.each(KEY_SCOPES)('a key with %s alone is let into its operations and into no other', async (scope) => {
-    const { key } = await operator.keys.create({ name: scope, scopes: [scope] });
+    const { key } = await withSecret(operator.keys.create({ name: scope, scopes: [scope] }));
     for (const id of OPERATION_IDS.filter((known) => OPERATIONS[known].scope !== 'sandbox')) {
       // The media type is judged after the credentials and before anything is done.
       const answer = await tryOperation(id, key);
@@ -232,7 +233,7 @@ describe('rolling', () => {
     const { old, made, previous_until } = await beforeMoment(async (moment) => {
       const previous_until = moment.toISOString();
       const old = await newKey(['cards:read', 'transfers:read']);
-      const made = await operator.keys.roll(old.key_id, { previous_until });
+      const made = await withSecret(operator.keys.roll(old.key_id, { previous_until }));
       expect(made).toMatchObject({ name: old.name, program_id: programId, scopes: old.scopes, expires_at: null });
       for (const key of [old.key, made.key]) {
         for (const service of [first, second]) expect((await ask(service, key)).status).toBe(200);

@@ -18,6 +18,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
+import { withSecret } from '../harness/with-secret.ts';
 
 const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
 const TRANSFERS = '/api/v0.1/core/transfer';
@@ -100,7 +101,8 @@ function requestsWith(secret: string): readonly RawRequest[] {
 describe('what callers send', () => {
   test('no key, good or not, and no card number is logged, whether the database runs or not', async () => {
     const { keys, sandbox } = service.client;
-    const make = (name: string, more: object = {}) => keys.create({ name, program_id: DEMO_PROGRAM, ...more });
+    const make = (name: string, more: object = {}) =>
+      withSecret(keys.create({ name, program_id: DEMO_PROGRAM, ...more }));
     const [good, revoked, expired] = await Promise.all([
       make('good'),
       make('revoked'),

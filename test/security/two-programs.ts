@@ -179,7 +179,8 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   };
   const namedCard = `card-of-${name}`;
   await make('create_card', { card_id: namedCard, holder_reference: MARK });
-  const { card_id: card = '' } = await make('create_card', { holder_reference: MARK });
+  const unnamed = await ask({ path: OPERATIONS.create_card.path, body: { holder_reference: MARK } });
+  const card = String(unnamed.members.card_id);
   const own = { metadata: { note: MARK }, description: MARK };
   const reference = `reference-of-${name}`;
   const { transfer_id: transfer = '' } = await make('create_transfer', {

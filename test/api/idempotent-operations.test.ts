@@ -1,0 +1,350 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { TransferService } from '../../sdk/client.ts';
+import { connect } from '../harness/ledger.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { type RawAnswer, sendRaw } from './raw-request.ts';
+import { expectBalancedBooks } from './running-service.ts';
+
+// Every POST that makes or changes something, and is no transfer: those have their own file.
+
+/** What is sent: the body, and what stands in the path. */
+type Sent = { readonly id?: string; readonly body?: object };
+
+type Subject = {
+  readonly operation: OperationId;
+  /** A request that was never made before. */
+  readonly ask: (client: TransferService) => Promise<Sent>;
+  /** Another request than the one that {@link ask} gave. */
+  readonly another: (sent: Sent, client: TransferService) => Promise<Sent> | Sent;
+  /** Counts what the operation made or did. */
+  readonly count: string;
+};
+
+let keyNames = 0;
+const newKey = async ({ keys }: TransferService): Promise<string> =>
+  (await keys.create({ name: `key ${++keyNames}`, scopes: ['cards:read'] })).key_id;
+const audited = (action: OperationId): string => `select count(*) from audit_entry where action = '${action}'`;
+const withBody = (more: object) => (sent: Sent) => ({ ...sent, body: { ...sent.body, ...more } });
+
+const SUBJECTS: readonly Subject[] = [
+  {
+    operation: 'create_card',
+    ask: async () => ({ body: { holder_reference: randomUUID() } }),
+    another: withBody({ last_four: '1234' }),
+    count: 'select count(*) from card',
+  },
+  {
+    operation: 'create_program',
+    ask: async () => ({ body: { name: randomUUID(), currency: 'USD' } }),
+    another: withBody({ currency: 'EUR' }),
+    count: 'select count(*) from program',
+  },
+  {
+    operation: 'create_key',
+    ask: async () => ({ body: { name: randomUUID(), program_id: DEMO_PROGRAM, scopes: ['cards:read'] } }),
+    another: withBody({ scopes: ['cards:write'] }),
+    count: 'select count(*) from api_key',
+  },
+  {
+    operation: 'roll_key',
+    ask: async (client) => ({ id: await newKey(client), body: {} }),
+    another: async (sent, client) => ({ ...sent, id: await newKey(client) }),
+    count: 'select count(*) from api_key',
+  },
+  {
+    operation: 'revoke_key',
+    ask: async (client) => ({ id: await newKey(client) }),
+    another: async (sent, client) => ({ ...sent, id: await newKey(client) }),
+    count: audited('revoke_key'),
+  },
+  {
+    operation: 'change_switch',
+    ask: async () => ({ body: { disabled: false, reason: randomUUID() } }),
+    another: withBody({ program_id: DEMO_PROGRAM }),
+    count: audited('change_switch'),
+  },
+  {
+    operation: 'move_clock',
+    ask: async () => ({ body: { seconds_ahead: 0 } }),
+    another: withBody({ seconds_ahead: 1 }),
+    count: audited('move_clock'),
+  },
+  {
+    operation: 'create_deposit',
+    ask: async () => ({ id: DEMO_PROGRAM, body: { amount: 1, description: randomUUID() } }),
+    another: withBody({ amount: 2 }),
+    count: 'select count(*) from funding_movement',
+  },
+];
+
+let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
+let ownDirectory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let database: pg.Client;
+/** The service that has the database server, and one beside it that was started after the requests in {@link early}. */
+let first: ServiceProcess;
+let second: ServiceProcess;
+const early = new Map<OperationId, { readonly key: string; readonly sent: Sent; readonly answer: RawAnswer }>();
+
+beforeAll(async () => {
+  directory = await ledgerDirectory();
+  ownDirectory = await temporaryDirectory();
+  first = await startService({ DATA_DIR: directory.path });
+  const { databaseUrl } = await embeddedServerOf(directory.path);
+  database = await connect({ connectionString: databaseUrl });
+  for (const { operation, ask } of SUBJECTS) {
+    const [key, sent] = [randomUUID(), await ask(first.client)];
+    early.set(operation, { key, sent, answer: await send(first, operation, key, sent) });
+  }
+  second = await startService({ DATABASE_URL: databaseUrl, DATA_DIR: ownDirectory.path });
+});
+
+afterAll(async () => {
+  await expectBalancedBooks(first);
+  await database.end();
+  await second.stop();
+  await first.stop();
+  await ownDirectory.remove();
+  await directory.remove();
+});
+
+function send(
+  service: ServiceProcess,
+  operation: OperationId,
+  key: string,
+  { id = '', body }: Sent,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<RawAnswer> {
+  const { method, path } = OPERATIONS[operation];
+  return sendRaw(service.url, {
+    method,
+    path: path.replace(/\{.*\}/, id),
+    headers: { 'Idempotency-Key': key, ...headers },
+    body,
+  });
+}
+
+async function count(query: string): Promise<number> {
+  const { rows } = await database.query<{ count: string }>(query);
+  return Number(rows[0]?.count);
+}
+
+const isReplay = ({ headers }: RawAnswer): boolean => headers['idempotent-replayed'] === 'true';
+
+/** The secret of a new key, and the answer without it: what every replay of it must be. */
+function withoutSecret({ status, text, members, headers }: RawAnswer) {
+  const { key, key_omitted: _, ...rest } = members;
+  return { secret: key, kept: { status, text: key === undefined ? text : rest, location: headers.location } };
+}
+
+/** Fails unless `again` is the answer to `made` given again, but for the secret of a new key. */
+function expectReplay(again: RawAnswer, made: RawAnswer): void {
+  expect(withoutSecret(again).kept).toEqual(withoutSecret(made).kept);
+  expect([isReplay(made), isReplay(again)]).toEqual([false, true]);
+  if (!('key' in made.members)) return;
+  expect(made.members).toMatchObject({ key: expect.stringMatching(/^ts_/), key_omitted: null });
+  expect(again.members).toMatchObject({ key: null, key_omitted: expect.stringContaining('not stored') });
+}
+
+test('every POST that makes or changes something takes a key', () => {
+  const without = OPERATION_IDS.filter((id) => {
+    const { method, idempotency } = OPERATIONS[id];
+    return method === 'POST' && idempotency === 'none';
+  });
+  // The rows of a batch have a key each; a database that is stopped cannot store anything.
+  expect(without.sort()).toEqual(['create_transfer_batch', 'start_database', 'stop_database']);
+});
+
+describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
+  '%s under a key',
+  (operation, subject) => {
+    const { ask, another, count: counted } = subject;
+
+    test('twenty sends, one after the other, do it once', async () => {
+      const [key, sent] = [randomUUID(), await ask(first.client)];
+      const before = await count(counted);
+      const made = await send(first, operation, key, sent);
+      expect(made.status).toBe(OPERATIONS[operation].status);
+      for (let time = 1; time < 20; time += 1) {
+        expectReplay(await send(time % 2 === 0 ? first : second, operation, key, sent), made);
+      }
+      expect(await count(counted)).toBe(before + 1);
+    });
+
+    test('twenty sends at once, to two processes, do it once', async () => {
+      const [key, sent] = [randomUUID(), await ask(first.client)];
+      const before = await count(counted);
+      const services = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? first : second));
+      const answers = await Promise.all(services.map((service) => send(service, operation, key, sent)));
+      const [made, ...others] = answers.filter((answer) => !isReplay(answer));
+      expect(others).toEqual([]);
+      for (const answer of answers) if (answer !== made && made !== undefined) expectReplay(answer, made);
+      expect(await count(counted)).toBe(before + 1);
+    });
+
+    test('another request is a 422 and does nothing', async () => {
+      const [key, sent] = [randomUUID(), await ask(first.client)];
+      const made = await send(first, operation, key, sent);
+      const other = await another(sent, first.client);
+      const before = await count(counted);
+      const refused = await send(second, operation, key, other);
+      expect(refused.members).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
+      expectReplay(await send(first, operation, key, sent), made);
+      expect(await count(counted)).toBe(before);
+      expect((await send(first, operation, randomUUID(), other)).status).toBe(OPERATIONS[operation].status);
+      if (operation === 'move_clock') await first.client.sandbox.moveClock({ seconds_ahead: 0 });
+    });
+
+    test('a process that was started later gives the first answer again', async () => {
+      const { key = '', sent = {}, answer } = early.get(operation) ?? {};
+      if (answer === undefined) throw new Error('nothing was sent before the second service started');
+      expectReplay(await send(second, operation, key, sent), answer);
+    });
+
+    test('a key that is none is a 400', async () => {
+      const refused = await send(first, operation, 'a b', await ask(first.client));
+      expect(refused.members).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
+    });
+  },
+);
+
+describe('what is stored', () => {
+  const card = { card_id: `own-${randomUUID()}` };
+
+  test('a 409 is answered again; what the caller can correct is not stored', async () => {
+    const [key, taken] = [randomUUID(), { body: { ...card, currency: 'USD' } }];
+    const bad = await send(first, 'create_card', key, { body: { currency: 'XXX' } });
+    expect([bad.status, isReplay(bad)]).toEqual([400, false]);
+    expect((await send(first, 'create_card', key, taken)).status).toBe(201);
+    const other = randomUUID();
+    const refused = await send(first, 'create_card', other, taken);
+    expect([refused.members.Code, isReplay(refused)]).toEqual(['duplicate_card', false]);
+    const again = await send(second, 'create_card', other, taken);
+    expect([again.text, again.headers['error-field'], isReplay(again)]).toEqual([refused.text, '/card_id', true]);
+    const missing = randomUUID();
+    expect((await send(first, 'roll_key', missing, { id: 'key_missing', body: {} })).status).toBe(404);
+    const rolled = await send(first, 'roll_key', missing, { id: await newKey(first.client), body: {} });
+    expect([rolled.status, isReplay(rolled)]).toEqual([201, false]);
+  });
+
+  test('a failure is not stored', async () => {
+    const [key, sent] = [randomUUID(), { body: { name: randomUUID(), currency: 'USD' } }];
+    await first.client.sandbox.stopDatabase();
+    try {
+      expect((await send(first, 'create_program', key, sent)).members.Code).toBe('unknown_create_program');
+    } finally {
+      await first.client.sandbox.startDatabase();
+      await database.end();
+      database = await connect({ connectionString: (await embeddedServerOf(directory.path)).databaseUrl });
+    }
+    const made = await send(first, 'create_program', key, sent);
+    expect([made.status, isReplay(made)]).toEqual([201, false]);
+  });
+
+  test('no secret is, of a key that was made nor of one that was rolled', async () => {
+    const [made, rolled] = [randomUUID(), randomUUID()];
+    const create = { body: { name: 'secret', scopes: ['cards:read'] } };
+    const created = await send(first, 'create_key', made, create);
+    const roll = { id: String(created.members.key_id), body: {} };
+    const next = await send(first, 'roll_key', rolled, roll);
+    expectReplay(await send(first, 'create_key', made, create), created);
+    expectReplay(await send(first, 'roll_key', rolled, roll), next);
+    const dump = await dumpOf(database);
+    for (const { members } of [created, next]) {
+      const [, publicPart = '-', secret = '-'] = /^ts_([0-9a-f]{16})_([0-9a-f]{64})/.exec(String(members.key)) ?? [];
+      expect(dump).toContain(publicPart);
+      for (const text of [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret, 'hex').toString('base64')]) {
+        expect(dump).not.toContain(text);
+      }
+    }
+    // What was rolled once was not rolled again: the new key is the last.
+    const { data } = await first.client.keys.list();
+    expect(data.find(({ key_id }) => key_id === next.members.key_id)?.replaced_by).toBeNull();
+  });
+});
+
+/** Every row of every table, as text. */
+async function dumpOf(client: pg.Client): Promise<string> {
+  const { rows: tables } = await client.query<{ name: string }>(
+    "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = 'public'",
+  );
+  const rows: string[] = [];
+  for (const { name } of tables) {
+    const content = await client.query<{ row: string }>(`select content::text as row from ${name} as content`);
+    rows.push(...content.rows.map(({ row }) => row));
+  }
+  return rows.join('\n');
+}
+
+describe('the scope of a key', () => {
+  test('is the card program for cards, and the whole service for what operators do, whoever they are', async () => {
+    const key = randomUUID();
+    const { program_id } = await first.client.programs.create({ name: 'Other', currency: 'USD' });
+    const cards = [{}, { 'Program-Id': program_id }].map((headers) =>
+      send(first, 'create_card', key, { body: {} }, headers),
+    );
+    const made = await Promise.all(cards);
+    expect(made.map((answer) => [answer.status, isReplay(answer)])).toEqual([
+      [201, false],
+      [201, false],
+    ]);
+    const operator = await first.client.keys.create({ name: 'operator', scopes: ['operator'] });
+    const sent = { body: { name: 'Shared', currency: 'USD' } };
+    const program = await send(first, 'create_program', key, sent);
+    const bearer = { Authorization: `Bearer ${operator.key}` };
+    expectReplay(await send(second, 'create_program', key, sent, bearer), program);
+  });
+
+  test('is the operation: one key makes one thing of each kind', async () => {
+    const key = randomUUID();
+    for (const { operation, ask } of SUBJECTS) {
+      const answer = await send(first, operation, key, await ask(first.client));
+      expect([answer.status, isReplay(answer)], operation).toEqual([OPERATIONS[operation].status, false]);
+    }
+  });
+});
+
+test('no clock speaks against a replay: a key that has expired by now is still the one that was made', async () => {
+  const key = randomUUID();
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const sent = { body: { name: 'for an hour', scopes: ['cards:read'], expires_at } };
+  const made = await send(first, 'create_key', key, sent);
+  await first.client.sandbox.moveClock({ seconds_ahead: 7200 });
+  try {
+    expect((await send(first, 'create_key', randomUUID(), sent)).members.Code).toBe('create_key_schema');
+    expectReplay(await send(first, 'create_key', key, sent), made);
+  } finally {
+    await first.client.sandbox.moveClock({ seconds_ahead: 0 });
+  }
+});
+
+test('a late retry of what has been undone since undoes nothing', async () => {
+  const [disable, roll, keyId] = [randomUUID(), randomUUID(), await newKey(first.client)];
+  const disabled = { body: { disabled: true, reason: 'maintenance' } };
+  const made = await send(first, 'change_switch', disable, disabled);
+  await first.client.switch.change({ disabled: false });
+  expectReplay(await send(first, 'change_switch', disable, disabled), made);
+  expect((await first.client.switch.get()).data.filter((setting) => setting.disabled)).toEqual([]);
+  const rolled = await send(first, 'roll_key', roll, { id: keyId, body: {} });
+  await first.client.keys.revoke(String(rolled.members.key_id));
+  expectReplay(await send(first, 'roll_key', roll, { id: keyId, body: {} }), rolled);
+});
+
+test.each<[OperationId, Sent]>([
+  ['list_cards', {}],
+  ['update_card', { id: 'card_active', body: { holder_reference: 'x' } }],
+  ['create_transfer_batch', { body: { transfers: [{ amount: 1, card_id: 'card_active', idempotency_key: 'row' }] } }],
+  ['start_database', {}],
+])('%s takes no key, and says that it ignored it', async (operation, sent) => {
+  for (const key of ['one', 'not a key']) {
+    const answer = await send(first, operation, key, sent);
+    expect([answer.status, answer.headers['ignored-headers']]).toEqual([200, 'Idempotency-Key']);
+  }
+  const { method, path } = OPERATIONS[operation];
+  const silent = await sendRaw(first.url, { method, path: path.replace(/\{.*\}/, sent.id ?? ''), body: sent.body });
+  expect(silent.headers['ignored-headers']).toBeUndefined();
+});
