@@ -295,8 +295,9 @@ function exponentsIn(text: string): readonly { readonly stretch: Stretch; readon
       if (whole.length + fraction.length < MANTISSA_LEAST) return [];
       // A fraction that is left, or more digits than a card number has.
       if (shift < -BigInt(zeros) || BigInt(mantissa.length) + shift > BigInt(DIGITS_MOST)) return [];
-      const digits =
-        shift < 0n ? mantissa.slice(0, Number(shift)) : mantissa.padEnd(mantissa.length + Number(shift), '0');
+      let digits = mantissa;
+      for (let place = shift; place > 0n; place -= 1n) digits += '0';
+      for (let place = shift; place < 0n; place += 1n) digits = digits.slice(0, -1);
       return [{ stretch: { start: index, end: index + number.length }, digits }];
     },
   );
@@ -316,7 +317,10 @@ function insertStretch(found: Stretch[], { start, end }: Stretch): void {
   let count = 0;
   let union = { start, end };
   for (let next = found[first]; next !== undefined && next.start < end; next = found[first + count]) {
-    union = { start: Math.min(union.start, next.start), end: Math.max(union.end, next.end) };
+    union = {
+      start: next.start < union.start ? next.start : union.start,
+      end: next.end > union.end ? next.end : union.end,
+    };
     count += 1;
   }
   found.splice(first, count, union);
