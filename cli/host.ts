@@ -16,7 +16,7 @@ export const addHost: AddCommands = (program, { endWith }) => {
     .action(() => run('migrate'));
   program
     .command('config')
-    .description('print the settings in force, without secrets')
+    .description('print the settings of the running service, without secrets')
     .action(() => run('config'));
   program
     .command('verify-books')

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { constants } from 'node:os';
-import { readConfiguration, showConfiguration } from './config.ts';
+import { constants, hostname } from 'node:os';
+import { readConfiguration, readDataDirectory, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
 import {
   insistOnConnection,
@@ -13,9 +13,10 @@ import { createKey } from './operations/create-key.ts';
 import { drawUpTrialBalance } from './operations/get-trial-balance.ts';
 import { withoutSecrets } from './operations/redaction.ts';
 import { verifyAudit } from './operations/verify-audit.ts';
-import { StartupProblem } from './startup-problem.ts';
+import { codeOf, StartupProblem } from './startup-problem.ts';
 import { wasCutOff } from './store/failure.ts';
 import { migrate } from './store/migrate.ts';
+import { findRunningServices, type RunningService } from './store/running-services.ts';
 import { explainStartFailure } from './store/start-failure.ts';
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
@@ -47,11 +48,43 @@ function endOnSignal(): void {
   }
 }
 
-/** What is set, and what a start would say to it. */
+/**
+ * The settings of the services that run with the data directory. When none does: those that a start from this shell would
+ * have, and what it would say to them.
+ */
 function printConfiguration(): void {
+  const { dataDirectory, dataDirectoryOrigin } = readDataDirectory();
+  const services = findServices(dataDirectory, dataDirectoryOrigin);
+  if (services.length > 0) {
+    process.stdout.write(`${services.map(describeService).join('\n\n')}\n`);
+    return;
+  }
   const configuration = readConfiguration();
-  process.stdout.write(`${showConfiguration(configuration)}\n`);
+  process.stdout.write(
+    `# No service runs with the data directory ${dataDirectory} (${dataDirectoryOrigin}).\n` +
+      `# A start with the settings of this shell would have:\n${showConfiguration(configuration)}\n`,
+  );
   insistOnConnection(configuration);
+}
+
+function findServices(dataDirectory: string, origin: string): readonly RunningService[] {
+  try {
+    return findRunningServices(dataDirectory);
+  } catch (error) {
+    const reason = codeOf(error) ?? String(error);
+    throw new StartupProblem(
+      `Whether a service runs with the data directory ${dataDirectory} (${origin}) cannot be seen (${reason}). ` +
+        'Run the command as the user of the service.',
+      { cause: error },
+    );
+  }
+}
+
+function describeService({ processId, host, startedAt, port, settings }: RunningService): string {
+  const where = host === hostname() ? '' : ` on ${host}`;
+  return [`# In force in process ${processId}${where}, started at ${startedAt}, on port ${port}:`, ...settings].join(
+    '\n',
+  );
 }
 
 async function withDatabase(

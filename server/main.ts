@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type pino from 'pino';
 import { toWireId } from '../domain/identifier.ts';
-import { type Configuration, readConfiguration } from './config.ts';
+import { type Configuration, readConfiguration, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { openLog } from './log.ts';
@@ -18,6 +18,7 @@ import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './operations/seed-sa
 import { openTransferLane } from './operations/transfer-group.ts';
 import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/database.ts';
+import { announceService } from './store/running-services.ts';
 import { explainStartFailure } from './store/start-failure.ts';
 import { keepForgettingKeys } from './worker/forget-keys.ts';
 import { keepPartitions } from './worker/keep-partitions.ts';
@@ -103,6 +104,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await errors.stop();
     throw error;
   });
+  const withdraw = await announce(configuration, port, log);
   const partitions = keepPartitions(background, configuration.errorRetentionDays, (error) =>
     log.error({ cause: String(error) }, 'partitions could not be made or removed'),
   );
@@ -117,12 +119,27 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     partitions.stop();
     keys.stop();
     await Promise.all([due.stop(), server.close()]);
+    await withdraw();
     await credentials.stop();
     await errors.stop();
     await opened.close();
   };
   warnOfClearText(configuration, log);
   showBanner(configuration, opened, port);
+}
+
+/** For the command `config`. A service that cannot write it down serves all the same. */
+async function announce(configuration: Configuration, port: number, log: pino.Logger): Promise<() => Promise<void>> {
+  const settings = showConfiguration(configuration).split('\n');
+  const onTrouble = (error: unknown): void =>
+    log.warn({ event: 'settings_not_shown', cause: String(error) }, 'the command config cannot show these settings');
+  try {
+    const withdraw = await announceService(configuration.dataDirectory, { port, settings });
+    return () => withdraw().catch(onTrouble);
+  } catch (error) {
+    onTrouble(error);
+    return async () => undefined;
+  }
 }
 
 function warnOfClearText({ mode, loopbackOnly, hosts }: Configuration, log: pino.Logger): void {

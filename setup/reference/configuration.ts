@@ -6,7 +6,7 @@ export function configurationReference(): string {
   return page(
     '# Configuration',
     'The service reads its settings from the environment when it starts, and says which one is wrong when it does not. ' +
-      '`npx transfer-service config` prints those in force, without passwords.',
+      '`npx transfer-service config` prints those of each service that runs with the same `DATA_DIR`, without passwords; where none runs it says so and prints those of its own shell.',
     table(
       ['Setting', 'Default', 'What it is for'],
       SETTINGS.map(({ name, fallback, purpose }) => [
