@@ -3,6 +3,7 @@ import { type AddressInfo, Server as NetServer } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { answerBrokenInput, answerConnect, writeRecord } from './broken-input.ts';
+import { endIdleConnection, timeOutRequest } from './late-input.ts';
 import { NoAnswer } from './overdue.ts';
 import type { ErrorRecordResponse } from './record-response.ts';
 import { closingRefusal, type HttpService } from './service.ts';
@@ -39,7 +40,12 @@ export function createAddressServer(
   server.on('request', (request, answer) => begin(request, answer, false));
   server.on('checkContinue', (request, answer) => begin(request, answer, true));
   server.on('checkExpectation', (request, answer) => begin(request, answer, false));
-  server.on('clientError', (error, socket) => answerBrokenInput(service, error, socket));
+  server.on('clientError', (error, socket) => {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_HTTP_REQUEST_TIMEOUT') timeOutRequest(service, error, socket);
+    else answerBrokenInput(service, error, socket);
+  });
+  // With a listener, Node leaves it to us to close a connection that has been idle for `keepAlive_ms`.
+  server.on('timeout', (socket) => endIdleConnection(service, socket));
   server.on('connect', (request, socket) => answerConnect(service, request, socket));
   return server;
 }

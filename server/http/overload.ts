@@ -3,6 +3,9 @@ import { performance } from 'node:perf_hooks';
 const INTERVAL_MS = 100;
 const SAMPLES = 10;
 
+/** What one sample counts at most, in milliseconds, so that one pause, however long, is not taken for a loop that is behind. */
+const SAMPLE_MAX_MS = 500;
+
 /**
  * Measures how late the event loop is, as the mean over ten samples: one long pause (a collection of garbage, a
  * machine that slept) sheds nothing, a loop that is behind for a second does.
@@ -32,7 +35,7 @@ export class EventLoopLag {
 
   #sample(): void {
     const now = performance.now();
-    this.#lags_ms.push(Math.max(0, now - this.#expected));
+    this.#lags_ms.push(Math.min(Math.max(0, now - this.#expected), SAMPLE_MAX_MS));
     if (this.#lags_ms.length > SAMPLES) this.#lags_ms.shift();
     const isEnough = this.#lags_ms.length === SAMPLES;
     this.#mean_ms = isEnough ? this.#lags_ms.reduce((sum, lag) => sum + lag, 0) / SAMPLES : 0;

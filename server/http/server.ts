@@ -94,7 +94,7 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
       throw error;
     }
     if (service.settings.lagMost_ms > 0) lag.start();
-    overdue = setInterval(() => lookForOverdue(service), OVERDUE_CHECK_MS).unref();
+    overdue = startOverdueCheck(service);
   };
 
   const shut = async (): Promise<void> => {
@@ -116,6 +116,22 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
       return closing;
     },
   };
+}
+
+/** A check that comes later than this was kept from running, as by a process that was stopped. */
+const LATE_CHECK_MS = 1_000;
+
+/**
+ * Looks for what takes too long. After a pause of the process it looks only once more: the response of the database may
+ * have arrived meanwhile, and sockets are read after timers.
+ */
+function startOverdueCheck(service: HttpService): NodeJS.Timeout {
+  let lastAt = performance.now();
+  return setInterval(() => {
+    const wasPaused = performance.now() - lastAt > OVERDUE_CHECK_MS + LATE_CHECK_MS;
+    lastAt = performance.now();
+    if (!wasPaused) lookForOverdue(service);
+  }, OVERDUE_CHECK_MS).unref();
 }
 
 function lookForOverdue(service: HttpService): void {
