@@ -387,14 +387,14 @@ describe('which refusal comes first', () => {
   });
 
   test('unknown_update_card: the database is gone', async () => {
-    await client().sandbox.stopDatabase();
+    await running().database.stop();
     try {
       const refused = await refusalOf(update('card_active', { status: 'inactive' }));
       expect(refused).toMatchObject({ Code: 'unknown_update_card', Status: 500, moneyMoved: 'no' });
       const limits = await refusalOf(client().cards.limits('card_active'));
       expect(limits).toMatchObject({ Code: 'unknown_get_card_limits', Status: 500 });
     } finally {
-      await client().sandbox.startDatabase();
+      await running().database.start();
     }
     expect((await client().cards.get('card_active')).status).toBe('active');
   });

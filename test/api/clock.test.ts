@@ -38,12 +38,12 @@ describe('move_clock', () => {
   });
 
   test('unknown_move_clock: the database is gone', async () => {
-    await client().sandbox.stopDatabase();
+    await running().database.stop();
     try {
       const refused = await refusalOf(client().sandbox.moveClock({ seconds_ahead: 60 }));
       expect(refused).toMatchObject({ Code: 'unknown_move_clock', Status: 500 });
     } finally {
-      await client().sandbox.startDatabase();
+      await running().database.start();
     }
   });
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { runCommand, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { sendRaw } from './raw-request.ts';
 import { expectBalancedBooks } from './running-service.ts';
 
@@ -55,9 +55,9 @@ afterAll(async () => {
 const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
   nothing: async () => async () => undefined,
   'the database is stopped': async () => {
-    await sandboxDatabase('stop');
+    await service.database.stop();
     return async () => {
-      await sandboxDatabase('start');
+      await service.database.start();
       const ready = async () => (await sendRaw(service.url, { method: 'GET', path: '/health/ready' })).status === 200;
       await waitFor('the database answers again', ready);
     };
@@ -67,11 +67,6 @@ const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
     return async () => void (await service.client.switch.change({ disabled: false }));
   },
 };
-
-async function sandboxDatabase(verb: 'stop' | 'start'): Promise<void> {
-  const ending = await runCommand(['--url', service.url, 'sandbox', 'database', verb], {});
-  expect(ending, `sandbox database ${verb}`).toMatchObject({ exitCode: 0, errors: '' });
-}
 
 test('the committed vectors are those of the specification', () => {
   expect(readFileSync(COMMITTED, 'utf8')).toBe(text);

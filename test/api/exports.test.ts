@@ -189,12 +189,12 @@ describe('a long export', () => {
 
   test('is cut off when the database goes away, and its request id leads to the reason', async () => {
     const chunks = await begin();
-    await client().sandbox.stopDatabase();
+    await service.database.stop();
     const cut = await Array.fromAsync(chunks).then(
       () => undefined,
       (error: unknown) => error,
     );
-    await client().sandbox.startDatabase();
+    await service.database.start();
     if (!(cut instanceof IncompleteAnswer)) throw new Error(`it was not cut: ${String(cut)}`);
     expect(cut.requestId).toMatch(/^req_/);
     const look = () =>

@@ -161,15 +161,14 @@ describe('what is not stored: the same key can still succeed', () => {
   });
 
   test('415 and 500', async () => {
-    const { client } = running();
     const key = newKey();
     expect((await send(key, LOAD, { 'Content-Type': 'text/xml' })).status).toBe(415);
-    await client.sandbox.stopDatabase();
+    await running().database.stop();
     try {
       const failed = await send(key, LOAD);
       expect([failed.members.Code, failed.headers['money-moved']]).toEqual(['unknown_create_transfer', 'no']);
     } finally {
-      await client.sandbox.startDatabase();
+      await running().database.start();
     }
     const created = await send(key, LOAD);
     expect([created.status, replayed(created)]).toEqual([201, undefined]);

@@ -93,12 +93,12 @@ describe('update_program', () => {
 
   test('unknown_update_program: the database is gone', async () => {
     const { programId } = await program();
-    await client().sandbox.stopDatabase();
+    await running().database.stop();
     try {
       const refused = await refusalOf(update(programId, { limits: LIMITS }));
       expect(refused).toMatchObject({ Code: 'unknown_update_program', Status: 500, shouldRetry: true });
     } finally {
-      await client().sandbox.startDatabase();
+      await running().database.start();
     }
     expect((await client().programs.get(programId)).limits).toBeNull();
   });

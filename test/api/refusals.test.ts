@@ -87,14 +87,14 @@ describe('every refusal by its natural cause', () => {
   test('unknown_create_transfer: the database is really gone, and then it is back', async () => {
     const { client } = running();
     const body = { amount: 1, card_id: 'card_active' };
-    await client.sandbox.stopDatabase();
+    await running().database.stop();
     try {
       const refused = await refusalOf(client.transfers.create(body));
       expect(refused).toMatchObject({ Code: 'unknown_create_transfer', moneyMoved: 'no', shouldRetry: true });
       expect(refused.Message).toContain(refused.requestId);
       expect(await refusalOf(client.cards.list())).toMatchObject({ Code: 'unknown_list_cards', Status: 500 });
     } finally {
-      await client.sandbox.startDatabase();
+      await running().database.start();
     }
     expect((await client.transfers.create(body)).status).toBe('completed');
   });

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
 import { templatesOfThisRun } from './ledger-templates.ts';
 import { temporaryDirectory } from './process.ts';
+import { STOCK_BINARIES } from './stock-postgres.ts';
 
 /**
  * An empty directory for a ledger that has its PostgreSQL already, a copy of one that `initdb` made: a second of work
@@ -14,7 +15,8 @@ import { temporaryDirectory } from './process.ts';
 export async function ledgerDirectory(): Promise<Awaited<ReturnType<typeof temporaryDirectory>>> {
   const directory = await temporaryDirectory();
   const templates = templatesOfThisRun();
-  if (templates === undefined) return directory;
+  // A stock server makes its own.
+  if (templates === undefined || STOCK_BINARIES !== undefined) return directory;
   try {
     // Owners and modes stay: as root, the files belong to the user that PostgreSQL runs as.
     await promisify(execFile)('cp', ['-a', await templateIn(templates), directory.path]);

@@ -11,10 +11,12 @@ import { openTransferLane } from '../../server/operations/transfer-group.ts';
 import type { ConnectionSettings } from '../../server/store/connections.ts';
 import type { Database } from '../../server/store/database.ts';
 import { type Databases, openDatabases } from '../../server/store/databases.ts';
-import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/store/embedded.ts';
 import { migrate } from '../../server/store/migrate.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
+import { temporaryDirectory } from './process.ts';
+import { STOCK_BINARIES, stockPostgresIn } from './stock-postgres.ts';
 
 /** A PostgreSQL of the test's own, with the schema and the sandbox's seed. */
 export type TestServer = {
@@ -24,9 +26,12 @@ export type TestServer = {
     readonly user: string;
     readonly database: string;
   };
-  readonly embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
+  readonly embedded: Pick<EmbeddedPostgres, 'connection' | 'url' | 'processId' | 'state' | 'pause' | 'resume'>;
   readonly stop: () => Promise<void>;
 };
+
+/** One whose PostgreSQL is the embedded one, whatever else the tests run on. */
+export type EmbeddedTestServer = TestServer & { readonly embedded: EmbeddedPostgres };
 
 /** The operations over a database, as one service process has them, without HTTP. */
 export type Ledger = {
@@ -39,17 +44,32 @@ export type Ledger = {
   readonly close: () => Promise<void>;
 };
 
-/** Starts PostgreSQL, migrates and seeds. */
+/** Starts PostgreSQL, the embedded one or that of TEST_POSTGRES_BIN, migrates and seeds. */
 export async function startServer(): Promise<TestServer> {
+  if (STOCK_BINARIES === undefined) return startEmbeddedServer();
+  const directory = await temporaryDirectory();
+  const stock = await stockPostgresIn(directory.path, STOCK_BINARIES);
+  return prepare(stock, directory.remove);
+}
+
+/** The same, for tests that need the server to be the embedded one. */
+export async function startEmbeddedServer(): Promise<EmbeddedTestServer> {
   const directory = await ledgerDirectory();
   const embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
-  const stop = async (): Promise<void> => {
+  return prepare(embedded, async () => {
     await embedded.stop();
     await directory.remove();
-  };
-  const ledger = openLedger(embedded.connection);
+  });
+}
+
+async function prepare<Server extends TestServer['embedded']>(
+  embedded: Server,
+  stop: () => Promise<void>,
+): Promise<Omit<TestServer, 'embedded'> & { readonly embedded: Server }> {
+  const { connection } = embedded;
+  const ledger = openLedger(connection);
   try {
-    await migrate(embedded.connection);
+    await migrate(connection);
     await preparePartitions(ledger.databases.background, new Date());
     await seedSandbox(ledger.databases.background, performance.now() + 30_000);
   } catch (error) {
@@ -58,7 +78,7 @@ export async function startServer(): Promise<TestServer> {
     throw error;
   }
   await ledger.close();
-  return { connection: embedded.connection, embedded, stop };
+  return { connection, embedded, stop };
 }
 
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */

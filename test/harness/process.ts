@@ -3,6 +3,7 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TransferService } from '../../sdk/client.ts';
 import { placeOfDirectories } from './ledger-templates.ts';
+import { findStockPostgresOf, stopStockPostgresIn, withStockPostgres } from './stock-postgres.ts';
 
 const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
 const COMMAND = new URL('../../cli/main.ts', import.meta.url).pathname;
@@ -24,6 +25,8 @@ export type ServiceProcess = {
   readonly errors: () => string;
   /** A client that never retries, so that a test sees each answer. */
   readonly client: TransferService;
+  /** Stops and starts its database: by the sandbox's operations, or by itself where the tests run on stock binaries. */
+  readonly database: { readonly stop: () => Promise<void>; readonly start: () => Promise<void> };
   /** Ends it as an operator does; gives the exit code. */
   readonly stop: () => Promise<number | null>;
   /** SIGKILL, and waits until it is gone. */
@@ -36,7 +39,11 @@ export async function temporaryDirectory(): Promise<{ readonly path: string; rea
   const path = await mkdtemp(join(placeOfDirectories(), 'transfer-service-test-'));
   // A directory that user cannot pass sends the ledger to /var/lib, where `remove` would not find it.
   await chmod(path, 0o711);
-  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+  const remove = async (): Promise<void> => {
+    await stopStockPostgresIn(path);
+    await rm(path, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { path, remove };
 }
 
 /**
@@ -48,7 +55,7 @@ export async function startService(
   main: string = MAIN,
 ): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [main], {
-    env: { ...INHERITED, PORT: '0', HOST: '127.0.0.1', ...environment },
+    env: { ...INHERITED, PORT: '0', HOST: '127.0.0.1', ...(await withStockPostgres(environment)) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -78,12 +85,18 @@ export async function startService(
     child.kill(signal);
     return ended;
   };
+  const client = new TransferService({ baseUrl: url, maximumRetries: 0, timeoutMilliseconds: 20_000 });
+  const stock = findStockPostgresOf(environment);
   return {
     url,
     child,
     output: () => output,
     errors: () => errors,
-    client: new TransferService({ baseUrl: url, maximumRetries: 0, timeoutMilliseconds: 20_000 }),
+    client,
+    database: {
+      stop: async () => void (await ((await stock)?.pause() ?? client.sandbox.stopDatabase())),
+      start: async () => void (await ((await stock)?.resume() ?? client.sandbox.startDatabase())),
+    },
     stop: () => end('SIGTERM'),
     kill: async () => void (await end('SIGKILL')),
   };
@@ -105,10 +118,11 @@ export function runCommand(
   return runToEnd([COMMAND, ...commandLine], environment);
 }
 
-function runToEnd(program: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ending> {
+async function runToEnd(program: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ending> {
+  const settings = await withStockPostgres(environment);
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, program, {
-      env: { ...INHERITED, ...environment },
+      env: { ...INHERITED, ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const timer = setTimeout(() => child.kill('SIGTERM'), START_TIME);
@@ -128,12 +142,12 @@ function runToEnd(program: readonly string[], environment: Readonly<Record<strin
   });
 }
 
-/** The embedded PostgreSQL of a data directory: its main process, and how a second service reaches it. */
+/** The PostgreSQL of a data directory: its main process, and how a second service reaches it. */
 export type RunningServer = { readonly processId: number; readonly databaseUrl: string };
 
 /** Reads both from what PostgreSQL itself keeps in its data directory while it runs. */
 export async function embeddedServerOf(dataDirectory: string): Promise<RunningServer> {
-  const location = await readFile(join(dataDirectory, 'postgresql-location'), 'utf8');
+  const location = await readFile(join(dataDirectory, 'postgresql-location'), 'utf8').catch(() => '');
   const files = location.split('\n').find((line) => line !== '' && !line.startsWith('#')) ?? 'postgresql';
   const kept = await readFile(join(resolve(dataDirectory, files), 'postmaster.pid'), 'utf8');
   const [processId = '', , , port = '', socketDirectory = ''] = kept.split('\n');

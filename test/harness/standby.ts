@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/store/embedded.ts';
-import { connect, startServer, type TestServer } from './ledger.ts';
+import { connect, type EmbeddedTestServer, startEmbeddedServer } from './ledger.ts';
 import { temporaryDirectory, waitFor } from './process.ts';
 
 /** A primary with the schema and the seed, and a standby that every commit on it waits for. */
 export type Pair = {
-  readonly primary: TestServer;
+  readonly primary: EmbeddedTestServer;
   readonly standby: EmbeddedPostgres;
   /** Stops the standby; commits wait for it from then on. */
   readonly takeAway: () => Promise<void>;
@@ -33,9 +33,9 @@ export type Pair = {
 
 const STANDBY = 'standby';
 
-/** Starts both. The standby begins as a copy of the stopped primary. */
+/** Starts both, on the embedded server: a standby needs the binaries of its primary. It begins as a copy of it, stopped. */
 export async function startPair(): Promise<Pair> {
-  const primary = await startServer();
+  const primary = await startEmbeddedServer();
   const directory = await temporaryDirectory();
   const { embedded } = primary;
   const stop = async (): Promise<void> => {
@@ -66,7 +66,7 @@ export async function startPair(): Promise<Pair> {
   }
 }
 
-function pairOf(primary: TestServer, standby: EmbeddedPostgres, stop: () => Promise<void>): Pair {
+function pairOf(primary: EmbeddedTestServer, standby: EmbeddedPostgres, stop: () => Promise<void>): Pair {
   const { embedded } = primary;
   return {
     primary,

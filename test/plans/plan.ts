@@ -3,6 +3,9 @@ import { GROWING } from './fill.ts';
 /** A node of a plan, as EXPLAIN (FORMAT JSON) gives it. */
 export type Plan = {
   readonly 'Node Type': string;
+  readonly 'Total Cost': number;
+  /** From PostgreSQL 18 on: of a kind that a setting rules out, and without an alternative. */
+  readonly Disabled?: boolean;
   readonly 'Parent Relationship'?: string;
   readonly 'Relation Name'?: string;
   readonly 'Index Name'?: string;
@@ -15,10 +18,13 @@ function nodesOf(plan: Plan): readonly Plan[] {
 }
 
 /** What the policy of the rows' programs adds to a scan: it throws nothing away that the statement had asked for. */
-const POLICY = /\(?COALESCE\(\(program_id = ANY \(\(InitPlan \d+\)\.col1\)\), false\)\)?/g;
+const POLICY = /\(?COALESCE\(\(program_id = ANY \((?:\(InitPlan \d+\)\.col1|\$\d+)\)\), false\)\)?/g;
+
+/** Both directions that there are: PostgreSQL before 17 may look at them row by row, and no row has another one. */
+const BOTH_DIRECTIONS = /\(?direction = ANY \('\{in,out\}'::text\[\]\)\)?/g;
 
 function filterOf({ Filter }: Plan): string {
-  return (Filter ?? '').replace(POLICY, '').replace(/ AND /g, '');
+  return (Filter ?? '').replace(POLICY, '').replace(BOTH_DIRECTIONS, '').replace(/ AND /g, '');
 }
 
 function isGrowing(plan: Plan): boolean {
@@ -32,6 +38,19 @@ export function wholeReads(plan: Plan): readonly string[] {
   return nodesOf(plan)
     .filter((node) => node['Node Type'] === 'Seq Scan' && isGrowing(node))
     .map(nameOf);
+}
+
+/** Above it a plan is for a report, or has a node that a setting rules out: before PostgreSQL 18 that adds 1e10. */
+const MOST_COST = 1_000_000;
+
+/**
+ * What a plan under {@link WRITER_SETTINGS} must not have: a table, however small, that is read whole because there is
+ * no other way, and a cost that makes PostgreSQL compile the plan where `jit` is on.
+ */
+export function forbiddenReads(plan: Plan): readonly string[] {
+  return nodesOf(plan)
+    .filter((node) => node.Disabled === true || node['Node Type'] === 'Seq Scan' || node['Total Cost'] > MOST_COST)
+    .map((node) => `${nameOf(node)}, cost ${node['Total Cost']}`);
 }
 
 /** Scans of growing tables that read rows and then throw some away: a probe of the wrong index. */

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { type TransferService, TransferServiceError } from '../../sdk/client.ts';
+
+/** What a call came to: the record or the error record, with what differs from run to run written as what it is. */
+type Outcome = { readonly call: string; readonly came: unknown };
+
+/**
+ * Calls the operations of a new sandbox, each kind of transfer with what belongs to it, and gives what every call came
+ * to. On any PostgreSQL it is the same.
+ */
+export async function callEveryOperation(client: TransferService): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const call = async <Result>(name: string, run: () => Promise<Result>): Promise<Result | undefined> => {
+    try {
+      const came = await run();
+      outcomes.push({ call: name, came: normalized(came) });
+      return came;
+    } catch (error) {
+      if (!(error instanceof TransferServiceError)) throw error;
+      const { Code, Status, Message, moneyMoved } = error;
+      outcomes.push({ call: name, came: normalized({ Code, Status, Message, moneyMoved }) });
+      return undefined;
+    }
+  };
+  await callForCards(client, call);
+  await callForTransfers(client, call);
+  await callForOperators(client, call);
+  return outcomes;
+}
+
+type Caller = <Result>(name: string, run: () => Promise<Result>) => Promise<Result | undefined>;
+
+/** Ends in the past or the future by a whole year, so that a date whose parts are confused is found out. */
+const NEVER = '2030-02-28';
+
+async function callForCards({ cards }: TransferService, call: Caller): Promise<void> {
+  await call('create_card', () =>
+    cards.create({ card_id: 'one', expires_on: NEVER, last_four: '4242', holder_reference: 'a \\ b \' "c" NULL' }),
+  );
+  await call('create_card', () => cards.create({ card_id: 'two' }));
+  await call('create_card, expired', () => cards.create({ card_id: 'old', expires_on: '2020-11-12' }));
+  await call('create_card, again', () => cards.create({ card_id: 'two' }));
+  const limits = { in: { daily_amount: 50_000, monthly_count: 50 }, out: { maximum_amount: 10_000 } };
+  await call('update_card', () => cards.update('one', { limits }));
+  await call('get_card', () => cards.get('one'));
+  await call('get_card, none', () => cards.get('none'));
+  await call('list_cards', () => cards.list({ limit: 5 }));
+}
+
+async function callForTransfers({ transfers, cards }: TransferService, call: Caller): Promise<void> {
+  const metadata = { order: 'NULL', note: 'back\\slash, {brace} and "quote"' };
+  const idempotencyKey = randomUUID();
+  const load = { amount: 5000, card_id: 'one', reference: 'first', metadata };
+  const made = await call('create_transfer', () => transfers.create(load, { idempotencyKey }));
+  await call('create_transfer, replayed', () => transfers.create(load, { idempotencyKey }));
+  await call('create_transfer, other body', () => transfers.create({ ...load, amount: 1 }, { idempotencyKey }));
+  await call('create_transfer, its reference again', () =>
+    transfers.create({ amount: 1, card_id: 'two', reference: 'first' }),
+  );
+  await call('create_transfer, to an expired card', () => transfers.create({ amount: 1, card_id: 'old' }));
+  await call('create_transfer, unload', () => transfers.create({ amount: 20, card_id: 'one', type: 'unload' }));
+  await call('create_transfer, too much', () => transfers.create({ amount: 20_000, card_id: 'one', type: 'unload' }));
+  await call('create_transfer, to another card', () =>
+    transfers.create({ amount: 30, card_id: 'one', type: 'card_to_card', destination_card_id: 'two' }),
+  );
+  const held = await call('create_transfer, held', () =>
+    transfers.create({ amount: 100, card_id: 'one', capture: 'manual' }),
+  );
+  await call('capture_transfer', () => transfers.capture(held?.transfer_id ?? '', { amount: 60 }));
+  const dropped = await call('create_transfer, held', () =>
+    transfers.create({ amount: 100, card_id: 'one', type: 'unload', capture: 'manual' }),
+  );
+  await call('cancel_transfer', () => transfers.cancel(dropped?.transfer_id ?? ''));
+  const later = new Date(Date.now() + 2 * 86_400_000).toISOString();
+  await call('create_transfer, scheduled', () => transfers.create({ amount: 7, card_id: 'two', scheduled_for: later }));
+  const id = made?.transfer_id ?? '';
+  const reversal = await call('reverse_transfer', () => transfers.reverse(id, { amount: 50, description: 'part' }));
+  await call('update_transfer', () => transfers.update(id, { metadata: { order: 'A-1' } }));
+  await call('create_transfer_batch', () =>
+    transfers.createBatch(
+      [1, 2, 3].map((amount) => ({ amount, card_id: amount === 3 ? 'old' : 'two', idempotency_key: randomUUID() })),
+    ),
+  );
+  await call('explain_transfer', () => transfers.explain(load));
+  await call('get_transfer', () => transfers.get(id));
+  await call('list_reversals', () => transfers.reversals(id));
+  await call('get_reversal', () => transfers.reversal(reversal?.reversal_id ?? ''));
+  await call('list_transfers', () => transfers.list({ limit: 50 }));
+  const createdFrom = new Date(Date.now() - 3_600_000).toISOString();
+  await call('list_transfers of a time', () => transfers.list({ created_from: createdFrom, card_id: 'one' }));
+  await call('list_transfers by metadata', () => transfers.list({ 'metadata.order': 'A-1' } as object));
+  await call('export_transfers', async () => linesOf(await transfers.export({})));
+  await call('card limits', () => cards.limits('one'));
+  await call('list_postings', () => cards.postings('one'));
+}
+
+async function linesOf(text: AsyncIterable<string>): Promise<readonly string[]> {
+  let whole = '';
+  for await (const piece of text) whole += piece;
+  return whole.split('\r\n');
+}
+
+async function callForOperators(client: TransferService, call: Caller): Promise<void> {
+  const { programs, keys, deposits, withdrawals, errors, audit, sandbox, trialBalance } = client;
+  const program = await call('create_program', () =>
+    programs.create({ name: 'Second', currency: 'EUR', time_zone: 'Europe/Berlin' }),
+  );
+  const id = program?.program_id ?? '';
+  await call('update_program', () => programs.update(id, { limits: { in: { daily_amount: 1_000_000 } } }));
+  await call('get_program', () => programs.get(id));
+  await call('list_programs', () => programs.list());
+  await call('create_deposit', () => deposits.create(id, { amount: 900, description: 'wire' }));
+  await call('create_withdrawal', () => withdrawals.create(id, { amount: 100 }));
+  const key = await call('create_key', () =>
+    keys.create({ name: 'shop', program_id: id, scopes: ['transfers:read'], expires_at: '2090-05-04T03:02:01Z' }),
+  );
+  await call('roll_key', () => keys.roll(key?.key_id ?? ''));
+  await call('revoke_key', () => keys.revoke(key?.key_id ?? ''));
+  await call('list_keys', () => keys.list());
+  await call('change_switch', () => client.switch.change({ disabled: true, reason: 'a test' }));
+  await call('create_transfer, disabled', () => client.transfers.create({ amount: 1, card_id: 'one' }));
+  await call('change_switch', () => client.switch.change({ disabled: false }));
+  await call('get_switch', () => client.switch.get());
+  await call('move_clock', () => sandbox.moveClock({ seconds_ahead: 3 * 86_400 }));
+  await call('create_transfer, three days on', () => client.transfers.create({ amount: 9, card_id: 'one' }));
+  await call('move_clock', () => sandbox.moveClock({ seconds_ahead: 0 }));
+  await call('search_errors', () => errors.search());
+  await call('count_errors', async () => (await errors.count()).data.length >= 0);
+  await call('list_audit_entries', () => audit.list({ limit: 5 }));
+  await call('the books', () => trialBalance.get());
+}
+
+/** What no two runs share, by what it is: an id, a key, a hash, and moments by how many days they are from now. */
+function normalized(value: unknown): unknown {
+  const text = JSON.stringify(value)
+    .replaceAll(/\b([a-z]+)_[0-9a-f]{32}\b/g, '$1_<id>')
+    .replaceAll(/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '<uuid>')
+    .replaceAll(/\bts_[0-9A-Za-z_…]+/g, '<key>')
+    .replaceAll(/\b[0-9a-f]{64}\b/g, '<hash>')
+    .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (moment) => {
+      const days = (Date.parse(moment) - Date.now()) / 86_400_000;
+      return Math.abs(days) > 1000 ? moment : `<now ${Math.round(days)} days>`;
+    });
+  return JSON.parse(text);
+}

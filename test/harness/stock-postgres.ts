@@ -1,0 +1,234 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { StartupProblem } from '../../server/startup-problem.ts';
+import { chooseServerUser, type ServerUser } from '../../server/store/embedded-placement.ts';
+import { migrate } from '../../server/store/migrate.ts';
+import { templatesOfThisRun } from './ledger-templates.ts';
+
+// A PostgreSQL that is not ours: the binaries of a distribution, with their default settings, and a role that owns its
+// database and nothing else. `npm run verify` runs suites on it by TEST_POSTGRES_BIN, a directory with `initdb` and
+// `postgres`. Its files lie in a data directory just as those of an embedded server do.
+
+/** Directory of the binaries that the tests run on instead of the embedded ones; undefined as a rule. */
+export const STOCK_BINARIES: string | undefined = process.env.TEST_POSTGRES_BIN || undefined;
+
+const SERVICE = 'transfer_service';
+const PORT = 5432;
+
+/** For a start, in milliseconds: the recovery after a crash on a busy machine included. */
+const START_TIME = 60_000;
+
+/** A server of the tests' own, with a database for the service in it. */
+export type StockPostgres = {
+  readonly connection: {
+    readonly host: string;
+    readonly port: number;
+    readonly user: string;
+    readonly database: string;
+  };
+  readonly url: string;
+  readonly processId: () => number | undefined;
+  readonly state: () => 'running' | 'stopped';
+  /** Ends the server at once, and keeps it ended until `resume`. */
+  readonly pause: () => Promise<void>;
+  readonly resume: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+};
+
+const started = new Map<string, Promise<StockPostgres>>();
+
+/**
+ * The settings of a service with what leads it to the server of its DATA_DIR, when the tests run on stock binaries and
+ * the settings name no other database.
+ */
+export async function withStockPostgres(
+  settings: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, string>>> {
+  const { DATA_DIR, DATABASE_URL } = settings;
+  if (STOCK_BINARIES === undefined || DATA_DIR === undefined || DATABASE_URL !== undefined) return settings;
+  return { ...settings, DATABASE_URL: (await stockPostgresIn(DATA_DIR, STOCK_BINARIES)).url };
+}
+
+/** The server of the service with these settings, when it is one of those above. */
+export function findStockPostgresOf(settings: Readonly<Record<string, string>>): Promise<StockPostgres> | undefined {
+  return settings.DATABASE_URL === undefined ? started.get(settings.DATA_DIR ?? '') : undefined;
+}
+
+/** The server of a data directory, started when it is not running, made when it is not there. */
+export function stockPostgresIn(dataDirectory: string, binaries: string): Promise<StockPostgres> {
+  const known = started.get(dataDirectory) ?? openStockPostgres(dataDirectory, binaries);
+  started.set(dataDirectory, known);
+  return known;
+}
+
+/** Ends the server of a data directory, if there is one. */
+export async function stopStockPostgresIn(dataDirectory: string): Promise<void> {
+  const known = started.get(dataDirectory);
+  started.delete(dataDirectory);
+  await (await known)?.stop();
+}
+
+async function openStockPostgres(dataDirectory: string, binaries: string): Promise<StockPostgres> {
+  const files = join(dataDirectory, 'postgresql');
+  await mkdir(dataDirectory, { recursive: true });
+  if (!existsSync(files)) await promisify(execFile)('cp', ['-a', await templateOf(binaries), files]);
+  return startStockPostgres(dataDirectory, binaries);
+}
+
+const templates = new Map<string, Promise<string>>();
+
+function templateOf(binaries: string): Promise<string> {
+  const known = templates.get(binaries) ?? makeTemplate(binaries);
+  templates.set(binaries, known);
+  return known;
+}
+
+/** Two processes may make it at once; the first to finish gives it its name, and the other's goes. */
+async function makeTemplate(binaries: string): Promise<string> {
+  const place = templatesOfThisRun() ?? '/tmp';
+  const ready = join(place, `stock${binaries.replaceAll('/', '-')}`);
+  const files = join(ready, 'postgresql');
+  if (existsSync(files)) return files;
+  const user = await chooseServerUser();
+  const making = await mkdtemp(join(place, 'making-'));
+  await chown(making, user.uid, user.gid);
+  const words = [
+    '--pgdata',
+    join(making, 'postgresql'),
+    '--username',
+    'postgres',
+    '--encoding',
+    'UTF8',
+    '--locale',
+    'C.UTF-8',
+  ];
+  await promisify(execFile)(join(binaries, 'initdb'), words, { cwd: '/', ...user.spawnAs });
+  const server = await startStockPostgres(making, binaries);
+  try {
+    await provision(server);
+  } finally {
+    await server.stop();
+  }
+  try {
+    await rename(making, ready);
+  } catch (error) {
+    await rm(making, { recursive: true, force: true });
+    if (!existsSync(files)) throw error;
+  }
+  return files;
+}
+
+/** A role that may make nothing but what is in its own database, after a superuser ran what `migrate` prints. */
+async function provision({ connection }: StockPostgres): Promise<void> {
+  const superuser = new pg.Client({ ...connection, user: 'postgres', database: 'postgres' });
+  await superuser.connect();
+  try {
+    await superuser.query(`create role ${SERVICE} login`);
+    await superuser.query(`create database scratch owner ${SERVICE}`);
+    const refused = await migrate({ ...connection, database: 'scratch' }).catch((error: unknown) => error);
+    if (!(refused instanceof StartupProblem)) throw new Error(`migrate asked for no statements: ${refused}`);
+    const [statements] = /CREATE ROLE .*;/.exec(refused.message) ?? [];
+    if (statements === undefined) throw new Error(`no statements in: ${refused.message}`);
+    await superuser.query(statements);
+    await superuser.query('drop database scratch');
+    await superuser.query(`create database ${SERVICE} owner ${SERVICE}`);
+  } finally {
+    await superuser.end();
+  }
+}
+
+async function startStockPostgres(dataDirectory: string, binaries: string): Promise<StockPostgres> {
+  const user = await chooseServerUser();
+  const host = join(dataDirectory, 'socket');
+  await mkdir(host, { recursive: true });
+  await chown(host, user.uid, user.gid);
+  const server = new Server(join(binaries, 'postgres'), join(dataDirectory, 'postgresql'), host, user);
+  await server.start();
+  return {
+    connection: { host, port: PORT, user: SERVICE, database: SERVICE },
+    url: `postgresql://${SERVICE}@/${SERVICE}?host=${encodeURIComponent(host)}&port=${PORT}`,
+    processId: () => server.processId,
+    state: () => (server.processId === undefined ? 'stopped' : 'running'),
+    pause: () => server.end('SIGQUIT'),
+    resume: () => server.start(),
+    stop: () => server.end('SIGINT'),
+  };
+}
+
+/** The main process, started again when it ends by itself, as an operator's supervisor would do. */
+class Server {
+  readonly #command: readonly [string, ...string[]];
+  readonly #log: string;
+  readonly #host: string;
+  readonly #user: ServerUser;
+  #child: ChildProcess | undefined;
+  #isWanted = false;
+
+  constructor(postgres: string, files: string, host: string, user: ServerUser) {
+    // Only what keeps it apart from other servers of this machine; every other setting is as initdb left it.
+    this.#command = [postgres, '-D', files, '-c', 'listen_addresses=', '-c', `unix_socket_directories=${host}`];
+    this.#host = host;
+    this.#log = join(host, 'log');
+    this.#user = user;
+  }
+
+  get processId(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  async start(): Promise<void> {
+    this.#isWanted = true;
+    this.#spawn();
+    const deadline = performance.now() + START_TIME;
+    while (!(await this.#accepts())) {
+      if (performance.now() > deadline)
+        throw new Error(`PostgreSQL does not start:\n${await readFile(this.#log, 'utf8')}`);
+      await new Promise((wake) => setTimeout(wake, 50));
+    }
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.#isWanted = false;
+    const child = this.#child;
+    if (child === undefined) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    if (child.exitCode === null && child.signalCode === null) await ended;
+  }
+
+  #spawn(): void {
+    const [postgres, ...words] = this.#command;
+    const log = openSync(this.#log, 'a');
+    const stdio = ['ignore', log, log] as const;
+    const child = spawn(postgres, words, {
+      cwd: '/',
+      env: { LC_ALL: 'C.UTF-8' },
+      stdio: [...stdio],
+      ...this.#user.spawnAs,
+    });
+    closeSync(log);
+    this.#child = child;
+    child.once('exit', () => {
+      if (this.#child === child) this.#child = undefined;
+      // After a SIGKILL its children hold the files for a moment.
+      if (this.#isWanted) setTimeout(() => this.#isWanted && this.#child === undefined && this.#spawn(), 100);
+    });
+  }
+
+  async #accepts(): Promise<boolean> {
+    const client = new pg.Client({ host: this.#host, port: PORT, user: 'postgres', database: 'postgres' });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+}
