@@ -178,6 +178,32 @@ describe('what a person should notice', () => {
     expect(output).toContain('yes: this request moved nothing\n');
   });
 
+  test.each([
+    'cards create',
+    'programs create --name x --currency USD',
+    'keys create --name x --scopes cards:read',
+    'keys roll key_1',
+    'keys revoke key_1',
+    'switch enable',
+    'sandbox clock 0',
+  ])('%s takes a key, and what to do with it when the answer is lost', async (command) => {
+    service.play('cut before the answer');
+    const { exitCode, errors } = await type(`${command} --idempotency-key k`);
+    expect(exitCode).toBe(4);
+    expect(errors).toContain('Send it again with --idempotency-key k: it is carried out at most once.\n');
+    expect(service.received.map(({ headers }) => headers['idempotency-key'])).toEqual(['k', 'k', 'k']);
+  });
+
+  test('the replay of a new key, which has no secret', async () => {
+    const key_omitted = 'The secret is in the first response only and is not stored.';
+    const body = { key_id: 'key_1', name: 'x', scopes: ['cards:read'], key: null, key_omitted };
+    service.play({ status: 201, body, headers: { 'idempotent-replayed': 'true' } });
+    const { output, errors } = await type('keys create --name x --scopes cards:read --idempotency-key k');
+    expect(output).toContain(`key_omitted: ${key_omitted}\n`);
+    expect(output).toContain('yes: this request changed nothing\n');
+    expect(errors).toBe('');
+  });
+
   test('books that do not balance end with 3', async () => {
     const differing_accounts = [{ account_id: 'acc_1', balance: 5, postings: 4 }];
     service.play({ status: 200, body: { ...TRIAL_BALANCE, balanced: false, differing_accounts } });

@@ -75,15 +75,22 @@ export function newCard(random: Random, unique: string): Draft {
   if (random.chance(0.5)) made.members?.push(['last_four', text(random.digits(4))]);
   if (random.chance(0.3)) made.members?.push(['expires_on', text('2099-12-31')]);
   if (random.chance(0.3)) made.members?.push(['limits', random.pick(LIMITS)]);
+  return keyed(made, random, unique);
+}
+
+/** With an idempotency key now and then. */
+function keyed(made: Draft, random: Random, unique: string): Draft {
+  if (random.chance(0.4)) made.headers.push(['Idempotency-Key', unique]);
   return made;
 }
 
 /** An API key. */
-export function newKey(_random: Random, unique: string): Draft {
-  return draft('create_key', { name: text(unique) });
+export function newKey(random: Random, unique: string): Draft {
+  return keyed(draft('create_key', { name: text(unique) }), random, unique);
 }
 
 /** A card program. */
 export function newProgram(random: Random, unique: string): Draft {
-  return draft('create_program', { name: text(unique), currency: text(random.pick(['USD', 'EUR', 'JPY'])) });
+  const members = { name: text(unique), currency: text(random.pick(['USD', 'EUR', 'JPY'])) };
+  return keyed(draft('create_program', members), random, unique);
 }

@@ -1,6 +1,7 @@
 import { CROWDS, WALLS } from './guards.ts';
 import type { Mutant, Witness } from './mutant.ts';
 
+const OTHER_OPERATIONS: Witness = { file: 'test/api/idempotent-operations.test.ts' };
 const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
 const COMMIT: Witness = { file: 'test/store/commit.test.ts' };
 const TRANSFERS: Witness = { file: 'test/store/transfers.test.ts' };
@@ -14,6 +15,7 @@ const MODEL: Witness = { file: 'test/properties/transfer-model.test.ts', only: '
 const DATABASE = 'server/store/database.ts';
 const GROUP = 'server/operations/group-commit.ts';
 const ACCOUNT = 'server/store/account.ts';
+const UNDER_KEY = 'server/operations/under-key.ts';
 const CHANGE = 'domain/change-transfer.ts';
 const LEDGER = 'domain/ledger.ts';
 const BOOKS = 'server/operations/transfer-books.ts';
@@ -260,6 +262,20 @@ const KEYS: readonly Mutant[] = [
     mistake: 'a refused key succeeds when it is sent again after the money has come',
     edits: [{ file: 'domain/idempotency.ts', find: 'return status === 409;', replace: 'return status === 410;' }],
     witnesses: [{ file: 'test/api/idempotency.test.ts' }],
+  },
+  {
+    name: 'key-of-other-operations-ignored',
+    mistake: 'what is no transfer is done again with every send of its key',
+    edits: [
+      { file: UNDER_KEY, find: 'if (call.idempotencyKey === null) return', replace: 'if (call !== null) return' },
+    ],
+    witnesses: [OTHER_OPERATIONS],
+  },
+  {
+    name: 'secret-kept-for-replays',
+    mistake: 'the response that is stored for a new key has its secret',
+    edits: [{ file: UNDER_KEY, find: 'kept ?? body', replace: 'body' }],
+    witnesses: [OTHER_OPERATIONS],
   },
 ];
 

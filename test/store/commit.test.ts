@@ -133,6 +133,37 @@ describe('a connection that is cut', () => {
   });
 });
 
+describe.each([
+  ['create_card', {}],
+  ['create_program', { name: 'Gifts', currency: 'USD' }],
+  ['create_key', { name: 'shop', scopes: ['cards:read'] }],
+  ['change_switch', { disabled: false }],
+] as const)('a connection that is cut while %s is committed', (operation, members) => {
+  const status = operation === 'change_switch' ? 200 : 201;
+
+  test('after it was: the answer is the first, and a retry finds it stored', async () => {
+    const idempotencyKey = randomUUID();
+    proxy.faults.push('cut_after');
+    const reply = await ledger.call(operation, members, { idempotencyKey });
+    expect([reply.status, reply.replayed]).toEqual([status, undefined]);
+    const again = await witness.call(operation, members, { idempotencyKey });
+    expect([again.status, again.replayed, again.location]).toEqual([status, true, reply.location]);
+    const { key, key_omitted, ...rest } = JSON.parse(reply.body) as Record<string, unknown>;
+    expect(JSON.parse(again.body)).toMatchObject(rest);
+    if (operation !== 'create_key') return;
+    expect([typeof key, key_omitted]).toEqual(['string', null]);
+    expect(JSON.parse(again.body)).toMatchObject({ key: null, key_omitted: expect.any(String) });
+  });
+
+  test('before it was: nothing was done, and a retry does it', async () => {
+    const idempotencyKey = randomUUID();
+    proxy.faults.push('cut_before');
+    const failed = await ledger.call(operation, members, { idempotencyKey }).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(OperationFailure);
+    expect(await ledger.call(operation, members, { idempotencyKey })).toMatchObject({ status });
+  });
+});
+
 describe('a commit whose client has gone', () => {
   test('and that still waits for a lock is not taken for undone', async () => {
     const stranger = await connect(server.connection);

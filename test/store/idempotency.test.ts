@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { forgetKeys } from '../../server/operations/forget-keys.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 
@@ -41,4 +42,57 @@ test('after 30 days a key still makes no second transfer, and a refused key is f
   const reply = await ledger.call('create_transfer', refused.body, refused.key);
   expect(reply.replayed).toBeUndefined();
   expect(await forgetKeys(ledger.database)).toBe(0);
+});
+
+test('after 30 days what is no transfer is still not done again, and a card is shown as it is by then', async () => {
+  const parameters = { program_id: DEMO_PROGRAM };
+  const requests = [
+    ['create_program', { name: 'Gifts', currency: 'USD' }, {}],
+    ['create_key', { name: 'shop', scopes: ['cards:read'] }, {}],
+    ['change_switch', { disabled: false }, {}],
+    ['create_deposit', { amount: 5, description: 'wire' }, { parameters }],
+    ['create_withdrawal', { amount: 5 }, { parameters }],
+  ] as const;
+  const idempotencyKey = randomUUID();
+  const cards = [{}, { card_id: 'of-its-owner' }];
+  const cardReplies = [];
+  for (const [index, body] of cards.entries()) {
+    cardReplies.push(await ledger.call('create_card', body, { idempotencyKey: `${idempotencyKey} ${index}` }));
+  }
+  const taken = { idempotencyKey: randomUUID() };
+  await expect(ledger.call('create_card', cards[1], taken)).rejects.toMatchObject({ code: 'duplicate_card' });
+  const replies = [];
+  for (const [operation, body, more] of requests) {
+    replies.push(await ledger.call(operation, body, { ...more, idempotencyKey }));
+  }
+  await ledger.call('create_transfer', { amount: 7, card_id: 'of-its-owner' });
+  const client = await connect(server.connection);
+  await client.query("update idempotency set created_at = now() - interval '31 days'");
+  await forgetKeys(ledger.database);
+
+  for (const [index, body] of cards.entries()) {
+    const first = cardReplies[index];
+    const again = await ledger.call('create_card', body, { idempotencyKey: `${idempotencyKey} ${index}` });
+    expect([again.status, again.replayed, again.location]).toEqual([201, true, first?.location]);
+    const { updated_at: _, ...made } = JSON.parse(first?.body ?? '{}') as Record<string, unknown>;
+    expect(JSON.parse(again.body)).toMatchObject(index === 0 ? made : { ...made, balance: 7, available: 7 });
+  }
+  const forgotten = await ledger.call('create_card', cards[1], taken).catch((error: unknown) => error);
+  expect(forgotten).toMatchObject({ code: 'duplicate_card', details: { field: '/card_id' } });
+  expect(forgotten).not.toMatchObject({ details: { replayed: true } });
+  const replay = async (index: number): Promise<unknown> => {
+    const [operation, body, more] = requests[index] ?? requests[0];
+    const again = await ledger.call(operation, body, { ...more, idempotencyKey });
+    expect(again.replayed).toBe(true);
+    return JSON.parse(again.body);
+  };
+  for (const [index, reply] of replies.entries()) {
+    const isKey = requests[index]?.[0] === 'create_key';
+    const first: object = JSON.parse(reply.body);
+    expect(await replay(index)).toEqual(isKey ? { ...first, key: null, key_omitted: expect.any(String) } : first);
+  }
+  // What was stored of a deposit before its body was kept for good is gone; it is made again from the books.
+  await client.query("update idempotency set body = null where operation in ('create_deposit', 'create_withdrawal')");
+  await client.end();
+  expect([await replay(3), await replay(4)]).toEqual(replies.slice(3).map(({ body }) => JSON.parse(body)));
 });
