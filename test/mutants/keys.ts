@@ -1,0 +1,63 @@
+import type { Mutant, Witness } from './mutant.ts';
+
+const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
+const BATCH: Witness = { file: 'test/store/batch.test.ts' };
+const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
+const OTHER_OPERATIONS: Witness = { file: 'test/api/idempotent-operations.test.ts' };
+
+const BOOKS = 'server/operations/transfer-books.ts';
+const UNDER_KEY = 'server/operations/under-key.ts';
+
+/** Mistakes about idempotency keys. */
+export const KEYS: readonly Mutant[] = [
+  {
+    name: 'group-forgets-its-keys',
+    mistake: 'a key that is sent twice in one group is done twice, and only the unique key of the table stops it',
+    edits: [{ file: BOOKS, find: '    this.#answers.set(keyText(key), answer);\n', replace: '' }],
+    witnesses: [GROUPS],
+  },
+  {
+    name: 'unique-key-dropped',
+    mistake: 'the table of kept answers has no unique key',
+    edits: [
+      {
+        file: 'server/store/migrations/0001_ledger.sql',
+        find: '  primary key (program_id, operation, key)\n',
+        replace: '  check (char_length(operation) > 0)\n',
+      },
+    ],
+    witnesses: [LOCKS],
+  },
+  {
+    name: 'replay-without-body-check',
+    mistake: 'a key that was used before answers whatever is sent with it',
+    edits: [
+      {
+        file: 'domain/idempotency.ts',
+        find: 'if (stored.fingerprint === fingerprint) return stored;',
+        replace: "if (stored.fingerprint === fingerprint || fingerprint !== '') return stored;",
+      },
+    ],
+    witnesses: [BATCH],
+  },
+  {
+    name: 'refusal-not-kept',
+    mistake: 'a refused key succeeds when it is sent again after the money has come',
+    edits: [{ file: 'domain/idempotency.ts', find: 'return status === 409;', replace: 'return status === 410;' }],
+    witnesses: [{ file: 'test/api/idempotency.test.ts' }],
+  },
+  {
+    name: 'key-of-other-operations-ignored',
+    mistake: 'what is no transfer is done again with every send of its key',
+    edits: [
+      { file: UNDER_KEY, find: 'if (call.idempotencyKey === null) return', replace: 'if (call !== null) return' },
+    ],
+    witnesses: [OTHER_OPERATIONS],
+  },
+  {
+    name: 'secret-kept-for-replays',
+    mistake: 'the response that is stored for a new key has its secret',
+    edits: [{ file: UNDER_KEY, find: 'kept ?? body', replace: 'body' }],
+    witnesses: [OTHER_OPERATIONS],
+  },
+];
