@@ -132,6 +132,7 @@ export const HTTP_ERRORS = {
       'The service is shutting down or starting.',
       'More requests are waiting than it can answer in time.',
       'The account is being changed by a transaction that does not end.',
+      'The database has no connection left for the request, while it responds to others.',
     ],
     resolution: 'Send the request again after the Retry-After time. If it lasts, contact support.',
     reproduce: 'Send SIGTERM to a service with requests on open connections, and go on sending for a second.',

@@ -13,6 +13,8 @@ export type Configuration = {
   readonly loopbackOnly: boolean;
   /** Where PostgreSQL is, or null for the embedded one. */
   readonly databaseUrl: string | null;
+  /** Connections to PostgreSQL that this process opens at most. */
+  readonly databaseConnections: number;
   /** Absolute path of the directory of the embedded PostgreSQL. */
   readonly dataDirectory: string;
   /** Where that path is from, for messages: a wrong one is often a setting that was forgotten or mistyped. */
@@ -50,6 +52,11 @@ export const SETTINGS = [
   },
   { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 takes a free one' },
   { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
+  {
+    name: 'DATABASE_CONNECTIONS',
+    fallback: '27',
+    purpose: 'connections to PostgreSQL that one process opens at most, 6 to 200; every process has its own',
+  },
   {
     name: 'DATA_DIR',
     fallback: DEFAULT_DATA_DIRECTORY,
@@ -103,6 +110,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     port: readPort(read('PORT')),
     loopbackOnly: hosts.every(isLoopback),
     databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
+    databaseConnections: readConnections(read('DATABASE_CONNECTIONS')),
     ...readDataDirectory(environment),
     supportContact: read('SUPPORT_CONTACT'),
     errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS')),
@@ -143,6 +151,7 @@ export function showConfiguration(configuration: Configuration): string {
     `HOST=${configuration.hosts.join(' ')}`,
     `PORT=${configuration.port}`,
     `DATABASE_URL=${configuration.databaseUrl === null ? '(embedded PostgreSQL)' : shownDatabaseUrl(configuration.databaseUrl)}`,
+    `DATABASE_CONNECTIONS=${configuration.databaseConnections}`,
     `DATA_DIR=${withoutUrlCredentials(configuration.dataDirectory)}`,
     `SUPPORT_CONTACT=${withoutUrlCredentials(configuration.supportContact)}`,
     `ERROR_RETENTION_DAYS=${configuration.errorRetentionDays}`,
@@ -187,6 +196,14 @@ function readDays(setting: string, text: string): number {
   const days = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
   if (days >= 1 && days <= 3650) return days;
   throw new StartupProblem(`${setting} is ${quoted(text)}, but it must be a number of days from 1 to 3650.`);
+}
+
+function readConnections(text: string): number {
+  const connections = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
+  if (connections >= 6 && connections <= 200) return connections;
+  throw new StartupProblem(
+    `DATABASE_CONNECTIONS is ${quoted(text)}, but it must be a number of connections from 6 to 200.`,
+  );
 }
 
 function readRate(setting: string, environment: NodeJS.ProcessEnv, fallback: number): number {

@@ -55,6 +55,7 @@ async function start(configuration: Configuration): Promise<void> {
   const opening = openDatabase(configuration, {
     onProgress: say,
     onServerExit: (description) => log.error({ event: 'database_server_exit' }, description),
+    onWarning: (sentence) => log.warn({ event: 'few_connections' }, sentence),
   });
   stop = async () => (await opening).close();
   const opened = await opening;
@@ -86,8 +87,10 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     onRefusedCredential: refusals.note,
     findProgram: openProgramSearch(authentication),
     demoProgramId: DEMO_PROGRAM_ID,
-    ready: openReadiness(databases.application.within()),
+    ready: openReadiness(databases),
   };
+  // Opens the connection that stays open for transfers, before others take its place.
+  void gateway.ready();
   const errors = await openErrorLog(configuration, opened, log);
   const { addressRate, keyRate, trustedProxies } = configuration;
   const server = createHttpServer(gateway, {

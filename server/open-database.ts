@@ -1,7 +1,8 @@
 import type { Configuration } from './config.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { findConnectionProblem } from './store/connection-problem.ts';
-import { probe } from './store/connections.ts';
+import { readConnectionBounds } from './store/connection-room.ts';
+import { type ConnectionSettings, FEWEST_CONNECTIONS, probe } from './store/connections.ts';
 import { type Databases, openDatabases } from './store/databases.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded.ts';
 import { visitEmbeddedPostgres } from './store/embedded-visit.ts';
@@ -22,6 +23,8 @@ export type OpenDatabase = {
 export type DatabaseReports = {
   readonly onProgress: (line: string) => void;
   readonly onServerExit: (description: string) => void;
+  /** What does not keep the service from starting; without it nobody looks for that. */
+  readonly onWarning?: (sentence: string) => void;
 };
 
 /**
@@ -31,10 +34,10 @@ export type DatabaseReports = {
  */
 export async function openDatabase(configuration: Configuration, reports: DatabaseReports): Promise<OpenDatabase> {
   const { databaseUrl, dataDirectory, dataDirectoryOrigin, mode } = configuration;
-  if (databaseUrl !== null) return { ...(await openByUrl(configuration, databaseUrl)), embedded: undefined };
+  if (databaseUrl !== null) return { ...(await openByUrl(configuration, databaseUrl, reports)), embedded: undefined };
   const existing = mode === 'live' ? { existing: { origin: dataDirectoryOrigin } } : {};
   const embedded = await startEmbeddedPostgres({ dataDirectory, ...existing, ...reports });
-  const databases = openDatabases(embedded.connection);
+  const databases = openDatabases(embedded.connection, configuration.databaseConnections);
   return { databases, embedded, close: () => closeAll(databases, () => embedded.stop()) };
 }
 
@@ -56,7 +59,7 @@ export async function visitDatabase(
   const { databaseUrl, dataDirectory, dataDirectoryOrigin: origin } = configuration;
   if (databaseUrl !== null) {
     const place = `the database of DATABASE_URL, ${shownDatabaseUrl(databaseUrl)},`;
-    return { ...(await openByUrl(configuration, databaseUrl)), place };
+    return { ...(await openByUrl(configuration, databaseUrl, reports)), place };
   }
   const visit = await visitEmbeddedPostgres({
     dataDirectory,
@@ -72,17 +75,51 @@ export async function visitDatabase(
 async function openByUrl(
   configuration: Configuration,
   databaseUrl: string,
+  { onWarning }: DatabaseReports,
 ): Promise<Pick<OpenDatabase, 'databases' | 'close'>> {
   insistOnConnection(configuration);
   const settings = { connectionString: databaseUrl };
   await probe(settings).catch(refuseUnusable);
-  const databases = openDatabases(settings);
+  const most = onWarning && (await insistOnConnections(settings, configuration.databaseConnections, onWarning));
+  const databases = openDatabases(settings, most);
   return { databases, close: () => databases.close() };
 }
 
 async function closeAll(databases: Databases, stopServer: () => Promise<void>): Promise<void> {
   await databases.close();
   await stopServer();
+}
+
+/**
+ * How many connections this process may open. Throws a {@link StartupProblem} where the role, the database or the server
+ * allows fewer than a process needs, and warns where it allows, or has left, fewer than asked for.
+ */
+async function insistOnConnections(
+  settings: ConnectionSettings,
+  asked: number,
+  onWarning: (sentence: string) => void,
+): Promise<number> {
+  const { lowest, tightest } = await readConnectionBounds(settings);
+  const howMany = `${lowest.whose} allows ${lowest.most} connections`;
+  if (lowest.most < FEWEST_CONNECTIONS) {
+    throw new StartupProblem(
+      `${howMany}, and a process of the service needs at least ${FEWEST_CONNECTIONS}. Raise the limit (${lowest.raise}).`,
+    );
+  }
+  const most = Math.min(asked, lowest.most);
+  const advice = 'set DATABASE_CONNECTIONS to the share of each process';
+  if (most < asked) {
+    onWarning(
+      `${howMany}, so this process opens at most ${most} of its ${asked}. Raise the limit (${lowest.raise}), ` +
+        `or ${advice} where several use the database.`,
+    );
+  } else if (tightest.free < most) {
+    onWarning(
+      `${tightest.whose} has ${tightest.free} connections left, and this process opens up to ${most}: requests that find ` +
+        `none are refused with 503. Raise the limit (${tightest.raise}), or ${advice}.`,
+    );
+  }
+  return most;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { catalogueRecord } from '../../contract/catalogue.ts';
 import { redactCardNumbers } from '../../domain/card-number.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import type { Readiness } from '../operations/call.ts';
 import { sendError } from './answer.ts';
 import { catalogueData, findCode } from './catalogue-routes.ts';
 import { JSON_TYPE } from './error-answer.ts';
@@ -175,6 +176,15 @@ function varying(answer: PageAnswer): PageAnswer {
 
 async function readiness({ gateway, isClosing }: HttpService): Promise<{ readonly status: 'ready' }> {
   if (isClosing) throw closingRefusal();
-  if (await gateway.ready()) return { status: 'ready' };
-  throw new Refusal('service_unavailable', 'The database does not answer, so no operation can be served.');
+  const readiness = await gateway.ready();
+  if (readiness === 'ready') return { status: 'ready' };
+  throw new Refusal('service_unavailable', NOT_READY[readiness]);
 }
+
+const NOT_READY: Readonly<Record<Exclude<Readiness, 'ready'>, string>> = {
+  silent: 'The database does not respond, so no operation can be served.',
+  read_only: 'The database is read-only or a standby, so nothing can be written.',
+  disk_full: 'The disk of the database is full, so nothing can be written.',
+  no_connection: 'The database has no connection left for the service, so nothing can be written.',
+  unwritable: 'The database fails to write or to commit.',
+};

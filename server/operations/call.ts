@@ -124,6 +124,12 @@ export type Gateway = {
   readonly findProgram: (programId: string, deadline: number) => Promise<string>;
   /** Inner UUID of the sandbox's demo program. */
   readonly demoProgramId: string;
-  /** Whether the database answers; false never throws. */
-  readonly ready: () => Promise<boolean>;
+  /** Whether operations can be served; never throws. */
+  readonly ready: () => Promise<Readiness>;
 };
+
+/**
+ * Whether the database takes writes, or why not: it does not respond, is a standby or read-only, has no disk space, has no
+ * connection left, or fails to write or commit for another reason.
+ */
+export type Readiness = 'ready' | 'silent' | 'read_only' | 'disk_full' | 'no_connection' | 'unwritable';

@@ -62,9 +62,10 @@ export function toOperationFailure(error: unknown, transferId?: string): unknown
     });
   }
   if (!(error instanceof StoreFailure)) return error;
-  const busy = error.lockTimeout || error.conflict;
-  return new OperationFailure(busy ? 'others hold what is needed' : 'the database failed', {
-    busy,
+  const isHeld = error.lockTimeout || error.conflict;
+  const message = isHeld ? 'others hold what is needed' : 'the database failed';
+  return new OperationFailure(error.crowded ? 'there is no database connection for the request' : message, {
+    busy: isHeld || error.crowded,
     moneyMoved: 'no',
     cause: error,
   });

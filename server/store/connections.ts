@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { Pool, PoolGroup, type PoolSize } from './pool.ts';
 import {
   applySettings,
   DEFAULT_SCHEMA,
@@ -26,13 +27,36 @@ type Address =
  */
 export type Role = 'application' | 'background' | 'authentication';
 
+/** Connections that a process needs: one of each kind, and one for what runs alone. */
+export const FEWEST_CONNECTIONS = 6;
+
+/** What a process opens at most unless DATABASE_CONNECTIONS says otherwise. */
+export const MOST_CONNECTIONS = 27;
+
 /** Connections at most, by role: `readers` run single statements, `writers` transactions. */
-const MOST: Readonly<Record<Role, { readonly readers: number; readonly writers: number }>> = {
-  application: { readers: 6, writers: 6 },
-  background: { readers: 6, writers: 6 },
-  // It never writes.
-  authentication: { readers: 2, writers: 1 },
-};
+type Sizes = Readonly<Record<Role, { readonly readers: number; readonly writers: number }>>;
+
+/** Divides the connections that a process may have, {@link FEWEST_CONNECTIONS} at least; one is for what runs alone. */
+export function divideConnections(total: number): Sizes {
+  const sizes = {
+    application: { readers: 1, writers: 1 },
+    background: { readers: 1, writers: 1 },
+    // It never writes.
+    authentication: { readers: 1, writers: 0 },
+  };
+  let left = total - FEWEST_CONNECTIONS;
+  for (let round = 0; left > 0; round += 1) {
+    for (const kind of ['writers', 'readers'] as const) {
+      for (const role of ['application', 'background'] as const) if (left-- > 0) sizes[role][kind] += 1;
+    }
+    // Keys are looked up in a fraction of a millisecond and remembered for a second: two connections are plenty.
+    if (round === 0 && left-- > 0) sizes.authentication.readers += 1;
+  }
+  return sizes;
+}
+
+/** After so many milliseconds an idle connection is closed: others may need its place on the server. */
+const IDLE = 5000;
 
 /**
  * How long a writing connection, and with it each of its plans, lives, in seconds. A plan that was made for a nearly
@@ -42,22 +66,25 @@ const WRITER_LIFETIME = 60;
 
 /** The open connections of one role, and how to make one more. */
 export class Connections {
-  readonly readers: pg.Pool;
-  readonly writers: pg.Pool;
+  readonly readers: Pool;
+  readonly writers: Pool;
+  /** All connections of this process. */
+  readonly group: PoolGroup;
   readonly #settings: ConnectionSettings;
   readonly #role: Role;
 
   /** Nothing is connected before it is asked for. */
-  constructor(settings: ConnectionSettings, role: Role) {
+  constructor(settings: ConnectionSettings, role: Role, group: PoolGroup, sizes: Sizes) {
     this.#settings = settings;
     this.#role = role;
-    const { readers, writers } = MOST[role];
+    this.group = group;
     const limited: readonly Setting[] = [...WITHIN_LIMITS, actAs(role)];
-    this.readers = openPool(settings, { max: readers }, limited);
-    this.writers = openPool(settings, { max: writers, maxLifetimeSeconds: WRITER_LIFETIME }, [
-      ...WRITER_SETTINGS,
-      ...limited,
-    ]);
+    const readers = { kind: 'readers', min: 0, max: sizes[role].readers } as const;
+    // One writer of transfers stays open, so that they go on whatever else takes the connections of the server.
+    const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes[role].writers } as const;
+    this.readers = new Pool(openPool(settings, toPooling(readers), limited), readers, group);
+    const pooling = { ...toPooling(writers), maxLifetimeSeconds: WRITER_LIFETIME };
+    this.writers = new Pool(openPool(settings, pooling, [...WRITER_SETTINGS, ...limited]), writers, group);
   }
 
   /**
@@ -79,7 +106,7 @@ export class Connections {
 
   /** Runs work on a connection of its own, without time limits. */
   alone<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
-    return withClient(this.#settings, [...WITHOUT_LIMITS, actAs(this.#role)], run);
+    return withClient(this.#settings, [...WITHOUT_LIMITS, actAs(this.#role)], run, this.group);
   }
 
   /** Closes every connection, after what runs on them. */
@@ -121,22 +148,31 @@ async function withClient<Result>(
   where: ConnectionSettings,
   more: readonly Setting[],
   run: (client: pg.ClientBase) => Promise<Result>,
+  group = new PoolGroup(),
 ): Promise<Result> {
   const settings = settingsFor(where, more);
-  const client = new pg.Client({
-    ...where,
-    connectionTimeoutMillis: LIMITS.connect,
-    options: startupOptions(settings),
-    types: { getTypeParser: parserOf },
+  const client = await group.connect(undefined, performance.now(), async () => {
+    const opened = new pg.Client({
+      ...where,
+      connectionTimeoutMillis: LIMITS.connect,
+      options: startupOptions(settings),
+      types: { getTypeParser: parserOf },
+    });
+    opened.on('error', () => undefined);
+    await opened.connect();
+    return opened;
   });
-  client.on('error', () => undefined);
-  await client.connect();
   try {
     await applySettings(client, settings);
     return await run(client);
   } finally {
     await client.end();
   }
+}
+
+function toPooling({ min, max }: PoolSize): pg.PoolConfig {
+  // For `pg` 0 is not none but its own default.
+  return { min, max: Math.max(max, 1) };
 }
 
 function openPool(where: ConnectionSettings, pooling: pg.PoolConfig, more: readonly Setting[]): pg.Pool {
@@ -146,7 +182,7 @@ function openPool(where: ConnectionSettings, pooling: pg.PoolConfig, more: reado
     ...pooling,
     pipeline: true,
     keepAlive: true,
-    idleTimeoutMillis: 0,
+    idleTimeoutMillis: IDLE,
     connectionTimeoutMillis: LIMITS.connect,
     query_timeout: LIMITS.answer,
     application_name: 'transfer-service',

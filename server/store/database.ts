@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { Connections } from './connections.ts';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
+import type { Pool } from './pool.ts';
 import { REPLICATED, type Standby } from './standby.ts';
 
 /** A prepared statement with its values. One name, one text: PostgreSQL keeps its plan under the name. */
@@ -105,9 +106,9 @@ export class Database {
   async #readOnce(statement: Statement): Promise<readonly Row[]> {
     const { readers } = this.#connections;
     if (this.#reach === null) {
-      return readers.query(toQuery(statement)).then(
-        ({ rows }) => rows as Row[],
-        (error: unknown) => Promise.reject(new StoreFailure(error)),
+      return readers.query<Row>(toQuery(statement)).then(
+        ({ rows }) => rows,
+        (error: unknown) => Promise.reject(this.#noted(new StoreFailure(error))),
       );
     }
     const client = await connect(readers);
@@ -118,8 +119,8 @@ export class Database {
     ]);
     const failed = [set, answer].find((one) => one?.status === 'rejected');
     const failure = failed === undefined ? undefined : new StoreFailure(failed.reason);
-    client.release(failure?.connectionLost);
-    if (failure !== undefined) throw failure;
+    client.release(failure?.unfit);
+    if (failure !== undefined) throw this.#noted(failure);
     return answer?.status === 'fulfilled' ? (answer.value?.rows ?? []) : [];
   }
 
@@ -135,10 +136,13 @@ export class Database {
       if (decision.writes.length === 0) await leave(client, decision);
       else await save(client, work.batchId, decision, this.#standby);
       sound = true;
+      if (decision.writes.length > 0) this.#connections.group.committedAt = performance.now();
       return decision.result;
     } catch (error) {
       const isInDoubt = error instanceof CommitUnknown && error.doubt !== 'unconfirmed';
-      sound = !isInDoubt && !(error instanceof StoreFailure && error.connectionLost);
+      sound = !isInDoubt && !(error instanceof StoreFailure && error.unfit);
+      if (error instanceof StoreFailure) this.#noted(error);
+      if (error instanceof CommitUnknown) this.#noteUnknown(error);
       throw error;
     } finally {
       client.release(!sound);
@@ -233,6 +237,19 @@ export class Database {
     return this.#connections.alone(run);
   }
 
+  /** What a failure says about the database as a whole is for all connections to know. */
+  #noted(failure: StoreFailure): StoreFailure {
+    const { group } = this.#connections;
+    if (failure.readOnly) group.renew();
+    if (failure.unwritten) group.commitFailedAt = performance.now();
+    return failure;
+  }
+
+  #noteUnknown({ cause, doubt }: CommitUnknown): void {
+    const isUnanswered = doubt === 'answer_lost' && new StoreFailure(cause).timedOut;
+    if (isUnanswered || doubt === 'local') this.#connections.group.commitFailedAt = performance.now();
+  }
+
   /** BEGIN and the load; once more on a new connection when the server had closed the first while it was idle. */
   async #begin<Result, Name extends string>(work: Work<Result, Name>, again = true): Promise<Begun<Name>> {
     const client = await connect(this.#connections.writers);
@@ -240,8 +257,8 @@ export class Database {
       return { client, loaded: await load(client, this.#reach, work.load) };
     } catch (error) {
       const failure = error instanceof StoreFailure ? error : new StoreFailure(error);
-      client.release(failure.connectionLost);
-      if (!again || !failure.connectionLost || failure.timedOut) throw failure;
+      client.release(failure.unfit);
+      if (!again || !failure.connectionLost || failure.timedOut) throw this.#noted(failure);
       return this.#begin(work, false);
     }
   }
@@ -251,9 +268,9 @@ function toQuery(statement: Statement): pg.QueryConfig {
   return { name: statement.name, text: statement.text, values: statement.values as unknown[] };
 }
 
-async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+async function connect(pool: Pool): Promise<pg.PoolClient> {
   try {
-    return await pool.connect();
+    return await pool.take();
   } catch (error) {
     throw new StoreFailure(error);
   }

@@ -1,5 +1,6 @@
-import { type ConnectionSettings, Connections } from './connections.ts';
+import { type ConnectionSettings, Connections, divideConnections, MOST_CONNECTIONS, type Role } from './connections.ts';
 import { Database } from './database.ts';
+import { type Health, PoolGroup } from './pool.ts';
 import { Standby } from './standby.ts';
 
 /** One PostgreSQL, as each role of the service sees it. */
@@ -13,15 +14,21 @@ export type Databases = {
   readonly authentication: Database;
   /** What stands against working under the roles, in a few words; undefined when nothing does. */
   readonly findRoleProblem: () => Promise<string | undefined>;
+  /** What all connections of this process have seen of the database. */
+  readonly health: () => Health;
   /** Closes every connection, after what runs on them. */
   readonly close: () => Promise<void>;
 };
 
-/** Opens a PostgreSQL that has the schema, or gets it before anything is asked of it. Connects to nothing yet. */
-export function openDatabases(settings: ConnectionSettings): Databases {
-  const application = new Connections(settings, 'application');
-  const background = new Connections(settings, 'background');
-  const authentication = new Connections(settings, 'authentication');
+/**
+ * Opens a PostgreSQL that has the schema, or gets it before anything is asked of it, with so many connections at most.
+ * Connects to nothing yet.
+ */
+export function openDatabases(settings: ConnectionSettings, most = MOST_CONNECTIONS): Databases {
+  const group = new PoolGroup();
+  const sizes = divideConnections(most);
+  const open = (role: Role): Connections => new Connections(settings, role, group, sizes);
+  const [application, background, authentication] = [open('application'), open('background'), open('authentication')];
   const all = [application, background, authentication];
   const standby = new Standby(background.writers);
   return {
@@ -34,6 +41,7 @@ export function openDatabases(settings: ConnectionSettings): Databases {
       const problems = await Promise.all(all.map((connections) => connections.findRoleProblem()));
       return problems.find((problem) => problem !== undefined);
     },
+    health: () => group,
     close: async () => {
       await Promise.all(all.map((connections) => connections.close()));
     },

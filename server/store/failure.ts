@@ -20,29 +20,84 @@ export const INSUFFICIENT_PRIVILEGE = '42501';
 /** The SQLSTATE of a lock that was not to be had in time. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/** How `pg` says that it has waited long enough: for an answer, for a new connection, for one of the pool. */
+/** The SQLSTATE of a server, database or role that has as many connections as it may have. */
+export const TOO_MANY_CONNECTIONS = '53300';
+
+/** The SQLSTATE of a write that a standby, or a read-only transaction, refuses. */
+export const READ_ONLY = '25006';
+
+/** The SQLSTATE of a full disk. */
+export const DISK_FULL = '53100';
+
+/** How `pg` says that it has waited long enough: for a response, for a new connection. */
 const SILENCES: ReadonlySet<string> = new Set([
   'Query read timeout',
   'Connection terminated due to connection timeout',
-  'timeout exceeded when trying to connect',
 ]);
+
+/**
+ * SQLSTATEs after which a connection that still responds is closed, because a new one may do better: a read-only server
+ * (the address may lead to another one by now), a standby (55000: recovery is in progress), a backend without memory, a
+ * statement whose table has changed (0A000: the cached plan must not change its type), and, by class, I/O errors (58),
+ * internal errors (XX) and connection exceptions (08).
+ */
+const UNFIT_STATES: ReadonlySet<string> = new Set([READ_ONLY, '55000', '53200', '0A000']);
+const UNFIT_CLASSES: ReadonlySet<string> = new Set(['58', 'XX', '08']);
+
+/** Whether a connection on which this happened is of no more use. */
+export function isUnfit(error: unknown): boolean {
+  const { sqlState, connectionLost } = describeFailure(error);
+  return connectionLost || UNFIT_STATES.has(sqlState ?? '') || UNFIT_CLASSES.has(sqlState?.slice(0, 2) ?? '');
+}
+
+/**
+ * No connection was to be had in time. `crowded` when others of this process got responses meanwhile, so that connections
+ * are what is missing; otherwise the database is silent. `cause` is what the server said, if it refused one.
+ */
+export class NoConnection extends Error {
+  override readonly name = 'NoConnection';
+  readonly crowded: boolean;
+
+  constructor(crowded: boolean, cause?: unknown) {
+    super(crowded ? 'no connection became free in time' : 'the database responds on no connection', { cause });
+    this.crowded = crowded;
+  }
+}
 
 /** A transaction or a read that certainly changed nothing. `cause` is what `pg` said. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   readonly sqlState: string | undefined;
   readonly connectionLost: boolean;
+  /** Whether the connection is to be closed. */
+  readonly unfit: boolean;
 
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
     const facts = describeFailure(cause);
+    this.unfit = isUnfit(cause);
     this.sqlState = facts.sqlState;
     this.connectionLost = facts.connectionLost;
   }
 
   /** Nobody answered, on an open connection or a new one: the server hangs, or the network swallows everything. */
   get timedOut(): boolean {
-    return this.cause instanceof Error && SILENCES.has(this.cause.message);
+    return this.cause instanceof NoConnection || (this.cause instanceof Error && SILENCES.has(this.cause.message));
+  }
+
+  /** There was no connection for it, while others got their responses: the same request may well succeed later. */
+  get crowded(): boolean {
+    return this.sqlState === TOO_MANY_CONNECTIONS || (this.cause instanceof NoConnection && this.cause.crowded);
+  }
+
+  /** The database takes no writes: it is a standby, or read-only. */
+  get readOnly(): boolean {
+    return this.sqlState === READ_ONLY || this.sqlState === '55000';
+  }
+
+  /** The database could not write: no disk space, or an I/O error. */
+  get unwritten(): boolean {
+    return this.sqlState === DISK_FULL || this.sqlState?.startsWith('58') === true;
   }
 
   /** A lock was not to be had in time. */

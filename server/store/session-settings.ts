@@ -133,7 +133,7 @@ export async function applySettings(client: pg.ClientBase, settings: readonly Se
 
 /** The settings that are not in force, in a few words; undefined when all are. */
 export async function findDifferingSettings(
-  client: Pick<pg.ClientBase, 'query'>,
+  client: { query<Row extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<pg.QueryResult<Row>> },
   settings: readonly Setting[],
 ): Promise<string | undefined> {
   const { rows } = await client.query<{ name: string; setting: string }>(

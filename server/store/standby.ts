@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import type { Pool } from './pool.ts';
 
 /** SQL: whether commits wait for a standby. Any process reads the setting in force, which can change at a reload. */
 export const REPLICATED = "current_setting('synchronous_standby_names') <> '' as replicated";
@@ -29,14 +29,14 @@ const PAUSE = 50;
  * So nothing that was found in the database proves that it will last until a later commit has been acknowledged.
  */
 export class Standby {
-  readonly #writers: pg.Pool;
+  readonly #writers: Pool;
   /** What was last changed before this moment, by the database's clock, is on the standby. */
   #confirmedBefore = Number.NEGATIVE_INFINITY;
   #running: Promise<boolean> = Promise.resolve(false);
   #next: Promise<boolean> | undefined;
 
   /** `writers` give the connections for barriers; one at a time. */
-  constructor(writers: pg.Pool) {
+  constructor(writers: Pool) {
     this.#writers = writers;
   }
 
@@ -84,7 +84,7 @@ export class Standby {
   }
 
   async #commit(): Promise<boolean> {
-    const client = await this.#writers.connect();
+    const client = await this.#writers.take();
     let warned = false;
     const listen = ({ severity }: { severity?: string | undefined }): void => {
       warned ||= severity === 'WARNING';

@@ -39,7 +39,7 @@ export function fakeGateway(
       throw new Refusal('program_dne', 'There is no such card program.');
     },
     demoProgramId: DEMO_PROGRAM,
-    ready: async () => true,
+    ready: async () => 'ready',
     ...more,
   };
 }

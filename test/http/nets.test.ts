@@ -333,7 +333,7 @@ describe('pages', () => {
     });
     expect((await ask(bare('GET', '/health/live'))).body).toBe('{"status":"live"}');
     expect((await ask(bare('GET', '/health/ready'))).body).toBe('{"status":"ready"}');
-    const down = await serve({}, fakeGateway({}, { ready: async () => false }));
+    const down = await serve({}, fakeGateway({}, { ready: async () => 'silent' }));
     const answer = await down.ask(bare('GET', '/health/ready'));
     expectRecord(answer, 503, 'service_unavailable');
     expect(messageOf(answer)).toContain('database');

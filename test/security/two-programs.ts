@@ -137,7 +137,7 @@ function gatewayOf({ databases, handlers }: Ledger): Gateway {
     onRefusedCredential: () => undefined,
     findProgram: openProgramSearch(databases.authentication),
     demoProgramId: DEMO_PROGRAM_ID,
-    ready: async () => true,
+    ready: async () => 'ready',
   };
 }
 

@@ -1,0 +1,193 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connect } from '../harness/ledger.ts';
+import { type ServiceProcess, startInVain, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { openStage, type Stage } from './stage.ts';
+
+// A role, a database or a server that has fewer connections than the processes of the service would open.
+
+const ROLES = 'transfer_service_application, transfer_service_background, transfer_service_authentication';
+const TRANSFER = { amount: 1, card_id: 'card_active' };
+
+let stage: Stage;
+let superuser: pg.Client;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+
+beforeAll(async () => {
+  stage = await openStage();
+  directory = await temporaryDirectory();
+  superuser = await connect({ ...stage.server.connection, user: 'postgres' });
+  await superuser.query(`create role limited login connection limit 20`);
+  await superuser.query(`grant ${ROLES} to limited`);
+});
+afterAll(async () => {
+  await superuser.end();
+  await stage.end();
+  await directory.remove();
+});
+
+function settingsOf(name: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const { host, port, database } = stage.server.connection;
+  const DATABASE_URL = `postgresql://limited@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+  return { DATABASE_URL, DATA_DIR: `${directory.path}/${name}`, ...more };
+}
+
+type Answer = { readonly status: number; readonly code: string; readonly headers: Headers; readonly body: string };
+
+async function send(service: ServiceProcess, path: string, body?: object): Promise<Answer> {
+  const answer = await fetch(`${service.url}${path}`, {
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+    headers: { 'Content-Type': 'application/json' },
+  });
+  const text = await answer.text();
+  return { status: answer.status, code: answer.headers.get('error-code') ?? '', headers: answer.headers, body: text };
+}
+
+const transfer = (service: ServiceProcess): Promise<Answer> => send(service, '/api/v0.1/core/transfer', TRANSFER);
+const isReady = async (service: ServiceProcess): Promise<boolean> =>
+  (await send(service, '/health/ready')).status === 200;
+
+function many<Result>(count: number, run: (index: number) => Promise<Result>): Promise<readonly Result[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => run(index)));
+}
+
+/** Reads of a program and of an operator: together they use every pool of readers. */
+async function readMuch(service: ServiceProcess): Promise<void> {
+  const paths = ['/api/v0.1/core/card/card_active', '/api/v0.1/operator/program'];
+  await many(100, (index) => send(service, paths[index % 2] ?? ''));
+}
+
+async function connectionsOf(role: string): Promise<number> {
+  const { rows } = await superuser.query('select count(*)::integer as count from pg_stat_activity where usename = $1', [
+    role,
+  ]);
+  return rows[0]?.count as number;
+}
+
+describe('20 connections for two processes', () => {
+  const services: ServiceProcess[] = [];
+
+  beforeAll(async () => {
+    for (const name of ['first', 'second']) services.push(await startService(settingsOf(name)));
+  });
+  afterAll(async () => {
+    for (const service of services) await service.stop();
+  });
+
+  test('no transfer fails when readers have taken the connections', async () => {
+    await Promise.all(services.map(readMuch));
+    const answers = (await Promise.all(services.map((service) => many(20, () => transfer(service))))).flat();
+    expect(answers.filter(({ status }) => status !== 201 && status !== 503).map(({ body }) => body)).toEqual([]);
+    for (const service of services) {
+      await waitFor('a transfer', async () => (await transfer(service)).status === 201);
+      await waitFor('readiness', () => isReady(service));
+    }
+  });
+
+  test('a process keeps a connection for transfers, and is ready, while others have all the rest', async () => {
+    const others: pg.Client[] = [];
+    try {
+      await waitFor('all connections to be taken', async () => {
+        const taken = await connect({ ...stage.server.connection, user: 'limited' }).catch(() => undefined);
+        if (taken !== undefined) others.push(taken);
+        return taken === undefined && others.length >= 12;
+      });
+      for (const service of services) {
+        expect(await transfer(service)).toMatchObject({ status: 201 });
+        expect(await isReady(service)).toBe(true);
+      }
+    } finally {
+      for (const other of others) await other.end();
+    }
+  });
+
+  test('without a connection, a transfer is refused with 503 and readiness says so; then both work again', async () => {
+    await superuser.query('alter role limited connection limit 0');
+    try {
+      await superuser.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'limited'");
+      await waitFor('the connections to go', async () => (await connectionsOf('limited')) === 0);
+      const inVain = async (service: ServiceProcess): Promise<void> => {
+        const [refused, readiness] = await Promise.all([transfer(service), send(service, '/health/ready')]);
+        expect(refused).toMatchObject({ status: 503, code: 'service_unavailable' });
+        expect(Object.fromEntries(refused.headers)).toMatchObject({
+          'money-moved': 'no',
+          'should-retry': 'true',
+          'retry-after': '1',
+        });
+        expect(readiness).toMatchObject({ status: 503, body: expect.stringMatching(/connection|respond/) });
+      };
+      await Promise.all(services.map(inVain));
+    } finally {
+      await superuser.query('alter role limited connection limit 20');
+    }
+    for (const service of services) {
+      await waitFor('readiness', () => isReady(service));
+      expect(await transfer(service)).toMatchObject({ status: 201 });
+    }
+  });
+
+  test('idle connections are closed', async () => {
+    await Promise.all(services.map(readMuch));
+    // Each process keeps one; loops of the background use another now and then.
+    await waitFor('idle connections to go', async () => (await connectionsOf('limited')) <= 6);
+  });
+});
+
+test('a role with fewer connections than a process needs is refused at the start, with one sentence', async () => {
+  await superuser.query('alter role limited connection limit 5');
+  try {
+    const { exitCode, errors } = await startInVain(settingsOf('few'));
+    expect(exitCode).toBe(1);
+    expect(errors).toMatch(/^\nThe service does not start: the role limited allows 5 connections, [^\n]+\n$/);
+    expect(errors).toContain('needs at least 6. Raise the limit (ALTER ROLE limited CONNECTION LIMIT)');
+  } finally {
+    await superuser.query('alter role limited connection limit 20');
+  }
+});
+
+test('with the fewest connections that a process needs, everything works', async () => {
+  await superuser.query('alter role limited connection limit 6');
+  const service = await startService(settingsOf('fewest', { DATABASE_CONNECTIONS: '9' }));
+  try {
+    expect(service.output()).toContain(
+      'the role limited allows 6 connections, so this process opens at most 6 of its 9',
+    );
+    await readMuch(service);
+    const answers = await many(50, (index) =>
+      index % 2 === 0 ? transfer(service) : send(service, '/api/v0.1/core/card', {}),
+    );
+    expect(answers.filter(({ status }) => status !== 201 && status !== 503).map(({ body }) => body)).toEqual([]);
+    expect(await service.client.trialBalance.get()).toMatchObject({ balanced: true });
+    expect(await connectionsOf('limited')).toBeLessThanOrEqual(6);
+  } finally {
+    await service.stop();
+    await superuser.query('alter role limited connection limit 20');
+  }
+});
+
+describe('more requests than a pool has connections', () => {
+  const create = (): Promise<Answer> => send(stage.service(), '/api/v0.1/core/card', {});
+
+  test('are refused with 503, not 500, where each takes long and the database responds', async () => {
+    stage.proxy.delayBy(75);
+    try {
+      const answers = await many(50, create);
+      expect(answers.filter(({ status }) => status !== 201 && status !== 503).map(({ body }) => body)).toEqual([]);
+      expect(answers.filter(({ status }) => status === 201)).not.toEqual([]);
+    } finally {
+      stage.proxy.delayBy(0);
+    }
+  });
+
+  test('get 500, not 503, where the database is silent', async () => {
+    stage.proxy.mute(true);
+    try {
+      const answers = await many(50, create);
+      expect(answers.filter(({ code }) => code !== 'unknown_create_card').map(({ body }) => body)).toEqual([]);
+    } finally {
+      stage.proxy.mute(false);
+      stage.proxy.cutAll();
+    }
+    await waitFor('the service to recover', async () => (await create()).status === 201);
+  });
+});

@@ -1,0 +1,120 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
+import { connect, type EmbeddedTestServer, startEmbeddedServer } from '../harness/ledger.ts';
+import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+
+// A database that reads and does not write: a standby in the place of the primary, and a disk that takes no file.
+
+/** The server that the service connects to at first, and a copy of it, both primaries until one is made a standby. */
+let first: EmbeddedTestServer;
+let second: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+/** A link to the directory of the server's socket: what a name of a host is on a network. */
+let address: string;
+let service: ServiceProcess;
+
+beforeAll(async () => {
+  first = await startEmbeddedServer();
+  directory = await temporaryDirectory();
+  await first.embedded.pause();
+  const copy = join(directory.path, 'copy');
+  const place = join(directory.path, 'place');
+  await promisify(execFile)('mkdir', ['-m', '711', copy, place]);
+  await promisify(execFile)('cp', ['-a', first.embedded.dataDirectory, copy]);
+  await first.embedded.resume();
+  second = await startEmbeddedPostgres({ dataDirectory: copy });
+  address = join(await mkdtemp('/tmp/address-'), 'host');
+  await symlink(first.connection.host, address);
+  const { port, user, database } = first.connection;
+  const DATABASE_URL = `postgresql://${user}@/${database}?host=${encodeURIComponent(address)}&port=${port}`;
+  service = await startService({ DATABASE_URL, DATA_DIR: place });
+});
+afterAll(async () => {
+  await service.stop();
+  await second.stop();
+  await first.stop();
+  await rm(join(address, '..'), { recursive: true, force: true });
+  await directory.remove();
+});
+
+type Answer = { readonly status: number; readonly code: string | null; readonly moved: string | null; body: string };
+
+async function send(path: string, body?: object): Promise<Answer> {
+  const answer = await fetch(`${service.url}${path}`, {
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+    headers: { 'Content-Type': 'application/json' },
+  });
+  const text = await answer.text();
+  const { status, headers } = answer;
+  return { status, code: headers.get('error-code'), moved: headers.get('money-moved'), body: text };
+}
+
+const transfer = (): Promise<Answer> => send('/api/v0.1/core/transfer', { amount: 1, card_id: 'card_active' });
+const read = (): Promise<Answer> => send('/api/v0.1/core/card/card_active');
+const readiness = (): Promise<Answer> => send('/health/ready');
+
+async function balance(): Promise<number> {
+  return (JSON.parse((await read()).body) as { balance: number }).balance;
+}
+
+/** Ends the server, and starts it again as a standby. */
+async function makeStandby(): Promise<void> {
+  const { embedded } = first;
+  await embedded.pause();
+  await writeFile(join(embedded.dataDirectory, 'standby.signal'), '', { mode: 0o644 });
+  await embedded.resume();
+}
+
+test('a standby is read, is not ready, and its refusals say that no money moved', async () => {
+  expect(await readiness()).toMatchObject({ status: 200 });
+  const before = await balance();
+  await makeStandby();
+  await waitFor('a read', async () => (await read()).status === 200);
+  expect(await readiness()).toMatchObject({ status: 503, body: expect.stringContaining('read-only or a standby') });
+  expect(await transfer()).toMatchObject({ status: 500, code: 'unknown_create_transfer', moved: 'no' });
+  expect(await send('/api/v0.1/core/card', {})).toMatchObject({ status: 500, code: 'unknown_create_card' });
+  expect(await balance()).toBe(before);
+});
+
+test('connections to a standby are dropped as soon as it refuses a write, so that the new primary is found', async () => {
+  expect(await transfer()).toMatchObject({ status: 500, moved: 'no' });
+  // The address leads to the primary from now on. Connections that are open still lead to the standby.
+  await symlink(second.connection.host, `${address}.new`);
+  await rename(`${address}.new`, address);
+  // One was opened before the address changed: its refusal is what the service goes by.
+  const answers = [await transfer(), await transfer()];
+  expect(answers.at(-1)).toMatchObject({ status: 201 });
+  await waitFor('readiness', async () => (await readiness()).status === 200);
+  expect(await send('/api/v0.1/core/card', {})).toMatchObject({ status: 201 });
+});
+
+test('a standby that is promoted is written to again', async () => {
+  await unlink(address);
+  await symlink(first.connection.host, address);
+  await second.pause();
+  await waitFor('the standby to be read', async () => (await read()).status === 200);
+  expect(await readiness()).toMatchObject({ status: 503 });
+  const superuser = await connect({ ...first.connection, user: 'postgres' });
+  await superuser.query('select pg_promote()');
+  await superuser.end();
+  await waitFor('readiness', async () => (await readiness()).status === 200);
+  expect(await transfer()).toMatchObject({ status: 201 });
+});
+
+test('a disk that takes no new file makes the service not ready', async () => {
+  const files = join(first.embedded.dataDirectory, 'base', 'pgsql_tmp');
+  await rm(files, { recursive: true, force: true });
+  // A file where PostgreSQL keeps the directory of its temporary files: none can be made.
+  await writeFile(files, '');
+  try {
+    await waitFor('the service to be not ready', async () => (await readiness()).status === 503);
+    expect(await read()).toMatchObject({ status: 200 });
+  } finally {
+    await rm(files);
+  }
+  await waitFor('readiness', async () => (await readiness()).status === 200);
+});
