@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Database } from '../store/database.ts';
 import { type ApiKey, readKey, toApiKey } from '../store/key.ts';
@@ -38,9 +38,9 @@ export function openAuthentication(
   const remembered = new Map<string, Known>();
   const asking = new Map<string, Question>();
   const ask = async (parts: KeyParts, digest: string, asked: number): Promise<Bearing> => {
-    const [row] = await readRows(database, readKey(parts.publicPart));
+    const [row] = await readRows(database, readKey(parts.publicPart, parts.secretHash));
     const left = row?.left_ms as bigint | null | undefined;
-    const caller = toCaller(row === undefined ? undefined : toApiKey(row), parts, left);
+    const caller = toCaller(row === undefined ? undefined : toApiKey(row), left);
     if (remembered.size >= REMEMBERED) remembered.clear();
     remembered.set(digest, { caller, until: asked + Math.min(BELIEVED, Number(left ?? BELIEVED)) });
     return caller;
@@ -67,10 +67,8 @@ export function openAuthentication(
   };
 }
 
-function toCaller(key: ApiKey | undefined, parts: KeyParts, left: bigint | null | undefined): Bearing {
-  if (key === undefined || !timingSafeEqual(key.secretHash, parts.secretHash)) {
-    throw refuse('The API key is unknown.', 'unknown');
-  }
+function toCaller(key: ApiKey | undefined, left: bigint | null | undefined): Bearing {
+  if (key === undefined) throw refuse('The API key is unknown.', 'unknown');
   const { keyId, programId, scopes } = key;
   if (key.revokedAt !== null) throw refuse('The API key was revoked.', 'revoked');
   if (left !== null && left !== undefined && left <= 0n) throw refuse('The API key has expired.', 'expired');

@@ -24,13 +24,17 @@ const COLUMNS =
   'key_id, public_part, secret_hash, program_id, name, created_at, expires_at, revoked_at, scopes, last_used_at, ' +
   'replaced_by';
 
-/** Finds a key by the part of it that is not secret, with the milliseconds that it has left, null for no end. */
-export function readKey(publicPart: string): Statement {
+/**
+ * Finds a key by its public part and the hash of its secret, with the milliseconds that it has left, null for no end. A
+ * known public part with another secret gives no row, as an unknown one does, so both take the same work and time. The
+ * database compares SHA-256 hashes: how far two of them agree says nothing about the secret.
+ */
+export function readKey(publicPart: string, secretHash: Buffer): Statement {
   return {
     name: 'read_key',
     text: `select ${COLUMNS}, (extract(epoch from expires_at - service_now()) * 1000)::bigint as left_ms
-      from api_key where public_part = $1`,
-    values: [publicPart],
+      from api_key where public_part = $1 and secret_hash = $2`,
+    values: [publicPart, secretHash],
   };
 }
 

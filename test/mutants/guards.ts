@@ -37,9 +37,9 @@ export const WALLS: readonly Mutant[] = [
     mistake: 'whoever knows the public part of a key is its bearer',
     edits: [
       {
-        file: AUTHENTICATE,
-        find: '!timingSafeEqual(key.secretHash, parts.secretHash)',
-        replace: '!timingSafeEqual(key.secretHash, key.secretHash)',
+        file: 'server/store/key.ts',
+        find: 'where public_part = $1 and secret_hash = $2`',
+        replace: 'where public_part = $1 and $2::bytea is not null`',
       },
     ],
     witnesses: [{ file: 'test/security/keys.test.ts', only: 'what a key is' }, CREDENTIALS],

@@ -91,7 +91,7 @@ const READS: readonly (readonly [string, Statement])[] = [
 /** What is read of everything, for operators and loops. */
 const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_programs', listPrograms(null, 20)],
-  ['a key', readKey('0123456789abcdef')],
+  ['a key', readKey('0123456789abcdef', Buffer.alloc(32))],
   ['list_keys', listKeys(null, 20)],
   ['list_audit_entries', listAuditEntries(NO_ACTION, null, 20)],
   ['list_audit_entries, a later page', listAuditEntries(NO_ACTION, after, 20)],

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleOf } from '../../contract/example-requests.ts';
 import { scopeOfKey } from '../../contract/operation.ts';
@@ -7,6 +8,7 @@ import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/oper
 import { KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../../domain/scope.ts';
 import { TransferService } from '../../sdk/client.ts';
 import { readKeyParts } from '../../server/operations/api-key.ts';
+import { readKey } from '../../server/store/key.ts';
 import { type RawAnswer, sendRaw } from '../api/raw-request.ts';
 import { refusalOf } from '../api/running-service.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
@@ -73,6 +75,21 @@ async function newExpiredKey(): ReturnType<typeof newKey> {
   return made;
 }
 
+/** How many keys the database finds for one that was sent. */
+async function countFound(key: string): Promise<number> {
+  const parts = readKeyParts(key);
+  if (parts === undefined) throw new Error('this is no key');
+  const { databaseUrl } = await embeddedServerOf(directories[0]?.path ?? '');
+  const database = new pg.Client(databaseUrl);
+  await database.connect();
+  try {
+    const { text, values } = readKey(parts.publicPart, parts.secretHash);
+    return (await database.query(text, [...values])).rows.length;
+  } finally {
+    await database.end();
+  }
+}
+
 describe('what a key is', () => {
   test('a prefix, a public part, 256 random bits and a checksum; shown once, and kept as a hash', async () => {
     const made = await newKey();
@@ -117,6 +134,9 @@ describe('what a key is', () => {
     for (const { key } of [working, revoked, expired]) {
       expect(await answerTo(withSecret(key.slice(3, 19)))).toEqual(unknown);
     }
+    // The database finds nothing either, so there is no more work to do, and time to tell, than for an unknown key.
+    expect(await countFound(withSecret(working.key.slice(3, 19)))).toBe(0);
+    expect(await countFound(working.key)).toBe(1);
     expect((await ask(first, working.key)).status).toBe(200);
   });
 });
