@@ -17,11 +17,14 @@ afterAll(() => expectBalancedBooks(running()));
 describe('move_clock', () => {
   test('moves what the service takes for the time, ahead and back', async () => {
     for (const seconds of [3600, 315_360_000, 5, 0]) {
+      const asked = Date.now();
       const moved = await client().sandbox.moveClock({ seconds_ahead: seconds });
       expect(moved.seconds_ahead).toBe(seconds);
-      expect(Math.abs(Date.parse(moved.now) - Date.now() - seconds * SECOND)).toBeLessThan(5 * SECOND);
       const { created_at } = await client().transfers.create({ amount: 1, card_id: 'card_active' });
-      expect(Math.abs(Date.parse(created_at) - Date.parse(moved.now))).toBeLessThan(5 * SECOND);
+      const moments = [asked + seconds * SECOND, moved.now, created_at, Date.now() + seconds * SECOND];
+      const times = moments.map((moment) => new Date(moment).getTime());
+      // One after the other, but for what a clock of milliseconds cannot tell.
+      for (const [at, time] of times.entries()) expect(time).toBeGreaterThanOrEqual((times[at - 1] ?? 0) - 2);
     }
   });
 
@@ -55,17 +58,22 @@ describe('move_clock', () => {
     await moveTo(midweek());
     const made: string[] = [];
     let moving = true;
-    const loads = Array.from({ length: 8 }, async () => {
+    const load = async (): Promise<void> => {
       while (moving) {
         const answer = await card.load(1).catch((error: unknown) => error);
         if (answer instanceof Error) expect(answer).toMatchObject({ Code: 'limit_exceeded' });
         else made.push(dayOf((answer as TransferRecord).created_at));
       }
+    };
+    const jumpToAndFro = async (): Promise<void> => {
+      // Until loads were made on more than one day, which takes longer on a machine that is busy.
+      const isEnough = (jump: number) => jump >= 24 && new Set(made).size > 1;
+      for (let jump = 0; !isEnough(jump); jump += 1) await moveTo(days[jump % days.length] ?? 0);
+    };
+    const jumps = jumpToAndFro().finally(() => {
+      moving = false;
     });
-    for (let jump = 0; jump < 24; jump += 1) await moveTo(days[jump % days.length] ?? 0);
-    moving = false;
-    await Promise.all(loads);
-    expect(new Set(made).size).toBeGreaterThan(1);
+    await Promise.all([jumps, ...Array.from({ length: 8 }, load)]);
     for (const moment of days) {
       await moveTo(moment);
       const count = made.filter((day) => day === dayOf(moment)).length;

@@ -4,6 +4,7 @@ import { exampleOf } from '../../contract/example-requests.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { TransferService } from '../../sdk/client.ts';
 import {
+  beforeMoment,
   embeddedServerOf,
   runCommand,
   type ServiceProcess,
@@ -113,10 +114,10 @@ describe('live mode, from an empty directory on', () => {
     const revoked = await withSecret(operator.keys.create({ name: 'to be revoked', program_id: programs.first }));
     expect((await as(revoked.key).cards.list()).data.length).toBe(1);
     await operator.keys.revoke(revoked.key_id);
-    const soon = new Date(Date.now() + 1500).toISOString();
-    const expired = await withSecret(
-      operator.keys.create({ name: 'for a moment', program_id: programs.first, expires_at: soon }),
-    );
+    const expired = await beforeMoment((soon) => {
+      const expires_at = soon.toISOString();
+      return withSecret(operator.keys.create({ name: 'for a moment', program_id: programs.first, expires_at }));
+    }, 500);
     for (const [key, word] of [
       [revoked.key, 'revoked'],
       [expired.key, 'expired'],

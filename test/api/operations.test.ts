@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
-import { waitFor } from '../harness/process.ts';
+import { beforeMoment, waitFor } from '../harness/process.ts';
 import { withSecret } from '../harness/with-secret.ts';
 import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
 
@@ -362,17 +362,17 @@ describe('the switch', () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(0, programId);
     const load = () => client().transfers.create({ amount: 1, card_id: cardId }, { programId });
-    const disable = (inMilliseconds: number) => {
-      const until = new Date(Date.now() + inMilliseconds).toISOString();
+    const disable = (end: Date) => {
+      const until = end.toISOString();
       return client().switch.change({ disabled: true, reason: 'for a while', program_id: programId, until });
     };
-    const changed = await disable(IN_AN_HOUR);
+    const changed = await disable(new Date(Date.now() + IN_AN_HOUR));
     expect(Date.parse(changed.until ?? '')).toBeGreaterThan(Date.now());
     const refused = await refusalOf(load());
     expect(refused.Code).toBe('service_disabled');
     expect(refused.retryAfterSeconds).toBeGreaterThan(3000);
     expect(refused.retryAfterSeconds).toBeLessThanOrEqual(3600);
-    await disable(2000);
+    await beforeMoment(disable);
     const isOpen = () =>
       load().then(
         () => true,

@@ -35,8 +35,8 @@ export class Silence extends Error {
 
 const TRANSFER_PATH = '/api/v0.1/core/transfer';
 
-/** No answer takes longer: the service ends every request within 6 s, and a busy machine is slow. */
-const SILENCE = 30_000;
+/** No answer takes longer: the service ends every request within 6 s of its own time, and a busy machine is slow. */
+const SILENCE = 120_000;
 
 /** Sends one request, by default to create_transfer. Rejects with {@link Silence} when there is no whole answer. */
 export function sendRaw(baseUrl: string, raw: RawRequest, agent?: Agent): Promise<RawAnswer> {

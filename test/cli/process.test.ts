@@ -133,7 +133,7 @@ test('a long export is printed whole, but read no faster than its own reader rea
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const ended = new Promise((done) => child.on('close', (code) => done(code)));
-  await vi.waitFor(() => expect(sent).toBeGreaterThan(0), 10_000);
+  await vi.waitFor(() => expect(sent).toBeGreaterThan(0), 120_000);
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(sent).toBeLessThan(count);
   let length = 0;
@@ -147,8 +147,8 @@ test('an export that is ended by a signal leaves no file', async () => {
   const commandLine = ['transfers', 'export', '--output', join(folder, 'out.csv')];
   const child = spawn(NODE, [MAIN, ...commandLine], { env: environment, stdio: 'ignore' });
   const ended = new Promise((done) => child.on('close', (_, signal) => done(signal)));
-  await vi.waitFor(() => expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.unfinished$/)]), 10_000);
-  await vi.waitFor(() => expect(service.received).toHaveLength(1), 10_000);
+  await vi.waitFor(() => expect(readdirSync(folder)).toEqual([expect.stringMatching(/\.unfinished$/)]), 120_000);
+  await vi.waitFor(() => expect(service.received).toHaveLength(1), 120_000);
   child.kill('SIGINT');
   expect(await ended).toBe('SIGINT');
   expect(readdirSync(folder)).toEqual([]);

@@ -242,12 +242,17 @@ async function observeClosing(world: World): Promise<readonly Observation[]> {
   const half = await RawConnection.open(port);
   half.send('GET / HTTP/1.1\r\nHost: loc');
   const open = await Promise.all(attempts.map(() => RawConnection.open(port)));
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  // Each has been taken in by the time that one is answered which came after them.
+  const last = await RawConnection.open(port);
+  last.send(bytesOf({ method: 'GET', path: '/health/live' }));
+  await last.next();
+  last.close();
   damaged.child.kill('SIGTERM');
   await waitFor('the port to refuse', async () => !(await isOpen(port)));
   const observations: Observation[] = [];
+  // All at once: what was begun is not waited for as long as one likes.
+  for (const [at, { question }] of attempts.entries()) open[at]?.send(bytesOf(question));
   for (const [at, { question, operation }] of attempts.entries()) {
-    open[at]?.send(bytesOf(question));
     const answer = await open[at]?.next(question.method);
     if (answer !== undefined) observations.push({ answer, expected: { code, operation, method: question.method } });
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startService, temporaryDirectory } from '../harness/process.ts';
+import { startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { readBooks, readTexts } from './books.ts';
 import { findContradictions, isKept } from './checker.ts';
 import { killPostgres, replaceDatabase } from './killing.ts';
@@ -10,9 +10,14 @@ const KILLS = 20;
 const CLIENTS = 16;
 /** Requests that are sent once more at the end, when the processes that answered them first are long gone. */
 const SENT_AGAIN = 2000;
-const MOST = 300_000;
+const MOST = 900_000;
 
-const somewhileUnderLoad = () => new Promise((wake) => setTimeout(wake, 50 + Math.random() * 300));
+/** Until every client has got something done on average, however slow the machine is, and a random while longer. */
+async function somewhileUnderLoad(load: Load): Promise<void> {
+  const { made } = load;
+  await waitFor('the load to do something', async () => load.made >= made + CLIENTS);
+  await new Promise((wake) => setTimeout(wake, Math.random() * 300));
+}
 
 /** Fails on the first difference between what clients were told and what the books say. */
 async function check(load: Load, path: string, texts?: ReadonlyMap<string, string>): Promise<void> {
@@ -31,12 +36,13 @@ test(
     let service = await startService(environment);
     try {
       for (const card_id of load.cards) await service.client.cards.create({ card_id });
-      for (let kill = 1; kill <= KILLS; kill += 1) {
+      // More kills than that where they met too little, so that what the run was made of never depends on luck.
+      for (let kill = 1; kill <= KILLS || (isTooLittle(load) && kill <= 3 * KILLS); kill += 1) {
         load.start(service.url);
-        await somewhileUnderLoad();
+        await somewhileUnderLoad(load);
         if (kill % 2 === 0) {
           recoveries.push(await replaceDatabase(service, directory.path, kill % 4 === 0));
-          await somewhileUnderLoad();
+          await somewhileUnderLoad(load);
         }
         if (kill % 5 === 0) await killPostgres(directory.path, true);
         load.expectDeath(service.url);
@@ -74,13 +80,20 @@ function report(load: Load, recoveries: readonly number[]): void {
       `lost answers: ${silences}, of them learnt by a replay: ${learntLater}, ` +
       `longest recovery: ${Math.round(Math.max(...recoveries))} ms`,
   );
-  expect(count((status) => status === 201)).toBeGreaterThan(KILLS * CLIENTS);
-  expect(count((status) => status === 200)).toBeGreaterThan(KILLS);
-  expect(count((status) => status === 409)).toBeGreaterThan(0);
-  expect(silences).toBeGreaterThan(KILLS);
+  expect(isTooLittle(load)).toBe(false);
   expect(stories.every(({ answers: heard }) => heard.some(isKept))).toBe(true);
+}
+
+/** Whether the kills have met less than it takes to prove anything: answers of each kind, lost ones, and a reversal. */
+function isTooLittle(load: Load): boolean {
+  const stories = [...load.stories, ...load.changes];
+  const answers = stories.flatMap((story) => story.answers);
+  const count = (wanted: number) => answers.filter(({ status }) => status === wanted).length;
+  const silences = stories.reduce((sum, story) => sum + story.silences, 0);
   const reversed = load.changes.filter(({ change }) => change.verb === 'reverse');
-  expect(reversed.some(({ answers: heard }) => heard.some(({ status }) => status === 201))).toBe(true);
+  const isReversed = reversed.some(({ answers: heard }) => heard.some(({ status }) => status === 201));
+  const isEnough = count(201) > KILLS * CLIENTS && count(200) > KILLS && count(409) > 0 && silences > KILLS;
+  return !isEnough || !isReversed;
 }
 
 function isReplay({ replayed }: { readonly replayed: boolean }): boolean {

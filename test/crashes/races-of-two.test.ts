@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { TransferServiceError } from '../../sdk/error.ts';
-import type { ServiceProcess } from '../harness/process.ts';
+import { type ServiceProcess, waitFor } from '../harness/process.ts';
 import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 
 // Two real processes over one database, and 64 clients that all want the same thing at the same instant.
@@ -69,11 +69,7 @@ test('a hold is captured, canceled or expires exactly once, and the others are t
 
 /** The loops of both processes look every second. */
 async function released(card: string): Promise<void> {
-  for (let look = 0; look < 200; look += 1) {
-    if ((await first.client.cards.get(card)).incoming === 0) return;
-    await new Promise((wake) => setTimeout(wake, 50));
-  }
-  throw new Error('an expired hold was not released in time');
+  await waitFor('the release of an expired hold', async () => (await first.client.cards.get(card)).incoming === 0);
 }
 
 test('a daily limit lets through what it says and not one more', async () => {

@@ -115,7 +115,7 @@ export async function query(
   }
 }
 
-export async function until(isTrue: () => boolean | Promise<boolean>, milliseconds = 10_000): Promise<void> {
+export async function until(isTrue: () => boolean | Promise<boolean>, milliseconds = 120_000): Promise<void> {
   const deadline = performance.now() + milliseconds;
   while (!(await isTrue())) {
     if (performance.now() > deadline) throw new Error(`Not within ${milliseconds} ms: ${isTrue}`);

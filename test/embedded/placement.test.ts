@@ -16,6 +16,7 @@ import {
   removeTemplate,
   runOwner,
   start,
+  until,
 } from './directories.ts';
 
 afterEach(cleanUp);
@@ -111,20 +112,34 @@ test('a ledger with a broken control file gives the last words of the server, an
   expect(isAlive(left)).toBe(false);
 });
 
-test('an interrupted creation leaves nothing half-made', async () => {
+/** Kills an owner in the middle of making a ledger; gives its directory, or undefined when it was quicker. */
+async function interruptCreation(): Promise<string | undefined> {
   const directory = await makeDirectory();
   const owner = runOwner('start', directory).catch(() => undefined);
-  const halfMade = async () => (await readdir(directory)).filter((name) => name.startsWith('postgresql.new-'));
-  while ((await halfMade()).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-  await new Promise((resolve) => setTimeout(resolve, 150));
-  const processId = JSON.parse(await readFile(join(directory, 'lock-owner.json'), 'utf8')).processId;
+  const names = async () => (await readdir(directory)).join();
+  await until(async () => /postgresql\.new-|postgresql$/.test(await names()));
+  const { processId } = JSON.parse(await readFile(join(directory, 'lock-owner.json'), 'utf8'));
+  // Standing still, it does not end what it does, however fast the machine is.
+  process.kill(processId, 'SIGSTOP');
+  const isInTime = (await halfMade(directory)).length === 1;
+  if (isInTime) await new Promise((resolve) => setTimeout(resolve, 150));
   process.kill(processId, 'SIGKILL');
   await owner;
+  return isInTime ? directory : undefined;
+}
+
+async function halfMade(directory: string): Promise<readonly string[]> {
+  return (await readdir(directory)).filter((name) => name.startsWith('postgresql.new-'));
+}
+
+test('an interrupted creation leaves nothing half-made', async () => {
+  let directory: string | undefined;
+  while (directory === undefined) directory = await interruptCreation();
   expect(await readdir(directory)).not.toContain('postgresql');
-  expect(await halfMade()).toHaveLength(1);
+  expect(await halfMade(directory)).toHaveLength(1);
   const postgres = await start(directory);
   await query(postgres, ...WRITE);
-  expect(await halfMade()).toEqual([]);
+  expect(await halfMade(directory)).toEqual([]);
 });
 
 test('socket directories that others made are passed over', async () => {

@@ -32,9 +32,12 @@ test('first start makes the ledger, restart keeps it, stop is quick and leaves n
   expect(first.dataDirectory).toBe(join(directory, 'postgresql'));
   await query(first, ...WRITE);
   const firstProcess = first.processId() ?? 0;
-  const begun = performance.now();
   await first.stop();
-  expect(performance.now() - begun).toBeLessThan(4_000);
+  // PostgreSQL went when it was asked to: neither a longer wait nor force was needed.
+  const log = await readFile(first.serverLog, 'utf8');
+  expect(log).toContain('received fast shutdown request');
+  expect(log).toContain('database system is shut down');
+  expect(log).not.toContain('immediate shutdown');
   expect(isAlive(firstProcess)).toBe(false);
   expect(first.state()).toBe('stopped');
   expect(first.processId()).toBeUndefined();
@@ -164,11 +167,14 @@ test('backends that outlive a killed server and service cannot commit any more',
   const client = new Client(postgres.connection);
   client.on('error', () => undefined);
   await client.connect();
+  // Without end by construction; should nobody end it, it ends itself.
+  await client.query("SET statement_timeout = '5min'");
   const [backend] = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows;
   const busy = client
-    .query('DO $$ BEGIN INSERT INTO kept VALUES (1); PERFORM count(*) FROM generate_series(1, 400000000); END $$')
+    .query('DO $$ BEGIN INSERT INTO kept VALUES (1); LOOP PERFORM 1; END LOOP; END $$')
     .catch(() => 'lost');
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  const isBusy = `SELECT FROM pg_stat_activity WHERE pid = ${backend?.pid} AND state = 'active'`;
+  await until(async () => (await query(postgres, isBusy)).length === 1);
   const before = postgres.processId() ?? 0;
   process.kill(before, 'SIGKILL');
   await until(() => postgres.state() === 'running' && postgres.processId() !== before);

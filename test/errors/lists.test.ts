@@ -283,8 +283,9 @@ describe('plans', () => {
   test('a chart of a year reads counts, not errors', async () => {
     const statement = countErrors('day', new Date(NEWEST - 365 * DAY), new Date(NEWEST), null, null);
     const { rows } = await admin.query(`explain (analyze, format json) ${statement.text}`, [...statement.values]);
-    expect(rows[0]['QUERY PLAN'][0]['Execution Time']).toBeLessThan(1_000);
-    expect(nodesOf(rows[0]['QUERY PLAN'][0].Plan).map((node) => node['Relation Name'] ?? '')).toContain('error_count');
+    const read = nodesOf(rows[0]['QUERY PLAN'][0].Plan).flatMap((node) => node['Relation Name'] ?? []);
+    expect(new Set(read)).toEqual(new Set(['error_count']));
+    expect(rowsRead(rows[0]['QUERY PLAN'][0].Plan)).toBeLessThan(ROWS);
   });
 });
 

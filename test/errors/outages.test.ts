@@ -34,7 +34,7 @@ async function failOften({ client, url }: ServiceProcess, times: number): Promis
   return ids;
 }
 
-test('errors while the database is stopped are found within a second of its return, with their causes', async () => {
+test('errors while the database is stopped are found after its return, with their causes', async () => {
   const service = await start();
   const { client } = service;
   await client.sandbox.stopDatabase();

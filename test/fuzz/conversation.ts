@@ -21,7 +21,7 @@ export type Exchange = {
 export type Awaited = { readonly method: string };
 
 /** An answer takes six seconds at most; one that takes longer than this never comes. */
-const PATIENCE = 20_000;
+const PATIENCE = 120_000;
 
 /** A connection to the service, opened when it is needed and kept as long as the service keeps it. */
 export class Conversation {

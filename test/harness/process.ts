@@ -9,7 +9,7 @@ const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
 const COMMAND = new URL('../../cli/main.ts', import.meta.url).pathname;
 
 /** How long a start may take before a test gives up, in milliseconds: crash recovery on a busy machine included. */
-const START_TIME = 60_000;
+const START_TIME = 180_000;
 
 /** What every program gets of our environment: the pinned Node, and where Node keeps compiled modules, if anywhere. */
 const { PATH = '', NODE_COMPILE_CACHE } = process.env;
@@ -85,7 +85,7 @@ export async function startService(
     child.kill(signal);
     return ended;
   };
-  const client = new TransferService({ baseUrl: url, maximumRetries: 0, timeoutMilliseconds: 20_000 });
+  const client = new TransferService({ baseUrl: url, maximumRetries: 0, timeoutMilliseconds: 120_000 });
   const stock = findStockPostgresOf(environment);
   return {
     url,

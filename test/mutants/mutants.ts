@@ -42,9 +42,9 @@ const COMMITS: readonly Mutant[] = [
     mistake: 'COMMIT is answered before its log is on disk',
     edits: [
       {
-        file: 'server/store/connections.ts',
-        find: "'-c client_connection_check_interval=1000',",
-        replace: "'-c client_connection_check_interval=1000',\n      '-c synchronous_commit=off',",
+        file: 'server/store/session-settings.ts',
+        find: "['synchronous_commit', 'on'],",
+        replace: "['synchronous_commit', 'off'],",
       },
     ],
     witnesses: [KILLS],

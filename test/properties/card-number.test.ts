@@ -384,21 +384,27 @@ test('takes time linear in the length of the text, also for what is made to be s
   ];
   for (const piece of hostile) {
     const text = piece.repeat(Math.ceil(300_000 / piece.length));
-    const started = performance.now();
+    const begun = process.cpuUsage();
     findCardNumbers(text);
     readsAsCardNumber(text);
-    // A hundred times what it takes; a quadratic search would take minutes.
-    expect(performance.now() - started, piece).toBeLessThan(5_000);
+    // Hundreds of times what it takes; a quadratic search would take minutes.
+    expect(processorTimeSince(begun), piece).toBeLessThan(20_000_000);
   }
 });
+
+/** Time of the processor, in microseconds: what else runs on the machine takes none of it. */
+function processorTimeSince(begun: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(begun);
+  return user + system;
+}
 
 test('looks for bank accounts in linear time', () => {
   const timeOf = (accounts: number): number => {
     const text = 'DE03 4000 0000 0000 6;'.repeat(accounts);
     const times = [1, 2, 3].map(() => {
-      const started = performance.now();
+      const begun = process.cpuUsage();
       expect(readsAsCardNumber(text)).toBe(false);
-      return performance.now() - started;
+      return processorTimeSince(begun);
     });
     return Math.min(...times);
   };

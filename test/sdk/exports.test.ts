@@ -70,9 +70,9 @@ describe('a whole export', () => {
   test('may be read as slowly as one likes', async () => {
     service.play(WHOLE);
     let text = '';
-    for await (const chunk of await client({ timeoutMilliseconds: 100 }).transfers.export()) {
+    for await (const chunk of await client({ timeoutMilliseconds: 400 }).transfers.export()) {
       text += chunk;
-      await new Promise((resolve) => setTimeout(resolve, 250));
+      await new Promise((resolve) => setTimeout(resolve, 600));
     }
     expect(text).toBe(HEADINGS + ROWS.join(''));
   });
@@ -120,7 +120,7 @@ describe('an export that breaks off', () => {
 
   test('by falling silent throws in time', async () => {
     service.play({ pieces: [HEADINGS], ends: 'in silence' });
-    const { text, thrown } = await read(await client({ timeoutMilliseconds: 50 }).transfers.export());
+    const { text, thrown } = await read(await client({ timeoutMilliseconds: 1_000 }).transfers.export());
     expect(text).toBe(HEADINGS);
     expect(thrown).toMatchObject({ name: 'IncompleteAnswer', reason: 'timeout', attempts: 1 });
     expect((thrown as Error).message).toContain('nothing more came');

@@ -10,6 +10,7 @@ import { openDatabase } from '../../server/open-database.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { type RawRequest, sendRaw } from '../api/raw-request.ts';
 import {
+  beforeMoment,
   embeddedServerOf,
   isRunning,
   type ServiceProcess,
@@ -106,7 +107,7 @@ describe('what callers send', () => {
     const [good, revoked, expired] = await Promise.all([
       make('good'),
       make('revoked'),
-      make('expired', { expires_at: new Date(Date.now() + 3_000).toISOString() }),
+      beforeMoment((soon) => make('expired', { expires_at: soon.toISOString() }), 500),
     ]);
     await keys.revoke(revoked.key_id);
     const headers = { Authorization: `Bearer ${expired.key}` };

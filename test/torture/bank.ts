@@ -62,7 +62,8 @@ async function watch(connection: string, tally: Tally, setting: Setting): Promis
   const client = new pg.Client({ connectionString: connection });
   await client.connect();
   try {
-    while (tally.count('reads') < setting.count && !tally.isEnough) {
+    const isOver = () => tally.count('reads') >= setting.count && tally.count('transfers') >= CLIENTS;
+    while (!isOver() && !tally.isEnough) {
       tally.add('reads', READS_OF_CALL);
       await client.query(READ_SNAPSHOTS).catch((error: unknown) => tally.violate('snapshot', [String(error)]));
       setting.progress(tally.count('reads'), `${tally.count('transfers')} transfers`);
@@ -93,7 +94,6 @@ async function run(setting: Setting): Promise<Findings> {
       'books',
       Object.entries(faults).map(([what, count]) => `${what}: ${count}`),
     );
-    if (tally.count('transfers') < CLIENTS) tally.violate('traffic', ['next to nothing moved, so nothing was tested']);
   } finally {
     await services.end();
   }

@@ -8,7 +8,7 @@ import { Load } from '../crashes/load.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
 import { startOnFullDisk } from './disk-full-starts.ts';
 import { answersOf, judge, makeCards, tallyLoad, untilAtWork } from './loads.ts';
-import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
 
 const execute = promisify(execFile);
 
@@ -124,10 +124,10 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     const { databaseUrl } = await embeddedServerOf(disks.path.data);
     const empty = await fill(disks.path[disk]);
     const startedAt = performance.now();
-    const isHit = () => failures() > before || performance.now() - startedAt > 60_000;
+    const isHit = () => failures() > before || performance.now() - startedAt > boundOf(setting, 60_000);
     if (disk === 'log') await useUpLog(databaseUrl, isHit);
     while (!isHit()) await pause(20);
-    if (failures() === before) tally.violate(`round ${round}`, [`the full ${disk} disk was not noticed in a minute`]);
+    if (failures() === before) tally.violate(`round ${round}`, [`the full ${disk} disk was not noticed`]);
     await pause((500 + random() * 2_500) * patience);
     tally.add(`full_${disk}`);
     tally.add('failures_meanwhile', failures() - before);
@@ -135,7 +135,8 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     await giveRoom(disks.path[disk]);
     const back = await untilAtWork(url);
     tally.time('back', back);
-    if (back > BACK) tally.violate(`round ${round}`, [`back after ${back} ms, and ${BACK} ms are the most`]);
+    const most = boundOf(setting, BACK);
+    if (back > most) tally.violate(`round ${round}`, [`back after ${back} ms, and ${most} ms are the most`]);
     await load.pause();
     await check(disks, load, tally, `round ${round}, ${disk}`);
     setting.progress(round, `${tally.count('violations')} violations`);

@@ -5,7 +5,7 @@ import { findMadeInSilence } from '../crashes/checker.ts';
 import { Load } from '../crashes/load.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 import { answersOf, brokenRecordsIn, contradictionsIn, makeCards, silencesOf, tallyLoad } from './loads.ts';
-import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
 
 const CLIENTS = 24;
 
@@ -30,7 +30,7 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
     for (let restart = 1; restart <= restarts && !tally.isEnough; restart += 1) {
       await pause(100 + random() * 400);
       const where = `restart ${ledger * RESTARTS_OF_LEDGER + restart}`;
-      await restartOne(fleet, load, restart % fleet.urls.length, tally, where);
+      await restartOne(setting, fleet, load, restart % fleet.urls.length, tally, where);
       setting.progress(ledger * RESTARTS_OF_LEDGER + restart, `${tally.count('violations')} violations`);
     }
     await pause(100);
@@ -47,16 +47,24 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
 }
 
 /** One process stops and comes back, while others and a prober of its readiness go on asking. */
-async function restartOne(fleet: Fleet, load: Load, index: number, tally: Tally, where: string): Promise<void> {
+async function restartOne(
+  setting: Setting,
+  fleet: Fleet,
+  load: Load,
+  index: number,
+  tally: Tally,
+  where: string,
+): Promise<void> {
+  const stopMost = boundOf(setting, STOP_MOST);
   const probe = watchReadiness(fleet.urls[index] ?? '');
   // Whom it leaves without an answer is counted apart.
   load.expectDeath(fleet.urls[index] ?? '');
-  const endless = setTimeout(() => fleet.process(index).child.kill('SIGKILL'), 2 * STOP_MOST);
+  const endless = setTimeout(() => fleet.process(index).child.kill('SIGKILL'), 2 * stopMost);
   const { exitCode, milliseconds } = await fleet.stop(index);
   clearTimeout(endless);
   const seen = await probe.end();
   if (exitCode !== 0) tally.violate(where, [`the process ended with ${exitCode}`]);
-  if (milliseconds > STOP_MOST) tally.violate(where, [`the stop took ${Math.round(milliseconds)} ms`]);
+  if (milliseconds > stopMost) tally.violate(where, [`the stop took ${Math.round(milliseconds)} ms`]);
   tally.time('stop', milliseconds);
   // It says that it goes before it does, does not take it back, and says nothing else.
   const order = seen.join(' ').replaceAll(/(\S+)( \1)+/g, '$1');
@@ -90,7 +98,7 @@ function watchReadiness(url: string): { readonly end: () => Promise<readonly str
 
 function askReadiness(url: string): Promise<string> {
   return new Promise((resolve) => {
-    const asked = get(`${url}/health/ready`, { agent: false, timeout: 10_000 }, (response) => {
+    const asked = get(`${url}/health/ready`, { agent: false, timeout: 60_000 }, (response) => {
       response.resume().once('close', () => resolve(String(response.statusCode)));
     });
     asked.once('timeout', () => {

@@ -19,6 +19,14 @@ export type Setting = {
   readonly inHaste?: boolean;
 };
 
+/**
+ * What something may take, in milliseconds, given what it may take on a machine that does nothing else. The small forms
+ * are run beside other tests, on any machine: there the bound only tells what is slow from what never ends.
+ */
+export function boundOf({ inHaste }: Setting, milliseconds: number): number {
+  return inHaste === true ? 12 * milliseconds : milliseconds;
+}
+
 /** What a row has found. */
 export type Findings = {
   readonly figures: Readonly<Record<string, number | string>>;
