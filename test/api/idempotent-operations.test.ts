@@ -128,6 +128,14 @@ function send(
   });
 }
 
+/** On a slow machine some of those that wait for the first may be answered 503, before anything was done. */
+async function sendUntilServed(...request: Parameters<typeof send>): Promise<RawAnswer> {
+  for (;;) {
+    const answer = await send(...request);
+    if (answer.status !== 503) return answer;
+  }
+}
+
 async function count(query: string): Promise<number> {
   const { rows } = await database.query<{ count: string }>(query);
   return Number(rows[0]?.count);
@@ -179,7 +187,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
       const [key, sent] = [randomUUID(), await ask(first.client)];
       const before = await count(counted);
       const services = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? first : second));
-      const answers = await Promise.all(services.map((service) => send(service, operation, key, sent)));
+      const answers = await Promise.all(services.map((service) => sendUntilServed(service, operation, key, sent)));
       const [made, ...others] = answers.filter((answer) => !isReplay(answer));
       expect(others).toEqual([]);
       for (const answer of answers) if (answer !== made && made !== undefined) expectReplay(answer, made);
