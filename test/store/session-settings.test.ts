@@ -1,0 +1,141 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDatabases } from '../../server/store/databases.ts';
+import { callEveryOperation } from '../harness/every-operation.ts';
+import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { startService, temporaryDirectory } from '../harness/process.ts';
+
+// A role and a database on which the settings of a session are not those of a new PostgreSQL.
+
+/** Each of them otherwise than the service needs it; an ordinary user may set every one. */
+const HOSTILE: Readonly<Record<string, string>> = {
+  DateStyle: 'German',
+  IntervalStyle: 'sql_standard',
+  TimeZone: 'Asia/Kolkata',
+  bytea_output: 'escape',
+  extra_float_digits: '-15',
+  standard_conforming_strings: 'off',
+  escape_string_warning: 'off',
+  backslash_quote: 'on',
+  array_nulls: 'off',
+  transform_null_equals: 'on',
+  quote_all_identifiers: 'on',
+  xmloption: 'document',
+  client_encoding: 'LATIN1',
+  search_path: 'nowhere',
+  row_security: 'off',
+  default_transaction_isolation: 'serializable',
+  default_transaction_read_only: 'on',
+  default_transaction_deferrable: 'on',
+  client_min_messages: 'error',
+  synchronous_commit: 'off',
+  jit: 'on',
+  jit_above_cost: '0',
+  jit_inline_above_cost: '0',
+  jit_optimize_above_cost: '0',
+  statement_timeout: '1',
+  lock_timeout: '1',
+  idle_in_transaction_session_timeout: '1',
+  idle_session_timeout: '1',
+  client_connection_check_interval: '0',
+  plan_cache_mode: 'force_custom_plan',
+  enable_seqscan: 'off',
+  enable_indexscan: 'off',
+  enable_indexonlyscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_nestloop: 'off',
+  enable_sort: 'off',
+  from_collapse_limit: '1',
+  join_collapse_limit: '1',
+  work_mem: '64kB',
+  lc_time: 'C',
+  lc_numeric: 'C',
+  timezone_abbreviations: 'India',
+  default_text_search_config: 'pg_catalog.german',
+  check_function_bodies: 'off',
+};
+
+let server: TestServer;
+let superuser: pg.Client;
+
+beforeAll(async () => {
+  server = await startServer();
+  superuser = await connect({ ...server.connection, user: 'postgres', database: 'postgres' });
+  for (const owner of ['plain', 'hostile', 'lax']) {
+    await superuser.query(`create role ${owner} login in role transfer_service_application, transfer_service_background,
+      transfer_service_authentication`);
+    await superuser.query(`create database ${owner} owner ${owner}`);
+  }
+  const { rows } = await superuser.query("select from pg_settings where name = 'transaction_timeout'");
+  const settings = { ...HOSTILE, ...(rows.length === 0 ? {} : { transaction_timeout: '2s' }) };
+  for (const [name, value] of Object.entries(settings)) {
+    // The role's own setting would hide that of its database.
+    const whom = Object.keys(settings).indexOf(name) % 2 === 0 ? 'role hostile' : 'database hostile';
+    await superuser.query(`alter ${whom} set ${name} = ${superuser.escapeLiteral(value)}`);
+  }
+});
+
+afterAll(async () => {
+  await superuser.end();
+  await server.stop();
+});
+
+const connectionOf = (owner: string) => ({ ...server.connection, user: owner, database: owner });
+
+async function callAllOn(owner: string): Promise<Awaited<ReturnType<typeof callEveryOperation>>> {
+  const directory = await temporaryDirectory();
+  const { host, port } = server.connection;
+  const DATABASE_URL = `postgresql://${owner}@/${owner}?host=${encodeURIComponent(host)}&port=${port}`;
+  const service = await startService({ DATABASE_URL, DATA_DIR: directory.path });
+  try {
+    return await callEveryOperation(service.client);
+  } finally {
+    await service.stop();
+    await directory.remove();
+  }
+}
+
+test('settings of the role and of the database change no response', async () => {
+  const expected = await callAllOn('plain');
+  // All of it would mean nothing if the calls did not succeed where they should.
+  const failed = expected.filter(({ came }) => (came as { Status?: number }).Status === 500);
+  expect(failed).toEqual([]);
+  expect(await callAllOn('hostile')).toEqual(expected);
+});
+
+test('a new connection of that role is as hostile as it is meant to be', async () => {
+  const other = await connect({
+    ...connectionOf('hostile'),
+    options: '-c statement_timeout=0 -c idle_session_timeout=0',
+  });
+  const { rows } = await other.query("select current_setting('DateStyle') as dates, current_setting('jit') as jit");
+  await other.end();
+  expect(rows).toEqual([{ dates: 'German, DMY', jit: 'on' }]);
+});
+
+describe('synchronous_commit', () => {
+  test.each([
+    ['off', 'on'],
+    ['local', 'on'],
+    ['remote_write', 'on'],
+    ['on', 'on'],
+    ['remote_apply', 'remote_apply'],
+  ])('of a role that has %s is %s', async (set, inForce) => {
+    await superuser.query(`alter role lax set synchronous_commit = ${set}`);
+    const databases = openDatabases(connectionOf('lax'));
+    const ask = { name: 'ask', text: "select current_setting('synchronous_commit') as value", values: [] };
+    try {
+      expect(await databases.background.read(ask)).toEqual([{ value: inForce }]);
+      const written = await databases.background.transact({
+        batchId: '00000000-0000-7000-8000-000000000000',
+        load: { ask },
+        decide: (loaded) => ({ result: loaded.ask, writes: [] }),
+      });
+      expect(written).toEqual([{ value: inForce }]);
+      const alone = await databases.background.alone(async (client) => (await client.query(ask.text)).rows);
+      expect(alone).toEqual([{ value: inForce }]);
+    } finally {
+      await databases.close();
+    }
+  });
+});
