@@ -51,8 +51,8 @@ const BAD_AMOUNT: Fault = { code: 'invalid_amount', at: ['amount'], body: { amou
 
 const CARD_NUMBER: Fault = {
   code: 'card_number_refused',
-  at: ['client'],
-  headers: { 'Request-Id': '4111111111111111' },
+  at: ['key'],
+  headers: { 'Idempotency-Key': '4111111111111111' },
 };
 
 const byId = (code: ErrorCode, id: string, body?: object): Fault => ({ code, at: ['id'], id, ...(body && { body }) });

@@ -42,7 +42,7 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
       (question, id) => ({ ...question, path: pathOf(id, CARD_NUMBER) }),
       (id) => OPERATIONS[id].path.includes('{'),
     ),
-    ...eachOperation((question) => withHeader(question, 'Request-Id', CARD_NUMBER)),
+    ...eachOperation((question) => ({ ...question, headers: [['Idempotency-Key', CARD_NUMBER]] })),
     ...OPERATION_IDS.filter(hasBody).map((id) => withMembers(id, { a_member_of_no_use: { deep: [CARD_NUMBER] } })),
     ...OPERATION_IDS.filter(hasBody).map((id) => withMembers(id, { [CARD_NUMBER]: true })),
   ]),

@@ -27,7 +27,7 @@ function usesIn(path: string): readonly Use[] {
   const text = readFileSync(join(PROJECT, path), 'utf8');
   const patterns = [
     /new Refusal\(\s*['`]([^'`]+)['`]/g,
-    /\[\s*'([a-z]+(?:_[a-z]+)+)',\s*['"][A-Z]/g,
+    /\[\s*'([a-z]+(?:_[a-z]+)+)',\s*['"][A-Z][^'"\n]* /g,
     /\bcode: '([a-z]+(?:_[a-z]+)+)'/g,
     /\bcode(?:: ErrorCode)? = [^;]*?'([a-z]+(?:_[a-z]+)+)'/g,
     /return [^;\n]*\? '([a-z]+(?:_[a-z]+)+)' : '[a-z]+_/g,
