@@ -1,7 +1,7 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { constants, hostname } from 'node:os';
 import { readConfiguration, readDataDirectory, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
+import { newId } from './ids.ts';
 import {
   insistOnConnection,
   insistOnMode,
@@ -120,7 +120,7 @@ async function printOperatorKey({ databases }: VisitedDatabase, keyName: string)
     { database: databases.background },
     {
       operation: 'create_key',
-      requestId: randomUUIDv7(),
+      requestId: newId(),
       caller: { kind: 'host' },
       programId: '',
       parameters: {},

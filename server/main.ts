@@ -4,6 +4,7 @@ import { toWireId } from '../domain/identifier.ts';
 import { type Configuration, readConfiguration, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
+import { databaseTime } from './ids.ts';
 import { openLog } from './log.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
 import { openAuthentication } from './operations/authenticate.ts';
@@ -20,6 +21,7 @@ import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/database.ts';
 import { announceService } from './store/running-services.ts';
 import { explainStartFailure } from './store/start-failure.ts';
+import { followClock } from './worker/follow-clock.ts';
 import { keepForgettingKeys } from './worker/forget-keys.ts';
 import { keepPartitions } from './worker/keep-partitions.ts';
 import { keepNotingCredentials } from './worker/note-credentials.ts';
@@ -31,6 +33,9 @@ const SEED_TIME = 10_000;
 
 /** Bytes of errors that wait on this machine for the database, at most: some fifty thousand. */
 const ERROR_SPOOL_MOST = 67_108_864;
+
+const CLOCK_IS_OFF =
+  "this machine's clock differs from the database's, which dates everything but the lines of this log: set it right";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -71,13 +76,17 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const { databases, embedded } = opened;
   await prepareSchema(databases, configuration.mode);
   const { background, authentication } = databases;
+  const clock = await followClock(background, {
+    onDifference: (ahead_ms) => log.warn({ event: 'clock', ahead_ms }, CLOCK_IS_OFF),
+    onFailure: (error) => log.error({ cause: String(error) }, "the database's clock could not be read"),
+  });
   const { supportContact } = configuration;
   const transfers = openTransferLane(databases.application);
   const sandbox = configuration.mode === 'sandbox';
   if (sandbox) await seedSandbox(background, performance.now() + SEED_TIME);
   else await insistOnOperatorKey(background);
   const uses = openKeyUses(background);
-  const refusals = openRefusedCredentials(background, () => new Date());
+  const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
   const gateway: Gateway = {
     mode: configuration.mode,
     keyless: sandbox && configuration.loopbackOnly,
@@ -119,6 +128,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     log.error({ cause: String(error) }, 'what is due waits'),
   );
   stop = async () => {
+    clock.stop();
     partitions.stop();
     keys.stop();
     await Promise.all([due.stop(), server.close()]);

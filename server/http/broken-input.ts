@@ -1,8 +1,8 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { newId } from '../ids.ts';
 import type { Connection } from './connection.ts';
 import { composeBareAnswer, type HeaderList, tell } from './error-answer.ts';
 import type { HttpService } from './service.ts';
@@ -70,7 +70,7 @@ export function writeRecord(service: HttpService, connection: Connection, thrown
   const { socket } = connection;
   if (!socket.writable || connection.ended) return;
   connection.owed = undefined;
-  const answer = composeBareAnswer(thrown, randomUUIDv7(), service, allow);
+  const answer = composeBareAnswer(thrown, newId(), service, allow);
   tell(service, answer.report);
   socket.write(rawAnswer(answer.status, answer.headers, answer.body));
   connection.end(service.settings.linger_ms);

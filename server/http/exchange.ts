@@ -1,8 +1,8 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { Refusal } from '../../domain/refusal.ts';
+import { newId } from '../ids.ts';
 import type { Caller } from '../operations/call.ts';
 import type { Connection } from './connection.ts';
 import type { RateStanding } from './rate-limit.ts';
@@ -13,7 +13,7 @@ const NOT_LIMITED: RateStanding = [];
 /** One request and what has become known of it so far: what its answer, and a report of its failure, are made from. */
 export class Exchange {
   /** Inner UUID of the request. */
-  readonly requestId = randomUUIDv7();
+  readonly requestId = newId();
   readonly startedAt = Date.now();
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { JsonValue } from '../../contract/json.ts';
 import type { Operation } from '../../contract/operation.ts';
@@ -6,6 +5,7 @@ import { OPERATIONS, type OperationId, precedenceOf } from '../../contract/opera
 import { readMembers } from '../../contract/read.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { newId } from '../ids.ts';
 import type { Call, Caller, Reply } from '../operations/call.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
 import { sendError, sendReply } from './answer.ts';
@@ -60,7 +60,7 @@ async function perform(
   if (head.sandboxProvoke !== undefined && gateway.mode === 'sandbox') {
     exchange.allow ??= service.routes.methodsOf(exchange.path).join(', ');
     exchange.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;
-    provoke(head.sandboxProvoke, precedenceOf(id), `${id}_schema`, toWireId('tr', randomUUIDv7()));
+    provoke(head.sandboxProvoke, precedenceOf(id), `${id}_schema`, toWireId('tr', newId()));
   }
   const body =
     operation.body === undefined

@@ -1,8 +1,8 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { ChangeSwitchBody } from '../../contract/operator-schemas.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
+import { newId } from '../ids.ts';
 import { insertEvents } from '../store/event.ts';
 import { NO_PROGRAM } from '../store/idempotency.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
@@ -42,7 +42,7 @@ export async function changeSwitch(service: Service, call: Call): Promise<Reply>
       const { programId } = setting;
       const subjectId = changed.program_id ?? 'service';
       const writes = [
-        writeSwitch(randomUUIDv7(), setting),
+        writeSwitch(newId(), setting),
         insertEvents(batchId, [{ type: 'switch.changed' as const, programId, subjectId, payload: record }], now),
         auditOf(call, { programId, subjectId, details: record }),
       ];

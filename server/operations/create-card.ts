@@ -1,8 +1,8 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { CardRecord, CreateCardBody } from '../../contract/card-schemas.ts';
 import type { Card } from '../../domain/card.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { idAt } from '../ids.ts';
 import { createCardAccount } from '../store/account.ts';
 import { type CardDetails, insertCard, readCardDetails, readCards, toCardDetails } from '../store/card.ts';
 import { insertEvents } from '../store/event.ts';
@@ -22,20 +22,20 @@ export async function createCard(service: Service, call: Call): Promise<Reply> {
   const limits = readLimits(call, 'limits', body.limits);
   const program = await loadProgram(service, call.programId, toWireId('prog', call.programId));
   const currency = currencyFor(call, program, body.currency);
-  const cardId = randomUUIDv7();
-  const card: Card = {
+  const asked: AskedCard = {
     programId: call.programId,
-    cardId,
-    name: ownIdOf(call, body) ?? toWireId('card', cardId),
+    ownName: ownIdOf(call, body),
     status: body.status ?? 'active',
     currency,
-    accountId: randomUUIDv7(),
     fundingAccountId: await ensureFunding(service, call, call.programId, currency),
     expiresOn: body.expires_on ?? null,
     limits,
   };
-  return write(service, call, card, program);
+  return write(service, call, asked, program);
 }
+
+/** A card before it has its ids, which come with the time of the decision. */
+type AskedCard = Omit<Card, 'cardId' | 'name' | 'accountId'> & { readonly ownName: string | undefined };
 
 function pathOf(body: string): string {
   const { card_id } = JSON.parse(body) as CardRecord;
@@ -50,14 +50,19 @@ function ownIdOf(call: Call, body: CreateCardBody): string | undefined {
   throw new Refusal(`${call.operation}_schema`, message, { field: '/card_id' });
 }
 
-function write(service: Service, call: Call, card: Card, program: Program): Promise<Reply> {
-  const { programId, name } = card;
+function write(service: Service, call: Call, { ownName, ...asked }: AskedCard, program: Program): Promise<Reply> {
+  const { programId } = asked;
   const body = call.members as CreateCardBody;
+  // A name that the service gives is nobody else's.
+  const own = ownName === undefined ? undefined : { programId, name: ownName };
   return transactUnderKey(service, call, {
     programId,
-    names: [{ programId, kind: 'card', scope: '', name }],
-    load: { existing: readCards([{ programId, name }]) },
+    names: own === undefined ? [] : [{ ...own, kind: 'card', scope: '' }],
+    load: { existing: own === undefined ? null : readCards([own]) },
     decide: ({ existing }, { batchId, now }) => {
+      const cardId = idAt(now, 0);
+      const name = ownName ?? toWireId('card', cardId);
+      const card: Card = { ...asked, cardId, name, accountId: idAt(now, 1) };
       if (existing.length > 0) {
         const message = `The card program has a card '${name}' already.`;
         throw new Refusal('duplicate_card', message, { field: '/card_id' });

@@ -1,6 +1,6 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { CreateKeyBody } from '../../contract/operator-schemas.ts';
 import { fromWireId } from '../../domain/identifier.ts';
+import { idAt } from '../ids.ts';
 import { insertEvents } from '../store/event.ts';
 import { type ApiKey, insertKey } from '../store/key.ts';
 import { newKey } from './api-key.ts';
@@ -24,7 +24,7 @@ export async function createKey(service: Pick<Service, 'database'>, call: Call):
     load: {},
     decide: (_, { batchId, now }) => {
       const made: ApiKey = {
-        keyId: randomUUIDv7(),
+        keyId: idAt(now),
         publicPart,
         secretHash,
         programId: program?.programId ?? null,

@@ -1,6 +1,6 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { CreateProgramBody, ProgramRecord } from '../../contract/operator-schemas.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { idAt } from '../ids.ts';
 import { createFundingAccounts } from '../store/account.ts';
 import { insertEvents } from '../store/event.ts';
 import { insertProgram, knowsTimeZone, type Program } from '../store/program.ts';
@@ -13,15 +13,16 @@ import { readRows } from './transaction.ts';
 import { transactUnderKey } from './under-key.ts';
 
 /** create_program: 201 with the program and its empty funding account. */
-export async function createProgram(service: Service, call: Call, programId = randomUUIDv7()): Promise<Reply> {
+export async function createProgram(service: Service, call: Call, givenId?: string): Promise<Reply> {
   const body = call.members as CreateProgramBody;
   const currency = checkCurrency(call, body.currency);
   const timeZone = body.time_zone ?? 'UTC';
   await checkTimeZone(service, call, timeZone);
-  const accountIds = { funding: randomUUIDv7(), world: randomUUIDv7() };
   return transactUnderKey(service, call, {
     load: {},
     decide: (_, { batchId, now }) => {
+      const programId = givenId ?? idAt(now);
+      const accountIds = { funding: idAt(now, 0), world: idAt(now, 1) };
       const program: Program = {
         programId,
         name: body.name,

@@ -1,3 +1,4 @@
+import { databaseTime } from '../ids.ts';
 import type { Reply } from './call.ts';
 
 /**
@@ -25,7 +26,7 @@ export async function answerCsv(name: string, schema: { readonly properties: obj
   const first = await pages.next(LINES_FIRST);
   const records = first.done === true ? [] : first.value;
   const text = linesOf(records);
-  const day = new Date().toISOString().slice(0, 10);
+  const day = new Date(databaseTime()).toISOString().slice(0, 10);
   return {
     status: 200,
     body: `${columns.map(csvField).join(',')}\r\n${text}`,

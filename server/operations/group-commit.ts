@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { newId } from '../ids.ts';
 import type { Database, Steps } from '../store/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/failure.ts';
 import { OperationFailure } from './call.ts';
@@ -134,7 +134,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
 
   /** Ends when the lane may go on; some answers may come later. Never rejects. */
   async #commit(group: readonly Pending<Item, Answer>[], mode: LockMode, attempts: number): Promise<void> {
-    const batchId = randomUUIDv7();
+    const batchId = newId();
     try {
       const steps = this.#work.stepsOf(
         group.map((pending) => pending.item),
@@ -177,7 +177,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
    */
   async #tryAlone(pending: Pending<Item, Answer>, needs: readonly string[]): Promise<boolean> {
     if (pending.deadline - performance.now() < ENOUGH_FOR_ANOTHER) return false;
-    const batchId = randomUUIDv7();
+    const batchId = newId();
     try {
       const steps = this.#work.stepsOf([pending.item], 'skip');
       const [answer] = await this.#databaseOf([pending]).transact({ ...steps, batchId });

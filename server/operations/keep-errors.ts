@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { databaseTime, newId } from '../ids.ts';
 import type { Database, Statement } from '../store/database.ts';
 import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError } from '../store/error.ts';
 import { type ErrorSpool, openLeftSpools, openOwnSpool } from '../store/error-spool.ts';
@@ -68,10 +68,10 @@ export class ErrorKeeper {
   }
 
   /** Counts errors that were answered and cannot be kept; the count itself is kept when that is possible. */
-  drop(reason: DropReason, count: number, now = Date.now()): void {
+  drop(reason: DropReason, count: number, now = databaseTime()): void {
     const before = this.#drops.get(reason);
     this.#drops.set(reason, {
-      dropId: before?.dropId ?? randomUUIDv7(),
+      dropId: before?.dropId ?? newId(),
       reason,
       count: count + (before?.count ?? 0),
       since: before?.since ?? now,

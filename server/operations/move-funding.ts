@@ -1,9 +1,9 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { FundingMovementBody } from '../../contract/operator-schemas.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../domain/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE, readAmount } from '../../domain/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { idAt } from '../ids.ts';
 import { lockFundingAccounts, toAccount, updateAccounts } from '../store/account.ts';
 import { insertEvents } from '../store/event.ts';
 import {
@@ -40,9 +40,8 @@ async function moveFunding(service: Service, call: Call, kind: FundingMovement['
   const program = await loadProgram(service, fromWireId('prog', asked), asked);
   const currency = currencyFor(call, program, body.currency);
   await ensureFunding(service, call, program.programId, currency);
-  const movement: FundingMovement = {
+  const asSent: Omit<FundingMovement, 'movementId'> = {
     programId: program.programId,
-    movementId: randomUUIDv7(),
     kind,
     amount: reading.amount,
     currency,
@@ -52,7 +51,10 @@ async function moveFunding(service: Service, call: Call, kind: FundingMovement['
   return transactUnderKey(service, call, {
     programId: program.programId,
     load: { lockAccounts: lockFundingAccounts(program.programId, currency) },
-    decide: ({ lockAccounts }, moment) => decide(call, movement, lockAccounts.map(toAccount), moment),
+    decide: ({ lockAccounts }, moment) => {
+      const movement = { ...asSent, movementId: idAt(moment.now) };
+      return decide(call, movement, lockAccounts.map(toAccount), moment);
+    },
     locate: () => `/api/v0.1/operator/program/${toWireId('prog', program.programId)}`,
     recall: (movementId) => readAgain(service, program.programId, movementId),
   });

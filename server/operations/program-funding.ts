@@ -1,6 +1,6 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { isCurrency } from '../../domain/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { newId } from '../ids.ts';
 import { createFundingAccounts, readFundingAccount } from '../store/account.ts';
 import { type Program, readProgram, toProgram } from '../store/program.ts';
 import type { Call } from './call.ts';
@@ -47,7 +47,7 @@ export async function ensureFunding(
     (await readRows(service.database, readFundingAccount(programId, currency)))[0]?.account_id as string | undefined;
   const found = await find();
   if (found !== undefined) return found;
-  const accountIds = { funding: randomUUIDv7(), world: randomUUIDv7() };
+  const accountIds = { funding: newId(), world: newId() };
   await transact(service.database, call.deadline, {}, () => ({
     result: undefined,
     writes: [createFundingAccounts(programId, currency, accountIds)],

@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { newId } from '../ids.ts';
 import type { Database } from '../store/database.ts';
 import type { Databases } from '../store/databases.ts';
 import { DISK_FULL, StoreFailure } from '../store/failure.ts';
@@ -47,7 +47,7 @@ export function openReadiness(databases: Pick<Databases, 'application' | 'health
 async function tryToWrite(database: Database): Promise<Readiness> {
   try {
     const tried = await database.transact({
-      batchId: randomUUIDv7(),
+      batchId: newId(),
       load: { forced: FORCE_A_FILE, tried: TRY_TO_WRITE },
       decide: ({ tried: [row] }) => ({ result: row, writes: [], readsOnly: true }),
     });

@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { ReverseTransferBody } from '../../contract/transfer-schemas.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { readReversal, toReversal } from '../store/reversal.ts';
@@ -16,7 +15,6 @@ export async function reverseTransfer(service: Service, call: Call): Promise<Rep
     ...toCommon(call),
     command: 'reverse' as const,
     amount: readOptionalAmount(body.amount),
-    reversalId: randomUUIDv7(),
     description: body.description ?? null,
   };
   const answer = await service.transfers.submit(request, call.deadline);

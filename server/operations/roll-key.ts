@@ -1,7 +1,7 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { RollKeyBody } from '../../contract/operator-schemas.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { idAt } from '../ids.ts';
 import { insertEvents } from '../store/event.ts';
 import { type ApiKey, insertKey, lockKey, replaceKey, toApiKey } from '../store/key.ts';
 import { newKey } from './api-key.ts';
@@ -38,7 +38,7 @@ export async function rollKey(service: Service, call: Call): Promise<Reply> {
       const until = readFuture(call, 'previous_until', body.previous_until, now.getTime());
       const made: ApiKey = {
         ...old,
-        keyId: randomUUIDv7(),
+        keyId: idAt(now.getTime()),
         publicPart,
         secretHash,
         createdAt: now,

@@ -1,10 +1,10 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { Card } from '../../domain/card.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Account, post } from '../../domain/ledger.ts';
 import type { Limits } from '../../domain/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/money.ts';
 import { newTransfer, plainTerms, type Transfer } from '../../domain/transfer.ts';
+import { idAt } from '../ids.ts';
 import { createCardAccount, createFundingAccounts, updateAccounts } from '../store/account.ts';
 import { insertCard } from '../store/card.ts';
 import type { Database, Statement } from '../store/database.ts';
@@ -94,6 +94,7 @@ class Seed {
   readonly #made: Statement[] = [];
   readonly #postings: CausedPosting[] = [];
   readonly #transfers: Transfer[] = [];
+  #ids = 0;
 
   constructor(programId: string, now: number) {
     this.#programId = programId;
@@ -113,8 +114,14 @@ class Seed {
     ];
   }
 
+  /** What is seeded stands in lists in the order in which it was made. */
+  #newId(): string {
+    this.#ids += 1;
+    return idAt(this.#now, this.#ids);
+  }
+
   #openFunding(currency: string, amount: bigint): void {
-    const accountIds = { funding: randomUUIDv7(), world: randomUUIDv7() };
+    const accountIds = { funding: this.#newId(), world: this.#newId() };
     this.#made.push(createFundingAccounts(this.#programId, currency, accountIds));
     this.#open(`funding ${currency}`, { accountId: accountIds.funding, kind: 'funding', currency, floor: 0n });
     this.#open(`world ${currency}`, { accountId: accountIds.world, kind: 'world', currency, floor: null });
@@ -125,11 +132,11 @@ class Seed {
     const { name, status, currency, balance } = seeded;
     const card: Card = {
       programId: this.#programId,
-      cardId: randomUUIDv7(),
+      cardId: this.#newId(),
       name,
       status,
       currency,
-      accountId: randomUUIDv7(),
+      accountId: this.#newId(),
       fundingAccountId: this.#account(`funding ${currency}`).accountId,
       expiresOn: seeded.expiresOn ?? null,
       limits: seeded.limits ?? null,
@@ -146,7 +153,7 @@ class Seed {
   }
 
   #load(card: Card, amount: bigint): void {
-    const birth = { programId: this.#programId, transferId: randomUUIDv7(), requestId: randomUUIDv7(), now: this.#now };
+    const birth = { programId: this.#programId, transferId: this.#newId(), requestId: this.#newId(), now: this.#now };
     const terms = plainTerms('load', amount, card.name);
     const notes = { description: 'What the sandbox begins with', metadata: {} };
     this.#transfers.push(newTransfer(birth, terms, notes, { card, destinationCard: undefined }));
@@ -156,7 +163,7 @@ class Seed {
   #deposit(destination: string, amount: bigint, currency: string): void {
     const movement = {
       programId: this.#programId,
-      movementId: randomUUIDv7(),
+      movementId: this.#newId(),
       kind: 'deposit' as const,
       amount,
       currency,

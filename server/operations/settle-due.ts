@@ -1,6 +1,6 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { Refusal } from '../../domain/refusal.ts';
+import { newId } from '../ids.ts';
 import type { Row, Statement } from '../store/database.ts';
 import { findDueTransfers, findExpiredHolds } from '../store/due.ts';
 import type { Service } from './service.ts';
@@ -46,7 +46,7 @@ async function find(
     command,
     programId: row.program_id as string,
     transferId: row.transfer_id as string,
-    requestId: randomUUIDv7(),
+    requestId: newId(),
     key: null,
     operator: null,
   }));

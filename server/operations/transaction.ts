@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { newId } from '../ids.ts';
 import type { Database, Row, Statement, Steps } from '../store/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/failure.ts';
 import { LIMITS } from '../store/session-settings.ts';
@@ -43,7 +43,7 @@ export async function transact<Result, Name extends string>(
 ): Promise<Result> {
   for (;;) {
     try {
-      return await database.transactSettled({ batchId: randomUUIDv7(), load, decide }, deadline);
+      return await database.transactSettled({ batchId: newId(), load, decide }, deadline);
     } catch (error) {
       const again = error instanceof StoreFailure && (error.conflict || error.lockTimeout);
       if (!again || performance.now() + LIMITS.lock > deadline) throw toOperationFailure(error);

@@ -17,6 +17,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import { decideReversal, type Reversal, type ReversalPlan } from '../../domain/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfer.ts';
 import type { TransferView } from '../../domain/transfer-checks.ts';
+import { idAt } from '../ids.ts';
 import { toAccount } from '../store/account.ts';
 import type { AuditNote } from '../store/audit.ts';
 import { type LoadedCard, toLoadedCard } from '../store/card.ts';
@@ -74,6 +75,7 @@ export class Books {
   readonly #standing: Map<string, StandingTransfer>;
   readonly #answers: Map<string, StoredAnswer>;
   readonly #references: Map<string, string>;
+  #ids = 0;
   readonly #changes: BookChanges = {
     made: new Map<string, Transfer>(),
     changed: new Map<string, Transfer>(),
@@ -133,8 +135,9 @@ export class Books {
 
   #decide(request: AnyRequest): TransferPlan | ReversalPlan | Refusal {
     if (request.command !== 'create') return this.#decideChange(request);
-    const { programId, transferId, requestId, terms, notes } = request;
+    const { programId, requestId, terms, notes } = request;
     const view = this.view(request);
+    const transferId = this.#newId(view.now);
     return decideTransfer({ birth: { programId, transferId, requestId, now: view.now }, terms, notes }, view);
   }
 
@@ -156,8 +159,14 @@ export class Books {
       case 'execute':
         return decideExecution(standing.transfer, view);
       case 'reverse':
-        return decideReversal(standing.transfer, request, view);
+        return decideReversal(standing.transfer, { ...request, reversalId: this.#newId(view.now) }, view);
     }
+  }
+
+  /** An id with the time of the decision; those of a group follow each other as its decisions do. */
+  #newId(now: number): string {
+    this.#ids += 1;
+    return idAt(now, this.#ids);
   }
 
   /** The first answer to the request's key, when there is one. */

@@ -34,12 +34,7 @@ function madeBy(request: AnyRequest, answer: TransferAnswer): string | undefined
   if (answer instanceof Refusal) return undefined;
   if (request.command !== 'create') return toWireId('tr', request.transferId);
   if ('replayOf' in answer) return toWireId('tr', answer.replayOf);
-  // A replay names the transfer that was made then.
-  return answer.replayed === true ? transferIdIn(answer.body) : toWireId('tr', request.transferId);
-}
-
-function transferIdIn(body: string): string {
-  return (JSON.parse(body) as { readonly transfer_id: string }).transfer_id;
+  return (JSON.parse(answer.body) as { readonly transfer_id: string }).transfer_id;
 }
 
 /** One transaction for a group of requests: loads what all of them need, decides one after the other, writes once. */

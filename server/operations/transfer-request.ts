@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { CreateTransferBody } from '../../contract/transfer-schemas.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import type { AmountAsSent } from '../../domain/money.ts';
@@ -12,15 +11,16 @@ import { fingerprintOf } from './idempotency.ts';
 /** What every request about a transfer has: its ids and, where it has one, its idempotency key. */
 type Common = {
   readonly programId: string;
-  /** Inner UUID: of the transfer that will be made, or of the one that something is to be done with. */
-  readonly transferId: string;
   readonly requestId: string;
   readonly key: { readonly text: string; readonly fingerprint: string } | null;
   /** The operator that asks for it, as the audit log names them; null when a card program does. */
   readonly operator: string | null;
 };
 
-/** A transfer that is asked for, with the ids that it will have. */
+/** What a request about a transfer that is there has besides; `transferId` is its inner UUID. */
+type Standing = Common & { readonly transferId: string };
+
+/** A transfer that is asked for. It gets its id when it is decided, with the time of that moment. */
 export type TransferRequest = Common & {
   readonly command: 'create';
   readonly terms: TransferTerms;
@@ -28,19 +28,18 @@ export type TransferRequest = Common & {
 };
 
 /** Something that a caller wants done with a transfer; `asked` is its id as the caller wrote it. */
-export type ChangeRequest = Common & { readonly asked: string } & (
+export type ChangeRequest = Standing & { readonly asked: string } & (
     | { readonly command: 'capture'; readonly amount: bigint | null }
     | { readonly command: 'cancel' }
     | {
         readonly command: 'reverse';
         readonly amount: bigint | null;
-        readonly reversalId: string;
         readonly description: string | null;
       }
   );
 
 /** Something that has come due: a hold past its end, a scheduled transfer. Nobody waits for an answer. */
-export type DueRequest = Common & {
+export type DueRequest = Standing & {
   readonly command: 'expire' | 'execute';
   readonly key: null;
   readonly operator: null;
@@ -58,7 +57,6 @@ export function toTransferRequest(call: Call, amount: bigint): TransferRequest {
   return {
     command: 'create',
     programId: call.programId,
-    transferId: randomUUIDv7(),
     requestId: call.requestId,
     key: keyOf(call),
     operator: operatorOf(call.caller),
@@ -78,7 +76,7 @@ export function toTransferRequest(call: Call, amount: bigint): TransferRequest {
 }
 
 /** What a call about an existing transfer says of itself. */
-export function toCommon(call: Call): Common & { readonly asked: string } {
+export function toCommon(call: Call): Standing & { readonly asked: string } {
   const asked = call.parameters.transfer_id ?? '';
   return {
     programId: call.programId,

@@ -1,8 +1,8 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { UpdateCardBody } from '../../contract/card-schemas.ts';
 import { LedgerViolation } from '../../domain/ledger.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type CardChange, type CardChangeAsked, type CardView, decideCardUpdate } from '../../domain/update-card.ts';
+import { idAt } from '../ids.ts';
 import { lockAccounts, toAccount, updateAccounts } from '../store/account.ts';
 import { type CardDetails, readCardDetails, toCardDetails, updateCard as writeCard } from '../store/card.ts';
 import type { Decision, Loaded, Statement } from '../store/database.ts';
@@ -81,7 +81,7 @@ function decide(
   const view = viewOf(call.programId, loaded);
   const before = findCard(loaded, view.rules.today);
   const { programId, requestId } = call;
-  const birth = { programId, transferId: randomUUIDv7(), requestId, now: view.now };
+  const birth = { programId, transferId: idAt(view.now), requestId, now: view.now };
   const plan = decideCardUpdate({ cardName, change, birth }, before, view);
   if (plan instanceof Refusal) throw plan;
   // Without a card there is no plan.

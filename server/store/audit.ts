@@ -1,4 +1,5 @@
-import { hash, randomUUIDv7 } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { newId } from '../ids.ts';
 import type { Row, Statement } from './database.ts';
 import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
@@ -50,7 +51,7 @@ export function insertAuditEntries(notes: readonly AuditNote[]): Statement {
         with ordinality as noted(entry_id, actor, action, program_id, subject_id, request_id, details, place)
       order by place`,
     values: [
-      plainArray(notes.map(() => randomUUIDv7())),
+      plainArray(notes.map(() => newId())),
       plainArray(notes.map((note) => note.actor)),
       plainArray(notes.map((note) => note.action)),
       plainArray(notes.map((note) => note.programId)),

@@ -1,5 +1,5 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { DomainEvent } from '../../domain/event.ts';
+import { idAt } from '../ids.ts';
 import type { Statement } from './database.ts';
 import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
@@ -17,7 +17,7 @@ export function insertEvents(batchId: string, events: readonly DomainEvent[], no
     values: [
       batchId,
       plainArray(events.map((event) => event.programId)),
-      plainArray(events.map(() => randomUUIDv7())),
+      plainArray(events.map((_, index) => idAt(now, index))),
       plainArray(events.map((event) => event.type)),
       events.map((event) => event.subjectId),
       joinTexts(events.map((event) => event.payload)),

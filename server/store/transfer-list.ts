@@ -118,9 +118,9 @@ function nameOf(stretch: Stretch, route: Route, more: string): string {
 type Ends = { readonly low: string; readonly high: string; readonly below: '<' | '<=' };
 
 /**
- * Between which ids a stretch lies. An id carries the time of day at which its request came; `created_at` is the
- * service's time of the decision. The two differ by how far the sandbox's clock was ahead, and by what the clocks of two
- * machines may differ: so far the ids are looked at on either side, and `created_at` decides.
+ * Between which ids a stretch lies. An id carries the time of `created_at`. In transfers made before that was so it is
+ * the time of the process that took the request: the two differ by how far the sandbox's clock was ahead, and by what
+ * the clocks of two machines may differ. So far the ids are looked at on either side, and `created_at` decides.
  */
 function endsOf(filter: TransferFilter, { order, after, until }: Stretch, timed: boolean, place: Place): Ends {
   const isDown = order === 'newest_first';

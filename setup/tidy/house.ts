@@ -23,6 +23,7 @@ export const house: readonly Room[] = [
       'server/open-database.ts',
       'server/config.ts',
       'server/crash.ts',
+      'server/ids.ts',
       'server/log.ts',
       'server/startup-problem.ts',
       'server/http',
@@ -42,6 +43,7 @@ export const house: readonly Room[] = [
       'server/open-database.ts',
       'server/config.ts',
       'server/crash.ts',
+      'server/ids.ts',
       'server/startup-problem.ts',
       'server/operations',
       'server/store',
@@ -61,17 +63,17 @@ export const house: readonly Room[] = [
 
   {
     room: 'server/http',
-    mayImport: ['server/operations', 'contract', 'domain', 'server/startup-problem.ts'],
+    mayImport: ['server/operations', 'contract', 'domain', 'server/ids.ts', 'server/startup-problem.ts'],
     packages: ['fastify', 'node:'],
   },
   {
     room: 'server/worker',
-    mayImport: ['server/operations', 'contract', 'domain', 'server/startup-problem.ts'],
+    mayImport: ['server/operations', 'contract', 'domain', 'server/ids.ts', 'server/startup-problem.ts'],
     packages: ['node:'],
   },
   {
     room: 'server/delivery',
-    mayImport: ['server/operations', 'contract', 'domain', 'server/startup-problem.ts'],
+    mayImport: ['server/operations', 'contract', 'domain', 'server/ids.ts', 'server/startup-problem.ts'],
     packages: ['node:'],
   },
 
@@ -82,13 +84,18 @@ export const house: readonly Room[] = [
       'server/connectors',
       'contract',
       'domain',
+      'server/ids.ts',
       'server/startup-problem.ts',
       'server/url-credentials.ts',
     ],
     packages: ['node:'],
   },
 
-  { room: 'server/store', mayImport: ['domain', 'server/startup-problem.ts'], packages: ['pg', 'node:'] },
+  {
+    room: 'server/store',
+    mayImport: ['domain', 'server/ids.ts', 'server/startup-problem.ts'],
+    packages: ['pg', 'node:'],
+  },
   { room: 'server/connectors', mayImport: ['domain', 'server/startup-problem.ts'], packages: ['pg', 'node:'] },
 
   {
@@ -96,6 +103,7 @@ export const house: readonly Room[] = [
     mayImport: ['server/startup-problem.ts', 'server/url-credentials.ts'],
     packages: ['typebox', 'node:'],
   },
+  { room: 'server/ids.ts', mayImport: [], packages: ['node:'] },
   { room: 'server/startup-problem.ts', mayImport: [], packages: ['node:'] },
   { room: 'server/url-credentials.ts', mayImport: ['domain'], packages: [] },
 

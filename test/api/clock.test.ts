@@ -28,6 +28,25 @@ describe('move_clock', () => {
     }
   });
 
+  test('ids have the time that the records say, so lists by time find what was made at any of its times', async () => {
+    const { card_id } = await client().cards.create({});
+    const made = new Map<number, TransferRecord>();
+    for (const seconds of [0, 86_400, 315_360_000, 5]) {
+      await client().sandbox.moveClock({ seconds_ahead: seconds });
+      made.set(seconds, await client().transfers.create({ amount: 1, card_id }));
+    }
+    for (const { transfer_id, created_at } of made.values()) {
+      expect(Number.parseInt(transfer_id.slice(3, 15), 16)).toBe(Date.parse(created_at));
+      const created_to = new Date(Date.parse(created_at) + 1).toISOString();
+      const { data } = await client().transfers.list({ card_id, created_from: created_at, created_to });
+      expect(data.map((found) => found.transfer_id)).toEqual([transfer_id]);
+    }
+    const { data } = await client().transfers.list({ card_id });
+    const times = data.map(({ created_at }) => created_at);
+    expect(times).toEqual(times.toSorted().reverse());
+    expect(new Set(data.map(({ transfer_id }) => transfer_id)).size).toBe(made.size);
+  });
+
   test.each([
     [{}, '/seconds_ahead'],
     [{ seconds_ahead: -1 }, '/seconds_ahead'],

@@ -92,6 +92,36 @@ export const WALLS: readonly Mutant[] = [
   },
 ];
 
+const CLOCKS_OFF: Witness = { file: 'test/api/clocks.test.ts' };
+
+/** Mistakes about whose clock is believed. */
+export const CLOCKS: readonly Mutant[] = [
+  {
+    name: 'ids-by-own-clock',
+    mistake: 'transfers get their ids from the clock of the process',
+    edits: [
+      {
+        file: 'server/operations/transfer-books.ts',
+        find: 'return idAt(now, this.#ids);',
+        replace: 'return idAt(Date.now() + 0 * now, this.#ids);',
+      },
+    ],
+    witnesses: [CLOCKS_OFF],
+  },
+  {
+    name: 'errors-by-own-clock',
+    mistake: 'errors are dated by the clock of the process',
+    edits: [
+      {
+        file: 'server/ids.ts',
+        find: 'return Math.round(origin + performance.now());',
+        replace: 'return origin > 0 ? Date.now() : 0;',
+      },
+    ],
+    witnesses: [CLOCKS_OFF],
+  },
+];
+
 /** Mistakes about callers who are too many, or ask for too much. */
 export const CROWDS: readonly Mutant[] = [
   {

@@ -1,4 +1,4 @@
-import { CROWDS, WALLS } from './guards.ts';
+import { CLOCKS, CROWDS, WALLS } from './guards.ts';
 import { KEYS } from './keys.ts';
 import type { Mutant, Witness } from './mutant.ts';
 
@@ -140,8 +140,8 @@ const COMMITS: readonly Mutant[] = [
     edits: [
       {
         file: 'server/operations/transfer-group.ts',
-        find: 'answer.replayed === true ? transferIdIn(answer.body)',
-        replace: 'answer.replayed === true ? undefined',
+        find: '  return (JSON.parse(answer.body)',
+        replace: '  if (answer.replayed === true) return undefined;\n  return (JSON.parse(answer.body)',
       },
     ],
     witnesses: [STANDBY],
@@ -350,4 +350,12 @@ const MONEY: readonly Mutant[] = [
 
 /** All of them. */
 
-export const MUTANTS: readonly Mutant[] = [...COMMITS, ...STALE_READS, ...KEYS, ...MONEY, ...WALLS, ...CROWDS];
+export const MUTANTS: readonly Mutant[] = [
+  ...COMMITS,
+  ...STALE_READS,
+  ...KEYS,
+  ...MONEY,
+  ...WALLS,
+  ...CLOCKS,
+  ...CROWDS,
+];

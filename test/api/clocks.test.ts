@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+
+const HOUR = 3_600_000;
+const ROUNDS = 6;
+const PRELOAD = new URL('../harness/wrong-clock.ts', import.meta.url).href;
+
+let server: TestServer;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+/** One whose clock is right, one whose clock is three hours slow, and one whose clock is three hours fast. */
+let services: readonly ServiceProcess[] = [];
+/** Before the first request and after the last, by the database's clock. */
+let period: { readonly created_from: string; readonly created_to: string };
+
+const card = `card-${randomUUID()}`;
+const cards: string[] = [];
+const transfers: string[] = [];
+const reversals: string[] = [];
+const errors: string[] = [];
+
+async function start(hours: number): Promise<ServiceProcess> {
+  const { host, port, user, database } = server.connection;
+  return startService({
+    DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+    DATA_DIR: `${directory.path}/${hours}`,
+    ...(hours === 0 ? {} : { NODE_OPTIONS: `--import=${PRELOAD}`, WRONG_CLOCK_HOURS: String(hours) }),
+  });
+}
+
+async function databaseTime(): Promise<string> {
+  const client = await connect(server.connection);
+  const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
+  await client.end();
+  return rows[0]?.now.toISOString() ?? '';
+}
+
+beforeAll(async () => {
+  server = await startServer();
+  directory = await temporaryDirectory();
+  services = await Promise.all([0, -3, 3].map(start));
+  const [first] = services;
+  await first?.client.cards.create({ card_id: card });
+  const created_from = await databaseTime();
+  for (let round = 0; round < ROUNDS; round += 1) for (const { client } of services) await makeOneOfEach(client);
+  // The period ends before this millisecond.
+  await new Promise((resolve) => setTimeout(resolve, 2));
+  period = { created_from, created_to: await databaseTime() };
+}, 120_000);
+
+afterAll(async () => {
+  await Promise.all(services.map((service) => service.stop()));
+  await server.stop();
+  await directory.remove();
+});
+
+async function makeOneOfEach(client: ServiceProcess['client']): Promise<void> {
+  cards.unshift((await client.cards.create({})).card_id);
+  const { transfer_id } = await client.transfers.create({ amount: 100, card_id: card });
+  transfers.unshift(transfer_id);
+  reversals.unshift((await client.transfers.reverse(transfer_id, { amount: 1 })).reversal_id);
+  const refused = await client.transfers.create({ amount: 1, card_id: 'card_lost' }).catch((error: unknown) => error);
+  errors.unshift((refused as { readonly requestId: string }).requestId);
+}
+
+/** Everything of a list, page by page. */
+async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+/** The values of one column of an export, from its last line to its first: an export begins with the oldest. */
+async function columnOf(chunks: AsyncIterable<string>, name: string): Promise<readonly string[]> {
+  const text = (await all(chunks)).join('');
+  const [head = '', ...lines] = text.trimEnd().split('\r\n');
+  const column = head.split(',').indexOf(name);
+  return lines.map((line) => line.split(',')[column] ?? '').reverse();
+}
+
+function expectNewestFirst(items: readonly { readonly created_at: string }[]): void {
+  const times = items.map(({ created_at }) => created_at);
+  expect(times).toEqual(times.toSorted().reverse());
+}
+
+/** The time in an id on the wire. */
+function timeOf(id: string): string {
+  return new Date(Number.parseInt(id.slice(id.indexOf('_') + 1).slice(0, 12), 16)).toISOString();
+}
+
+const moved = (time: string, by: number): string => new Date(Date.parse(time) + by).toISOString();
+
+const CLOCKS = ['right', 'three hours slow', 'three hours fast'] as const;
+
+describe.each(CLOCKS)('asked of the process whose clock is %s', (which) => {
+  const client = (): ServiceProcess['client'] => {
+    const service = services[CLOCKS.indexOf(which)];
+    if (service === undefined) throw new Error('there is no such service');
+    return service.client;
+  };
+  /** Where nothing is: up to the period, and from its end on, as far as any of the clocks is off. */
+  const besides = () => [
+    { created_from: moved(period.created_from, -4 * HOUR), created_to: period.created_from },
+    { created_from: period.created_to, created_to: moved(period.created_to, 4 * HOUR) },
+  ];
+
+  test('list_transfers finds exactly what was made in a period, newest first', async () => {
+    const found = await all(client().transfers.listAll({ ...period, card_id: card, limit: 7 }));
+    expect(found.map(({ transfer_id }) => transfer_id)).toEqual(transfers);
+    expectNewestFirst(found);
+    for (const { transfer_id, created_at } of found) expect(timeOf(transfer_id)).toBe(created_at);
+    for (const beside of besides()) {
+      expect(await all(client().transfers.listAll({ ...beside, card_id: card }))).toEqual([]);
+    }
+  });
+
+  test('export_transfers and export_postings have exactly what was made in a period', async () => {
+    const exported = await client().transfers.export({ ...period, card_id: card });
+    expect(await columnOf(exported, 'transfer_id')).toEqual(transfers);
+    const postings = await client().cards.exportPostings(card, period);
+    expect((await columnOf(postings, 'reversal_id')).filter((id) => id !== '')).toEqual(reversals);
+    for (const beside of besides()) {
+      expect(await columnOf(await client().transfers.export({ ...beside, card_id: card }), 'transfer_id')).toEqual([]);
+    }
+  });
+
+  test('list_postings shows the statement of the period, newest first', async () => {
+    const found = await all(client().cards.postingsAll(card, { ...period, limit: 7 }));
+    expect(found.filter(({ reversal_id }) => reversal_id === null).map(({ transfer_id }) => transfer_id)).toEqual(
+      transfers,
+    );
+    expect(found).toHaveLength(2 * transfers.length);
+    expectNewestFirst(found);
+    for (const beside of besides()) expect(await all(client().cards.postingsAll(card, beside))).toEqual([]);
+  });
+
+  test('list_cards shows the cards in the order in which they were made, newest first', async () => {
+    const found = await all(client().cards.listAll({ limit: 7 }));
+    expect(found.slice(0, cards.length).map(({ card_id }) => card_id)).toEqual(cards);
+    expectNewestFirst(found);
+  });
+
+  test('list_errors finds every error of a period, newest first', async () => {
+    // An error is dated before the database is asked for anything, to some milliseconds: time for a request to be sent.
+    const nearly = { from: moved(period.created_from, -5000), to: moved(period.created_to, 5000) };
+    const query = { created_from: nearly.from, created_to: nearly.to, code: 'lost_card', limit: 7 };
+    await waitFor(
+      'every error is recorded',
+      async () => (await all(client().errors.listAll(query))).length >= errors.length,
+    );
+    const found = await all(client().errors.listAll(query));
+    expect(new Set(found.map(({ request_id }) => request_id))).toEqual(new Set(errors));
+    expectNewestFirst(found);
+  });
+});
+
+test('who runs a process whose clock is off finds it in the log', async () => {
+  const [right, ...wrong] = services.map((service) => service.output());
+  expect(right).not.toContain('"event":"clock"');
+  for (const output of wrong) expect(output).toMatch(/"event":"clock","ahead_ms":-?10[78]\d{5}/);
+});
