@@ -3,6 +3,7 @@ import { readConfiguration, readDataDirectory, showConfiguration } from './confi
 import { endOnCrash } from './crash.ts';
 import { newId } from './ids.ts';
 import {
+  type Command,
   insistOnConnection,
   insistOnMode,
   insistOnSchema,
@@ -27,12 +28,16 @@ endOnCrash();
 endOnSignal();
 try {
   if (task === 'config') printConfiguration();
-  else if (task === 'migrate') await withDatabase({ task, mayCreate: true }, applyMigrations);
+  else if (task === 'migrate') await withDatabase({ task, use: 'write', mayCreate: true }, applyMigrations);
   else if (task === 'operator-key' && name !== undefined)
-    await withDatabase({ task: 'operator-key create', mayCreate: false }, (opened) => printOperatorKey(opened, name));
-  else if (task === 'verify-books') await withDatabase({ task, mayCreate: false }, verifyBooks);
+    await withDatabase({ task: 'operator-key create', use: 'write', mayCreate: false }, (opened) =>
+      printOperatorKey(opened, name),
+    );
+  else if (task === 'verify-books') await withDatabase({ task, use: 'read', mayCreate: false }, verifyBooks);
   else if (task === 'verify-audit')
-    await withDatabase({ task: 'audit verify', mayCreate: false }, (opened) => verifyAuditLog(opened, name));
+    await withDatabase({ task: 'audit verify', use: 'read', mayCreate: false }, (opened) =>
+      verifyAuditLog(opened, name),
+    );
   else throw new StartupProblem('Say what to do: migrate, config, verify-books, verify-audit, or operator-key <name>.');
 } catch (error) {
   const problem = explainStartFailure(error);
@@ -87,10 +92,7 @@ function describeService({ processId, host, startedAt, port, settings }: Running
   );
 }
 
-async function withDatabase(
-  command: { readonly task: string; readonly mayCreate: boolean },
-  run: (opened: VisitedDatabase) => Promise<void>,
-): Promise<void> {
+async function withDatabase(command: Command, run: (opened: VisitedDatabase) => Promise<void>): Promise<void> {
   const configuration = readConfiguration();
   const complain = (line: string): void => void process.stderr.write(`${line}\n`);
   const opened = await visitDatabase(configuration, command, { onProgress: complain, onServerExit: complain });

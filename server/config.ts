@@ -13,6 +13,8 @@ export type Configuration = {
   readonly loopbackOnly: boolean;
   /** Where PostgreSQL is, or null for the embedded one. */
   readonly databaseUrl: string | null;
+  /** The schema of the database that the tables are in. */
+  readonly databaseSchema: string;
   /** Connections to PostgreSQL that this process opens at most. */
   readonly databaseConnections: number;
   /** Absolute path of the directory of the embedded PostgreSQL. */
@@ -52,6 +54,13 @@ export const SETTINGS = [
   },
   { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 takes a free one' },
   { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
+  {
+    name: 'DATABASE_SCHEMA',
+    fallback: 'public',
+    purpose:
+      'schema of the database that the tables are in; lower-case letters, digits and underscores, 63 at most; ' +
+      'created by migrate where it is missing',
+  },
   {
     name: 'DATABASE_CONNECTIONS',
     fallback: '27',
@@ -110,6 +119,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     port: readPort(read('PORT')),
     loopbackOnly: hosts.every(isLoopback),
     databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
+    databaseSchema: readSchema(read('DATABASE_SCHEMA')),
     databaseConnections: readConnections(read('DATABASE_CONNECTIONS')),
     ...readDataDirectory(environment),
     supportContact: read('SUPPORT_CONTACT'),
@@ -151,6 +161,7 @@ export function showConfiguration(configuration: Configuration): string {
     `HOST=${configuration.hosts.join(' ')}`,
     `PORT=${configuration.port}`,
     `DATABASE_URL=${configuration.databaseUrl === null ? '(embedded PostgreSQL)' : shownDatabaseUrl(configuration.databaseUrl)}`,
+    `DATABASE_SCHEMA=${configuration.databaseSchema}`,
     `DATABASE_CONNECTIONS=${configuration.databaseConnections}`,
     `DATA_DIR=${withoutUrlCredentials(configuration.dataDirectory)}`,
     `SUPPORT_CONTACT=${withoutUrlCredentials(configuration.supportContact)}`,
@@ -236,4 +247,17 @@ function readDatabaseUrl(text: string): string | null {
   if (text === '') return null;
   if (/^postgres(ql)?:\/\//.test(text)) return text;
   throw new StartupProblem('DATABASE_URL must begin with postgresql://, such as postgresql://user@host:5432/database.');
+}
+
+/**
+ * Only what needs no quotes in SQL: with capitals, the schema would be another one than the one that people create under
+ * the same name. PostgreSQL keeps `pg_` and `information_schema` for itself.
+ */
+function readSchema(text: string): string {
+  const isPlain = /^[a-z_][a-z0-9_]{0,62}$/.test(text);
+  if (isPlain && !text.startsWith('pg_') && text !== 'information_schema') return text;
+  throw new StartupProblem(
+    `DATABASE_SCHEMA is ${quoted(text)}, but it must be a name of lower-case letters, digits and underscores, ` +
+      'up to 63 of them, that begins with no digit, not with pg_, and is not information_schema.',
+  );
 }

@@ -3,12 +3,14 @@ import { StartupProblem } from './startup-problem.ts';
 import { findConnectionProblem } from './store/connection-problem.ts';
 import { readConnectionBounds } from './store/connection-room.ts';
 import { type ConnectionSettings, FEWEST_CONNECTIONS, probe } from './store/connections.ts';
+import { type DatabaseUse, findDatabaseProblem } from './store/database-problem.ts';
 import { type Databases, openDatabases } from './store/databases.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded.ts';
 import { visitEmbeddedPostgres } from './store/embedded-visit.ts';
 import { claimLedger, type LedgerMode, readLedgerMode } from './store/ledger-mode.ts';
 import { migrate, pendingMigrations } from './store/migrate.ts';
 import { preparePartitions } from './store/partition.ts';
+import { DEFAULT_SCHEMA } from './store/session-settings.ts';
 import { shownDatabaseUrl } from './url-credentials.ts';
 
 /** The database that the configuration names, open, with the server when it is the embedded one. */
@@ -28,17 +30,26 @@ export type DatabaseReports = {
 };
 
 /**
- * Opens the database for the service and makes sure that it answers. Throws {@link StartupProblem} when it does not. In
- * live mode a ledger that is not there is one: it is the command `migrate` that creates it, so that a mistyped DATA_DIR
- * does not. The schema is left alone: see {@link prepareSchema}.
+ * Opens the database for the service and makes sure that it answers and that the service can use it. Throws
+ * {@link StartupProblem} when not. In live mode a ledger that is not there is one: it is the command `migrate` that
+ * creates it, so that a mistyped DATA_DIR does not. The schema is left alone: see {@link prepareSchema}.
  */
 export async function openDatabase(configuration: Configuration, reports: DatabaseReports): Promise<OpenDatabase> {
-  const { databaseUrl, dataDirectory, dataDirectoryOrigin, mode } = configuration;
-  if (databaseUrl !== null) return { ...(await openByUrl(configuration, databaseUrl, reports)), embedded: undefined };
+  const {
+    databaseUrl,
+    databaseSchema: schema,
+    databaseConnections,
+    dataDirectory,
+    dataDirectoryOrigin,
+    mode,
+  } = configuration;
+  if (databaseUrl !== null) {
+    return { ...(await openByUrl(configuration, databaseUrl, 'write', reports)), embedded: undefined };
+  }
   const existing = mode === 'live' ? { existing: { origin: dataDirectoryOrigin } } : {};
   const embedded = await startEmbeddedPostgres({ dataDirectory, ...existing, ...reports });
-  const databases = openDatabases(embedded.connection, configuration.databaseConnections);
-  return { databases, embedded, close: () => closeAll(databases, () => embedded.stop()) };
+  const settings = { ...embedded.connection, schema };
+  return { ...(await openOwn(settings, 'write', () => embedded.stop(), databaseConnections)), embedded };
 }
 
 /** The database as a command has it. */
@@ -47,19 +58,22 @@ export type VisitedDatabase = Pick<OpenDatabase, 'databases' | 'close'> & {
   readonly place: string;
 };
 
+/** What a command is called, and what it does to the database. */
+export type Command = { readonly task: string; readonly use: DatabaseUse; readonly mayCreate: boolean };
+
 /**
  * Opens the database for a command, beside the service where it runs. Only with `mayCreate` is an embedded ledger made
  * where there is none. Throws {@link StartupProblem} when it cannot be opened.
  */
 export async function visitDatabase(
   configuration: Configuration,
-  { task, mayCreate }: { readonly task: string; readonly mayCreate: boolean },
+  { task, use, mayCreate }: Command,
   reports: DatabaseReports,
 ): Promise<VisitedDatabase> {
-  const { databaseUrl, dataDirectory, dataDirectoryOrigin: origin } = configuration;
+  const { databaseUrl, databaseSchema: schema, dataDirectory, dataDirectoryOrigin: origin } = configuration;
   if (databaseUrl !== null) {
     const place = `the database of DATABASE_URL, ${shownDatabaseUrl(databaseUrl)},`;
-    return { ...(await openByUrl(configuration, databaseUrl, reports)), place };
+    return { ...(await openByUrl(configuration, databaseUrl, use, reports)), place };
   }
   const visit = await visitEmbeddedPostgres({
     dataDirectory,
@@ -67,27 +81,50 @@ export async function visitDatabase(
     ...(mayCreate ? {} : { existing: { origin } }),
     ...reports,
   });
-  const databases = openDatabases(visit.connection);
   const place = `the ledger in ${dataDirectory} (${origin})`;
-  return { databases, place, close: () => closeAll(databases, visit.close) };
+  return { ...(await openOwn({ ...visit.connection, schema }, use, visit.close)), place };
 }
 
 async function openByUrl(
   configuration: Configuration,
   databaseUrl: string,
+  use: DatabaseUse,
   { onWarning }: DatabaseReports,
 ): Promise<Pick<OpenDatabase, 'databases' | 'close'>> {
   insistOnConnection(configuration);
-  const settings = { connectionString: databaseUrl };
+  const settings = { connectionString: databaseUrl, schema: configuration.databaseSchema };
+  await insistOnDatabase(settings, use).catch(refuseUnusable);
   await probe(settings).catch(refuseUnusable);
   const most = onWarning && (await insistOnConnections(settings, configuration.databaseConnections, onWarning));
   const databases = openDatabases(settings, most);
   return { databases, close: () => databases.close() };
 }
 
-async function closeAll(databases: Databases, stopServer: () => Promise<void>): Promise<void> {
-  await databases.close();
-  await stopServer();
+/** Opens the embedded PostgreSQL, and lets go of it when it cannot be used. */
+async function openOwn(
+  settings: ConnectionSettings,
+  use: DatabaseUse,
+  letGo: () => Promise<void>,
+  connections?: number,
+): Promise<Pick<OpenDatabase, 'databases' | 'close'>> {
+  try {
+    await insistOnDatabase(settings, use);
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
+  const databases = openDatabases(settings, connections);
+  const close = async (): Promise<void> => {
+    await databases.close();
+    await letGo();
+  };
+  return { databases, close };
+}
+
+/** Throws a {@link StartupProblem} when the database cannot be used as it is. */
+async function insistOnDatabase(settings: ConnectionSettings, use: DatabaseUse): Promise<void> {
+  const problem = await findDatabaseProblem(settings, use);
+  if (problem !== undefined) throw new StartupProblem(problem);
 }
 
 /**
@@ -138,6 +175,7 @@ export function insistOnConnection({ databaseUrl, mode }: Configuration): void {
 }
 
 function refuseUnusable(error: unknown): never {
+  if (error instanceof StartupProblem) throw error;
   const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
   throw new StartupProblem(
     `The database of DATABASE_URL cannot be used: ${reason}. Check the address, the user and that PostgreSQL runs.`,
@@ -180,11 +218,13 @@ export async function insistOnSchema({ settings, findRoleProblem }: Databases, p
   const pending = await pendingMigrations(settings);
   if (pending.length > 0) {
     throw new StartupProblem(
-      `${place.replace(/^t/, 'T')} lacks ${pending.join(', ')}. Run "npx transfer-service migrate" with the same settings first.`,
+      `${place.replace(/^t/, 'T')} lacks ${pending.join(', ')} in its schema ${settings.schema ?? DEFAULT_SCHEMA}. ` +
+        'If that is the right place, run "npx transfer-service migrate" with the same settings first.',
     );
   }
   const problem = await findRoleProblem();
   if (problem === undefined) return;
+  await insistOnDatabase(settings, 'read');
   throw new StartupProblem(
     `The user of DATABASE_URL cannot act for the service: ${problem}. ` +
       'Where a role is missing or was not given to it, as a superuser: GRANT transfer_service_application, ' +

@@ -126,6 +126,20 @@ export function administer<Result>(
   return withClient(settings, WITHOUT_LIMITS, run);
 }
 
+/** For an answer of a server that nothing is known of yet, in milliseconds: a start must not hang on it. */
+const FIRST_ANSWER = 10_000;
+
+/**
+ * Runs work on a connection with the settings that its user has, which any PostgreSQL takes, however old. Throws whatever
+ * `pg` says when there is no connection to be had.
+ */
+export async function connectPlainly<Result>(
+  settings: ConnectionSettings,
+  run: (client: pg.ClientBase) => Promise<Result>,
+): Promise<Result> {
+  return endingAfter(await connect({ ...settings, query_timeout: FIRST_ANSWER }), run);
+}
+
 /** Whether the database takes connections and answers: throws whatever `pg` says when not. */
 export async function probe(settings: ConnectionSettings): Promise<void> {
   await withClient(settings, WITHOUT_LIMITS, (client) => client.query('select 1'));
@@ -151,19 +165,27 @@ async function withClient<Result>(
   group = new PoolGroup(),
 ): Promise<Result> {
   const settings = settingsFor(where, more);
-  const client = await group.connect(undefined, performance.now(), async () => {
-    const opened = new pg.Client({
-      ...where,
-      connectionTimeoutMillis: LIMITS.connect,
-      options: startupOptions(settings),
-      types: { getTypeParser: parserOf },
-    });
-    opened.on('error', () => undefined);
-    await opened.connect();
-    return opened;
-  });
-  try {
+  const options = startupOptions(settings);
+  const client = await group.connect(undefined, performance.now(), () => connect({ ...where, options }));
+  return endingAfter(client, async () => {
     await applySettings(client, settings);
+    return run(client);
+  });
+}
+
+async function connect(settings: pg.ClientConfig): Promise<pg.Client> {
+  const types = { getTypeParser: parserOf };
+  const client = new pg.Client({ ...settings, connectionTimeoutMillis: LIMITS.connect, types });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+async function endingAfter<Result>(
+  client: pg.Client,
+  run: (client: pg.ClientBase) => Promise<Result>,
+): Promise<Result> {
+  try {
     return await run(client);
   } finally {
     await client.end();

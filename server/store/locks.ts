@@ -9,13 +9,20 @@ import { plainArray } from './texts.ts';
  * a later statement than the one that locked it, or from the locked rows themselves: under READ COMMITTED a statement
  * that waits for a lock sees everything else as it was before the wait.
  */
-const SWITCH_LOCK = { space: 7201, number: 1 };
+const SWITCH_SPACE = 7201;
+
+/**
+ * Advisory locks belong to the whole database, and each schema of it may have a service: a change of one switch must not
+ * wait for the transfers of another service. So the number is that of the table. Naming it costs nothing, since it is
+ * found out when the statement is prepared. In `public` it is the one that processes of earlier versions take.
+ */
+const SWITCH_NUMBER = "case when current_schema() = 'public' then 1 else 'switch'::regclass::oid::int end";
 
 /** Held alone by a change of the switch: once it has committed, nothing that was in flight can still complete. */
 export const HOLD_SWITCH: Statement = {
   name: 'hold_switch',
-  text: 'select pg_advisory_xact_lock($1, $2)',
-  values: [SWITCH_LOCK.space, SWITCH_LOCK.number],
+  text: `select pg_advisory_xact_lock(${SWITCH_SPACE}, ${SWITCH_NUMBER})`,
+  values: [],
 };
 
 /** A name that exists at most once and may not exist yet, so that there is no row to lock. */
@@ -36,7 +43,7 @@ export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wai
   const lock = mode === 'skip' ? 'pg_try_advisory_xact_lock(hash)' : "pg_advisory_xact_lock(hash)::text = ''";
   return {
     name: mode === 'skip' ? 'share_switch_and_lock_free_names' : 'share_switch_and_lock_names',
-    text: `select pg_advisory_xact_lock_shared(${SWITCH_LOCK.space}, ${SWITCH_LOCK.number})::text, null::bigint as hash,
+    text: `select pg_advisory_xact_lock_shared(${SWITCH_SPACE}, ${SWITCH_NUMBER})::text, null::bigint as hash,
         true as held
       union all select null, hash, ${lock} from unnest($1::bigint[]) as hash`,
     values: [plainArray(hashesOf(names))],
@@ -50,7 +57,7 @@ export function toMissedNames(rows: readonly Row[]): ReadonlySet<bigint> {
 
 /**
  * Locks names by their hash, in its order. Two names with one hash wait for each other, which costs a moment and
- * breaks nothing.
+ * breaks nothing; nor do the same names of two services in two schemas of one database.
  */
 export function lockNames(names: readonly LockedName[]): Statement {
   return {

@@ -1,19 +1,19 @@
-import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
 import pg from 'pg';
 import { StartupProblem } from '../startup-problem.ts';
 import { administer, type ConnectionSettings } from './connections.ts';
+import { hasSchema } from './database-problem.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE } from './failure.ts';
+import { type Migration, readMigrations } from './migration-files.ts';
+import { DEFAULT_SCHEMA } from './session-settings.ts';
 
-const DIRECTORY = new URL('./migrations/', import.meta.url);
-
-/** Any fixed number: whoever holds it is the one that migrates. */
+/**
+ * Any fixed number: whoever holds it is the one that migrates. One for the whole database, whatever the schema, because
+ * migrations also make roles and every service on a server shares those.
+ */
 const MIGRATION_LOCK = 7_201_001;
 
 /** For a lock that a migration needs, in milliseconds. */
 const LOCK_WITHIN = 3_000;
-
-type Migration = { readonly name: string; readonly text: string; readonly checksum: string };
 
 /** Names of the migrations that the database does not have yet, in order. */
 export async function pendingMigrations(settings: ConnectionSettings): Promise<readonly string[]> {
@@ -31,6 +31,7 @@ export async function pendingMigrations(settings: ConnectionSettings): Promise<r
 export async function migrate(settings: ConnectionSettings): Promise<readonly string[]> {
   return administer(settings, async (client) => {
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await provideSchema(client, settings.schema ?? DEFAULT_SCHEMA);
     if (!(await hasHistory(client))) {
       await client.query(`create table schema_migration (
         name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp())`);
@@ -50,6 +51,23 @@ export async function migrate(settings: ConnectionSettings): Promise<readonly st
   });
 }
 
+/** Creates the schema where it is missing, which takes the right to create in the database. */
+async function provideSchema(client: pg.ClientBase, schema: string): Promise<void> {
+  if (await hasSchema(client, schema)) return;
+  try {
+    await client.query(`create schema "${schema}"`);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== INSUFFICIENT_PRIVILEGE) throw error;
+    const { rows } = await client.query<{ user: string }>('select quote_ident(current_user) as user');
+    const user = rows[0]?.user ?? '';
+    throw new StartupProblem(
+      `The schema ${schema} does not exist, and the user ${user} may not create it. ` +
+        `As a superuser: CREATE SCHEMA "${schema}" AUTHORIZATION ${user};`,
+      { cause: error },
+    );
+  }
+}
+
 async function hasHistory(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ present: boolean }>(
     "select to_regclass('schema_migration') is not null as present",
@@ -61,7 +79,7 @@ async function hasHistory(client: pg.ClientBase): Promise<boolean> {
 async function insistOnSight(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ user: string; blind: boolean }>(
     `select current_user as user, coalesce(not pg_has_role(to_regrole('transfer_service_background'), 'usage'), false)
-        and exists (select from pg_policies where policyname = 'all_programs') as blind`,
+        and exists (select from pg_policies where schemaname = current_schema() and policyname = 'all_programs') as blind`,
   );
   if (rows[0]?.blind !== true) return;
   throw new StartupProblem(
@@ -80,16 +98,6 @@ function explain(error: unknown): unknown {
     : 'Run it as the user that owns the database and its tables.';
   const advice = error.hint ?? usual;
   return new StartupProblem(`The schema cannot be brought up to date: ${error.message}. ${advice}`, { cause: error });
-}
-
-async function readMigrations(): Promise<readonly Migration[]> {
-  const names = (await readdir(DIRECTORY)).filter((name) => name.endsWith('.sql')).sort();
-  return Promise.all(
-    names.map(async (name) => {
-      const text = await readFile(new URL(name, DIRECTORY), 'utf8');
-      return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
-    }),
-  );
 }
 
 async function readApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, string>> {

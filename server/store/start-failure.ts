@@ -1,5 +1,5 @@
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../startup-problem.ts';
-import { INSUFFICIENT_PRIVILEGE, isLostConnection, serverErrorOf } from './failure.ts';
+import { INSUFFICIENT_PRIVILEGE, isLostConnection, READ_ONLY, serverErrorOf } from './failure.ts';
 
 /**
  * Classes of SQLSTATEs that speak of the server, its settings and the rights of the user, which an operator can change:
@@ -7,9 +7,6 @@ import { INSUFFICIENT_PRIVILEGE, isLostConnection, serverErrorOf } from './failu
  * corrupted data. Any other in a start is a bug of ours, and needs its stack.
  */
 const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', '3F', '53', '55', '57', '58', 'XX']);
-
-/** The SQLSTATE of a write in a read-only transaction. */
-const READ_ONLY = '25006';
 
 /** What helps, for those SQLSTATEs whose message does not say. */
 const ADVICE: Readonly<Record<string, string>> = {

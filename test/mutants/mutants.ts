@@ -197,7 +197,7 @@ ${ACCOUNT_LOCK}      ) as locked
     edits: [
       {
         file: 'server/store/locks.ts',
-        find: `select pg_advisory_xact_lock_shared(\${SWITCH_LOCK.space}, \${SWITCH_LOCK.number})::text, null::bigint as hash`,
+        find: `select pg_advisory_xact_lock_shared(\${SWITCH_SPACE}, \${SWITCH_NUMBER})::text, null::bigint as hash`,
         replace: `select ''::text, null::bigint as hash`,
       },
     ],

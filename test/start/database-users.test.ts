@@ -110,7 +110,7 @@ describe('a database of which the service is not the owner', () => {
   test('an owner that would not see the rows it migrates is refused', async () => {
     await superuser.query('revoke transfer_service_background from maker');
     const maker = await connect({ ...embedded.connection, user: 'maker', database: 'ledger' });
-    const last = "'0005_row_level_security.sql'";
+    const last = "'0006_audit_positions.sql'";
     try {
       const { rows } = await maker.query(`delete from schema_migration where name = ${last} returning *`);
       const ending = await runCommand(['migrate'], settingsOf('maker', 'ledger'));
@@ -130,10 +130,10 @@ describe('a database of which the service is not the owner', () => {
     const maker = await connect({ ...embedded.connection, user: 'maker', database: 'busy' });
     const stranger = await connect({ ...embedded.connection, user: 'maker', database: 'busy' });
     try {
-      // As if the last migration had not been there yet.
-      await maker.query("delete from schema_migration where name = '0005_row_level_security.sql'");
-      await maker.query('drop function own_programs cascade');
-      await stranger.query('begin; lock table program in access share mode');
+      // As if that migration had not been there yet.
+      await maker.query("delete from schema_migration where name = '0006_audit_positions.sql'");
+      await maker.query('alter table audit_entry drop constraint audit_entry_position_from_one');
+      await stranger.query('begin; lock table audit_entry in access share mode');
       const ending = await runCommand(['migrate'], busy);
       expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('Others use the tables') });
     } finally {

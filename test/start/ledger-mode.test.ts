@@ -64,14 +64,14 @@ test('a live ledger is not opened, not migrated and not filled by a service whos
   const service = await startService(live);
   await service.stop();
   // As it would be before the next version is taken into use.
-  await run('earnest', "delete from schema_migration where name like '0007%'");
+  await run('earnest', "delete from schema_migration where name like '0006%'");
   const forgetful = { ...settingsOf('earnest', 'sandbox'), MODE: '' };
   expect(await startInVain(forgetful)).toMatchObject({ exitCode: 1, errors: expect.stringMatching(LIVE) });
   expect(await runCommand(['migrate'], forgetful)).toMatchObject({
     exitCode: 1,
     errors: expect.stringMatching(LIVE),
   });
-  expect(await run('earnest', "select 1 from schema_migration where name like '0007%'")).toEqual([]);
+  expect(await run('earnest', "select 1 from schema_migration where name like '0006%'")).toEqual([]);
   expect(await run('earnest', 'select 1 from program')).toEqual([]);
   expect(await run('earnest', 'select mode from ledger_mode')).toEqual([{ mode: 'live' }]);
 });
