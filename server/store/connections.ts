@@ -129,15 +129,25 @@ export function administer<Result>(
 /** For an answer of a server that nothing is known of yet, in milliseconds: a start must not hang on it. */
 const FIRST_ANSWER = 10_000;
 
+/** The SQLSTATE of a startup option that a server does not know. */
+const UNKNOWN_SETTING = '42704';
+
 /**
- * Runs work on a connection with the settings that its user has, which any PostgreSQL takes, however old. Throws whatever
- * `pg` says when there is no connection to be had.
+ * Runs work on a connection with the settings that its user has, but for time limits that would end it at once. Takes any
+ * PostgreSQL, however old: one that does not know all of these limits gets none of them. Throws whatever `pg` says when
+ * there is no connection to be had.
  */
 export async function connectPlainly<Result>(
   settings: ConnectionSettings,
   run: (client: pg.ClientBase) => Promise<Result>,
 ): Promise<Result> {
-  return endingAfter(await connect({ ...settings, query_timeout: FIRST_ANSWER }), run);
+  const plain = { ...settings, query_timeout: FIRST_ANSWER };
+  const unlimited = startupOptions([...WITHOUT_LIMITS, ['idle_session_timeout', '0']]);
+  const client = await connect({ ...plain, options: unlimited }).catch((error: unknown) => {
+    if (error instanceof pg.DatabaseError && error.code === UNKNOWN_SETTING) return connect(plain);
+    throw error;
+  });
+  return endingAfter(client, run);
 }
 
 /** Whether the database takes connections and answers: throws whatever `pg` says when not. */
