@@ -148,6 +148,7 @@ describe.each(CLOCKS)('asked of the process whose clock is %s', (which) => {
     await waitFor(
       'every error is recorded',
       async () => (await all(client().errors.listAll(query))).length >= errors.length,
+      20_000,
     );
     const found = await all(client().errors.listAll(query));
     expect(new Set(found.map(({ request_id }) => request_id))).toEqual(new Set(errors));

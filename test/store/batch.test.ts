@@ -56,6 +56,8 @@ describe('create_transfer_batch', () => {
     for (const [index, outcome] of outcomes.entries()) {
       expect(outcome).toMatchObject({ index, status: 201, error: null, money_moved: 'yes', replayed: false });
       expect(outcome.transfer?.reference).toBe(rows[index]?.reference);
+      const { transfer_id = '', created_at = '' } = outcome.transfer ?? {};
+      expect(Number.parseInt(transfer_id.slice('tr_'.length).slice(0, 12), 16)).toBe(Date.parse(created_at));
     }
   });
 
