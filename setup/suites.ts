@@ -161,4 +161,4 @@ export const suites: readonly Suite[] = [
 export const supportFolders: readonly string[] = ['harness', 'mutants'];
 
 /** What the whole run may take on two cores. */
-export const budgetSecondsOfAll = 360;
+export const budgetSecondsOfAll = 300;

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { movesMoney, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
 import { type Answer, type Exchange, saysClose } from './conversation.ts';
@@ -5,8 +6,11 @@ import type { Request } from './generate.ts';
 import { NEEDED_AMOUNT } from './standing.ts';
 
 /** Text that only the inside of the service knows: stacks, SQL, paths, names of Node, of its libraries, of PostgreSQL. */
-const INTERNAL =
-  /\bat \S+ \(|node:|node_modules|FST_|HPE_|ERR_[A-Z]|\bE[A-Z]{4,}\b:|\.ts\b|\/work\/|\/tmp\/|[Pp]ostgre|\bpg\b|\bSQL|[Ss]elect .* from|insert into|violates|constraint|relation "|syntax error|[A-Za-z]+Error:|\bundefined\b|\[object|\[native|NaN|[Ff]astify|deadlock|timeout exceeded/;
+const INSIDE =
+  /\bat \S+ \(|node:|node_modules|FST_|HPE_|ERR_[A-Z]|\bE[A-Z]{4,}\b:|\.ts\b|\/tmp\/|[Pp]ostgre|\bpg\b|\bSQL|[Ss]elect .* from|insert into|violates|constraint|relation "|syntax error|[A-Za-z]+Error:|\bundefined\b|\[object|\[native|NaN|[Ff]astify|deadlock|timeout exceeded/;
+
+/** The same, and paths of this clone, wherever it lies. */
+const INTERNAL = new RegExp(`${INSIDE.source}|${RegExp.escape(`${resolve(import.meta.dirname, '../..')}/`)}`);
 
 /** What is asked of the answer to one request; no operation where the bytes may have become any. */
 export type Asked = Pick<Request, 'method' | 'expectation' | 'faults' | 'planted' | 'amount'> & {

@@ -30,8 +30,8 @@ const COMMITS: readonly Mutant[] = [
     edits: [
       {
         file: DATABASE,
-        find: 'await save(client, work.batchId, writes, result);',
-        replace: 'void save(client, work.batchId, writes, result).catch(() => undefined);',
+        find: 'else await save(client, work.batchId, decision, this.#standby);',
+        replace: 'else void save(client, work.batchId, decision, this.#standby).catch(() => undefined);',
       },
     ],
     // By what it says, not by the round trip that it saves.
@@ -56,8 +56,8 @@ const COMMITS: readonly Mutant[] = [
       { file: DATABASE, find: '        await this.read({ ...ABANDON, values: [batchId] });\n', replace: '' },
       {
         file: DATABASE,
-        find: "if (row !== undefined) return row.abandoned === true ? 'abandoned' : 'committed';",
-        replace: "return ABANDON === undefined || row === undefined ? 'abandoned' : 'committed';",
+        find: "if (row?.abandoned === true) return 'abandoned';",
+        replace: "if (ABANDON === undefined || row === undefined) return 'abandoned';",
       },
     ],
     witnesses: [COMMIT],
