@@ -169,6 +169,8 @@ describe('more requests than a pool has connections', () => {
   const create = (): Promise<Answer> => send(stage.service(), '/api/v0.1/core/card', {});
 
   test('are refused with 503, not 500, where each takes long and the database responds', async () => {
+    // The pool is full before anything is slow: opening a connection takes many messages, and has little time.
+    await many(50, create);
     stage.proxy.delayBy(75);
     try {
       const answers = await many(50, create);
