@@ -13,6 +13,7 @@ import { explainStartFailure } from '../../server/store/start-failure.ts';
 import { connect } from '../harness/ledger.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { runCommand, startInVain, startService } from '../harness/process.ts';
+import { startOldServer } from './old-server.ts';
 
 // A PostgreSQL that the service cannot use as it is: one sentence says why, before anything is done to the database.
 
@@ -133,6 +134,18 @@ describe('the version of the server', () => {
         `The database server runs PostgreSQL ${version}, and the service needs 15 or later. ` +
           'Upgrade the server, or set DATABASE_URL to a newer one.',
       );
+    }
+  });
+
+  test('a server that does not know our settings yet is refused for its version', async () => {
+    const old = await startOldServer();
+    try {
+      const DATA_DIR = join(directory.path, 'service');
+      expect(await refusalOfAll({ DATABASE_URL: old.databaseUrl, DATA_DIR })).toMatch(
+        /^The database server runs PostgreSQL 13\.16, and the service needs 15 or later\./,
+      );
+    } finally {
+      old.close();
     }
   });
 
