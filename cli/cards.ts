@@ -1,6 +1,14 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CardLimits, CardRecord, CreateCardBody, UpdateCardBody } from '../sdk/client.ts';
-import { describeCardLimits, LIMITS_FORM, LIMITS_NOTE, readLimits } from './limits.ts';
+import {
+  describeCardLimits,
+  LIMITS_CHANGE_NOTE,
+  LIMITS_FORM,
+  LIMITS_NOTE,
+  type LimitsChange,
+  readLimits,
+  readLimitsChange,
+} from './limits.ts';
 import { type Column, money, pairsOf } from './output.ts';
 import {
   type AddCommands,
@@ -20,7 +28,6 @@ type GivenOptions = {
   readonly holderReference?: string;
   readonly lastFour?: string;
   readonly expiresOn?: string;
-  readonly limits?: CardLimits;
 };
 
 type CreateOptions = GivenOptions &
@@ -28,12 +35,20 @@ type CreateOptions = GivenOptions &
     readonly card?: string;
     readonly currency?: string;
     readonly status?: CreateCardBody['status'];
+    readonly limits?: CardLimits;
   };
 
 type UpdateOptions = GivenOptions & {
   readonly status?: UpdateCardBody['status'];
   readonly balanceTo?: UpdateCardBody['balance_to'];
+  readonly limits?: LimitsChange;
+  readonly remove?: readonly Removable[];
 };
+
+/** What a card can be without. */
+const REMOVABLE = ['holder_reference', 'last_four', 'expires_on'] as const;
+
+type Removable = (typeof REMOVABLE)[number];
 
 const GIVEN_STATUSES = [
   'active',
@@ -88,11 +103,13 @@ function addCreate(cards: Command, surroundings: Surroundings): void {
     .description('register a card')
     .option('--card <card_id>', 'an id of your own, unique in the program')
     .option('--currency <code>', "the program's if left out")
-    .addOption(new Option('--status <status>', 'active if left out').choices(['preactive', 'active']));
+    .addOption(new Option('--status <status>', 'active if left out').choices(['preactive', 'active']))
+    .option('--limits <limits>', `its limits: ${LIMITS_FORM}`, readLimits)
+    .addHelpText('after', LIMITS_NOTE);
   addKeyOption(addGivenOptions(create)).action(async (options: CreateOptions, command: Command) => {
     const session = openSession(command, surroundings);
-    const { card, currency, status, idempotencyKey } = options;
-    const body = { card_id: card, currency, status, ...givenIn(options) };
+    const { card, currency, status, limits, idempotencyKey } = options;
+    const body = { card_id: card, currency, status, ...givenIn(options), limits };
     const created = await session.service.cards.create(body, { idempotencyKey });
     session.showRecord(created, [...pairsOf(created), ...replayPairs(created)]);
   });
@@ -106,10 +123,23 @@ function addUpdate(cards: Command, surroundings: Surroundings): void {
     .addOption(new Option('--status <status>', 'the state that it is given').choices(GIVEN_STATUSES))
     .addOption(
       new Option('--balance-to <where>', 'with --status closed: where what is on it goes').choices(['funding']),
-    );
+    )
+    .option('--limits <limits>', `the limits that change: ${LIMITS_FORM}`, readLimitsChange)
+    .option('--remove <members>', `what it is to be without, separated by commas: ${REMOVABLE.join(', ')}`, readRemoved)
+    .addHelpText('after', LIMITS_CHANGE_NOTE);
   addGivenOptions(update).action(async (cardId: string, options: UpdateOptions, command: Command) => {
     const session = openSession(command, surroundings);
-    const body = { status: options.status, balance_to: options.balanceTo, ...givenIn(options) };
+    const given = givenIn(options);
+    const removed = options.remove ?? [];
+    const both = removed.find((name) => given[name] !== undefined);
+    if (both !== undefined) return command.error(`error: ${both} cannot be given and removed at once`);
+    const body = {
+      status: options.status,
+      balance_to: options.balanceTo,
+      ...given,
+      ...Object.fromEntries(removed.map((name) => [name, null])),
+      limits: options.limits?.patch,
+    };
     session.showRecord(await session.service.cards.update(cardId, body));
   });
 }
@@ -118,11 +148,17 @@ function addGivenOptions(command: Command): Command {
   return command
     .option('--holder-reference <text>', 'your name for the holder; never a card number')
     .option('--last-four <digits>', 'last four digits of the card number')
-    .option('--expires-on <date>', 'last day of use, YYYY-MM-DD')
-    .option('--limits <limits>', `its limits: ${LIMITS_FORM}`, readLimits)
-    .addHelpText('after', LIMITS_NOTE);
+    .option('--expires-on <date>', 'last day of use, YYYY-MM-DD');
 }
 
-function givenIn({ holderReference, lastFour, expiresOn, limits }: GivenOptions) {
-  return { holder_reference: holderReference, last_four: lastFour, expires_on: expiresOn, limits };
+function givenIn({ holderReference, lastFour, expiresOn }: GivenOptions) {
+  return { holder_reference: holderReference, last_four: lastFour, expires_on: expiresOn };
+}
+
+function readRemoved(text: string): Removable[] {
+  return text.split(',').map((name) => {
+    const known = REMOVABLE.find((one) => one === name.trim());
+    if (known === undefined) throw new InvalidArgumentError(`It can be ${REMOVABLE.join(', ')}.`);
+    return known;
+  });
 }

@@ -14,7 +14,12 @@ import {
   showList,
 } from './session.ts';
 
-type CreateOptions = KeyOption & { readonly name: string; readonly scopes?: KeyScope[]; readonly expiresAt?: string };
+type CreateOptions = KeyOption & {
+  readonly name: string;
+  readonly scopes: KeyScope[];
+  readonly allPrograms?: true;
+  readonly expiresAt?: string;
+};
 
 type RollOptions = KeyOption & { readonly previousUntil?: string; readonly expiresAt?: string };
 
@@ -34,8 +39,8 @@ const COLUMNS: readonly Column<KeyRecord>[] = [
 const SCOPES = `
 Scopes: ${KEY_SCOPES.slice(0, 4).join(', ')},
 ${KEY_SCOPES.slice(4).join(', ')}.
-Without --scopes a key may do all that its kind can: every scope but operator
-if it is bound to a card program, every scope if it is not.`;
+A key gets the scopes that are named, and no others. The scope operator needs
+--all-programs. TRANSFER_SERVICE_PROGRAM does not count here.`;
 
 /** Adds `keys create | list | roll | revoke`. */
 export const addKeys: AddCommands = (program, surroundings) => {
@@ -44,18 +49,24 @@ export const addKeys: AddCommands = (program, surroundings) => {
     .command('create')
     .description('create an API key; its secret is shown once')
     .requiredOption('--name <text>', 'what the key is for')
-    .option('--program <program_id>', "the card program it is bound to; if left out, an operator's key")
-    .option('--scopes <scopes>', 'what it may do, separated by commas', readScopes)
+    .requiredOption('--scopes <scopes>', 'what it may do, separated by commas', readScopes)
+    .option('--program <program_id>', 'the card program it is bound to')
+    .option('--all-programs', 'bound to none: it can act in every card program')
     .option('--expires-at <time>', 'when it stops working, such as 2030-01-31T12:00:00Z')
     .addHelpText('after', SCOPES)
     .option('--idempotency-key <key>', 'made up if left out')
     .action(async (options: CreateOptions, command: Command) => {
       const session = openSession(command, surroundings);
+      // Never the environment's: whom a key stands for is what is typed.
+      const { typedProgram } = session;
+      if ((typedProgram === undefined) === (options.allPrograms === undefined)) {
+        return command.error('error: give either --program <program_id> or --all-programs');
+      }
       const body = {
         name: options.name,
-        // Never the environment's: whom a key stands for is what is typed.
-        program_id: session.typedProgram,
         scopes: options.scopes,
+        program_id: typedProgram,
+        all_programs: options.allPrograms,
         expires_at: options.expiresAt,
       };
       const key = await session.service.keys.create(body, { idempotencyKey: options.idempotencyKey });

@@ -58,6 +58,7 @@ export function buildProgram(surroundings: Surroundings): Command {
     .version(readVersion(), '--version', 'print the version')
     .helpOption('-h, --help', 'show how a command is used')
     .addHelpText('after', NOTES)
+    .hook('preAction', (_, command) => refuseEmptyOptions(command))
     .exitOverride()
     .configureOutput({ writeOut: surroundings.write, writeErr: surroundings.writeError })
     .configureHelp({
@@ -99,6 +100,19 @@ function globalOptionsFor(command: Command, program: Command): Option[] {
   if (command === program) return [];
   const own = command.options.map(({ long }) => long);
   return program.options.filter(({ long }) => long !== '--version' && !own.includes(long));
+}
+
+/**
+ * An option that was given without a value is refused. It comes from a shell variable that is not set, and without
+ * it a command may be about more than was meant: all programs, all cards, the whole service.
+ */
+function refuseEmptyOptions(command: Command): void {
+  for (let level: Command | null = command; level !== null; level = level.parent) {
+    for (const option of level.options) {
+      if (level.getOptionValue(option.attributeName()) !== '') continue;
+      command.error(`error: option '${option.flags}' is empty; give a value, or leave the option out`);
+    }
+  }
 }
 
 /** Runs one command line and gives the exit code; everything it prints goes through `surroundings`. */

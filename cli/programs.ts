@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { CardLimits, ProgramLimits, ProgramRecord } from '../sdk/client.ts';
-import { LIMITS_FORM, LIMITS_NOTE, readLimits } from './limits.ts';
+import type { ProgramRecord } from '../sdk/client.ts';
+import { LIMITS_CHANGE_NOTE, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
 import { type Column, money, type Pair, pairsOf } from './output.ts';
 import {
   type AddCommands,
@@ -14,7 +14,11 @@ import {
 
 type CreateOptions = KeyOption & { readonly name: string; readonly currency: string; readonly timeZone?: string };
 
-type UpdateOptions = { readonly name?: string; readonly limits?: ProgramLimits; readonly cardLimits?: CardLimits };
+type UpdateOptions = {
+  readonly name?: string;
+  readonly limits?: LimitsChange;
+  readonly cardLimits?: LimitsChange;
+};
 
 const COLUMNS: readonly Column<ProgramRecord>[] = [
   { heading: 'program_id', show: (program) => program.program_id },
@@ -74,13 +78,17 @@ export const addPrograms: AddCommands = (program, surroundings) => {
     .description('change its name and its limits; what is left out stays as it is')
     .argument('<program_id>', 'its id, prog_...')
     .option('--name <text>', 'its name')
-    .option('--limits <limits>', `of all cards together: ${LIMITS_FORM}`, readLimits)
-    .option('--card-limits <limits>', 'of each card that has no limit of its own of that name', readLimits)
-    .addHelpText('after', LIMITS_NOTE)
+    .option('--limits <limits>', `of all cards together: ${LIMITS_FORM}`, readLimitsChange)
+    .option('--card-limits <limits>', 'of each card that has no limit of its own of that name', readLimitsChange)
+    .addHelpText('after', LIMITS_CHANGE_NOTE)
     .action(async (programId: string, options: UpdateOptions, command: Command) => {
       const session = openSession(command, surroundings);
       const { name, limits, cardLimits } = options;
-      const updated = await session.service.programs.update(programId, { name, limits, card_limits: cardLimits });
+      const updated = await session.service.programs.update(programId, {
+        name,
+        limits: limits?.patch,
+        card_limits: cardLimits?.patch,
+      });
       session.showRecord(updated, programPairs(updated));
     });
 };

@@ -13,7 +13,11 @@ import {
 
 type MoneyOptions = { readonly amount?: string; readonly idempotencyKey?: string };
 
-type UpdateOptions = { readonly metadata?: Record<string, string>; readonly clearMetadata?: boolean };
+type UpdateOptions = {
+  readonly metadata?: Record<string, string>;
+  readonly removeMetadata?: Record<string, null>;
+  readonly clearMetadata?: true;
+};
 
 const COLUMNS: readonly Column<ReversalRecord>[] = [
   { heading: 'reversal_id', show: (reversal) => reversal.reversal_id },
@@ -88,15 +92,24 @@ function addReversals(transfers: Command, surroundings: Surroundings): void {
 }
 
 function addUpdate(transfers: Command, surroundings: Surroundings): void {
-  addChange(transfers, 'update', 'give a transfer other metadata, in place of all that it has')
-    .option('--metadata <name=value>', 'a pair of your own; can be repeated', readPair)
-    .addOption(new Option('--clear-metadata', 'no pairs at all').conflicts('metadata'))
-    .action(async (transferId: string, { metadata, clearMetadata }: UpdateOptions, command: Command) => {
-      const given = clearMetadata ? {} : metadata;
-      if (given === undefined) return command.error('error: give --metadata, or --clear-metadata');
+  addChange(transfers, 'update', 'change the metadata of a transfer; pairs that are not named stay')
+    .option('--metadata <name=value>', 'a pair to set; can be repeated', readPair)
+    .option('--remove-metadata <name>', 'the name of a pair to remove; can be repeated', readName)
+    .addOption(new Option('--clear-metadata', 'remove all pairs').conflicts(['metadata', 'removeMetadata']))
+    .action(async (transferId: string, options: UpdateOptions, command: Command) => {
+      const { metadata, removeMetadata, clearMetadata } = options;
+      if (metadata === undefined && removeMetadata === undefined && clearMetadata === undefined) {
+        return command.error('error: give --metadata, --remove-metadata, or --clear-metadata');
+      }
       const session = openSession(command, surroundings);
-      session.showRecord(await session.service.transfers.update(transferId, { metadata: given }));
+      const change = clearMetadata ? null : { ...metadata, ...removeMetadata };
+      session.showRecord(await session.service.transfers.update(transferId, { metadata: change }));
     });
+}
+
+function readName(name: string, before: Record<string, null> | undefined): Record<string, null> {
+  if (name === '') throw new InvalidArgumentError('It must be the name of a pair.');
+  return Object.fromEntries([...Object.entries(before ?? {}), [name, null]]);
 }
 
 /** Reads a pair of metadata beside those that were given before it. Throws InvalidArgumentError if it is none. */

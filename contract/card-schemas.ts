@@ -1,29 +1,40 @@
 import { type Static, Type } from 'typebox';
 import { CARD_STATUSES } from '../domain/card.ts';
-import { CardLimits } from './limit-schemas.ts';
-import { Amount, cursor, limit, literals, moment, text } from './schema-parts.ts';
+import { CardLimits, CardLimitsPatch } from './limit-schemas.ts';
+import { Amount, cursor, limit, literals, moment, refuseEmpty, removable, text } from './schema-parts.ts';
+
+const holderReference = text(255, 'Your name for the holder; never a card number');
+const lastFour = Type.String({ pattern: '^[0-9]{4}$', description: 'Last four digits of the card number' });
+const lastDay = Type.String({ format: 'date', description: 'Last day of use, YYYY-MM-DD' });
 
 /** What create_card takes. */
-export const CreateCardBody = Type.Object({
-  card_id: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 255,
-      pattern: '^[\\x21-\\x7e]+$',
-      description: 'An id of your own: 1 to 255 visible ASCII characters, unique in the card program',
-    }),
-  ),
-  currency: Type.Optional(
-    Type.String({ pattern: '^[A-Z]{3}$', description: "ISO 4217 code; the program's if left out" }),
-  ),
-  status: Type.Optional(literals(['preactive', 'active'], 'active if left out')),
-  holder_reference: Type.Optional(text(255, 'Your name for the holder; never a card number')),
-  last_four: Type.Optional(Type.String({ pattern: '^[0-9]{4}$', description: 'Last four digits of the card number' })),
-  expires_on: Type.Optional(Type.String({ format: 'date', description: 'Last day of use, YYYY-MM-DD' })),
-  limits: Type.Optional(CardLimits),
-});
+export const CreateCardBody = Type.Object(
+  {
+    card_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        pattern: '^[\\x21-\\x7e]+$',
+        description: 'An id of your own: 1 to 255 visible ASCII characters, unique in the card program',
+      }),
+    ),
+    currency: Type.Optional(
+      Type.String({ pattern: '^[A-Z]{3}$', description: "ISO 4217 code; the program's if left out" }),
+    ),
+    status: Type.Optional(literals(['preactive', 'active'], 'active if left out')),
+    holder_reference: Type.Optional(holderReference),
+    last_four: Type.Optional(lastFour),
+    expires_on: Type.Optional(lastDay),
+    limits: Type.Optional(CardLimits),
+  },
+  refuseEmpty({
+    status: 'for an active card',
+    expires_on: 'for a card without a last day',
+    limits: 'for a card without limits of its own',
+  }),
+);
 
-/** What update_card takes: what is left out stays as it is. */
+/** What update_card takes, a merge patch: what is omitted stays as it is, and null removes what can be removed. */
 export const UpdateCardBody = Type.Object({
   status: Type.Optional(
     literals(
@@ -34,10 +45,10 @@ export const UpdateCardBody = Type.Object({
   balance_to: Type.Optional(
     literals(['funding'], "With status closed: what is on the card is moved to the program's funding first"),
   ),
-  holder_reference: Type.Optional(text(255, 'Your name for the holder; never a card number')),
-  last_four: Type.Optional(Type.String({ pattern: '^[0-9]{4}$', description: 'Last four digits of the card number' })),
-  expires_on: Type.Optional(Type.String({ format: 'date', description: 'Last day of use, YYYY-MM-DD' })),
-  limits: Type.Optional(CardLimits),
+  holder_reference: Type.Optional(removable(holderReference)),
+  last_four: Type.Optional(removable(lastFour)),
+  expires_on: Type.Optional(removable(lastDay)),
+  limits: Type.Optional(removable(CardLimitsPatch)),
 });
 
 /** A card as the service answers with it. */

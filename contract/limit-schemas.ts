@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { LIMIT_NAMES, type LimitName } from '../domain/limits.ts';
 import { MAXIMUM_BALANCE } from '../domain/money.ts';
-import { Amount, literals, moment } from './schema-parts.ts';
+import { Amount, literals, moment, removable } from './schema-parts.ts';
 
 const AMOUNT_MOST = 999_999_999_999;
 
@@ -16,8 +16,12 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
   monthly_count: 'How many transfers a month may have',
 };
 
-const bound = (name: LimitName) =>
-  Type.Optional(Type.Integer({ minimum: 0, maximum: AMOUNT_MOST, description: DESCRIPTIONS[name] }));
+const PATCH_OF_LIMITS =
+  'Limits to change: a number sets one, null lifts it (or all of in, of out), what is omitted stays';
+
+const value = (name: LimitName) => Type.Integer({ minimum: 0, maximum: AMOUNT_MOST, description: DESCRIPTIONS[name] });
+const bound = (name: LimitName) => Type.Optional(value(name));
+const changed = (name: LimitName) => Type.Optional(removable(value(name)));
 
 /** The limits of one direction; days begin in the time zone of the program. What is left out is not limited. */
 export const DirectionLimits = Type.Object(
@@ -34,26 +38,60 @@ export const DirectionLimits = Type.Object(
   { additionalProperties: false },
 );
 
-/** The limits of a card, or of each card of a program. Sent, they take the place of all that were set before. */
+/** A change of the limits of one direction: a number sets a limit, null lifts it, and what is omitted stays. */
+export const DirectionLimitsPatch = Type.Object(
+  {
+    minimum_amount: changed('minimum_amount'),
+    maximum_amount: changed('maximum_amount'),
+    daily_amount: changed('daily_amount'),
+    daily_count: changed('daily_count'),
+    weekly_amount: changed('weekly_amount'),
+    weekly_count: changed('weekly_count'),
+    monthly_amount: changed('monthly_amount'),
+    monthly_count: changed('monthly_count'),
+  },
+  { additionalProperties: false },
+);
+
+const maximumBalance = Type.Integer({
+  minimum: 0,
+  maximum: Number(MAXIMUM_BALANCE),
+  description: 'The most that a card may hold, pending incoming money included, in minor units',
+});
+
+/** The limits of a card, or of each card of a program. */
 export const CardLimits = Type.Object(
   {
     in: Type.Optional(DirectionLimits),
     out: Type.Optional(DirectionLimits),
-    maximum_balance: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: Number(MAXIMUM_BALANCE),
-        description: 'The most that a card may hold, pending incoming money included, in minor units',
-      }),
-    ),
+    maximum_balance: Type.Optional(maximumBalance),
   },
-  { additionalProperties: false, description: 'Limits; what is left out is not limited, and {} lifts all of them' },
+  { additionalProperties: false, description: 'Limits; what is omitted is not limited' },
+);
+
+/** A change of the limits of a card, or of each card of a program (RFC 7396). */
+export const CardLimitsPatch = Type.Object(
+  {
+    in: Type.Optional(removable(DirectionLimitsPatch)),
+    out: Type.Optional(removable(DirectionLimitsPatch)),
+    maximum_balance: Type.Optional(removable(maximumBalance)),
+  },
+  { additionalProperties: false, description: PATCH_OF_LIMITS },
 );
 
 /** The limits of a program as a whole: what its loads (in) and its unloads (out) come to together. */
 export const ProgramLimits = Type.Object(
   { in: Type.Optional(DirectionLimits), out: Type.Optional(DirectionLimits) },
-  { additionalProperties: false, description: 'Limits; what is left out is not limited, and {} lifts all of them' },
+  { additionalProperties: false, description: 'Limits; what is omitted is not limited' },
+);
+
+/** A change of the limits of a program as a whole (RFC 7396). */
+export const ProgramLimitsPatch = Type.Object(
+  {
+    in: Type.Optional(removable(DirectionLimitsPatch)),
+    out: Type.Optional(removable(DirectionLimitsPatch)),
+  },
+  { additionalProperties: false, description: PATCH_OF_LIMITS },
 );
 
 const whole = (description: string) => Type.Integer({ description });
@@ -103,6 +141,12 @@ export const CardLimitsRecord = Type.Object({
 
 /** Limits of a card after reading, and on the wire. */
 export type CardLimits = Static<typeof CardLimits>;
+/** A change of the limits of one direction after reading. */
+export type DirectionLimitsPatch = Static<typeof DirectionLimitsPatch>;
+/** A change of the limits of a card after reading. */
+export type CardLimitsPatch = Static<typeof CardLimitsPatch>;
+/** A change of the limits of a program after reading. */
+export type ProgramLimitsPatch = Static<typeof ProgramLimitsPatch>;
 /** Limits of a program after reading, and on the wire. */
 export type ProgramLimits = Static<typeof ProgramLimits>;
 /** What a card could do now, on the wire. */

@@ -11,6 +11,7 @@ import { exampleOf, examplePath } from './example-requests.ts';
 import { fieldsOf } from './fields.ts';
 import * as limits from './limit-schemas.ts';
 import { ERROR_HEADERS, errorHeadersOf, REPLY_HEADERS, REQUEST_HEADERS } from './openapi-headers.ts';
+import { MERGE_PATCH } from './operation.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, parametersOf, precedenceOf } from './operations.ts';
 import * as operator from './operator-schemas.ts';
 import * as parts from './schema-parts.ts';
@@ -99,7 +100,7 @@ function paths(): JsonObject {
 
 function operationObject(id: OperationId): JsonObject {
   const operation = OPERATIONS[id];
-  const { body, idempotency } = operation;
+  const { method, body, idempotency } = operation;
   const example = exampleOf(id);
   return {
     operationId: id,
@@ -121,7 +122,12 @@ function operationObject(id: OperationId): JsonObject {
       : {
           requestBody: {
             required: (body.required ?? []).length > 0,
-            content: { 'application/json': { schema: toJson(body), example: JSON.parse(example.body ?? '{}') } },
+            content: Object.fromEntries(
+              ['application/json', ...(method === 'PATCH' ? [MERGE_PATCH] : [])].map((type) => [
+                type,
+                { schema: toJson(body), example: JSON.parse(example.body ?? '{}') },
+              ]),
+            ),
           },
         }),
     responses: responses(id),
@@ -129,7 +135,7 @@ function operationObject(id: OperationId): JsonObject {
 }
 
 function describe(id: OperationId): string {
-  const { scope, idempotency } = OPERATIONS[id];
+  const { scope, method, idempotency } = OPERATIONS[id];
   const twice = movesMoney(id) ? 'moving money twice' : 'being carried out twice';
   const keys: Readonly<Record<typeof idempotency, string>> = {
     none: ' An `Idempotency-Key` has no effect.',
@@ -139,7 +145,11 @@ function describe(id: OperationId): string {
   const own = precedenceOf(id)
     .map((code) => `\`${code}\``)
     .join(', ');
-  return `Scope: \`${scope}\`.${keys[idempotency]}\n\nErrors, the first that applies is the answer: ${own}.`;
+  const patch =
+    method === 'PATCH'
+      ? ' The body is a merge patch (RFC 7396): what it omits stays as it is, and `null` removes exactly what it names.'
+      : '';
+  return `Scope: \`${scope}\`.${patch}${keys[idempotency]}\n\nErrors, the first that applies is the answer: ${own}.`;
 }
 
 function pathParameter(id: OperationId, name: string): JsonObject {

@@ -34,5 +34,8 @@ export type Operation = {
   readonly rules: readonly ErrorCode[];
 };
 
+/** The media type of a merge patch (RFC 7396), as which the body of a PATCH is read; `application/json` says the same. */
+export const MERGE_PATCH = 'application/merge-patch+json';
+
 /** What is common to operations that read within a card program. */
 export const READ = { method: 'GET', status: 200, idempotency: 'none', program: true } as const;

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { KEY_SCOPES } from '../domain/scope.ts';
 import { TRANSFER_TYPES } from '../domain/transfer.ts';
-import { CardLimits, ProgramLimits } from './limit-schemas.ts';
-import { Amount, AmountSent, literals, moment, text } from './schema-parts.ts';
+import { CardLimits, CardLimitsPatch, ProgramLimits, ProgramLimitsPatch } from './limit-schemas.ts';
+import { Amount, AmountSent, literals, moment, refuseEmpty, removable, text } from './schema-parts.ts';
 
 /** What create_program takes. */
 export const CreateProgramBody = Type.Object({
@@ -14,11 +14,11 @@ export const CreateProgramBody = Type.Object({
   time_zone: Type.Optional(text(64, 'IANA name of the time zone in which its days begin; UTC if left out')),
 });
 
-/** What update_program takes: what is left out stays as it is. Amounts are in the currency of the program. */
+/** What update_program takes, a merge patch: what is omitted stays. Amounts are in the currency of the program. */
 export const UpdateProgramBody = Type.Object({
   name: Type.Optional(text(100, 'Name of the card program')),
-  limits: Type.Optional(ProgramLimits),
-  card_limits: Type.Optional(CardLimits),
+  limits: Type.Optional(removable(ProgramLimitsPatch)),
+  card_limits: Type.Optional(removable(CardLimitsPatch)),
 });
 
 /** A funding account of a program. */
@@ -62,13 +62,24 @@ export const FundingMovementRecord = Type.Object({
 });
 
 /** What change_switch takes. Scope: neither program_id nor type: the whole service; program_id; both. */
-export const ChangeSwitchBody = Type.Object({
-  disabled: Type.Boolean({ description: 'true stops, false lets go on' }),
-  reason: Type.Optional(text(500, 'Why; required to disable')),
-  program_id: Type.Optional(text(255, 'Only this card program')),
-  type: Type.Optional(literals(TRANSFER_TYPES, 'Only this type of transfer; needs program_id')),
-  until: Type.Optional(Type.String({ format: 'date-time', description: 'When it opens again by itself' })),
-});
+export const ChangeSwitchBody = Type.Object(
+  {
+    disabled: Type.Boolean({ description: 'true stops, false lets go on' }),
+    reason: Type.Optional(text(500, 'Why; required to disable')),
+    program_id: Type.Optional(text(255, 'Only this card program')),
+    type: Type.Optional(literals(TRANSFER_TYPES, 'Only this type of transfer; needs program_id')),
+    until: Type.Optional(Type.String({ format: 'date-time', description: 'When it opens again by itself' })),
+  },
+  {
+    // An unknown member may have been meant to narrow the scope.
+    additionalProperties: false,
+    ...refuseEmpty({
+      program_id: 'for the whole service',
+      type: 'for all types of transfer',
+      until: 'for a change without an end',
+    }),
+  },
+);
 
 /** One setting of the switch as the service answers with it. */
 export const SwitchRecord = Type.Object({
@@ -107,35 +118,53 @@ export const TrialBalance = Type.Object({
 });
 
 /** What create_key takes. */
-export const CreateKeyBody = Type.Object({
-  name: text(100, 'What the key is for'),
-  program_id: Type.Optional(text(255, 'The card program it is bound to; if left out, it can act in all of them')),
-  scopes: Type.Optional(
-    Type.Array(literals(KEY_SCOPES, 'One thing that it may do'), {
+export const CreateKeyBody = Type.Object(
+  {
+    name: text(100, 'What the key is for'),
+    scopes: Type.Array(literals(KEY_SCOPES, 'One thing that it may do'), {
       minItems: 1,
-      description:
-        'What it may do. If left out: everything that a key of its kind can, which is every scope but `operator` for ' +
-        'one that is bound to a card program, and every scope for one that is not.',
+      description: 'What it may do; nothing is granted by default, and `operator` needs `all_programs`',
     }),
-  ),
-  expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'When it stops working' })),
-});
+    program_id: Type.Optional(
+      text(255, 'The card program that it is bound to; required unless `all_programs` is true'),
+    ),
+    all_programs: Type.Optional(
+      Type.Boolean({
+        description:
+          'true for a key that is bound to no card program and can act in all of them; not with `program_id`',
+      }),
+    ),
+    expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'When it stops working' })),
+  },
+  refuseEmpty({
+    program_id: "and send 'all_programs': true for a key that can act in all card programs",
+    all_programs: "and send 'program_id'",
+    expires_at: 'for a key that does not expire',
+  }),
+);
 
 /** What roll_key takes. */
-export const RollKeyBody = Type.Object({
-  previous_until: Type.Optional(
-    Type.String({
-      format: 'date-time',
-      description: 'Until when the old key works on: 24 hours if left out, and never longer than it was to work anyway',
-    }),
-  ),
-  expires_at: Type.Optional(
-    Type.String({
-      format: 'date-time',
-      description: 'When the new key stops working; if left out, it is given as long as the old one was',
-    }),
-  ),
-});
+export const RollKeyBody = Type.Object(
+  {
+    previous_until: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description:
+          'Until when the old key works on: 24 hours if left out, and never longer than it was to work anyway',
+      }),
+    ),
+    expires_at: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'When the new key stops working; if left out, it is given as long as the old one was',
+      }),
+    ),
+  },
+  refuseEmpty({
+    previous_until: 'to let the old key work for 24 hours',
+    expires_at: 'to give the new key as long as the old one had',
+  }),
+);
 
 /** An API key without its secret. */
 export const KeyRecord = Type.Object({

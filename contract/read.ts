@@ -1,6 +1,7 @@
 import type { Static, TObject } from 'typebox';
 import { redactCardNumbers } from '../domain/card-number.ts';
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './json.ts';
+import { DATE_RULE, isDate, isMoment, MOMENT_RULE } from './times.ts';
 
 /** One fault of a request's members: a full sentence, and the JSON pointer of the member it is about. */
 export type Problem = { readonly message: string; readonly field: string };
@@ -10,8 +11,12 @@ export type Reading<Members> =
   | { readonly members: Members; readonly ignored: readonly string[] }
   | { readonly problem: Problem };
 
+/** Where members come from: the body of a request, a merge patch (RFC 7396; the body of a PATCH), or a query. */
+export type Source = 'body' | 'patch' | 'query';
+
 type Shape = {
   readonly type?: string | readonly string[];
+  readonly anyOf?: readonly Shape[];
   readonly enum?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
@@ -22,7 +27,7 @@ type Shape = {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly propertyNames?: { readonly maxLength?: number };
-  readonly additionalProperties?: { readonly maxLength?: number };
+  readonly additionalProperties?: { readonly type?: string | readonly string[]; readonly maxLength?: number };
   readonly description?: string;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly 'x-amount'?: true;
@@ -33,67 +38,125 @@ type Read = { readonly value: unknown } | { readonly wrong: string; readonly wit
 /**
  * Reads the members of a body or query against their schema (specification, section 4, rule 1).
  *
- * Order of faults: all required members that are missing, named together (`null` and `""` count as missing); members
- * whose name is a variant of a known one; members of a wrong type or value, in the order of the schema. Other unknown
- * members are ignored and named. In a query every value is a string, and integers are read from their digits.
+ * Order of faults: all required members that are missing, named together; members whose name is a variant of a known
+ * one; members of a wrong type or value, in the order of the schema. Other unknown members are ignored and
+ * named.
+ *
+ * What `null` and `""` mean depends on the source. In a body both count as missing; where the schema says what
+ * omitting the member does ({@link refuseEmpty}), they are refused. In a merge patch `null` removes a member that can be
+ * removed, and `""` is refused. In a query every value is a string, integers are read from their digits, and an empty
+ * value is refused: an empty filter would select everything.
  */
 export function readMembers<Schema extends TObject>(
   schema: Schema,
   value: JsonValue,
-  from: 'body' | 'query',
+  from: Source,
 ): Reading<Static<Schema>> {
   if (!isJsonObject(value)) {
     return { problem: { field: '', message: `The body must be a JSON object, but it is ${nameOf(value)}.` } };
   }
   const shapes = schema.properties as Record<string, Shape>;
+  const ignored = Object.keys(value).filter((name) => !Object.hasOwn(shapes, name));
   const problem =
-    findMissing((schema.required ?? []) as readonly string[], value) ?? findVariant(Object.keys(shapes), value);
+    findMissing((schema.required ?? []) as readonly string[], value, ignored, from) ??
+    findVariant(Object.keys(shapes), ignored);
   if (problem !== undefined) return { problem };
+  const omitted = (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
   const members: Record<string, unknown> = {};
   for (const [name, shape] of Object.entries(shapes)) {
     const sent = value[name];
-    if (isAbsent(sent)) continue;
-    const read = readValue(shape, sent, from);
+    if (sent === undefined) continue;
+    const read = readMember(shape, sent, from, omitted[name]);
+    if (read === undefined) continue;
     if ('wrong' in read) {
       const field = `/${name}${read.within ?? ''}`;
       return { problem: { field, message: `'${field.slice(1).replaceAll('/', '.')}' ${read.wrong}.` } };
     }
     members[name] = read.value;
   }
-  const ignored = Object.keys(value).filter((name) => !Object.hasOwn(shapes, name));
   return { members: members as Static<Schema>, ignored };
 }
 
-function isAbsent(value: JsonValue | undefined): value is null | '' | undefined {
-  return value === undefined || value === null || value === '';
+function isEmpty(value: JsonValue | undefined): value is null | '' {
+  return value === null || value === '';
 }
 
-function findMissing(required: readonly string[], value: JsonObject): Problem | undefined {
-  const missing = required.filter((name) => isAbsent(value[name]));
+/**
+ * The required members that are missing. A variant that was sent instead is named beside them, so that nobody searches
+ * for a member that seems to be there.
+ */
+function findMissing(
+  required: readonly string[],
+  value: JsonObject,
+  unknown: readonly string[],
+  from: Source,
+): Problem | undefined {
+  // A merge patch says with null that a member is to be removed; whether it can be is judged where it is read.
+  const missing = required.filter((name) => value[name] === undefined || (from !== 'patch' && isEmpty(value[name])));
   const [first] = missing;
   if (first === undefined) return undefined;
-  const names = missing.map((name) => `'${name}'`).join(' and ');
-  const message =
-    missing.length === 1
-      ? `The required field ${names} is missing${value[first] === undefined ? '' : ' (null and "" count as missing)'}.`
-      : `The required fields ${names} are missing.`;
-  return { field: `/${first}`, message };
+  const isOne = missing.length === 1;
+  const variants = missing.flatMap((name) => {
+    const sent = unknown.find((other) => bareName(other) === bareName(name));
+    return sent === undefined ? [] : [{ name, sent: shorten(sent) }];
+  });
+  const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(' and ');
+  const hint =
+    variants.length === 0
+      ? ''
+      : ` You sent ${quoted(variants.map(({ sent }) => sent))}; did you mean ${quoted(variants.map(({ name }) => name))}?`;
+  const note = isOne && value[first] !== undefined ? ' (null and "" count as missing)' : '';
+  const subject = isOne ? `field ${quoted(missing)} is` : `fields ${quoted(missing)} are`;
+  return { field: `/${first}`, message: `The required ${subject} missing${note}.${hint}` };
 }
 
-function findVariant(known: readonly string[], value: JsonObject): Problem | undefined {
-  const unknown = Object.keys(value).filter((name) => !known.includes(name));
+function findVariant(known: readonly string[], unknown: readonly string[]): Problem | undefined {
   if (unknown.length === 0) return undefined;
-  const bare = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
-  const byBareName = new Map(known.map((name) => [bare(name), name]));
+  const byBareName = new Map(known.map((name) => [bareName(name), name]));
   for (const name of unknown) {
-    const meant = byBareName.get(bare(name));
+    const meant = byBareName.get(bareName(name));
     if (meant === undefined) continue;
     return { field: pointer(name), message: `There is no field '${shorten(name)}'. The field is called '${meant}'.` };
   }
   return undefined;
 }
 
-function readValue(shape: Shape, sent: JsonValue, from: 'body' | 'query'): Read {
+/** The first member that the schema does not have, for operations that cannot ignore it; undefined for none. */
+export function findUnknown(schema: TObject, value: JsonValue): Problem | undefined {
+  const names = Object.keys(schema.properties);
+  const unknown = isJsonObject(value) ? Object.keys(value).find((name) => !names.includes(name)) : undefined;
+  if (unknown === undefined) return undefined;
+  const message = `There is no field '${shorten(unknown)}'. The fields are ${names.map((name) => `'${name}'`).join(', ')}.`;
+  return { field: pointer(unknown), message };
+}
+
+/** A name without what variants of it differ in: case, and anything that is neither letter nor digit. */
+function bareName(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+}
+
+/** One member; undefined where it counts as missing. `omitted`: what omitting it does, where that must be meant. */
+function readMember(shape: Shape, sent: JsonValue, from: Source, omitted: string | undefined): Read | undefined {
+  const { value: inner, isRemovable } = withoutNull(shape);
+  if (!isEmpty(sent)) return readValue(inner, sent, from);
+  const what = sent === null ? 'must not be null' : 'must not be empty';
+  if (from === 'query') return { wrong: 'is empty: send a value, or omit the parameter' };
+  if (from === 'body') {
+    return omitted === undefined ? undefined : { wrong: `${what}: send a value, or omit the field ${omitted}` };
+  }
+  if (sent === null && isRemovable) return { value: null };
+  const instead = isRemovable ? 'send null to remove it' : 'it cannot be removed';
+  return { wrong: `${what}: ${instead}, or omit the field to leave it unchanged` };
+}
+
+/** The shape of a member of a merge patch, and whether null can remove it. */
+function withoutNull(shape: Shape): { readonly value: Shape; readonly isRemovable: boolean } {
+  if (shape['x-amount'] || shape.anyOf === undefined) return { value: shape, isRemovable: false };
+  const value = shape.anyOf.find(({ type }) => type !== 'null') ?? shape;
+  return { value, isRemovable: shape.anyOf.some(({ type }) => type === 'null') };
+}
+
+function readValue(shape: Shape, sent: JsonValue, from: Source): Read {
   if (shape['x-amount']) return readAmountAsSent(sent);
   if (shape.enum !== undefined) return readEnum(shape.enum, sent);
   if (shape.type === 'boolean') {
@@ -101,7 +164,7 @@ function readValue(shape: Shape, sent: JsonValue, from: 'body' | 'query'): Read 
   }
   if (shape.type === 'integer') return readInteger(shape, sent, from);
   if (shape.properties !== undefined) return readInner(shape.properties, sent, from);
-  if (shape.type === 'object') return readPairs(shape, sent);
+  if (shape.type === 'object') return readPairs(shape, sent, from);
   if (shape.type === 'array') return readRows(shape, sent);
   return readText(shape, sent);
 }
@@ -118,7 +181,7 @@ function readEnum(allowed: readonly string[], sent: JsonValue): Read {
   return { wrong: `must be ${allowed.length > 2 ? 'one of ' : ''}${choice}, but it is ${nameOf(sent)}` };
 }
 
-function readInteger(shape: Shape, sent: JsonValue, from: 'body' | 'query'): Read {
+function readInteger(shape: Shape, sent: JsonValue, from: Source): Read {
   const source = sent instanceof JsonNumber ? sent.source : from === 'query' && typeof sent === 'string' ? sent : '';
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = shape;
   const integer = /^-?[0-9]{1,16}$/.test(source) ? Number(source) : Number.NaN;
@@ -127,10 +190,10 @@ function readInteger(shape: Shape, sent: JsonValue, from: 'body' | 'query'): Rea
 }
 
 /**
- * An object inside the body. Here nothing unknown is ignored: such objects hold limits, and one that was misspelt must
- * not come to mean no limit.
+ * An object inside the body. Here nothing unknown is ignored and nothing empty counts as missing: such objects hold
+ * limits, and one that was misspelt or empty must not come to mean no limit.
  */
-function readInner(shapes: Readonly<Record<string, Shape>>, sent: JsonValue, from: 'body' | 'query'): Read {
+function readInner(shapes: Readonly<Record<string, Shape>>, sent: JsonValue, from: Source): Read {
   if (!isJsonObject(sent)) return { wrong: `must be an object, but it is ${nameOf(sent)}` };
   const unknown = Object.keys(sent).find((name) => !Object.hasOwn(shapes, name));
   if (unknown !== undefined) {
@@ -140,15 +203,17 @@ function readInner(shapes: Readonly<Record<string, Shape>>, sent: JsonValue, fro
   const value: Record<string, unknown> = {};
   for (const [name, shape] of Object.entries(shapes)) {
     const member = sent[name];
-    if (isAbsent(member)) continue;
-    const read = readValue(shape, member, from);
+    if (member === undefined) continue;
+    const read = readMember(shape, member, from, 'to set no such limit');
+    if (read === undefined) continue;
     if ('wrong' in read) return { wrong: read.wrong, within: `/${name}${read.within ?? ''}` };
     value[name] = read.value;
   }
   return { value };
 }
 
-function readPairs(shape: Shape, sent: JsonValue): Read {
+/** Pairs of strings. In a merge patch a value can be null, which removes the pair. */
+function readPairs(shape: Shape, sent: JsonValue, from: Source): Read {
   if (!isJsonObject(sent)) return { wrong: `must be an object of strings, but it is ${nameOf(sent)}` };
   const maximum = shape.maxProperties ?? 20;
   const nameLength = shape.propertyNames?.maxLength ?? 40;
@@ -159,6 +224,7 @@ function readPairs(shape: Shape, sent: JsonValue): Read {
     if (name === '' || characters(name) > nameLength) {
       return { wrong: `has the name '${shorten(name)}', but a name has 1 to ${nameLength} characters` };
     }
+    if (value === null && from === 'patch') continue;
     if (typeof value !== 'string')
       return { wrong: `has '${shorten(name)}', which must be a string but is ${nameOf(value)}` };
     if (characters(value) > valueLength) {
@@ -182,25 +248,14 @@ function readText(shape: Shape, sent: JsonValue): Read {
   if (typeof sent !== 'string') return { wrong: `must be a string, but it is ${nameOf(sent)}` };
   const maximum = shape.maxLength ?? 255;
   if (characters(sent) > maximum) return { wrong: `has ${characters(sent)} characters, but ${maximum} is the most` };
-  if (shape.format === 'date' && !isDate(sent))
-    return { wrong: `must be a date as YYYY-MM-DD, but it is ${nameOf(sent)}` };
+  if (shape.format === 'date' && !isDate(sent)) return { wrong: `must be ${DATE_RULE}, but it is ${nameOf(sent)}` };
   if (shape.format === 'date-time' && !isMoment(sent)) {
-    return { wrong: `must be a time such as 2030-01-31T12:00:00Z, but it is ${nameOf(sent)}` };
+    return { wrong: `must be ${MOMENT_RULE}, but it is ${nameOf(sent)}` };
   }
   if (shape.pattern !== undefined && !new RegExp(shape.pattern, 'u').test(sent)) {
     return { wrong: `is ${nameOf(sent)}, but it must be: ${shape.description ?? shape.pattern}` };
   }
   return { value: sent };
-}
-
-function isDate(text: string): boolean {
-  const time = Date.parse(`${text}T00:00:00Z`);
-  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
-}
-
-function isMoment(text: string): boolean {
-  const form = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})$/;
-  return form.test(text) && isDate(text.slice(0, 10)) && !Number.isNaN(Date.parse(text));
 }
 
 /** Length as a person, and PostgreSQL, counts it: code points, not UTF-16 units. */

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { ERROR_TYPES } from '../domain/catalogue-entry.ts';
 import type { AmountAsSent } from '../domain/money.ts';
 
@@ -15,6 +15,20 @@ export function text(maximum: number, description: string) {
 /** A moment, as RFC 3339 writes it. */
 export const moment = (description: string) => Type.String({ format: 'date-time', description });
 
+/**
+ * The option of a body's schema that names the members whose omission lets the request do more, such as act in all card
+ * programs. There `null` and `""`, which an unset variable easily becomes, are refused instead of counting as missing.
+ * `omitted` ends the sentence `Send a value, or omit the field …`.
+ */
+export function refuseEmpty(omitted: Readonly<Record<string, string>>) {
+  return { 'x-if-omitted': omitted };
+}
+
+/** A member of a merge patch (RFC 7396) that `null` removes. */
+export function removable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
+
 /** An amount of minor units as a request carries it: a JSON integer, or the same digits as a string. */
 export const AmountSent = Type.Unsafe<AmountAsSent>({
   'x-amount': true,
@@ -28,13 +42,27 @@ export const AmountSent = Type.Unsafe<AmountAsSent>({
 /** An amount or a balance in a reply: minor units as a JSON integer. */
 export const Amount = (description: string) => Type.Integer({ description: `${description}, in minor units` });
 
+/** Pairs that the metadata of a transfer can hold. */
+export const METADATA_PAIRS_MOST = 20;
+
 /** Up to 20 pairs of strings: names of 1 to 40 characters, values of up to 500. */
 export const Metadata = Type.Unsafe<Record<string, string>>({
   type: 'object',
-  maxProperties: 20,
+  maxProperties: METADATA_PAIRS_MOST,
   propertyNames: { type: 'string', minLength: 1, maxLength: 40 },
   additionalProperties: { type: 'string', maxLength: 500 },
   description: 'Up to 20 pairs of strings of your own: names of 1 to 40 characters, values of up to 500',
+});
+
+/** What an update does to the pairs that are there: by name, a string sets one and null removes it. */
+export const MetadataPatch = Type.Unsafe<Record<string, string | null>>({
+  type: 'object',
+  // As many can be removed as can be set.
+  maxProperties: 2 * METADATA_PAIRS_MOST,
+  propertyNames: { type: 'string', minLength: 1, maxLength: 40 },
+  additionalProperties: { type: ['string', 'null'], maxLength: 500 },
+  description:
+    'Pairs to change: a string sets the pair of that name, null removes it, all others stay; 20 at most remain',
 });
 
 /** A card as a request names it. */

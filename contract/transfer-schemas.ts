@@ -11,47 +11,62 @@ import {
   limit,
   literals,
   Metadata,
+  MetadataPatch,
   moment,
+  refuseEmpty,
+  removable,
   text,
 } from './schema-parts.ts';
 
-/** What create_transfer takes (specification, section 2.2: `amount` and `card_id` are required). */
-export const CreateTransferBody = Type.Object({
-  amount: AmountSent,
-  card_id: CardId,
-  type: Type.Optional(literals(TRANSFER_TYPES, 'load (funding to card, the default), unload, or card_to_card')),
-  destination_card_id: Type.Optional(text(255, 'The card that receives; required for card_to_card, and only there')),
-  currency: Type.Optional(
-    Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217 code; must be the one of the card' }),
-  ),
-  capture: Type.Optional(
-    literals(
-      ['automatic', 'manual'],
-      'automatic (the default): the money moves at once; manual: it is held until the transfer is captured or canceled',
-    ),
-  ),
-  expires_at: Type.Optional(
-    moment('When a hold ends by itself: up to 90 days ahead, 7 days if left out; only with capture manual'),
-  ),
-  scheduled_for: Type.Optional(moment('When the transfer is to be made, up to a year ahead; now if left out')),
-  description: Type.Optional(text(255, 'Free text')),
-  reference: Type.Optional(text(255, 'A name of your own for the transfer, unique in the card program')),
-  metadata: Type.Optional(Metadata),
+/** Members of create_transfer whose omission decides whether money moves at once, and which way. */
+const IF_OMITTED = refuseEmpty({
+  type: 'for a load',
+  capture: 'to move the money at once',
+  expires_at: 'for a hold of 7 days',
+  scheduled_for: 'to make the transfer now',
 });
+
+/** What create_transfer takes (specification, section 2.2: `amount` and `card_id` are required). */
+export const CreateTransferBody = Type.Object(
+  {
+    amount: AmountSent,
+    card_id: CardId,
+    type: Type.Optional(literals(TRANSFER_TYPES, 'load (funding to card, the default), unload, or card_to_card')),
+    destination_card_id: Type.Optional(text(255, 'The card that receives; required for card_to_card, and only there')),
+    currency: Type.Optional(
+      Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217 code; must be the one of the card' }),
+    ),
+    capture: Type.Optional(
+      literals(
+        ['automatic', 'manual'],
+        'automatic (the default): the money moves at once; manual: it is held until the transfer is captured or canceled',
+      ),
+    ),
+    expires_at: Type.Optional(
+      moment('When a hold ends by itself: up to 90 days ahead, 7 days if left out; only with capture manual'),
+    ),
+    scheduled_for: Type.Optional(moment('When the transfer is to be made, up to a year ahead; now if left out')),
+    description: Type.Optional(text(255, 'Free text')),
+    reference: Type.Optional(text(255, 'A name of your own for the transfer, unique in the card program')),
+    metadata: Type.Optional(Metadata),
+  },
+  IF_OMITTED,
+);
 
 /** What capture_transfer takes. */
-export const CaptureTransferBody = Type.Object({
-  amount: Type.Optional(AmountSent),
-});
+export const CaptureTransferBody = Type.Object(
+  { amount: Type.Optional(AmountSent) },
+  refuseEmpty({ amount: 'to capture all of the hold' }),
+);
 
 /** What reverse_transfer takes. */
-export const ReverseTransferBody = Type.Object({
-  amount: Type.Optional(AmountSent),
-  description: Type.Optional(text(255, 'Why')),
-});
+export const ReverseTransferBody = Type.Object(
+  { amount: Type.Optional(AmountSent), description: Type.Optional(text(255, 'Why')) },
+  refuseEmpty({ amount: 'to reverse all that is left' }),
+);
 
-/** What update_transfer takes: nothing but the metadata of a transfer ever changes by request. */
-export const UpdateTransferBody = Type.Object({ metadata: Metadata });
+/** What update_transfer takes, a merge patch: nothing but the metadata of a transfer ever changes by request. */
+export const UpdateTransferBody = Type.Object({ metadata: removable(MetadataPatch) });
 
 /** A reversal as the service answers with it. */
 export const ReversalRecord = Type.Object({
@@ -116,10 +131,13 @@ export const TransferExplanation = Type.Object({
 });
 
 /** A row of create_transfer_batch: what create_transfer takes, and the row's own key. */
-export const TransferBatchRow = Type.Object({
-  ...CreateTransferBody.properties,
-  idempotency_key: text(255, 'The key of this row: 1 to 255 visible ASCII characters'),
-});
+export const TransferBatchRow = Type.Object(
+  {
+    ...CreateTransferBody.properties,
+    idempotency_key: text(255, 'The key of this row: 1 to 255 visible ASCII characters'),
+  },
+  IF_OMITTED,
+);
 
 /** Most rows of one create_transfer_batch. */
 export const BATCH_ROWS_MOST = 1000;

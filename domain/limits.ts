@@ -227,6 +227,38 @@ export function sameLimits(one: Limits | null, other: Limits | null): boolean {
   return (one?.maximumBalance ?? null) === (other?.maximumBalance ?? null) && same('in') && same('out');
 }
 
+/** A change of limits: a number sets a limit, null lifts it (or all of a direction), and what is absent stays. */
+export type LimitsChange = {
+  readonly in?: DirectionLimitsChange | null;
+  readonly out?: DirectionLimitsChange | null;
+  /** In minor units. */
+  readonly maximumBalance?: bigint | null;
+};
+
+/** The same for one direction. */
+export type DirectionLimitsChange = { readonly [Name in LimitName]?: bigint | null };
+
+/** Limits after a change; null lifts all of them, undefined leaves them as they are. */
+export function changeLimits(before: Limits | null, change: LimitsChange | null | undefined): Limits | null {
+  if (change === undefined) return before;
+  if (change === null) return null;
+  const { maximumBalance = before?.maximumBalance ?? null } = change;
+  return { in: changeDirection(before?.in, change.in), out: changeDirection(before?.out, change.out), maximumBalance };
+}
+
+function changeDirection(
+  before: DirectionLimits = {},
+  change: DirectionLimitsChange | null | undefined,
+): DirectionLimits {
+  if (change === null) return {};
+  const after: { [Name in LimitName]?: bigint } = {};
+  for (const name of Object.keys(LIMIT_NAMES) as LimitName[]) {
+    const { [name]: value = before[name] } = change ?? {};
+    if (value !== undefined && value !== null) after[name] = value;
+  }
+  return after;
+}
+
 /** The direction in which no transfer could keep both the least and the most that one may be; undefined for none. */
 export function contradictionIn(limits: Limits): Direction | undefined {
   return (['in', 'out'] as const).find((direction) => {

@@ -15,14 +15,6 @@ export const KEY_SCOPES = [...PROGRAM_SCOPES, 'operator'] as const;
 /** What a key may be allowed to do. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/**
- * The scopes of a new key for which none are named: all that its kind can have. A key of a card program gets every
- * program scope, one that is bound to none gets `operator` as well.
- */
-export function usualScopes(isBound: boolean): readonly KeyScope[] {
-  return isBound ? PROGRAM_SCOPES : KEY_SCOPES;
-}
-
 /** Scopes in the order of the list above, each once. */
 export function inOrder(scopes: readonly KeyScope[]): readonly KeyScope[] {
   return KEY_SCOPES.filter((scope) => scopes.includes(scope));

@@ -1,7 +1,7 @@
 import { CARD_MOVES, CARD_RULES, type Card, type CardStatus, cardStatusOn } from './card.ts';
 import { begin, type TransferPlan } from './create-transfer.ts';
 import type { Account } from './ledger.ts';
-import { type Limits, sameLimits } from './limits.ts';
+import { changeLimits, type LimitsChange, sameLimits } from './limits.ts';
 import { formatMoney, MAXIMUM_AMOUNT } from './money.ts';
 import { Refusal } from './refusal.ts';
 import { newTransfer, plainTerms, type TransferBirth } from './transfer.ts';
@@ -14,17 +14,16 @@ export type CardProfile = {
   readonly lastFour: string | null;
 };
 
-/** What is to become of a card; null leaves a thing as it is. */
+/** What is to become of a card: undefined leaves a member as it is, null removes it. */
 export type CardChange = {
-  readonly status: CardStatus | null;
-  /** Where the balance of a card that is closed goes; null where it has to be zero. */
-  readonly balanceTo: 'funding' | null;
-  readonly holderReference: string | null;
-  readonly lastFour: string | null;
+  readonly status: CardStatus | undefined;
+  /** Where the balance of a card that is closed goes; undefined where it has to be zero. */
+  readonly balanceTo: 'funding' | undefined;
+  readonly holderReference: string | null | undefined;
+  readonly lastFour: string | null | undefined;
   /** Last day of use, YYYY-MM-DD. */
-  readonly expiresOn: string | null;
-  /** They take the place of all that the card has. */
-  readonly limits: Limits | null;
+  readonly expiresOn: string | null | undefined;
+  readonly limits: LimitsChange | null | undefined;
 };
 
 /** A change that is asked for: the card as the caller named it, and the ids for a transfer of its balance. */
@@ -58,7 +57,7 @@ export function decideCardUpdate(
 ): CardUpdatePlan | Refusal {
   const { change } = asked;
   // Only a change that takes the balance along moves money: a card must be blocked at once, whatever is disabled.
-  const disabled = change.balanceTo === null ? undefined : examineSwitch({ type: 'unload' }, view);
+  const disabled = change.balanceTo === undefined ? undefined : examineSwitch({ type: 'unload' }, view);
   if (disabled?.outcome === 'failed') return disabled.refusal;
   if (profile === undefined) {
     return new Refusal('card_dne', `There is no card '${asked.cardName}' in this card program.`);
@@ -72,17 +71,13 @@ export function decideCardUpdate(
   return sweep instanceof Refusal ? sweep : { profile: after, isChanged, sweep };
 }
 
-function apply(change: CardChange, { card, holderReference, lastFour }: CardProfile): CardProfile {
-  return {
-    card: {
-      ...card,
-      status: change.status ?? card.status,
-      expiresOn: change.expiresOn ?? card.expiresOn,
-      limits: change.limits ?? card.limits,
-    },
-    holderReference: change.holderReference ?? holderReference,
-    lastFour: change.lastFour ?? lastFour,
-  };
+function apply(change: CardChange, before: CardProfile): CardProfile {
+  const { card } = before;
+  // A default stands in for undefined only, so null gets through.
+  const { status = card.status, expiresOn = card.expiresOn } = change;
+  const { holderReference = before.holderReference, lastFour = before.lastFour } = change;
+  const limits = changeLimits(card.limits, change.limits);
+  return { card: { ...card, status, expiresOn, limits }, holderReference, lastFour };
 }
 
 /** The members of the request that change something, by their names on the wire. */
@@ -107,7 +102,7 @@ function refuseStatus(
   const [changed] = changedMembers(before, after);
   if (card.status === 'closed' && changed !== undefined) return refuseClosed(card, changed);
   const from = cardStatusOn({ status: card.status, expiresOn: after.card.expiresOn }, today);
-  if (status === null || status === from || CARD_MOVES[from].includes(status)) return undefined;
+  if (status === undefined || status === from || CARD_MOVES[from].includes(status)) return undefined;
   const choice = CARD_MOVES[from].map((name) => `'${name}'`);
   const last = choice.length > 1 ? ` or ${choice.at(-1)}` : '';
   const named = choice.length > 1 ? choice.slice(0, -1).join(', ') : choice.join('');
@@ -148,7 +143,7 @@ function empty(asked: CardChangeAsked, card: Card, view: CardView): TransferPlan
 function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['balanceTo']): Refusal | undefined {
   const { balance, held, incoming, currency } = account;
   const isHeld = held > 0n || incoming > 0n;
-  if (!isHeld && (balance === 0n || balanceTo !== null)) return undefined;
+  if (!isHeld && (balance === 0n || balanceTo !== undefined)) return undefined;
   const facts = [
     ...(balance === 0n ? [] : [`${formatMoney(balance, currency)} are on it`]),
     ...(held === 0n ? [] : [`${formatMoney(held, currency)} of that are held by pending transfers`]),
@@ -156,7 +151,7 @@ function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['bal
   ];
   const whatToDo = [
     ...(isHeld ? ['Capture or cancel what is pending.'] : []),
-    ...(balance > 0n && balanceTo === null
+    ...(balance > 0n && balanceTo === undefined
       ? ["Unload the card, or send 'balance_to': 'funding' with the status."]
       : []),
   ];

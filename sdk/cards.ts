@@ -48,7 +48,7 @@ export class Cards {
   }
 
   /**
-   * update_card: changes what the body names. Closing a card with `balance_to` moves what is on it to funding first. A
+   * update_card: changes what the body names, and removes what is null in it, also one limit alone. Closing a card with `balance_to` moves what is on it to funding first. A
    * change is not sent again by itself. Codes: `update_card_schema`, `service_disabled`, `card_dne`,
    * `invalid_card_status`, `card_not_empty`, `limit_exceeded`, `unknown_update_card`.
    */

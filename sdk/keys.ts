@@ -12,9 +12,10 @@ export class Keys {
   }
 
   /**
-   * create_key: the only answer that ever holds the secret, as `key`. When the first answer was lost and the client sent
-   * the request again, the answer is a replay without it: `key` is null, and `key_omitted` says what to do.
-   * Codes: `program_dne`, `idempotency_key_exists`.
+   * create_key: the only answer that ever holds the secret, as `key`. Names the scopes, and either the card program or
+   * `all_programs`. When the first answer was lost and the client sent the request again, the answer is a replay without
+   * the secret: `key` is null, and `key_omitted` says what to do.
+   * Codes: `create_key_schema`, `program_dne`, `idempotency_key_exists`.
    */
   create(body: CreateKeyBody, options?: KeyedCallOptions): Promise<Answered<NewKeyRecord>> {
     return this.#send('create_key', { body, options });

@@ -32,8 +32,8 @@ export class Programs {
   }
 
   /**
-   * update_program: changes the name and the limits of a program, in minor units of its currency. A change is not sent
-   * again by itself. Codes: `update_program_schema`, `program_dne`.
+   * update_program: changes the name and the limits of a program, in minor units of its currency; null lifts a limit. A
+   * change is not sent again by itself. Codes: `update_program_schema`, `program_dne`.
    */
   update(programId: string, body: UpdateProgramBody, options?: CallOptions): Promise<Answered<ProgramRecord>> {
     return this.#send('update_program', { parameters: { program_id: programId }, body, options });

@@ -89,7 +89,13 @@ export type {
   LoggedErrorRecord,
   OperatorErrorRecord,
 } from '../contract/error-log-schemas.ts';
-export type { CardLimits, CardLimitsRecord, ProgramLimits } from '../contract/limit-schemas.ts';
+export type {
+  CardLimits,
+  CardLimitsPatch,
+  CardLimitsRecord,
+  ProgramLimits,
+  ProgramLimitsPatch,
+} from '../contract/limit-schemas.ts';
 export type {
   ClockRecord,
   DatabaseState,

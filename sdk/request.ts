@@ -103,7 +103,11 @@ function fillPath(path: string, parameters: Readonly<Record<string, string>>): s
 function queryText(query: object): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined && value !== null) parameters.set(name, String(value));
+    if (value === undefined) continue;
+    // Without its filter the query would select everything, and the service refuses an empty one.
+    if (value === null || value === '')
+      throw new InvalidArgument(`${name} cannot be empty in a query; omit it instead.`);
+    parameters.set(name, String(value));
   }
   return parameters.size === 0 ? '' : `?${parameters}`;
 }

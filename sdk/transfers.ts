@@ -91,7 +91,8 @@ export class Transfers {
   }
 
   /**
-   * update_transfer: gives a transfer other metadata, in place of all it had. A change is not sent again by itself.
+   * update_transfer: sets the pairs of metadata that the body names, removes those that are null in it, and leaves all
+   * others; `metadata: null` removes all pairs. A change is not sent again by itself.
    * Codes: `update_transfer_schema`, `transfer_dne`.
    */
   update(transferId: string, body: UpdateTransferBody, options?: CallOptions): Promise<Answered<TransferRecord>> {

@@ -1,4 +1,5 @@
 import { constants, hostname } from 'node:os';
+import { KEY_SCOPES } from '../domain/scope.ts';
 import { readConfiguration, readDataDirectory, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
 import { newId } from './ids.ts';
@@ -126,14 +127,17 @@ async function printOperatorKey({ databases }: VisitedDatabase, keyName: string)
       caller: { kind: 'host' },
       programId: '',
       parameters: {},
-      members: { name: keyName },
+      members: { name: keyName, all_programs: true, scopes: [...KEY_SCOPES] },
       sent: {},
       idempotencyKey: null,
       deadline: performance.now() + 5000,
     },
   );
   const { key } = JSON.parse(reply.body) as { key: string };
-  process.stderr.write('This operator key is shown only now:\n');
+  process.stderr.write(
+    `This operator key can act in all card programs, with every scope: ${KEY_SCOPES.join(', ')}.\n` +
+      'It is shown only now:\n',
+  );
   process.stdout.write(`${key}\n`);
 }
 

@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts';
 import { composeBareAnswer, type HeaderList, tell } from './error-answer.ts';
 import type { HttpService } from './service.ts';
 
-type ParserError = Error & { readonly code?: string; readonly rawPacket?: Buffer };
+type ParserError = Error & { readonly code?: string; readonly reason?: string; readonly rawPacket?: Buffer };
 
 /** What Node's parser reports by code, in the caller's words; anything else is simply not HTTP/1.1. */
 const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, message: string]>> = {
@@ -20,8 +20,8 @@ const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, message: string
   HPE_INVALID_URL: ['malformed_request', 'The path holds a character that must be escaped.'],
   HPE_INVALID_HEADER_TOKEN: ['malformed_request', 'A header holds a character that is not allowed there.'],
   HPE_INVALID_CONTENT_LENGTH: ['malformed_request', 'The Content-Length is not a whole number.'],
-  HPE_UNEXPECTED_CONTENT_LENGTH: ['malformed_request', 'There are two statements of how long the body is.'],
-  HPE_INVALID_TRANSFER_ENCODING: ['malformed_request', "The Transfer-Encoding does not end in 'chunked'."],
+  HPE_UNEXPECTED_CONTENT_LENGTH: ['malformed_request', 'The request has more than one Content-Length header.'],
+  HPE_INVALID_TRANSFER_ENCODING: ['malformed_request', "The Transfer-Encoding must have 'chunked' once, at its end."],
   HPE_INVALID_CHUNK_SIZE: ['malformed_request', 'The size of a chunk of the body is not a hexadecimal number.'],
   HPE_INVALID_EOF_STATE: ['malformed_request', 'The connection ended before the whole request was there.'],
   HPE_CLOSED_CONNECTION: ['malformed_request', "There is more after a request with 'Connection: close'."],
@@ -60,6 +60,13 @@ function refusalOf(error: ParserError): Refusal {
   }
   if (start.startsWith('PRI *')) {
     return new Refusal('malformed_request', 'This port speaks HTTP/1.1, and the request is HTTP/2.');
+  }
+  // The code names whichever of the two headers came last; only the reason tells that there are both.
+  if (error.reason?.includes("can't be present with") === true) {
+    const message =
+      'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one of them: two ' +
+      'statements of how long the body is can be read in two ways.';
+    return new Refusal('malformed_request', message);
   }
   const [code, message] = FAULTS[error.code ?? ''] ?? ['malformed_request', 'The request is not valid HTTP/1.1.'];
   return new Refusal(code, message);

@@ -1,3 +1,4 @@
+import { MERGE_PATCH, type Operation } from '../../contract/operation.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -9,7 +10,7 @@ export type BodyLabel = 'json' | 'form';
  *
  * @throws {Refusal} unsupported_media_type
  */
-export function readBodyLabel(head: RequestHead): BodyLabel {
+export function readBodyLabel(head: RequestHead, method: Operation['method']): BodyLabel {
   const { contentType, contentEncoding, transferEncoding } = head;
   if (contentEncoding !== undefined && contentEncoding !== '' && contentEncoding.toLowerCase() !== 'identity') {
     throw unsupported('The body has a Content-Encoding. Send it as it is, without compression.');
@@ -21,6 +22,7 @@ export function readBodyLabel(head: RequestHead): BodyLabel {
   const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
   for (const parameter of parameters) refuseCharset(parameter);
   if (type === '' || type === 'application/json') return 'json';
+  if (type === MERGE_PATCH && method === 'PATCH') return 'json';
   if (type === 'application/x-www-form-urlencoded') return 'form';
   throw unsupported("The Content-Type must be 'application/json'.");
 }

@@ -62,10 +62,7 @@ async function perform(
     exchange.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;
     provoke(head.sandboxProvoke, precedenceOf(id), `${id}_schema`, toWireId('tr', newId()));
   }
-  const body =
-    operation.body === undefined
-      ? undefined
-      : await takeBody(service, exchange, head, operation.bodyMost ?? settings.bodyMost);
+  const body = operation.body === undefined ? undefined : await takeBody(service, exchange, head, operation);
   const idempotencyKey = readIdempotencyKey(head, operation.idempotency);
   exchange.idempotencyKey = idempotencyKey ?? undefined;
   if (programId === undefined) throw programMissing(id);
@@ -118,9 +115,9 @@ async function takeBody(
   { limits, settings }: HttpService,
   exchange: Exchange,
   head: RequestHead,
-  bodyMost: number,
+  { method, bodyMost = settings.bodyMost }: Operation,
 ): Promise<Buffer> {
-  const label: BodyLabel = readBodyLabel(head);
+  const label: BodyLabel = readBodyLabel(head, method);
   const body: ReceivedBody = await receiveBody(exchange, { ...settings, bodyMost });
   limits.chargeBody(exchange, body.received);
   refuseForm(label, body.bytes);
@@ -170,13 +167,14 @@ function readSent(id: OperationId, exchange: Exchange, body: Buffer | undefined)
 
 /** Members of body or query; parameters of a query that the operation does not have are ignored and named. */
 function readAll(id: OperationId, exchange: Exchange, sent: Sent): Readonly<Record<string, unknown>> {
-  const operation = OPERATIONS[id];
+  const operation: Operation = OPERATIONS[id];
   const schema = operation.body ?? operation.query;
   const unread = operation.query === undefined ? Object.keys(sent.query) : [];
   exchange.ignored = unread;
   if (schema === undefined) return {};
   const isBody = operation.body !== undefined;
-  const reading = readMembers(schema, isBody ? sent.body : sent.query, isBody ? 'body' : 'query');
+  const source = isBody ? (operation.method === 'PATCH' ? 'patch' : 'body') : 'query';
+  const reading = readMembers(schema, isBody ? sent.body : sent.query, source);
   if ('problem' in reading) throw schemaRefusal(id, reading.problem.message, reading.problem.field);
   exchange.ignored = unread.length === 0 ? reading.ignored : [...reading.ignored, ...unread];
   return reading.members;

@@ -1,4 +1,5 @@
-import type { ChangeSwitchBody } from '../../contract/operator-schemas.ts';
+import { type ChangeSwitchBody, ChangeSwitchBody as ChangeSwitchSchema } from '../../contract/operator-schemas.ts';
+import { findUnknown } from '../../contract/read.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
@@ -21,6 +22,7 @@ import { transactUnderKey } from './under-key.ts';
  */
 export async function changeSwitch(service: Service, call: Call): Promise<Reply> {
   const body = call.members as ChangeSwitchBody;
+  refuseUnknown(call);
   checkBody(body);
   const { program_id: asked } = body;
   const program = asked === undefined ? undefined : await loadProgram(service, fromWireId('prog', asked), asked);
@@ -49,6 +51,12 @@ export async function changeSwitch(service: Service, call: Call): Promise<Reply>
       return { status: 200, body: record, subjectId: programId ?? NO_PROGRAM, writes };
     },
   });
+}
+
+/** Elsewhere unknown members are ignored. Here one may have been meant to narrow what is disabled. */
+function refuseUnknown({ sent }: Call): void {
+  const problem = findUnknown(ChangeSwitchSchema, sent);
+  if (problem !== undefined) throw new Refusal('change_switch_schema', problem.message, { field: problem.field });
 }
 
 function checkBody(body: ChangeSwitchBody): void {

@@ -1,4 +1,5 @@
 import type { CountErrorsQuery, ErrorCounts } from '../../contract/error-log-schemas.ts';
+import { atMostLastMoment } from '../../contract/times.ts';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
 import { databaseTime } from '../ids.ts';
 import { countDrops, countErrors as countErrorsStatement, toErrorCount } from '../store/error.ts';
@@ -23,7 +24,8 @@ export async function countErrors(service: Service, call: Call): Promise<Reply> 
   const length = LENGTHS[interval];
   if (code !== undefined) insistOnCode(call, code);
   const programId = readProgramFilter(call, query.program_id);
-  const to = Math.ceil((query.to === undefined ? databaseTime() : Date.parse(query.to)) / length) * length;
+  const end = query.to === undefined ? databaseTime() : Date.parse(query.to);
+  const to = atMostLastMoment(Math.ceil(end / length) * length);
   const earliest = query.from === undefined ? to - USUAL[interval] * length : Date.parse(query.from);
   const from = Math.floor(earliest / length) * length;
   if (from >= to) throw refuse(call, 'from', "'from' must be earlier than 'to'.");

@@ -19,7 +19,7 @@ import { transactUnderKey } from './under-key.ts';
 /** create_card: 201 with the card, or `duplicate_card` when the caller's own id is taken. */
 export async function createCard(service: Service, call: Call): Promise<Reply> {
   const body = call.members as CreateCardBody;
-  const limits = readLimits(call, 'limits', body.limits);
+  const limits = readLimits(call, body.limits);
   const program = await loadProgram(service, call.programId, toWireId('prog', call.programId));
   const currency = currencyFor(call, program, body.currency);
   const asked: AskedCard = {

@@ -7,7 +7,7 @@ import { newKey } from './api-key.ts';
 import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { readFuture } from './future.ts';
-import { readScopes } from './key-scopes.ts';
+import { readReach, readScopes } from './key-scopes.ts';
 import { loadProgram } from './program-funding.ts';
 import { toKeyRecord, toNewKeyRecord } from './records.ts';
 import type { Service } from './service.ts';
@@ -16,7 +16,7 @@ import { type Done, transactUnderKey } from './under-key.ts';
 /** create_key: 201 with the key; its secret is in this answer and nowhere else, so a replay is without it. */
 export async function createKey(service: Pick<Service, 'database'>, call: Call): Promise<Reply> {
   const body = call.members as CreateKeyBody;
-  const { program_id: asked } = body;
+  const asked = readReach(call, body);
   const scopes = readScopes(call, body.scopes, asked !== undefined);
   const program = asked === undefined ? undefined : await loadProgram(service, fromWireId('prog', asked), asked);
   const { key, publicPart, secretHash } = newKey();

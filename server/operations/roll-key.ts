@@ -1,4 +1,5 @@
 import type { RollKeyBody } from '../../contract/operator-schemas.ts';
+import { atMostLastMoment } from '../../contract/times.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { idAt } from '../ids.ts';
@@ -78,7 +79,8 @@ function insistOnWorking(asked: string, key: ApiKey, now: Date): void {
 }
 
 function asLongAs({ createdAt, expiresAt }: ApiKey, now: Date): Date | null {
-  return expiresAt === null ? null : new Date(now.getTime() + expiresAt.getTime() - createdAt.getTime());
+  if (expiresAt === null) return null;
+  return new Date(atMostLastMoment(now.getTime() + expiresAt.getTime() - createdAt.getTime()));
 }
 
 function earlier(one: Date, other: Date | null): Date {

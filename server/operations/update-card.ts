@@ -1,5 +1,6 @@
 import type { UpdateCardBody } from '../../contract/card-schemas.ts';
 import { LedgerViolation } from '../../domain/ledger.ts';
+import { changeLimits } from '../../domain/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type CardChange, type CardChangeAsked, type CardView, decideCardUpdate } from '../../domain/update-card.ts';
 import { idAt } from '../ids.ts';
@@ -16,7 +17,7 @@ import { insertCompletedTransfers } from '../store/transfer.ts';
 import { auditIfOperator } from './audit.ts';
 import { type Call, OperationFailure, type Reply } from './call.ts';
 import { toCardRecord, toTransferRecord } from './records.ts';
-import { readLimits } from './sent-limits.ts';
+import { insistOnAgreement, readLimitsChange } from './sent-limits.ts';
 import type { Service } from './service.ts';
 import { toOperationFailure, transact } from './transaction.ts';
 
@@ -51,13 +52,15 @@ function readChange(call: Call): CardChange {
     const message = "'balance_to' goes with the status 'closed' only: it says where the balance of a closed card goes.";
     throw new Refusal(`${call.operation}_schema`, message, { field: '/balance_to' });
   }
+  const limits = readLimitsChange(body.limits);
+  insistOnAgreement(call, 'limits', changeLimits(null, limits));
   return {
-    status: body.status ?? null,
-    balanceTo: body.balance_to ?? null,
-    holderReference: body.holder_reference ?? null,
-    lastFour: body.last_four ?? null,
-    expiresOn: body.expires_on ?? null,
-    limits: readLimits(call, 'limits', body.limits),
+    status: body.status,
+    balanceTo: body.balance_to,
+    holderReference: body.holder_reference,
+    lastFour: body.last_four,
+    expiresOn: body.expires_on,
+    limits,
   };
 }
 
@@ -65,7 +68,7 @@ function readChange(call: Call): CardChange {
 function loadFor(programId: string, name: string, { balanceTo }: CardChange): Record<LoadName, Statement> {
   return {
     lockSwitch: shareSwitchAndLockNames([], 'wait'),
-    lockAccounts: lockAccounts([{ programId, name, withFunding: balanceTo !== null }], []),
+    lockAccounts: lockAccounts([{ programId, name, withFunding: balanceTo !== undefined }], []),
     switch: READ_SWITCH,
     rules: readProgramRules([programId]),
     card: readCardDetails(programId, name),
@@ -80,6 +83,7 @@ function decide(
 ): Decision<Updated> {
   const view = viewOf(call.programId, loaded);
   const before = findCard(loaded, view.rules.today);
+  if (before !== undefined) insistOnAgreement(call, 'limits', changeLimits(before.card.limits, change.limits));
   const { programId, requestId } = call;
   const birth = { programId, transferId: idAt(view.now), requestId, now: view.now };
   const plan = decideCardUpdate({ cardName, change, birth }, before, view);
@@ -93,7 +97,8 @@ function decide(
   const after: CardDetails = { ...before, ...profile, account, updatedAt: new Date(now) };
   const body = JSON.stringify(toCardRecord(after));
   const updated = { type: 'card.updated' as const, programId, subjectId: cardName, payload: body };
-  const audited = auditIfOperator(call, { programId, subjectId: cardName, details: body });
+  const details = JSON.stringify({ ...toCardRecord(after), change: call.members });
+  const audited = auditIfOperator(call, { programId, subjectId: cardName, details });
   if (sweep === null) {
     return {
       result: { body, sweptBy: undefined },

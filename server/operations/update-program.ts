@@ -1,6 +1,6 @@
 import type { UpdateProgramBody } from '../../contract/operator-schemas.ts';
 import { fromWireId } from '../../domain/identifier.ts';
-import { sameLimits } from '../../domain/limits.ts';
+import { changeLimits, type Limits, type LimitsChange, sameLimits } from '../../domain/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { insertEvents } from '../store/event.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
@@ -9,14 +9,19 @@ import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { auditOf } from './audit.ts';
 import type { Call, Reply } from './call.ts';
 import { toProgramRecord } from './records.ts';
-import { readLimits } from './sent-limits.ts';
+import { insistOnAgreement, readLimitsChange } from './sent-limits.ts';
 import type { Service } from './service.ts';
 import { transact } from './transaction.ts';
 
-type ProgramChange = Pick<Program, 'limits' | 'cardLimits'> & { readonly name: string | null };
+/** What is to become of a program: undefined leaves a member as it is, null removes it. */
+type ProgramChange = {
+  readonly name: string | undefined;
+  readonly limits: LimitsChange | null | undefined;
+  readonly cardLimits: LimitsChange | null | undefined;
+};
 
 /**
- * update_program: 200 with the program. Limits that are sent take the place of all that were set before.
+ * update_program: 200 with the program. The body is a merge patch: what it does not name stays as it is.
  *
  * A change of limits holds the switch: it falls between decisions, never into one, and once it has answered, nothing
  * that was decided by the old limits can still complete. Two changes at once are kept apart by the lock on the program.
@@ -24,15 +29,16 @@ type ProgramChange = Pick<Program, 'limits' | 'cardLimits'> & { readonly name: s
 export async function updateProgram(service: Service, call: Call): Promise<Reply> {
   const body = call.members as UpdateProgramBody;
   const change: ProgramChange = {
-    name: body.name ?? null,
-    limits: readLimits(call, 'limits', body.limits),
-    cardLimits: readLimits(call, 'card_limits', body.card_limits),
+    name: body.name,
+    limits: readLimitsChange(body.limits),
+    cardLimits: readLimitsChange(body.card_limits),
   };
+  insistOnAgreements(call, changeLimits(null, change.limits), changeLimits(null, change.cardLimits));
   const asked = call.parameters.program_id ?? '';
   const programId = fromWireId('prog', asked);
   if (programId === undefined) throw programMissing(asked);
   const load = {
-    hold: change.limits === null && change.cardLimits === null ? null : HOLD_SWITCH,
+    hold: change.limits === undefined && change.cardLimits === undefined ? null : HOLD_SWITCH,
     lock: lockProgram(programId),
     clock: READ_SWITCH,
     program: readProgram(programId),
@@ -42,15 +48,17 @@ export async function updateProgram(service: Service, call: Call): Promise<Reply
     if (row === undefined) throw programMissing(asked);
     const before = toProgram(row);
     const after = apply(change, before);
+    insistOnAgreements(call, after.limits, after.cardLimits);
     const record = toProgramRecord(after);
     const payload = JSON.stringify(record);
     if (isSame(before, after)) return { result: payload, writes: [] };
+    const details = JSON.stringify({ ...record, change: body });
     const event = { type: 'program.updated' as const, programId, subjectId: record.program_id, payload };
     const { now } = toSwitchReading(loaded.clock);
     const writes = [
       writeProgram(after),
       insertEvents(batchId, [event], now),
-      auditOf(call, { programId, subjectId: record.program_id, details: payload }),
+      auditOf(call, { programId, subjectId: record.program_id, details }),
     ];
     return { result: payload, writes };
   });
@@ -61,9 +69,14 @@ function apply({ name, limits, cardLimits }: ProgramChange, before: Program): Pr
   return {
     ...before,
     name: name ?? before.name,
-    limits: limits ?? before.limits,
-    cardLimits: cardLimits ?? before.cardLimits,
+    limits: changeLimits(before.limits, limits),
+    cardLimits: changeLimits(before.cardLimits, cardLimits),
   };
+}
+
+function insistOnAgreements(call: Call, limits: Limits | null, cardLimits: Limits | null): void {
+  insistOnAgreement(call, 'limits', limits);
+  insistOnAgreement(call, 'card_limits', cardLimits);
 }
 
 function isSame(before: Program, after: Program): boolean {

@@ -60,15 +60,58 @@ describe('update_card', () => {
     expect({ ...(await update(cardId, {})) }).toEqual({ ...first });
   });
 
-  test('limits take the place of all that were set; {} lifts them', async () => {
+  test('limits are merged: null lifts what it names, and everything else stays', async () => {
     const cardId = await card();
-    await update(cardId, { limits: { in: { maximum_amount: 10 }, out: { maximum_amount: 10 } } });
-    expect((await update(cardId, { limits: { in: { minimum_amount: 5 } } })).limits).toEqual({
-      in: { minimum_amount: 5 },
+    const limitsAfter = async (limits: UpdateCardBody['limits']) => (await update(cardId, { limits })).limits;
+    const all = { in: { maximum_amount: 10, daily_count: 3 }, out: { maximum_amount: 9 }, maximum_balance: 50 };
+    expect(await limitsAfter(all)).toEqual(all);
+    for (const nothing of [{}, { in: {} }, { in: {}, out: {} }, undefined])
+      expect(await limitsAfter(nothing)).toEqual(all);
+    const more = { ...all, in: { minimum_amount: 5, ...all.in } };
+    expect(await limitsAfter({ in: { minimum_amount: 5 } })).toEqual(more);
+    expect(await limitsAfter({ in: { minimum_amount: null } })).toEqual(all);
+    expect(await limitsAfter({ in: { daily_count: null, maximum_amount: 8 } })).toEqual({
+      ...all,
+      in: { maximum_amount: 8 },
     });
-    expect((await update(cardId, { limits: {} })).limits).toBeNull();
-    expect((await update(cardId, { limits: { in: {}, out: {} } })).limits).toBeNull();
-    await client().transfers.create({ amount: 1, card_id: cardId });
+    expect((await refusalOf(client().transfers.create({ amount: 9, card_id: cardId }))).Code).toBe('large_amount');
+    expect(await limitsAfter({ in: null })).toEqual({ out: all.out, maximum_balance: 50 });
+    expect((await refusalOf(client().transfers.create({ amount: 51, card_id: cardId }))).Code).toBe('limit_exceeded');
+    expect(await limitsAfter({ maximum_balance: null })).toEqual({ out: all.out });
+    expect(await limitsAfter(null)).toBeNull();
+    expect(await limitsAfter({ in: null, out: { daily_count: null } })).toBeNull();
+    await client().transfers.create({ amount: 51, card_id: cardId });
+  });
+
+  test('null removes the holder, the last digits and the last day, and nothing else', async () => {
+    const { card_id } = await client().cards.create({
+      holder_reference: 'one',
+      last_four: '1234',
+      expires_on: '2001-01-01',
+      limits: { in: { daily_count: 3 } },
+    });
+    const before = await client().cards.get(card_id);
+    expect(before.status).toBe('expired');
+    const after = async (body: UpdateCardBody) => ({ ...(await update(card_id, body)), updated_at: before.updated_at });
+    const valid = { ...before, status: 'active', expires_on: null };
+    expect(await after({ expires_on: null })).toEqual(valid);
+    expect(await after({ expires_on: null })).toEqual(valid);
+    expect(await after({ holder_reference: null })).toEqual({ ...valid, holder_reference: null });
+    expect(await after({ last_four: null, holder_reference: 'two' })).toEqual({
+      ...valid,
+      holder_reference: 'two',
+      last_four: null,
+    });
+  });
+
+  test('a limit that contradicts one that is set already is refused, and changes nothing', async () => {
+    const cardId = await card();
+    const { limits } = await update(cardId, { limits: { in: { maximum_amount: 10 } } });
+    const refused = await refusalOf(update(cardId, { limits: { in: { minimum_amount: 11 }, maximum_balance: 5 } }));
+    expect(refused).toMatchObject({ Code: 'update_card_schema', field: '/limits/in/minimum_amount', moneyMoved: 'no' });
+    expect((await client().cards.get(cardId)).limits).toEqual(limits);
+    const moved = await update(cardId, { limits: { in: { minimum_amount: 11, maximum_amount: null } } });
+    expect(moved.limits).toEqual({ in: { minimum_amount: 11 } });
   });
 
   test('create_card takes limits too', async () => {
@@ -87,6 +130,15 @@ describe('update_card', () => {
     [{ status: 'lost', balance_to: 'funding' }, '/balance_to', "'closed' only"],
     [{ status: 'closed', balance_to: 'card_active' }, '/balance_to', "'funding'"],
     [{ expires_on: '2030-02-30' }, '/expires_on', 'YYYY-MM-DD'],
+    [{ status: null }, '/status', 'cannot be removed'],
+    [{ status: 'closed', balance_to: null }, '/balance_to', 'cannot be removed'],
+    [{ status: '' }, '/status', 'must not be empty'],
+    [{ holder_reference: '' }, '/holder_reference', 'send null to remove it'],
+    [{ expires_on: '' }, '/expires_on', 'send null to remove it'],
+    [{ limits: '' }, '/limits', 'send null to remove it'],
+    [{ limits: { in: '' } }, '/limits/in', 'send null to remove it'],
+    [{ limits: { maximum_balance: '' } }, '/limits/maximum_balance', 'send null to remove it'],
+    [{ expires_on: '0000-01-01' }, '/expires_on', '1900-01-01 to 9999-12-31'],
     [{ last_four: 'abcd' }, '/last_four', 'Last four digits'],
     [{ limits: 5 }, '/limits', 'object'],
     [{ limits: { daily_amount: 5 } }, '/limits', "'in', 'out'"],

@@ -27,7 +27,7 @@ type Subject = {
 
 let keyNames = 0;
 const newKey = async ({ keys }: TransferService): Promise<string> =>
-  (await keys.create({ name: `key ${++keyNames}`, scopes: ['cards:read'] })).key_id;
+  (await keys.create({ name: `key ${++keyNames}`, scopes: ['cards:read'], all_programs: true })).key_id;
 const audited = (action: OperationId): string => `select count(*) from audit_entry where action = '${action}'`;
 const withBody = (more: object) => (sent: Sent) => ({ ...sent, body: { ...sent.body, ...more } });
 
@@ -255,7 +255,7 @@ describe('what is stored', () => {
 
   test('no secret is, of a key that was made nor of one that was rolled', async () => {
     const [made, rolled] = [randomUUID(), randomUUID()];
-    const create = { body: { name: 'secret', scopes: ['cards:read'] } };
+    const create = { body: { name: 'secret', scopes: ['cards:read'], all_programs: true } };
     const created = await send(first, 'create_key', made, create);
     const roll = { id: String(created.members.key_id), body: {} };
     const next = await send(first, 'roll_key', rolled, roll);
@@ -300,7 +300,7 @@ describe('the scope of a key', () => {
       [201, false],
       [201, false],
     ]);
-    const operator = await first.client.keys.create({ name: 'operator', scopes: ['operator'] });
+    const operator = await first.client.keys.create({ name: 'operator', scopes: ['operator'], all_programs: true });
     const sent = { body: { name: 'Shared', currency: 'USD' } };
     const program = await send(first, 'create_program', key, sent);
     const bearer = { Authorization: `Bearer ${operator.key}` };
@@ -319,7 +319,7 @@ describe('the scope of a key', () => {
 test('no clock speaks against a replay: a key that has expired by now is still the one that was made', async () => {
   const key = randomUUID();
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
-  const sent = { body: { name: 'for an hour', scopes: ['cards:read'], expires_at } };
+  const sent = { body: { name: 'for an hour', scopes: ['cards:read'], all_programs: true, expires_at } };
   const made = await send(first, 'create_key', key, sent);
   await first.client.sandbox.moveClock({ seconds_ahead: 7200 });
   try {

@@ -1,4 +1,4 @@
-import type { CardLimits, ProgramLimits, TransferRecord, TransferService } from '../../sdk/client.ts';
+import type { CardLimits, CardLimitsPatch, ProgramLimits, TransferRecord, TransferService } from '../../sdk/client.ts';
 import type { Terms } from './arrange.ts';
 
 /** What a program of a test's own is made with; amounts in minor units. */
@@ -73,7 +73,7 @@ export class LimitedCard {
     return Object.fromEntries(meant.map(({ name, used }) => [name, used]));
   }
 
-  update(limits: CardLimits) {
+  update(limits: CardLimitsPatch | null) {
     return this.#client.cards.update(this.cardId, { limits }, this.#options);
   }
 

@@ -253,7 +253,7 @@ describe('whose limit applies', () => {
     expect(refused.Message).toContain(`'${to.cardId}' may receive`);
     await send(60);
     expect([await from.used('out'), await to.used('in')]).toEqual([{ daily_amount: 60 }, { daily_amount: 60 }]);
-    await to.update({});
+    await to.update(null);
     const second = await refusalOf(send(41));
     expect(second.Message).toContain(`'${from.cardId}' may send`);
     expect((await from.limits()).in.limits[0]).toMatchObject({ set_by: 'program', used: 500 });
@@ -301,7 +301,7 @@ describe('whose limit applies', () => {
     expect(refused.Message).toContain('0.80 USD used, 0.00 USD left');
     await card.update({ in: { maximum_amount: 0 } });
     expect([(await card.limits()).in.most, await codeOf(card.load(1))]).toEqual([0, 'large_amount']);
-    await card.update({ maximum_balance: 0 });
+    await card.update({ in: null, maximum_balance: 0 });
     expect([(await card.limits()).in.most, await codeOf(card.load(1))]).toEqual([0, 'limit_exceeded']);
   });
 

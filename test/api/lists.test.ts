@@ -119,8 +119,8 @@ describe('list_transfers', () => {
     expect(await idsOf({ created_to: unload })).toEqual(idsFor('same', 'load'));
     expect(await idsOf({ created_from: load, created_to: unload })).toEqual(idsFor('same', 'load'));
     expect(await idsOf({ created_from: '9999-12-31T23:59:59Z' })).toEqual([]);
-    expect(await idsOf({ created_to: '0001-01-01T00:00:00Z' })).toEqual([]);
-    expect(await idsOf({ created_from: '0001-01-01T00:00:00Z', created_to: '9999-12-31T23:59:59Z' })).toHaveLength(10);
+    expect(await idsOf({ created_to: '1900-01-01T00:00:00Z' })).toEqual([]);
+    expect(await idsOf({ created_from: '1900-01-01T00:00:00Z', created_to: '9999-12-31T23:59:59Z' })).toHaveLength(10);
   });
 
   test.each<[string, string, ListTransfersQuery]>([

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleOf } from '../../contract/example-requests.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { TransferService } from '../../sdk/client.ts';
+import { operatorKey as operatorKeyBody, programKey } from '../harness/key-bodies.ts';
 import {
   beforeMoment,
   embeddedServerOf,
@@ -72,7 +73,7 @@ describe('live mode, from an empty directory on', () => {
       const { program_id } = await as(operatorKey).programs.create({ name, currency: 'USD' });
       programs[name] = program_id;
       await as(operatorKey).deposits.create(program_id, { amount: 10_000 });
-      keys[name] = (await withSecret(as(operatorKey).keys.create({ name: `shop ${name}`, program_id }))).key;
+      keys[name] = (await withSecret(as(operatorKey).keys.create(programKey(`shop ${name}`, program_id)))).key;
       await as(keys[name]).cards.create({ card_id: `card-of-${name}` });
     }
   });
@@ -111,12 +112,12 @@ describe('live mode, from an empty directory on', () => {
 
   test('a revoked and an expired key stop working, for good', async () => {
     const operator = as(operatorKey);
-    const revoked = await withSecret(operator.keys.create({ name: 'to be revoked', program_id: programs.first }));
+    const revoked = await withSecret(operator.keys.create(programKey('to be revoked', programs.first)));
     expect((await as(revoked.key).cards.list()).data.length).toBe(1);
     await operator.keys.revoke(revoked.key_id);
     const expired = await beforeMoment((soon) => {
       const expires_at = soon.toISOString();
-      return withSecret(operator.keys.create({ name: 'for a moment', program_id: programs.first, expires_at }));
+      return withSecret(operator.keys.create({ ...programKey('for a moment', programs.first), expires_at }));
     }, 500);
     for (const [key, word] of [
       [revoked.key, 'revoked'],
@@ -164,7 +165,7 @@ describe('live mode, from an empty directory on', () => {
     const calls: readonly (() => Promise<unknown>)[] = [
       () => mine.trialBalance.get(),
       () => mine.programs.get(programs.first),
-      () => mine.keys.create({ name: 'more' }),
+      () => mine.keys.create(operatorKeyBody('more')),
       () => mine.switch.change({ disabled: true, reason: 'x' }),
       () => mine.deposits.create(programs.first, { amount: 1 }),
     ];
@@ -242,7 +243,7 @@ describe('live mode, from an empty directory on', () => {
     // Keys that were never used: nothing is known of them without asking the database.
     const fresh: string[] = [];
     for (let count = 0; count < 20; count += 1) {
-      fresh.push((await withSecret(operator.keys.create({ name: `spare ${count}`, program_id: programs.first }))).key);
+      fresh.push((await withSecret(operator.keys.create(programKey(`spare ${count}`, programs.first)))).key);
     }
     process.kill((await embeddedServerOf(directory.path)).processId, 'SIGKILL');
     const answers = await Promise.all(fresh.map((key) => get(TRANSFERS, bearer(key))));
@@ -346,7 +347,7 @@ describe('a sandbox without keys is for its own machine only', () => {
     const refused = await list(forwarded);
     expect(refused.members).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
     expect(refused.members.Message).toContain('Make a key');
-    const { key } = await running().client.keys.create({ name: 'behind a proxy' });
+    const { key } = await running().client.keys.create(operatorKeyBody('behind a proxy'));
     expect((await list({ ...forwarded, Authorization: `Bearer ${key}` })).status).toBe(200);
   });
 
@@ -354,7 +355,7 @@ describe('a sandbox without keys is for its own machine only', () => {
     expect((await get({ Authorization: 'Bearer nonsense' })).members.Code).toBe('auth_err');
     const { client } = running();
     const { program_id } = await client.programs.create({ name: 'Other', currency: 'USD' });
-    const { key } = await client.keys.create({ name: 'shop', program_id });
+    const { key } = await client.keys.create(programKey('shop', program_id));
     expect((await get({ Authorization: `Bearer ${key}` })).members.Code).toBe('card_dne');
   });
 });

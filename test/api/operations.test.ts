@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
+import { operatorKey, programKey } from '../harness/key-bodies.ts';
 import { beforeMoment, waitFor } from '../harness/process.ts';
 import { withSecret } from '../harness/with-secret.ts';
 import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
@@ -406,7 +407,7 @@ describe('what belongs to another card program', () => {
     const loadId = load?.transfer_id ?? '';
     const hold = await client().transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }, { programId });
     const { reversal_id } = await client().transfers.reverse(loadId, { amount: 1 }, { programId });
-    const { key } = await withSecret(client().keys.create({ name: 'another shop', program_id: await newProgram() }));
+    const { key } = await withSecret(client().keys.create(programKey('another shop', await newProgram())));
     const other = new TransferService({ baseUrl: running().url, key, maximumRetries: 0 });
     for (const { transfers, cards } of [client(), other]) {
       const calls: readonly [code: string, call: Promise<unknown>][] = [
@@ -437,7 +438,7 @@ describe('what belongs to another card program', () => {
   test('with its own key a program does all of it', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(50, programId);
-    const { key } = await withSecret(client().keys.create({ name: 'shop', program_id: programId }));
+    const { key } = await withSecret(client().keys.create(programKey('shop', programId)));
     const own = new TransferService({ baseUrl: running().url, key, maximumRetries: 0 });
     const [captured, canceled] = [
       await own.transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }),
@@ -455,7 +456,7 @@ describe('what belongs to another card program', () => {
 describe('keys', () => {
   test('the secret is shown once; a revoked key stays in the list', async () => {
     const programId = await newProgram();
-    const made = await withSecret(client().keys.create({ name: 'shop', program_id: programId }));
+    const made = await withSecret(client().keys.create(programKey('shop', programId)));
     expect(made.key).toMatch(/^ts_/);
     const { key: secret, key_omitted, ...rest } = made;
     expect(key_omitted).toBeNull();
@@ -470,9 +471,9 @@ describe('keys', () => {
   });
 
   test('keys that cannot be', async () => {
-    const past = { name: 'x', expires_at: '2020-01-01T00:00:00Z' };
+    const past = { ...operatorKey('x'), expires_at: '2020-01-01T00:00:00Z' };
     expect(await refusalOf(client().keys.create(past))).toMatchObject({ Code: 'create_key_schema' });
-    expect(await refusalOf(client().keys.create({ name: 'x', program_id: 'prog_x' }))).toMatchObject({
+    expect(await refusalOf(client().keys.create(programKey('x', 'prog_x')))).toMatchObject({
       Code: 'program_dne',
     });
     expect(await refusalOf(client().keys.revoke('key_x'))).toMatchObject({ Code: 'key_dne', Status: 404 });

@@ -160,7 +160,7 @@ const SUBJECTS: readonly Subject[] = [
       ...OF_HEAD,
       OF_PROGRAM,
       ...OF_BODY,
-      { code: 'update_transfer_schema', at: ['member'], body: { metadata: null } },
+      { code: 'update_transfer_schema', at: ['member'], body: { metadata: 'x' } },
       CARD_NUMBER,
       byId('transfer_dne', 'missing'),
     ],

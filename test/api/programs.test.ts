@@ -39,15 +39,38 @@ describe('update_program', () => {
     expect({ ...(await update(programId, { limits: LIMITS, name: 'Geschenke ÄÖ' })) }).toEqual({ ...both });
   });
 
-  test('limits take the place of all that were set; {} lifts them', async () => {
+  test('limits are merged: null lifts what it names, and everything else stays', async () => {
     const { programId } = await program({ limits: LIMITS, cardLimits: CARD_LIMITS });
-    expect(await update(programId, { limits: { out: { daily_count: 3 } } })).toMatchObject({
-      limits: { out: { daily_count: 3 } },
+    const limitsAfter = async (body: UpdateProgramBody) => {
+      const { limits, card_limits } = await update(programId, body);
+      return { limits, card_limits };
+    };
+    const both = { in: LIMITS.in, out: { maximum_amount: 7, daily_count: 3 } };
+    const first = { limits: both, card_limits: CARD_LIMITS };
+    expect(await limitsAfter({ limits: { out: { daily_count: 3 } } })).toEqual(first);
+    expect(await limitsAfter({ limits: {}, card_limits: { in: {} } })).toEqual(first);
+    const { daily_amount } = LIMITS.in;
+    expect(await limitsAfter({ limits: { in: { monthly_count: null } } })).toEqual({
+      limits: { in: { daily_amount }, out: both.out },
       card_limits: CARD_LIMITS,
     });
-    expect(await update(programId, { limits: {}, card_limits: { in: {} } })).toMatchObject({
-      limits: null,
-      card_limits: null,
+    expect(await limitsAfter({ limits: { out: null }, card_limits: { maximum_balance: null } })).toEqual({
+      limits: { in: { daily_amount } },
+      card_limits: { in: CARD_LIMITS.in },
+    });
+    expect(await limitsAfter({ card_limits: null })).toEqual({ limits: { in: { daily_amount } }, card_limits: null });
+    expect(await limitsAfter({ limits: null })).toEqual({ limits: null, card_limits: null });
+  });
+
+  test('a limit that contradicts one that is set already is refused', async () => {
+    const { programId } = await program({ limits: { in: { maximum_amount: 5 } }, cardLimits: CARD_LIMITS });
+    const refused = await refusalOf(update(programId, { limits: { in: { minimum_amount: 6 } } }));
+    expect(refused).toMatchObject({ Code: 'update_program_schema', field: '/limits/in/minimum_amount' });
+    const other = await refusalOf(update(programId, { card_limits: { in: { maximum_amount: 1 } } }));
+    expect(other).toMatchObject({ Code: 'update_program_schema', field: '/card_limits/in/minimum_amount' });
+    expect(await client().programs.get(programId)).toMatchObject({
+      limits: { in: { maximum_amount: 5 } },
+      card_limits: CARD_LIMITS,
     });
   });
 
@@ -75,6 +98,10 @@ describe('update_program', () => {
     [{ card_limits: { out: { minimum_amount: 6, maximum_amount: 5 } } }, '/card_limits/out/minimum_amount'],
     [{ card_limits: { maximum_balance: 'much' } }, '/card_limits/maximum_balance'],
     [{ cardLimits: {} }, '/cardLimits'],
+    [{ name: null }, '/name'],
+    [{ name: '' }, '/name'],
+    [{ limits: '' }, '/limits'],
+    [{ limits: { in: { daily_count: '' } } }, '/limits/in/daily_count'],
   ];
 
   test.each(BAD)('%j has not the right form', async (body, field) => {
@@ -118,7 +145,7 @@ describe('limits of a program', () => {
     );
     expect([(await first.limits()).in.most, (await second.limits()).in.most]).toEqual([10, 10]);
     await second.load(10);
-    await update(made.programId, { limits: {}, card_limits: {} });
+    await update(made.programId, { limits: null, card_limits: null });
     await first.load(500);
   });
 

@@ -52,6 +52,18 @@ describe('what is read as JSON', () => {
     expect(answer.headers['money-moved']).toBe('no');
   });
 
+  test('a merge patch, for PATCH and nothing else', async () => {
+    const headers = { 'Content-Type': 'application/merge-patch+json; charset=utf-8' };
+    const patch = {
+      method: 'PATCH',
+      path: '/api/v0.1/core/card/card_active',
+      headers,
+      body: { holder_reference: null },
+    };
+    expect((await send(patch)).status).toBe(200);
+    expect((await send({ headers, body: LOAD })).members).toMatchObject({ Code: 'unsupported_media_type' });
+  });
+
   test('a compressed body is not either', async () => {
     const answer = await send({ headers: { 'Content-Encoding': 'gzip' }, body: LOAD });
     expect(answer.members).toMatchObject({ Code: 'unsupported_media_type' });
@@ -102,6 +114,34 @@ describe('members', () => {
     expect(members.Message).toContain(`'${variant}'`);
     expect(members.Message).toContain(`'${name}'`);
     expect(headers['error-field']).toBe(`/${variant}`);
+  });
+
+  test.each<[object, string, string]>([
+    [
+      { amount: 100, cardId: 'card_active' },
+      '/card_id',
+      "The required field 'card_id' is missing. You sent 'cardId'; did you mean 'card_id'?",
+    ],
+    [
+      { Amount: 100, card_id: '' },
+      '/amount',
+      "The required fields 'amount' and 'card_id' are missing. You sent 'Amount'; did you mean 'amount'?",
+    ],
+    [
+      { AMOUNT: 100, 'card-id': 'card_active' },
+      '/amount',
+      "The required fields 'amount' and 'card_id' are missing. You sent 'AMOUNT' and 'card-id'; did you mean 'amount' and 'card_id'?",
+    ],
+    [
+      { amount: 100, card_id: null, cardID: 'card_active' },
+      '/card_id',
+      `The required field 'card_id' is missing (null and "" count as missing). You sent 'cardID'; did you mean 'card_id'?`,
+    ],
+    [{ amount: 100, card: 'card_active' }, '/card_id', "The required field 'card_id' is missing."],
+  ])('%j: the variant is named beside the missing field', async (body, field, message) => {
+    const { members, headers } = await send({ body });
+    expect(members).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Message: message });
+    expect(headers['error-field']).toBe(field);
   });
 
   test.each(['scheduled_for', 'expires_at'])('%s is refused when it is too far ahead', async (name) => {

@@ -533,51 +533,6 @@ describe('the switch stops what moves money on, and nothing that gives it back',
   });
 });
 
-describe('update_transfer', () => {
-  test('puts other metadata in the place of all there was, and changes nothing else', async () => {
-    const card = await newCard(client());
-    const before = await client().transfers.create({ amount: 5, card_id: card, metadata: { order: '1', table: '2' } });
-    const after = await client().transfers.update(before.transfer_id, { metadata: { order: '9', 'a note': 'Zoë 🎁' } });
-    const { updated_at } = after;
-    expect(after).toEqual({ ...before, metadata: { order: '9', 'a note': 'Zoë 🎁' }, updated_at });
-    expect(Date.parse(updated_at)).toBeGreaterThanOrEqual(Date.parse(before.updated_at));
-    expect(await client().transfers.get(before.transfer_id)).toEqual({ ...after });
-    const found = async (metadata_name: string, metadata_value: string) =>
-      (await client().transfers.list({ card_id: card, metadata_name, metadata_value })).data.length;
-    expect([await found('order', '1'), await found('table', '2'), await found('order', '9')]).toEqual([0, 0, 1]);
-    expect((await client().transfers.update(before.transfer_id, { metadata: {} })).metadata).toEqual({});
-    expect(await found('order', '9')).toBe(0);
-  });
-
-  test('of a hold stays with it when it is captured, reversed or canceled', async () => {
-    const card = await newCard(client());
-    const [kept, canceled] = [await held(client(), card, 9), await held(client(), card)];
-    await client().transfers.update(kept, { metadata: { a: '1' } });
-    expect((await client().transfers.capture(kept)).metadata).toEqual({ a: '1' });
-    await client().transfers.update(kept, { metadata: { a: '2' } });
-    await client().transfers.reverse(kept, { amount: 4 });
-    expect(await client().transfers.get(kept)).toMatchObject({ metadata: { a: '2' }, reversed_amount: 4 });
-    await client().transfers.update(canceled, { metadata: { b: '1' } });
-    expect((await client().transfers.cancel(canceled)).metadata).toEqual({ b: '1' });
-  });
-
-  test('beside captures at once loses neither', async () => {
-    const card = await newCard(client());
-    for (let round = 0; round < 10; round += 1) {
-      const hold = await held(client(), card, 3);
-      await Promise.all([
-        client().transfers.capture(hold, { amount: 2 }),
-        client().transfers.update(hold, { metadata: { round: String(round) } }),
-      ]);
-      expect(await client().transfers.get(hold)).toMatchObject({
-        status: 'completed',
-        captured_amount: 2,
-        metadata: { round: String(round) },
-      });
-    }
-  });
-});
-
 test('rows of a batch are held and scheduled as well, and say that no money has moved', async () => {
   const card_id = await newCard(client());
   const row = (idempotency_key: string, terms: object) => ({ amount: 5, card_id, idempotency_key, ...terms });

@@ -32,7 +32,7 @@ describe('whom a command is about', () => {
     service.play({ status: 200, body: SETTING });
     await type('switch disable --reason test', { program });
     await type('switch enable', { program });
-    await type('keys create --name ops', { program });
+    await type('keys create --name ops --scopes operator --all-programs', { program });
     expect(service.received.map(({ body }) => body).join()).not.toContain(program);
   });
 
@@ -46,8 +46,8 @@ describe('whom a command is about', () => {
 });
 
 describe('limits as they are typed', () => {
-  test.each<[string, object]>([
-    ['none', {}],
+  test.each<[string, object | null]>([
+    ['none', null],
     ['{}', {}],
     ['{"in":{"daily_count":5}}', { in: { daily_count: 5 } }],
     [
@@ -75,11 +75,24 @@ describe('limits as they are typed', () => {
     expect(service.received[0]?.body).toBe('{"limits":{"in":{"daily_count":5},"out":{"daily_count":6}}}');
   });
 
+  test('are lifted one by one, by direction, or all, and so is what else a card can be without', async () => {
+    service.play({ status: 200, body: CARD });
+    await type('cards update card_1 --limits in.daily_count=none,out=none,maximum_balance=none');
+    await type('cards update card_1 --limits none --remove holder_reference,last_four,expires_on');
+    await type('transfers update tr_1 --metadata a=1 --remove-metadata b --remove-metadata c');
+    expect(service.received.map(({ body }) => JSON.parse(body))).toEqual([
+      { limits: { in: { daily_count: null }, out: null, maximum_balance: null } },
+      { limits: null, holder_reference: null, last_four: null, expires_on: null },
+      { metadata: { a: '1', b: null, c: null } },
+    ]);
+  });
+
   test('are explained where they are typed', async () => {
     for (const command of ['cards create', 'cards update', 'programs update']) {
       const { output } = await type(`${command} --help`);
       for (const name of Object.keys(LIMIT_NAMES)) expect(output).toContain(name);
-      expect(output.replaceAll(/\s+/g, ' ')).toContain('takes the place of all limits that were set before');
+      const says = output.replaceAll(/\s+/g, ' ');
+      expect(says.includes('What is not named stays as it is.')).toBe(command !== 'cards create');
     }
   });
 
@@ -151,7 +164,7 @@ describe('what a person should notice', () => {
     await type('transfers capture tr_1');
     await type('transfers reverse tr_1');
     await type('transfers update tr_1 --clear-metadata');
-    expect(service.received.map(({ body }) => body)).toEqual(['{}', '{}', '{"metadata":{}}']);
+    expect(service.received.map(({ body }) => body)).toEqual(['{}', '{}', '{"metadata":null}']);
   });
 
   test.each(['capture', 'cancel', 'reverse'])('the key that makes a second %s safe', async (verb) => {
@@ -295,8 +308,17 @@ describe('commands that were not typed right', () => {
     'cards update card_1 --limits out.daily_count=5,out.daily_count=6',
     'cards update card_1 --limits out.daily_count=5 --limits in.daily_count=5',
     'programs update prog_1 --card-limits {',
-    'keys create --name x --scopes transfers:delete',
+    'keys create --name x --all-programs --scopes transfers:delete',
     'keys roll',
+    'keys create --name x --program prog_1',
+    'keys create --name x --scopes cards:read',
+    'keys create --name x --scopes operator --program prog_1 --all-programs',
+    'cards create --limits none',
+    'cards create --limits out.daily_count=none',
+    'cards update card_1 --limits in=none,in.daily_count=5',
+    'cards update card_1 --remove status',
+    'cards update card_1 --expires-on 2030-01-31 --remove expires_on',
+    'transfers update tr_1 --remove-metadata a --clear-metadata',
     'sandbox clock -- -5',
     'sandbox clock 2w',
     'nonsense',
@@ -306,5 +328,36 @@ describe('commands that were not typed right', () => {
     expect({ exitCode, output }).toEqual({ exitCode: 2, output: '' });
     expect(errors).not.toBe('');
     expect(service.received).toEqual([]);
+  });
+
+  /** What an unset variable of a shell leaves of `--option "$VARIABLE"`. */
+  test.each([
+    ['switch', 'disable', '--reason', 'test', '--program', ''],
+    ['switch', 'disable', '--reason', 'test', '--program', 'prog_1', '--type', ''],
+    ['switch', 'disable', '--reason', 'test', '--until', ''],
+    ['switch', 'enable', '--program', ''],
+    ['--program', '', 'switch', 'enable'],
+    ['--program=', 'switch', 'enable'],
+    ['keys', 'create', '--name', 'x', '--scopes', 'cards:read', '--program', ''],
+    ['keys', 'create', '--name', 'x', '--scopes', 'operator', '--all-programs', '--program', ''],
+    ['keys', 'create', '--name', 'x', '--scopes', '', '--all-programs'],
+    ['keys', 'create', '--name', 'x', '--scopes', 'cards:read', '--all-programs', '--expires-at', ''],
+    ['keys', 'roll', 'key_1', '--previous-until', ''],
+    ['transfers', 'capture', 'tr_1', '--amount', ''],
+    ['transfers', 'reverse', 'tr_1', '--amount', ''],
+    ['transfers', 'create', '--card', 'c', '--amount', '5', '--scheduled-for', ''],
+    ['transfers', 'list', '--card', ''],
+    ['transfers', 'export', '--card', ''],
+    ['errors', 'search', '--program', ''],
+    ['errors', 'list', '--code', ''],
+    ['audit', 'list', '--action', ''],
+    ['cards', 'list', '--program', ''],
+    ['cards', 'update', 'card_1', '--limits', ''],
+    ['cards', 'get', ''],
+  ])('an empty value ends with 2: %j', async (...words) => {
+    service.play({ status: 200, body: {} });
+    const { exitCode, errors } = await runHere(service.url, words);
+    expect({ exitCode, received: service.received }).toEqual({ exitCode: 2, received: [] });
+    expect(errors).not.toBe('');
   });
 });

@@ -173,7 +173,7 @@ sequence  created_at                purpose  direction            amount        
   update_program: {
     type: 'programs update prog_1 --name Gifts --limits in.daily_amount=5 --card-limits none',
     reply: { ...PROGRAM, limits: { in: { daily_amount: 5 } }, card_limits: {} },
-    sends: { name: 'Gifts', limits: { in: { daily_amount: 5 } }, card_limits: {} },
+    sends: { name: 'Gifts', limits: { in: { daily_amount: 5 } }, card_limits: null },
     shows: 'limits.in.daily_amount: 5 (5 JPY)\n',
   },
   create_deposit: {
@@ -203,9 +203,9 @@ sequence  created_at                purpose  direction            amount        
   },
   get_trial_balance: { type: 'trial-balance', reply: TRIAL_BALANCE, shows: 'world         1  -2500 (-25.00 USD)\n' },
   create_key: {
-    type: 'keys create --name shop --scopes transfers:read,operator',
+    type: 'keys create --name shop --scopes transfers:read,operator --all-programs',
     reply: { ...KEY, key: 'ts_abcd_secret' },
-    sends: { name: 'shop', scopes: ['transfers:read', 'operator'] },
+    sends: { name: 'shop', scopes: ['transfers:read', 'operator'], all_programs: true },
     shows: 'key:        ts_abcd_secret\n',
   },
   list_keys: { type: 'keys list', reply: { data: [KEY], next_cursor: null }, shows: 'operator' },

@@ -151,7 +151,9 @@ async function observeForbidden({ sandbox, live, programKey }: World): Promise<r
   const isOperators = (id: OperationId): boolean => OPERATIONS[id].scope === 'operator';
   const isLive = (id: OperationId): boolean => OPERATIONS[id].scope !== 'sandbox';
   // No operation needs this scope yet, so a key that has no other may do nothing.
-  const { key } = await withSecret(sandbox.client.keys.create({ name: 'idle', scopes: ['events:read'] }));
+  const { key } = await withSecret(
+    sandbox.client.keys.create({ name: 'idle', scopes: ['events:read'], all_programs: true }),
+  );
   const idly = (question: Question): Question => ({ ...question, headers: [bearer(key)] });
   return [
     ...(await observeAll(sandbox.url, 'forbidden', eachOperation(foreign))),

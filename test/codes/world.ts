@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
+import { operatorKey as operatorKeyBody, programKey as programKeyBody } from '../harness/key-bodies.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {
   embeddedServerOf,
@@ -59,8 +60,8 @@ async function startAll(
   const sandbox = await startService({ DATA_DIR: own.path });
   toEnd(sandbox.stop);
   const { databaseUrl } = await embeddedServerOf(own.path);
-  const { key: operatorKey } = await withSecret(sandbox.client.keys.create({ name: 'operator of the test' }));
-  const { key: programKey } = await withSecret(sandbox.client.keys.create({ name: 'shop', program_id: DEMO_PROGRAM }));
+  const { key: operatorKey } = await withSecret(sandbox.client.keys.create(operatorKeyBody('operator of the test')));
+  const { key: programKey } = await withSecret(sandbox.client.keys.create(programKeyBody('shop', DEMO_PROGRAM)));
   const shared = { DATABASE_URL: databaseUrl, DATA_DIR: other.path };
   const damaged = await startDamaged(copy.path, { ...shared, DATA_DIR: copy.path });
   toEnd(async () => damaged.child.kill('SIGKILL'));

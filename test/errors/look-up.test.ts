@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { TransferService } from '../../sdk/client.ts';
+import { programKey } from '../harness/key-bodies.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService } from '../harness/process.ts';
 import { withSecret } from '../harness/with-secret.ts';
@@ -219,7 +220,7 @@ describe('card programs', () => {
   test('a key sees the errors of its own program; those of others and of none are as if they never were', async () => {
     const { client, url } = service;
     const { program_id } = await client.programs.create({ name: 'Gifts', currency: 'USD' });
-    const { key } = await withSecret(client.keys.create({ name: 'shop', program_id }));
+    const { key } = await withSecret(client.keys.create(programKey('shop', program_id)));
     const own = new TransferService({ baseUrl: url, key, maximumRetries: 0 });
     const mine = await errorOf(own.cards.get('card_active'));
     const theirs = await errorOf(client.cards.get('card_nowhere'));
@@ -273,7 +274,7 @@ describe('what must never be kept', () => {
 
   test('card numbers and keys, wherever they are sent, are in no table, no spool and no log', async () => {
     const { client } = service;
-    const { key } = await withSecret(client.keys.create({ name: 'shop', program_id: DEMO_PROGRAM }));
+    const { key } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
     const wrongKey = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
     await plant(key, wrongKey);
     await settle();

@@ -27,8 +27,6 @@ const BAD_AMOUNTS = [
 /** Amounts that explain_transfer explains, since they can be read as JSON numbers or strings. */
 const isAmountOfForm = (text: string): boolean => /^-?(0|[1-9]\d*)(\.\d+)?([eE]-?\d+)?$|^"[^"]+"$/.test(text);
 
-const isMissing = (text: string): boolean => text === 'null' || text === '""';
-
 const schemaOf = ({ operation }: Draft) => OPERATIONS[operation].body;
 const member = ({ members }: Draft, name: string) => members?.find(([known]) => bare(known) === name);
 const requiredOf = (made: Draft): readonly string[] => schemaOf(made)?.required ?? [];
@@ -162,6 +160,8 @@ const OBJECTS = [
   ['limits', '{"out":{"daily_count":-1}}'],
   ['limits', '{"in":{"minimum_amount":2,"maximum_amount":1}}'],
   ['limits', '{"maximum_balance":"5"}'],
+  ['limits', '""'],
+  ['limits', '{"in":""}'],
   ['limits', '[]'],
 ] as const;
 
@@ -191,9 +191,19 @@ const OF_MEMBERS: readonly Change[] = [
       const required = requiredOf(made);
       if (required.length === 0) return false;
       const missing = random.pick(required);
-      const text = random.pick([undefined, 'null', '""']);
+      // In a merge patch null removes what is there.
+      const text = random.pick(made.method === 'PATCH' ? [undefined, '""'] : [undefined, 'null', '""']);
       made.members = made.members?.filter(([name]) => bare(name) !== missing);
       if (text !== undefined) made.members?.push([missing, text]);
+      return true;
+    },
+  },
+  {
+    name: 'an empty member where omitting it does more',
+    apply: (made, random) => {
+      const omitted: unknown = Reflect.get(schemaOf(made) ?? {}, 'x-if-omitted');
+      if (typeof omitted !== 'object' || omitted === null) return false;
+      replace(made, random.pick(Object.keys(omitted)), random.pick(['null', '""']));
       return true;
     },
   },
@@ -203,11 +213,7 @@ const OF_MEMBERS: readonly Change[] = [
       const amount = member(made, 'amount');
       if (amount === undefined) return false;
       const isExplained = made.operation === 'explain_transfer';
-      // Where the amount can be left out, what counts as missing is no fault.
-      const isOptional = !requiredOf(made).includes('amount');
-      amount[1] = random.pick(
-        BAD_AMOUNTS.filter((text) => !(isExplained && isAmountOfForm(text)) && !(isOptional && isMissing(text))),
-      );
+      amount[1] = random.pick(BAD_AMOUNTS.filter((text) => !(isExplained && isAmountOfForm(text))));
       return true;
     },
   },

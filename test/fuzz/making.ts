@@ -12,6 +12,15 @@ export const LIMITS = [
   '{"out":{"monthly_amount":0,"monthly_count":0}}',
 ] as const;
 
+/** Changes of limits as JSON texts: they are merged into those that are there. */
+export const LIMIT_CHANGES = [
+  ...LIMITS,
+  'null',
+  '{"in":null}',
+  '{"in":{"daily_amount":null},"maximum_balance":null}',
+  '{"out":{"weekly_count":9,"monthly_count":null}}',
+] as const;
+
 /** A load that nothing speaks against: made at once, held, or scheduled. */
 export function newLoad(random: Random, unique: string): Draft {
   const amount = 1 + random.below(500);
@@ -86,7 +95,8 @@ function keyed(made: Draft, random: Random, unique: string): Draft {
 
 /** An API key. */
 export function newKey(random: Random, unique: string): Draft {
-  return keyed(draft('create_key', { name: text(unique) }), random, unique);
+  const scopes = random.pick(['["transfers:read"]', '["cards:read","cards:write"]', '["operator"]']);
+  return keyed(draft('create_key', { name: text(unique), scopes, all_programs: 'true' }), random, unique);
 }
 
 /** A card program. */

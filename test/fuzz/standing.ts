@@ -1,5 +1,5 @@
 import { type Draft, draft, NEEDED_ID, type Need, text } from './draft.ts';
-import { CARDS, LIMITS } from './making.ts';
+import { CARDS, LIMIT_CHANGES } from './making.ts';
 import type { Random } from './random.ts';
 
 /** What a transfer is made for that a request needs, in minor units. */
@@ -69,7 +69,9 @@ export function newMisplaced(random: Random, unique: string): Draft {
 
 /** Other metadata for a transfer in any state. */
 export function newMetadata(random: Random): Draft {
-  const made = draft('update_transfer', { metadata: random.pick(['{}', '{"order":"A-2"}', '{"a":"1","é":"🎁"}']) });
+  const made = draft('update_transfer', {
+    metadata: random.pick(['{}', 'null', '{"order":"A-2"}', '{"a":"1","é":"🎁","order":null}']),
+  });
   return { ...made, needs: random.pick([...HOLDS, 'scheduled', 'load'] as const) };
 }
 
@@ -84,9 +86,11 @@ export function newCardChange(random: Random): Draft {
   made.target = made.target.replace('{card_id}', QUIET_CARD);
   // From each of these states every other of them can be reached.
   if (random.chance(0.5)) made.members?.push(['status', text(random.pick(['active', 'inactive', 'lost']))]);
-  if (random.chance(0.4)) made.members?.push(['limits', random.pick(LIMITS)]);
-  if (random.chance(0.3)) made.members?.push(['holder_reference', text(random.pick(['employee 7', 'Zoë 🎁']))]);
-  if (random.chance(0.3)) made.members?.push(['expires_on', text(random.pick(['2099-12-31', '2098-02-28']))]);
+  if (random.chance(0.4)) made.members?.push(['limits', random.pick(LIMIT_CHANGES)]);
+  if (random.chance(0.3))
+    made.members?.push(['holder_reference', random.pick(['null', text('employee 7'), text('Zoë 🎁')])]);
+  if (random.chance(0.3))
+    made.members?.push(['expires_on', random.pick(['null', text('2099-12-31'), text('2098-02-28')])]);
   return made;
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
 import { bare, CASES, type RawCase } from './cases.ts';
-import { expectRecord } from './expect-record.ts';
+import { expectRecord, messageOf } from './expect-record.ts';
 import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
 import { type RawAnswer, RawConnection } from './raw-connection.ts';
 
@@ -37,6 +37,28 @@ afterAll(async () => {
 });
 
 describe('every fault of a request is answered with the error record', () => {
+  it.each([
+    ['Content-Length: 3', 'Transfer-Encoding: chunked'],
+    ['Transfer-Encoding: chunked', 'Content-Length: 3'],
+  ])('%s and then %s: the message says that there are both', async (...headers) => {
+    const connection = await RawConnection.open(fresh.port);
+    connection.send(`${bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers])}3\r\n{ }\r\n0\r\n\r\n`);
+    const answer = await connection.next();
+    expectRecord(answer, 400, 'malformed_request');
+    expect(messageOf(answer)).toContain('both a Content-Length and a Transfer-Encoding (chunked) header');
+    connection.close();
+  });
+
+  it.each([
+    [['Content-Length: 3', 'Content-Length: 3'], 'more than one Content-Length'],
+    [['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], "'chunked' once"],
+  ])('%j: the message says that it is there twice', async (headers, says) => {
+    const connection = await RawConnection.open(fresh.port);
+    connection.send(bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers]));
+    expect(messageOf(await connection.next())).toContain(says);
+    connection.close();
+  });
+
   it('has enough cases, each with a name of its own', () => {
     expect(new Set(CASES.map(({ name }) => name)).size).toBe(CASES.length);
     expect(CASES.length).toBeGreaterThanOrEqual(60);

@@ -13,8 +13,10 @@ import { available } from '../../domain/ledger.ts';
 import {
   cardLimitsFor,
   type Direction,
+  LIMIT_NAMES,
   type LimitState,
   type Limits,
+  type LimitsChange,
   type ProgramRules,
   programLimitsFor,
   stateOf,
@@ -155,7 +157,15 @@ export class World implements Side {
   #updateCard({ card: name, status, expiresOn, limits, balanceTo }: CardStep): Refused | null {
     const card = this.#cards.get(name);
     const profile = card && { card, holderReference: null, lastFour: null };
-    const change = { status, expiresOn, limits, balanceTo, holderReference: null, lastFour: null };
+    const change = {
+      status: status ?? undefined,
+      balanceTo: balanceTo ?? undefined,
+      expiresOn: expiresOn ?? undefined,
+      // The model gives a card other limits as a whole.
+      limits: limits === null ? undefined : replacing(limits),
+      holderReference: undefined,
+      lastFour: undefined,
+    };
     const asked = { cardName: name, change, birth: this.#birth() };
     const plan = this.#decisions.updateCard(asked, profile, this.#view(name, null, null));
     if (plan instanceof Refusal) return { code: plan.code, about: plan.message };
@@ -293,4 +303,10 @@ function factOf(whose: string, direction: Direction, state: LimitState): string 
 function cardOf({ name, currency, status, expiresOn, limits }: Opening['cards'][number]): Card {
   const ids = { programId: PROGRAM, cardId: name, accountId: name, fundingAccountId: `funding ${currency}` };
   return { ...ids, name, status, currency, expiresOn, limits };
+}
+
+/** The change after which a card has these limits and no others. */
+function replacing({ in: incoming, out, maximumBalance }: Limits): LimitsChange {
+  const lifted = Object.fromEntries(Object.keys(LIMIT_NAMES).map((name) => [name, null]));
+  return { in: { ...lifted, ...incoming }, out: { ...lifted, ...out }, maximumBalance };
 }

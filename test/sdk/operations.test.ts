@@ -4,6 +4,8 @@ import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/oper
 import {
   type Amount,
   type CardLimits,
+  type CardLimitsPatch,
+  type CreateCardBody,
   type CreateTransferBody,
   InvalidArgument,
   type NewKeyRecord,
@@ -75,7 +77,10 @@ const LINES: Readonly<Record<OperationId, Line>> = {
   get_switch: { method: 'switch.get', call: (service) => service.switch.get() },
   change_switch: { method: 'switch.change', call: (service) => service.switch.change({ disabled: false }) },
   get_trial_balance: { method: 'trialBalance.get', call: ({ trialBalance }) => trialBalance.get() },
-  create_key: { method: 'keys.create', call: ({ keys }) => keys.create({ name: 'shop' }) },
+  create_key: {
+    method: 'keys.create',
+    call: ({ keys }) => keys.create({ name: 'shop', scopes: ['cards:read'], all_programs: true }),
+  },
   list_keys: { method: 'keys.list', call: ({ keys }) => keys.list() },
   roll_key: { method: 'keys.roll', call: ({ keys }) => keys.roll('key_1') },
   list_audit_entries: { method: 'audit.list', call: ({ audit }) => audit.list() },
@@ -333,7 +338,9 @@ test("the types are the contract's", () => {
   expectTypeOf<CreateTransferBody['type']>().toEqualTypeOf<'load' | 'unload' | 'card_to_card' | undefined>();
   expectTypeOf<CreateTransferBody['capture']>().toEqualTypeOf<'automatic' | 'manual' | undefined>();
   expectTypeOf<ReverseTransferBody['amount']>().toEqualTypeOf<Amount | undefined>();
-  expectTypeOf<UpdateCardBody['limits']>().toEqualTypeOf<CardLimits | undefined>();
+  expectTypeOf<UpdateCardBody['limits']>().toEqualTypeOf<CardLimitsPatch | null | undefined>();
+  expectTypeOf<UpdateCardBody['expires_on']>().toEqualTypeOf<string | null | undefined>();
+  expectTypeOf<CreateCardBody['limits']>().toEqualTypeOf<CardLimits | undefined>();
   expectTypeOf<StatementPage['opening_balance']>().toEqualTypeOf<number>();
   // A replay is without the secret, so that every caller has to say what becomes of it then.
   expectTypeOf<NewKeyRecord['key']>().toEqualTypeOf<string | null>();

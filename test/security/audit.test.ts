@@ -7,6 +7,7 @@ import type { OperationFailure } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
 import { verifyAudit } from '../../server/operations/verify-audit.ts';
 import { type AuditEntry, readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
+import { operatorKey, programKey } from '../harness/key-bodies.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 import { ACTIONS, CALLER, countRows, OPERATOR, operate } from './audited-actions.ts';
 
@@ -188,7 +189,7 @@ describe('what is recorded', () => {
     const before = await chain();
     await operate(ledger, 'revoke_key', {}, more);
     await expect(operate(ledger, 'roll_key', {}, more)).rejects.toMatchObject({ code: 'roll_key_schema' });
-    await expect(operate(ledger, 'create_key', { name: 'x', program_id: 'prog_x' })).rejects.toThrow();
+    await expect(operate(ledger, 'create_key', programKey('x', 'prog_x'))).rejects.toThrow();
     expect(await chain()).toEqual(before);
   });
 
@@ -196,7 +197,7 @@ describe('what is recorded', () => {
     const other = openLedger(server.connection);
     const before = (await chain()).length;
     await Promise.all(
-      Array.from({ length: 40 }, (_, at) => operate(at % 2 ? ledger : other, 'create_key', { name: `${at}` })),
+      Array.from({ length: 40 }, (_, at) => operate(at % 2 ? ledger : other, 'create_key', operatorKey(`${at}`))),
     );
     await other.close();
     expect((await chain()).length).toBe(before + 40);
@@ -466,7 +467,7 @@ describe('whoever is above permissions and triggers is found out', () => {
 
   test('a head that was noted before still stands when the log has grown', async () => {
     const noted = (await chain()).at(-1)?.hash.toString('hex');
-    await operate(ledger, 'create_key', { name: 'one more' });
+    await operate(ledger, 'create_key', operatorKey('one more'));
     expect(await problems(noted)).toEqual([]);
   });
 });

@@ -3,6 +3,7 @@ import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import type { OperationId } from '../../contract/operations.ts';
 import type { Call } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
+import { operatorKey, programKey } from '../harness/key-bodies.ts';
 import type { Ledger } from '../harness/ledger.ts';
 
 /** Id of the key on the wire that operators act with here. */
@@ -30,7 +31,7 @@ export async function operate(
 
 const inDemo = { parameters: { program_id: DEMO_PROGRAM } };
 const newKey = async (ledger: Ledger) => ({
-  parameters: { key_id: String((await operate(ledger, 'create_key', { name: 'other' })).key_id) },
+  parameters: { key_id: String((await operate(ledger, 'create_key', operatorKey('other'))).key_id) },
 });
 const once = () => ({ ...inDemo, idempotencyKey: randomUUIDv7() });
 
@@ -43,7 +44,7 @@ export const ACTIONS: Readonly<
   create_deposit: { act: (ledger) => operate(ledger, 'create_deposit', { amount: 5 }, once()) },
   create_withdrawal: { act: (ledger) => operate(ledger, 'create_withdrawal', { amount: 5 }, once()) },
   change_switch: { act: (ledger) => operate(ledger, 'change_switch', { disabled: false }) },
-  create_key: { act: (ledger) => operate(ledger, 'create_key', { name: 'shop', program_id: DEMO_PROGRAM }) },
+  create_key: { act: (ledger) => operate(ledger, 'create_key', programKey('shop', DEMO_PROGRAM)) },
   roll_key: { before: newKey, act: (ledger, more) => operate(ledger, 'roll_key', {}, more) },
   revoke_key: { before: newKey, act: (ledger, more) => operate(ledger, 'revoke_key', {}, more) },
   inspect_error: { before: loggedError, act: (ledger, more) => operate(ledger, 'inspect_error', {}, more) },

@@ -4,6 +4,7 @@ import { openKeyUses } from '../../server/operations/note-key-uses.ts';
 import { openRefusedCredentials } from '../../server/operations/note-refused-credentials.ts';
 import { verifyAudit } from '../../server/operations/verify-audit.ts';
 import { readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
+import { operatorKey } from '../harness/key-bodies.ts';
 import { type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 
 let server: TestServer;
@@ -20,7 +21,7 @@ afterAll(async () => {
 
 const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));
 const newKey = async () =>
-  JSON.parse((await ledger.call('create_key', { name: 'of the test' })).body) as { key: string; key_id: string };
+  JSON.parse((await ledger.call('create_key', operatorKey('of the test'))).body) as { key: string; key_id: string };
 const revoke = (key_id: string) => ledger.call('revoke_key', {}, { parameters: { key_id } });
 
 test('an answer of the database that is late lets nobody in who comes a second after the revocation', async () => {

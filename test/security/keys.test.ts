@@ -32,6 +32,8 @@ let second: ServiceProcess;
 let environment: Record<string, string>;
 let operator: TransferService;
 let programId = '';
+/** What operator-key says beside the key. */
+let grant = '';
 
 const as = (key: string, service = first) => new TransferService({ baseUrl: service.url, key, maximumRetries: 0 });
 const ask = (service: ServiceProcess, key: string, path = TRANSFERS): Promise<RawAnswer> =>
@@ -45,7 +47,8 @@ beforeAll(async () => {
   const rates = { RATE_LIMIT_PER_ADDRESS: '999999', RATE_LIMIT_PER_KEY: '999999' };
   environment = { MODE: 'live', DATA_DIR: own?.path ?? '', SUPPORT_CONTACT: 'help@bank.test', ...rates };
   await runCommand(['migrate'], environment);
-  const { output } = await runCommand(['operator-key', 'create', '--name', 'first'], environment);
+  const { output, errors } = await runCommand(['operator-key', 'create', '--name', 'first'], environment);
+  grant = errors;
   first = await startService(environment);
   const { databaseUrl } = await embeddedServerOf(own?.path ?? '');
   second = await startService({ ...environment, DATABASE_URL: databaseUrl, DATA_DIR: other?.path ?? '' });
@@ -58,7 +61,7 @@ afterAll(async () => {
   for (const { remove } of directories) await remove();
 });
 
-const newKey = (scopes?: KeyScope[], more: object = {}) =>
+const newKey = (scopes: KeyScope[] = [...PROGRAM_SCOPES], more: object = {}) =>
   withSecret(operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more }));
 
 /** Waits until every process answers to a key as it does from then on; a key is believed for a second. */
@@ -142,9 +145,18 @@ describe('what a key is', () => {
 });
 
 describe('scopes', () => {
-  test('a key without explicit scopes may do all that its kind can', async () => {
-    expect((await newKey()).scopes).toEqual(PROGRAM_SCOPES);
-    expect((await operator.keys.create({ name: 'second operator' })).scopes).toEqual(KEY_SCOPES);
+  test('operator-key create makes a key with every scope, in every card program, and says so', async () => {
+    const [made] = (await operator.keys.list({ limit: 100 })).data.filter(({ name }) => name === 'first');
+    expect(made).toMatchObject({ program_id: null, scopes: KEY_SCOPES });
+    expect(grant).toContain('all card programs');
+    expect(grant).toContain(KEY_SCOPES.join(', '));
+  });
+
+  test('a rolled key keeps the scopes and the reach of the one before', async () => {
+    const narrow = await newKey(['errors:read']);
+    expect(await operator.keys.roll(narrow.key_id)).toMatchObject({ scopes: ['errors:read'], program_id: programId });
+    const wide = await operator.keys.create({ name: 'reads all', scopes: ['cards:read'], all_programs: true });
+    expect(await operator.keys.roll(wide.key_id)).toMatchObject({ scopes: ['cards:read'], program_id: null });
   });
 
   test('the operator scope goes to no key that is bound to a card program', async () => {
@@ -166,7 +178,7 @@ describe('scopes', () => {
   });
 
   test.each(KEY_SCOPES)('a key with %s alone is let into its operations and into no other', async (scope) => {
-    const { key } = await withSecret(operator.keys.create({ name: scope, scopes: [scope] }));
+    const { key } = await withSecret(operator.keys.create({ name: scope, scopes: [scope], all_programs: true }));
     for (const id of OPERATION_IDS.filter((known) => OPERATIONS[known].scope !== 'sandbox')) {
       // The media type is judged after the credentials and before anything is done.
       const answer = await tryOperation(id, key);

@@ -9,6 +9,7 @@ import { readConfiguration, showConfiguration } from '../../server/config.ts';
 import { openDatabase } from '../../server/open-database.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { type RawRequest, sendRaw } from '../api/raw-request.ts';
+import { programKey } from '../harness/key-bodies.ts';
 import {
   beforeMoment,
   embeddedServerOf,
@@ -103,7 +104,7 @@ describe('what callers send', () => {
   test('no key, good or not, and no card number is logged, whether the database runs or not', async () => {
     const { keys, sandbox } = service.client;
     const make = (name: string, more: object = {}) =>
-      withSecret(keys.create({ name, program_id: DEMO_PROGRAM, ...more }));
+      withSecret(keys.create({ ...programKey(name, DEMO_PROGRAM), ...more }));
     const [good, revoked, expired] = await Promise.all([
       make('good'),
       make('revoked'),

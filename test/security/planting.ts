@@ -97,7 +97,11 @@ const IN_BODIES: readonly Place[] = [
   inBody('create_card', 'POST', '/api/v0.1/core/card', (written) => ({ card_id: `card-${tight(written)}` })),
   inBody('update_card', 'PATCH', '/api/v0.1/core/card/card_active', (written) => ({ holder: written })),
   inBody('create_program', 'POST', '/api/v0.1/operator/program', (written) => ({ name: written, currency: 'USD' })),
-  inBody('create_key', 'POST', '/api/v0.1/operator/key', (written) => ({ name: written })),
+  inBody('create_key', 'POST', '/api/v0.1/operator/key', (written) => ({
+    name: written,
+    scopes: ['cards:read'],
+    all_programs: true,
+  })),
   inBody('change_switch', 'POST', OPERATIONS.change_switch.path, (written) => ({ disabled: true, reason: written })),
   inBody('create_deposit', 'POST', `${PROGRAM}/deposit`, (written) => ({ amount: 1, description: written })),
   inBody('a batch, beside its rows', 'POST', `${TRANSFER}/batch`, (written) => ({

@@ -7,6 +7,7 @@ import { openProgramSearch } from '../../server/operations/find-program.ts';
 import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
 import type { Database } from '../../server/store/database.ts';
 import { type RawAnswer, type RawRequest, sendRaw } from '../api/raw-request.ts';
+import { programKey } from '../harness/key-bodies.ts';
 import {
   connect,
   type Ledger,
@@ -168,7 +169,7 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   const { program_id: program = '' } = await operate('create_program', { name: `${MARK} ${name}`, currency: 'USD' });
   const parameters = { program_id: program };
   await operate('create_deposit', { amount: 1_000_000 }, { parameters, idempotencyKey: 'deposit' });
-  const { key: secret = '', key_id: key = '' } = await operate('create_key', { name: MARK, program_id: program });
+  const { key: secret = '', key_id: key = '' } = await operate('create_key', programKey(MARK, program));
   const ask: Ask = (request) =>
     sendRaw(url, { ...request, headers: { Authorization: `Bearer ${secret}`, ...request.headers } });
   const idempotencyKey = `key-of-${name}`;

@@ -1,0 +1,186 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import type { Operation } from '../../contract/operation.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
+import { programKey } from '../harness/key-bodies.ts';
+import { held, made, newCard } from './arrange.ts';
+import { type RawAnswer, sendRaw } from './raw-request.ts';
+import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+
+// What `null` and "" mean in each place. A member that is empty because a variable was not set must never make a request
+// do more than it would have done with the value.
+
+const running = useService();
+const client = () => running().client;
+afterAll(() => expectBalancedBooks(running()));
+
+const tableOf = (id: OperationId): Operation => OPERATIONS[id];
+
+function send(id: OperationId, body: object | undefined, query = ''): Promise<RawAnswer> {
+  const { method, path, idempotency } = tableOf(id);
+  const filled = parametersOf(path).reduce((text, name) => text.replace(`{${name}}`, `${name}_1`), path);
+  const headers: Record<string, string> = idempotency === 'required' ? { 'Idempotency-Key': 'empty-members' } : {};
+  return sendRaw(running().url, { method, path: `${filled}${query}`, headers, body });
+}
+
+/** Members that the schema of a body guards, and how it ends the sentence about omitting them. */
+function guardedIn(id: OperationId): Readonly<Record<string, string>> {
+  return (Reflect.get(tableOf(id).body ?? {}, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
+}
+
+/** Members of bodies that may be null or "", which counts as missing: omitting them lets a request do no more. */
+const LENIENT: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
+  create_transfer: ['destination_card_id', 'currency', 'description', 'reference', 'metadata'],
+  explain_transfer: ['destination_card_id', 'currency', 'description', 'reference', 'metadata'],
+  reverse_transfer: ['description'],
+  create_card: ['card_id', 'currency', 'holder_reference', 'last_four'],
+  create_program: ['time_zone'],
+  create_deposit: ['currency', 'description'],
+  create_withdrawal: ['currency', 'description'],
+  change_switch: ['reason'],
+};
+
+/** What a request needs besides the member that is empty. */
+const BESIDE: Readonly<Partial<Record<OperationId, object>>> = {
+  create_transfer: { amount: 1, card_id: 'card_active' },
+  explain_transfer: { amount: 1, card_id: 'card_active' },
+  change_switch: { disabled: true, reason: 'a test' },
+  create_key: { name: 'a test', scopes: ['cards:read'], all_programs: true },
+};
+
+const OF_BODIES = OPERATION_IDS.filter((id) => tableOf(id).body !== undefined && tableOf(id).method === 'POST');
+const GUARDED = OF_BODIES.flatMap((id) => Object.keys(guardedIn(id)).map((name) => [id, name] as const));
+const PARAMETERS = OPERATION_IDS.flatMap((id) =>
+  Object.keys(tableOf(id).query?.properties ?? {}).map((name) => [id, name] as const),
+);
+
+describe('bodies', () => {
+  test('every optional member of every POST is either guarded or known to be harmless', () => {
+    for (const id of OF_BODIES) {
+      const { properties = {}, required = [] } = tableOf(id).body ?? {};
+      const optional = Object.keys(properties).filter((name) => !(required as readonly string[]).includes(name));
+      expect([...Object.keys(guardedIn(id)), ...(LENIENT[id] ?? [])].sort(), id).toEqual(optional.sort());
+    }
+  });
+
+  test.each(GUARDED)('%s refuses an empty %s', async (id, name) => {
+    for (const empty of [null, '']) {
+      const { members, headers } = await send(id, { ...BESIDE[id], [name]: empty });
+      expect(members).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
+      expect(headers['error-field']).toBe(`/${name}`);
+      const what = empty === null ? 'null' : 'empty';
+      const message = `'${name}' must not be ${what}: send a value, or omit the field ${guardedIn(id)[name]}.`;
+      expect(members.Message).toBe(message);
+    }
+  });
+
+  test('limits of a new card are never empty', async () => {
+    for (const [limits, field] of [
+      [{ in: null }, '/limits/in'],
+      [{ in: { daily_count: null } }, '/limits/in/daily_count'],
+      [{ out: { maximum_amount: '' } }, '/limits/out/maximum_amount'],
+      [{ maximum_balance: null }, '/limits/maximum_balance'],
+    ] as const) {
+      const { members, headers } = await send('create_card', { limits });
+      expect(members).toMatchObject({ Status: 400, Code: 'create_card_schema' });
+      expect(headers['error-field']).toBe(field);
+    }
+  });
+
+  test('a row of a batch is held to the same', async () => {
+    const row = { amount: 1, card_id: 'card_active', idempotency_key: 'empty-row', scheduled_for: '' };
+    const { members } = await send('create_transfer_batch', { transfers: [row] });
+    expect(members.data).toMatchObject([{ status: 400, transfer: null, error: { Code: 'create_transfer_schema' } }]);
+  });
+
+  test('what may be empty counts as missing', async () => {
+    for (const name of LENIENT.create_transfer ?? []) {
+      for (const empty of [null, '']) {
+        const { status } = await send('create_transfer', { ...BESIDE.create_transfer, [name]: empty });
+        expect(status, name).toBe(201);
+      }
+    }
+  });
+
+  test('an empty amount captures and reverses nothing; an omitted one all', async () => {
+    const card = await newCard(client());
+    const [hold, load] = [await held(client(), card, 9), await made(client(), card, 7)];
+    for (const [id, verb] of [
+      [hold, 'capture'],
+      [load, 'reverse'],
+    ] as const) {
+      for (const body of ['{"amount":null}', '{"amount":""}']) {
+        const path = `/api/v0.1/core/transfer/${id}/${verb}`;
+        const { members, headers } = await sendRaw(running().url, { path, body });
+        expect(members).toMatchObject({ Status: 400, Code: `${verb}_transfer_schema` });
+        expect([headers['error-field'], headers['money-moved']]).toEqual(['/amount', 'no']);
+      }
+    }
+    expect(await client().transfers.get(hold)).toMatchObject({ status: 'pending', captured_amount: 0 });
+    expect(await client().transfers.get(load)).toMatchObject({ reversed_amount: 0 });
+    expect((await client().transfers.capture(hold)).captured_amount).toBe(9);
+    expect((await client().transfers.reverse(load)).amount).toBe(7);
+  });
+});
+
+describe('keys and the switch', () => {
+  const keyCount = async () => (await client().keys.list({ limit: 100 })).data.length;
+
+  test.each<[string, object, string, string]>([
+    ['an empty program', { ...programKey('x', ''), program_id: '' }, '/program_id', "'all_programs': true"],
+    ['no program', { ...programKey('x', ''), program_id: null }, '/program_id', "'all_programs': true"],
+    ['neither', { name: 'x', scopes: ['cards:read'] }, '/program_id', "'program_id' is missing"],
+    ['all_programs: false', { name: 'x', scopes: ['cards:read'], all_programs: false }, '/program_id', 'missing'],
+    ['both', { ...programKey('x', DEMO_PROGRAM), all_programs: true }, '/all_programs', 'exclude each other'],
+    ['no scopes', { name: 'x', all_programs: true }, '/scopes', "'scopes' is missing"],
+    ['scopes: null', { name: 'x', all_programs: true, scopes: null }, '/scopes', "'scopes' is missing"],
+    ['an empty list of scopes', { name: 'x', all_programs: true, scopes: [] }, '/scopes', '1 to'],
+    ['operator in a program', { name: 'x', program_id: DEMO_PROGRAM, scopes: ['operator'] }, '/scopes', 'all_programs'],
+  ])('create_key with %s makes no key', async (_, body, field, says) => {
+    const before = await keyCount();
+    const { members, headers } = await send('create_key', body);
+    expect(members).toMatchObject({ Status: 400, Code: 'create_key_schema' });
+    expect(headers['error-field']).toBe(field);
+    expect(members.Message).toContain(says);
+    expect(await keyCount()).toBe(before);
+  });
+
+  test('a key gets the scopes that are named, in the reach that is named', async () => {
+    const one = await client().keys.create({ name: 'x', scopes: ['cards:read'], program_id: DEMO_PROGRAM });
+    expect(one).toMatchObject({ scopes: ['cards:read'], program_id: DEMO_PROGRAM });
+    const all = await client().keys.create({ name: 'x', scopes: ['cards:read'], all_programs: true });
+    expect(all).toMatchObject({ scopes: ['cards:read'], program_id: null });
+    const both = { name: 'x', scopes: ['cards:read' as const], program_id: DEMO_PROGRAM, all_programs: false };
+    expect(await client().keys.create(both)).toMatchObject({ program_id: DEMO_PROGRAM });
+  });
+
+  test('the switch stays as it is when its scope is empty or misspelt', async () => {
+    const change = { disabled: true, reason: 'a test' };
+    for (const scope of [
+      { program_id: '' },
+      { program_id: null },
+      { type: '' },
+      { program: 'x' },
+      { programId: 'x' },
+    ]) {
+      const { members } = await send('change_switch', { ...change, ...scope });
+      expect(members, JSON.stringify(scope)).toMatchObject({ Status: 400, Code: 'change_switch_schema' });
+    }
+    const inProgram = { ...change, program_id: DEMO_PROGRAM, type: '' };
+    expect((await send('change_switch', inProgram)).members.Code).toBe('change_switch_schema');
+    expect((await client().switch.get()).data.filter(({ disabled }) => disabled)).toEqual([]);
+    const refused = await refusalOf(client().switch.change({ ...change, program_id: '' }));
+    expect(refused).toMatchObject({ Code: 'change_switch_schema', field: '/program_id' });
+  });
+});
+
+describe('queries', () => {
+  test.each(PARAMETERS)('%s refuses an empty %s', async (id, name) => {
+    for (const query of [`?${name}=`, `?${name}`]) {
+      const { members, headers } = await send(id, undefined, query);
+      expect(members).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
+      expect(members.Message).toBe(`'${name}' is empty: send a value, or omit the parameter.`);
+      expect(headers['error-field']).toBe(`/${name}`);
+    }
+  });
+});

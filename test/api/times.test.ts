@@ -1,0 +1,121 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Operation } from '../../contract/operation.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
+import { operatorKey } from '../harness/key-bodies.ts';
+import { type RawAnswer, sendRaw } from './raw-request.ts';
+import { expectBalancedBooks, useService } from './running-service.ts';
+
+// Dates and times of requests lie within the years 1900 to 9999, wherever they are sent.
+
+const running = useService();
+const client = () => running().client;
+afterAll(() => expectBalancedBooks(running()));
+
+type Shape = { readonly format?: string; readonly anyOf?: readonly Shape[] };
+
+const tableOf = (id: OperationId): Operation => OPERATIONS[id];
+const formatOf = ({ format, anyOf = [] }: Shape): string | undefined =>
+  format ?? anyOf.find((one) => one.format)?.format;
+
+/** Every member of a body or query that is a date or a time. */
+const MEMBERS = OPERATION_IDS.flatMap((id) => {
+  const { body, query } = tableOf(id);
+  const of = (where: 'body' | 'query', schema: object | undefined) =>
+    Object.entries(((schema ?? {}) as { properties?: Record<string, Shape> }).properties ?? {}).flatMap(
+      ([name, shape]) => {
+        const format = formatOf(shape);
+        return format === undefined ? [] : [[id, name, format, where] as const];
+      },
+    );
+  return [...of('body', body), ...of('query', query)];
+});
+
+const BAD: Readonly<Record<string, readonly string[]>> = {
+  date: [
+    '0000-01-01',
+    '0001-01-01',
+    '1899-12-31',
+    '10000-01-01',
+    '2030-02-30',
+    '2030-1-1',
+    '+02030-01-01',
+    '-0001-01-01',
+  ],
+  'date-time': [
+    ...['0000-01-01T00:00:00Z', '0001-01-01T00:00:00Z', '1899-12-31T23:59:59Z', '10000-01-01T00:00:00Z'],
+    ...['1900-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01', '+010000-01-01T00:00:00Z'],
+    ...['2030-02-30T00:00:00Z', '2030-01-01T24:00:00Z', '2030-01-01T00:00:60Z', '2030-01-01T00:00:00+24:00'],
+    ...['2030-01-01', '2030-01-01T00:00:00', '2030-01-01 00:00:00Z'],
+  ],
+};
+
+const REQUIRED: Readonly<Partial<Record<OperationId, object>>> = {
+  create_transfer: { amount: 1, card_id: 'card_active', capture: 'manual' },
+  explain_transfer: { amount: 1, card_id: 'card_active', capture: 'manual' },
+  change_switch: { disabled: true, reason: 'a test' },
+  create_key: operatorKey('a test'),
+};
+
+function ask(id: OperationId, where: 'body' | 'query', name: string, value: string): Promise<RawAnswer> {
+  const { method, path } = tableOf(id);
+  const filled = parametersOf(path).reduce((text, parameter) => text.replace(`{${parameter}}`, 'card_active'), path);
+  if (where === 'query') {
+    return sendRaw(running().url, { method, path: `${filled}?${name}=${encodeURIComponent(value)}` });
+  }
+  return sendRaw(running().url, { method, path: filled, body: { ...REQUIRED[id], [name]: value } });
+}
+
+test('there are such members', () => {
+  const named = new Set(MEMBERS.map(([, name]) => name));
+  for (const name of ['expires_on', 'expires_at', 'scheduled_for', 'until', 'previous_until', 'created_from', 'from']) {
+    expect(named).toContain(name);
+  }
+});
+
+describe('outside of the years, or no time at all', () => {
+  test.each(MEMBERS)('%s refuses it in %s', async (id, name, format, where) => {
+    for (const value of BAD[format] ?? []) {
+      const { members, headers } = await ask(id, where, name, value);
+      expect(members, value).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
+      expect(headers['error-field']).toBe(`/${name}`);
+      expect(members.Message).toMatch(/1900.*9999/);
+    }
+  });
+});
+
+describe('at both ends of the years', () => {
+  const ENDS: Readonly<Record<string, readonly string[]>> = {
+    date: ['1900-01-01', '9999-12-31'],
+    'date-time': ['1900-01-01T00:00:00Z', '9999-12-31T23:59:59.999999Z'],
+  };
+
+  test.each(MEMBERS.filter(([id]) => id !== 'change_switch'))('%s reads it in %s', async (id, name, format, where) => {
+    for (const value of ENDS[format] ?? []) {
+      const { status, members } = await ask(id, where, name, value);
+      expect(status, `${value}: ${members.Message}`).toBeLessThan(500);
+      // What is past, or too far ahead, is refused for that; nothing is refused for its form.
+      expect(String(members.Message)).not.toMatch(/1900 to 9999|1900-01-01 to/);
+    }
+  });
+
+  test('a card keeps them', async () => {
+    for (const expires_on of ['1900-01-01', '9999-12-31']) {
+      const { card_id } = await client().cards.create({ expires_on });
+      expect((await client().cards.get(card_id)).expires_on).toBe(expires_on);
+    }
+  });
+
+  test('a key that ends with them, and its successor', async () => {
+    const made = await client().keys.create({ ...operatorKey('to the end'), expires_at: '9999-12-31T23:59:59.999Z' });
+    expect(made.expires_at).toBe('9999-12-31T23:59:59.999Z');
+    const rolled = await client().keys.roll(made.key_id);
+    expect(rolled.expires_at).toBe('9999-12-31T23:59:59.999Z');
+  });
+
+  test('the switch opens again at the very end', async () => {
+    const { program_id } = await client().programs.create({ name: 'Closed', currency: 'USD' });
+    const until = '9999-12-31T23:59:59.999Z';
+    const changed = await client().switch.change({ disabled: true, reason: 'a test', program_id, until });
+    expect(changed.until).toBe(until);
+  });
+});
