@@ -194,7 +194,7 @@ describe('what a person should notice', () => {
   test.each([
     'cards create',
     'programs create --name x --currency USD',
-    'keys create --name x --scopes cards:read',
+    'keys create --name x --scopes cards:read --all-programs',
     'keys roll key_1',
     'keys revoke key_1',
     'switch enable',
@@ -211,7 +211,9 @@ describe('what a person should notice', () => {
     const key_omitted = 'The secret is in the first response only and is not stored.';
     const body = { key_id: 'key_1', name: 'x', scopes: ['cards:read'], key: null, key_omitted };
     service.play({ status: 201, body, headers: { 'idempotent-replayed': 'true' } });
-    const { output, errors } = await type('keys create --name x --scopes cards:read --idempotency-key k');
+    const { output, errors } = await type(
+      'keys create --name x --scopes cards:read --all-programs --idempotency-key k',
+    );
     expect(output).toContain(`key_omitted: ${key_omitted}\n`);
     expect(output).toContain('yes: this request changed nothing\n');
     expect(errors).toBe('');

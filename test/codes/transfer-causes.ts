@@ -216,7 +216,7 @@ async function prepareUsedKeys(client: TransferService): Promise<readonly Attemp
   await client.programs.create({ name: 'First', currency: 'USD' }, key);
   await client.switch.change({ disabled: false }, key);
   await client.sandbox.moveClock({ seconds_ahead: 0 }, key);
-  const first = await client.keys.create({ name: 'first', scopes: ['cards:read'] }, key);
+  const first = await client.keys.create({ name: 'first', scopes: ['cards:read'], all_programs: true }, key);
   const rolled = await client.keys.roll(first.key_id, {}, key);
   await client.keys.revoke(rolled.key_id, key);
   const headers = { 'Idempotency-Key': idempotencyKey };

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntryRecord } from '../../contract/audit-schemas.ts';
-import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { toWireId } from '../../domain/identifier.ts';
 import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS } from '../../server/operations/audit.ts';
 import type { OperationFailure } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
@@ -132,6 +133,40 @@ describe('what is recorded', () => {
     const moved = JSON.parse(transfer?.details ?? '{}');
     expect(moved).toMatchObject({ type: 'unload', amount: 500, card_id });
     expect(transfer).toMatchObject({ action: 'update_card', actor: OPERATOR, subjectId: moved.transfer_id });
+  });
+
+  test('an update says what became of its subject, and what the request set and removed', async () => {
+    const card_id = `card of ${randomUUID()}`;
+    const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
+    await ledger.call('create_card', { card_id, expires_on: '2090-01-01' }, within());
+    const load = await ledger.call('create_transfer', { amount: 5, card_id, metadata: { a: '1', b: '2' } }, within());
+    const { transfer_id } = JSON.parse(load.body) as { transfer_id: string };
+    const detailsOf = async (operation: OperationId, members: object, parameters: Record<string, string>) => {
+      await operate(ledger, operation, members, { ...within(), parameters });
+      return JSON.parse((await chain()).at(-1)?.details ?? '{}') as Record<string, unknown>;
+    };
+    const card = { limits: { in: { daily_count: 5 } }, expires_on: null };
+    expect(await detailsOf('update_card', card, { card_id })).toMatchObject({ card_id, ...card, change: card });
+    const lifted = { limits: { in: { daily_count: null } } };
+    expect(await detailsOf('update_card', lifted, { card_id })).toMatchObject({ limits: null, change: lifted });
+    const pairs = { metadata: { a: null, c: '3' } };
+    expect(await detailsOf('update_transfer', pairs, { transfer_id })).toMatchObject({
+      metadata: { b: '2', c: '3' },
+      change: pairs,
+    });
+    const name = randomUUID();
+    const program = { name, limits: { in: { monthly_count: 900_000 } } };
+    const program_id = toWireId('prog', DEMO_PROGRAM_ID);
+    expect(await detailsOf('update_program', program, { program_id })).toMatchObject({
+      program_id,
+      name,
+      change: program,
+    });
+    expect(await detailsOf('update_program', { limits: null }, { program_id })).toMatchObject({
+      limits: null,
+      change: { limits: null },
+    });
+    expect(await problems()).toEqual([]);
   });
 
   test('nobody else waits when an operator waits for the head of the log', async () => {

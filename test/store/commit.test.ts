@@ -136,7 +136,7 @@ describe('a connection that is cut', () => {
 describe.each([
   ['create_card', {}],
   ['create_program', { name: 'Gifts', currency: 'USD' }],
-  ['create_key', { name: 'shop', scopes: ['cards:read'] }],
+  ['create_key', { name: 'shop', scopes: ['cards:read'], all_programs: true }],
   ['change_switch', { disabled: false }],
 ] as const)('a connection that is cut while %s is committed', (operation, members) => {
   const status = operation === 'change_switch' ? 200 : 201;

@@ -48,7 +48,7 @@ test('after 30 days what is no transfer is still not done again, and a card is s
   const parameters = { program_id: DEMO_PROGRAM };
   const requests = [
     ['create_program', { name: 'Gifts', currency: 'USD' }, {}],
-    ['create_key', { name: 'shop', scopes: ['cards:read'] }, {}],
+    ['create_key', { name: 'shop', scopes: ['cards:read'], all_programs: true }, {}],
     ['change_switch', { disabled: false }, {}],
     ['create_deposit', { amount: 5, description: 'wire' }, { parameters }],
     ['create_withdrawal', { amount: 5 }, { parameters }],
