@@ -10,6 +10,13 @@ import { visitEmbeddedPostgres } from './store/embedded-visit.ts';
 import { claimLedger, type LedgerMode, readLedgerMode } from './store/ledger-mode.ts';
 import { migrate, pendingMigrations } from './store/migrate.ts';
 import { preparePartitions } from './store/partition.ts';
+import {
+  findDurabilityProblem,
+  findPoolingProblem,
+  findRefusedOptions,
+  findUserProblem,
+  USE_SESSIONS,
+} from './store/server-problem.ts';
 import { DEFAULT_SCHEMA } from './store/session-settings.ts';
 import { shownDatabaseUrl } from './url-credentials.ts';
 
@@ -95,6 +102,8 @@ async function openByUrl(
   const settings = { connectionString: databaseUrl, schema: configuration.databaseSchema };
   await insistOnDatabase(settings, use).catch(refuseUnusable);
   await probe(settings).catch(refuseUnusable);
+  refuse(await findPoolingProblem(settings).catch(refuseUnusable));
+  refuse(await findUserProblem(settings).catch(refuseUnusable));
   const most = onWarning && (await insistOnConnections(settings, configuration.databaseConnections, onWarning));
   const databases = openDatabases(settings, most);
   return { databases, close: () => databases.close() };
@@ -123,7 +132,10 @@ async function openOwn(
 
 /** Throws a {@link StartupProblem} when the database cannot be used as it is. */
 async function insistOnDatabase(settings: ConnectionSettings, use: DatabaseUse): Promise<void> {
-  const problem = await findDatabaseProblem(settings, use);
+  refuse(await findDatabaseProblem(settings, use));
+}
+
+function refuse(problem: string | undefined): void {
   if (problem !== undefined) throw new StartupProblem(problem);
 }
 
@@ -176,6 +188,7 @@ export function insistOnConnection({ databaseUrl, mode }: Configuration): void {
 
 function refuseUnusable(error: unknown): never {
   if (error instanceof StartupProblem) throw error;
+  refuse(findRefusedOptions(error));
   const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
   throw new StartupProblem(
     `The database of DATABASE_URL cannot be used: ${reason}. Check the address, the user and that PostgreSQL runs.`,
@@ -189,6 +202,7 @@ function refuseUnusable(error: unknown): never {
 export async function prepareSchema(databases: Databases, mode: LedgerMode): Promise<void> {
   await insistOnMode(databases, mode);
   if (mode === 'sandbox') await migrate(databases.settings);
+  else refuse(await findDurabilityProblem(databases.settings));
   await insistOnSchema(databases);
   refuseOtherMode(await claimLedger(databases.background, mode), mode);
   await preparePartitions(databases.background, new Date());
@@ -225,8 +239,13 @@ export async function insistOnSchema({ settings, findRoleProblem }: Databases, p
   const problem = await findRoleProblem();
   if (problem === undefined) return;
   await insistOnDatabase(settings, 'read');
+  if ('differing' in problem) {
+    throw new StartupProblem(
+      `The connections of DATABASE_URL do not keep the settings of the service: ${problem.differing}. ${USE_SESSIONS}`,
+    );
+  }
   throw new StartupProblem(
-    `The user of DATABASE_URL cannot act for the service: ${problem}. ` +
+    `The user of DATABASE_URL cannot act for the service: ${problem.refused}. ` +
       'Where a role is missing or was not given to it, as a superuser: GRANT transfer_service_application, ' +
       'transfer_service_background, transfer_service_authentication TO <that user>;',
   );

@@ -64,6 +64,9 @@ const IDLE = 5000;
  */
 const WRITER_LIFETIME = 60;
 
+/** Settings that are not as they were set, or what PostgreSQL says against the role; in a few words. */
+export type RoleProblem = { readonly differing: string } | { readonly refused: string };
+
 /** The open connections of one role, and how to make one more. */
 export class Connections {
   readonly readers: Pool;
@@ -91,16 +94,16 @@ export class Connections {
    * What stands against working under the role, in a few words. A pooler that gives the statements of one connection to
    * several sessions would put aside the role and the settings without a word, and the wall between programs with them.
    */
-  async findRoleProblem(): Promise<string | undefined> {
+  async findRoleProblem(): Promise<RoleProblem | undefined> {
     const table = this.#role === 'authentication' ? 'api_key' : 'switch';
     const settings = settingsFor(this.#settings, [...WITHIN_LIMITS, actAs(this.#role)]);
     try {
       await this.readers.query(`select count(*) from ${table}`);
       const differing = await findDifferingSettings(this.readers, settings);
-      return differing === undefined ? undefined : `its connections do not keep their settings: ${differing}`;
+      return differing === undefined ? undefined : { differing };
     } catch (error) {
       if (!(error instanceof pg.DatabaseError)) throw error;
-      return error.message;
+      return { refused: error.message };
     }
   }
 

@@ -1,4 +1,11 @@
-import { type ConnectionSettings, Connections, divideConnections, MOST_CONNECTIONS, type Role } from './connections.ts';
+import {
+  type ConnectionSettings,
+  Connections,
+  divideConnections,
+  MOST_CONNECTIONS,
+  type Role,
+  type RoleProblem,
+} from './connections.ts';
 import { Database } from './database.ts';
 import { type Health, PoolGroup } from './pool.ts';
 import { Standby } from './standby.ts';
@@ -12,8 +19,8 @@ export type Databases = {
   readonly background: Database;
   /** For finding out who is calling. */
   readonly authentication: Database;
-  /** What stands against working under the roles, in a few words; undefined when nothing does. */
-  readonly findRoleProblem: () => Promise<string | undefined>;
+  /** What stands against working under the roles; undefined when nothing does. */
+  readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
   /** What all connections of this process have seen of the database. */
   readonly health: () => Health;
   /** Closes every connection, after what runs on them. */

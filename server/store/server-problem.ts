@@ -1,0 +1,105 @@
+import type pg from 'pg';
+import { administer, type ConnectionSettings } from './connections.ts';
+
+// What of the server, or of a pooler in front of it, the service cannot set right by the settings of its connections.
+// Each gives a sentence that says what to change; undefined when there is nothing.
+
+/** How often to look whether two connections have the same session: another client may be in between. */
+const LOOKS = 3;
+
+/** What to put between the service and PostgreSQL, if anything. */
+export const USE_SESSIONS =
+  'The service sets its role, its time limits and its locks per session. ' +
+  'Use session pooling (pool_mode = session in PgBouncer), or connect to PostgreSQL directly.';
+
+const POOLED =
+  'DATABASE_URL leads to a connection pooler that gives one session of PostgreSQL to several clients in turn ' +
+  `(transaction or statement pooling). ${USE_SESSIONS}`;
+
+/** Whether a pooler gives the transactions or statements of one connection to whatever session is free. */
+export function findPoolingProblem(settings: ConnectionSettings): Promise<string | undefined> {
+  return administer(settings, (idle) =>
+    administer(settings, async (busy) => {
+      for (let look = 0; look < LOOKS; look += 1) {
+        const before = await sessionOf(idle);
+        // Statement pooling refuses it and closes the connection.
+        if (!(await begins(busy)) || (await sessionOf(busy)) === before) return POOLED;
+        if ((await sessionOf(idle)) !== before) return POOLED;
+        await busy.query('commit');
+      }
+      return undefined;
+    }),
+  );
+}
+
+/** What a pooler says of the startup options of the service; undefined when the error is not about them. */
+export function findRefusedOptions(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !error.message.includes('unsupported startup parameter')) return undefined;
+  return (
+    `The connection pooler of DATABASE_URL refuses the startup options of the service (${error.message}). ` +
+    `Let it ignore them (ignore_startup_parameters = options in PgBouncer). ${USE_SESSIONS}`
+  );
+}
+
+async function sessionOf(client: pg.ClientBase): Promise<number | undefined> {
+  const { rows } = await client.query<{ session: number }>('select pg_catalog.pg_backend_pid() as session');
+  return rows[0]?.session;
+}
+
+async function begins(client: pg.ClientBase): Promise<boolean> {
+  try {
+    await client.query('begin');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a crash of the server's machine can lose or damage what was committed. */
+export function findDurabilityProblem(settings: ConnectionSettings): Promise<string | undefined> {
+  return administer(settings, async (client) => {
+    const { rows } = await client.query<{ name: string }>(
+      `select name from pg_catalog.unnest(array['fsync', 'full_page_writes']) as name
+        where pg_catalog.current_setting(name) <> 'on' order by name`,
+    );
+    if (rows.length === 0) return undefined;
+    const off = rows.map(({ name }) => name);
+    const statements = off.map((name) => `ALTER SYSTEM SET ${name} = on;`).join(' ');
+    return (
+      `The PostgreSQL server runs with ${off.map((name) => `${name} = off`).join(' and ')}, so a crash of its machine ` +
+      'can lose or damage transfers that were already answered. ' +
+      `As a superuser, run ${statements} SELECT pg_reload_conf(); and start the service again.`
+    );
+  });
+}
+
+/** Settings that only a superuser may set, and that can have been set for the user of the service. */
+export function findUserProblem(settings: ConnectionSettings): Promise<string | undefined> {
+  return administer(settings, async (client) => {
+    const { rows } = await client.query<{ user: string; replication: string }>(
+      "select current_user::text as user, pg_catalog.current_setting('session_replication_role') as replication",
+    );
+    const { user, replication } = rows[0] ?? { user: '', replication: '' };
+    if (replication !== 'origin') {
+      return (
+        `The user ${user} has session_replication_role = ${replication}, which turns off the triggers that keep the ` +
+        `books and the audit log. As a superuser: ALTER ROLE "${user}" RESET session_replication_role;`
+      );
+    }
+    if ((await severityOfWarning(client)) === 'WARNING') return undefined;
+    return (
+      'PostgreSQL writes its messages in a language other than English, and the service has to know a warning and a ' +
+      `fatal error by their names. As a superuser: ALTER ROLE "${user}" SET lc_messages = 'C';`
+    );
+  });
+}
+
+/** How the server names the severity of a warning: `pg` passes on the translated name only. */
+async function severityOfWarning(client: pg.ClientBase): Promise<string | undefined> {
+  let severity: string | undefined;
+  client.on('notice', (notice) => {
+    severity = notice.severity;
+  });
+  await client.query("do $$ begin raise warning 'a look at how warnings are named'; end $$");
+  return severity;
+}

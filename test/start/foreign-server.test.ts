@@ -1,0 +1,141 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findBinaries } from '../../server/store/embedded-binaries.ts';
+import { chooseServerUser } from '../../server/store/embedded-placement.ts';
+import { connect } from '../harness/ledger.ts';
+import { type PoolerMode, startPooler } from '../harness/pooler.ts';
+import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
+import { type StockPostgres, stockPostgresIn } from '../harness/stock-postgres.ts';
+
+// A PostgreSQL of the operator's own that loses data, or that something stands in front of.
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+let copies: Awaited<ReturnType<typeof temporaryDirectory>>;
+let server: StockPostgres;
+let superuser: pg.Client;
+
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+  // The embedded binaries, but started as an operator may start them, with settings that can be changed.
+  copies = await temporaryDirectory();
+  const binaries = await findBinaries(
+    await chooseServerUser(),
+    async () => copies.path,
+    () => undefined,
+  );
+  server = await stockPostgresIn(directory.path, binaries.postgres.replace(/\/postgres$/, ''));
+  superuser = await connect({ ...server.connection, user: 'postgres', database: 'postgres' });
+  await superuser.query('create database live owner transfer_service');
+});
+afterAll(async () => {
+  await superuser?.end();
+  await directory?.remove();
+  await copies?.remove();
+});
+
+function settingsOf(database: string, MODE: 'sandbox' | 'live', host = server.connection.host) {
+  const DATABASE_URL = `postgresql://transfer_service@/${database}?host=${encodeURIComponent(host)}&port=5432`;
+  return { MODE, DATABASE_URL, DATA_DIR: `${directory.path}/data-${database}`, SUPPORT_CONTACT: 'help@bank.test' };
+}
+
+/** Waits until new connections have what was changed on the server. */
+async function change(...statements: readonly string[]): Promise<void> {
+  for (const statement of statements) await superuser.query(statement);
+  await superuser.query('select pg_reload_conf()');
+}
+
+async function waitForSetting(name: string, value: string): Promise<void> {
+  for (;;) {
+    const { rows } = await superuser.query<{ value: string }>('select current_setting($1) as value', [name]);
+    if (rows[0]?.value === value) return;
+    await new Promise((wake) => setTimeout(wake, 20));
+  }
+}
+
+describe('a server whose crash can lose transfers', () => {
+  test.each(['fsync', 'full_page_writes'])('in live mode, %s = off is refused, with the way out', async (name) => {
+    const live = settingsOf('live', 'live');
+    expect((await runCommand(['migrate'], live)).exitCode).toBe(0);
+    await change(`alter system set ${name} = off`);
+    await waitForSetting(name, 'off');
+    try {
+      const { exitCode, errors } = await startInVain(live);
+      expect({ exitCode, errors }).toMatchObject({
+        exitCode: 1,
+        errors: expect.stringContaining(`${name} = off, so a`),
+      });
+      expect(errors).toMatch(/^\nThe service does not start: The PostgreSQL server runs with [^\n]+\n$/);
+      expect(errors).toContain(`ALTER SYSTEM SET ${name} = on; SELECT pg_reload_conf();`);
+      const sandbox = await startService(settingsOf('transfer_service', 'sandbox'));
+      expect(await sandbox.stop()).toBe(0);
+    } finally {
+      await change(`alter system reset ${name}`);
+      await waitForSetting(name, 'on');
+    }
+    expect((await startInVain(live)).errors).toContain('operator-key create');
+  });
+});
+
+describe('a user whose settings the service cannot change', () => {
+  test('without triggers is refused', async () => {
+    await superuser.query('alter role transfer_service set session_replication_role = replica');
+    try {
+      const { exitCode, errors } = await startInVain(settingsOf('transfer_service', 'sandbox'));
+      expect(exitCode).toBe(1);
+      expect(errors).toMatch(/^\nThe service does not start: The user transfer_service has session_rep[^\n]+\n$/);
+      expect(errors).toContain('ALTER ROLE "transfer_service" RESET session_replication_role;');
+    } finally {
+      await superuser.query('alter role transfer_service reset session_replication_role');
+    }
+  });
+
+  test('whose messages are translated is refused', async () => {
+    const { exitCode, errors } = await startBehind('translating');
+    expect({ exitCode, errors }).toMatchObject({ exitCode: 1, errors: expect.stringContaining('other than English') });
+    expect(errors).toContain(`ALTER ROLE "transfer_service" SET lc_messages = 'C';`);
+  });
+});
+
+async function startBehind(mode: PoolerMode): Promise<Awaited<ReturnType<typeof startInVain>>> {
+  const pooler = await startPooler(server.connection.host, mode);
+  try {
+    return await startInVain(settingsOf('transfer_service', 'sandbox', pooler.host));
+  } finally {
+    await pooler.close();
+  }
+}
+
+describe('a connection pooler in front of the server', () => {
+  test('that shares sessions between transactions is refused, with what to use instead', async () => {
+    const { exitCode, errors } = await startBehind('transaction');
+    expect(exitCode).toBe(1);
+    expect(errors).toMatch(/^\nThe service does not start: DATABASE_URL leads to a connection pooler [^\n]+\n$/);
+    expect(errors).toContain(
+      'Use session pooling (pool_mode = session in PgBouncer), or connect to PostgreSQL directly.',
+    );
+    expect(errors).not.toContain('GRANT');
+  });
+
+  test('that refuses startup options is refused, with its setting and what to use', async () => {
+    const { exitCode, errors } = await startBehind('refusing');
+    expect(exitCode).toBe(1);
+    expect(errors).toMatch(/^\nThe service does not start: The connection pooler of DATABASE_URL refuses [^\n]+\n$/);
+    expect(errors).toContain('ignore_startup_parameters = options');
+    expect(errors).toContain('Use session pooling');
+    expect(errors).not.toContain('GRANT');
+  });
+
+  test('that keeps sessions and drops startup options is as good as none', async () => {
+    const pooler = await startPooler(server.connection.host, 'session');
+    try {
+      const service = await startService(settingsOf('transfer_service', 'sandbox', pooler.host));
+      try {
+        expect((await service.client.transfers.create({ amount: 5, card_id: 'card_active' })).status).toBe('completed');
+      } finally {
+        expect(await service.stop()).toBe(0);
+      }
+    } finally {
+      await pooler.close();
+    }
+  });
+});
