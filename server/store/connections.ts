@@ -146,11 +146,12 @@ export async function connectPlainly<Result>(
 ): Promise<Result> {
   const plain = { ...settings, query_timeout: FIRST_ANSWER };
   const unlimited = startupOptions([...WITHOUT_LIMITS, ['idle_session_timeout', '0']]);
-  const client = await connect({ ...plain, options: unlimited }).catch((error: unknown) => {
-    if (error instanceof pg.DatabaseError && error.code === UNKNOWN_SETTING) return connect(plain);
-    throw error;
-  });
-  return endingAfter(client, run);
+  const attempt = (): Promise<pg.Client> =>
+    connect({ ...plain, options: unlimited }).catch((error: unknown) => {
+      if (error instanceof pg.DatabaseError && error.code === UNKNOWN_SETTING) return connect(plain);
+      throw error;
+    });
+  return endingAfter(await new PoolGroup().connect(undefined, performance.now() + LIMITS.crowded, attempt), run);
 }
 
 /** Whether the database takes connections and answers: throws whatever `pg` says when not. */
@@ -179,7 +180,9 @@ async function withClient<Result>(
 ): Promise<Result> {
   const settings = settingsFor(where, more);
   const options = startupOptions(settings);
-  const client = await group.connect(undefined, performance.now(), () => connect({ ...where, options }));
+  const client = await group.connect(undefined, performance.now() + LIMITS.crowded, () =>
+    connect({ ...where, options }),
+  );
   return endingAfter(client, async () => {
     await applySettings(client, settings);
     return run(client);

@@ -128,8 +128,8 @@ export class Database {
    * Runs a transaction. Throws {@link StoreFailure} when it certainly changed nothing and {@link CommitUnknown} when
    * it is not known whether its outcome will last; whatever `decide` throws is passed on after a rollback.
    */
-  async transact<Result, Name extends string>(work: Work<Result, Name>): Promise<Result> {
-    const { client, loaded } = await this.#begin(work);
+  async transact<Result, Name extends string>(work: Work<Result, Name>, deadline?: number): Promise<Result> {
+    const { client, loaded } = await this.#begin(work, deadline);
     let sound = false;
     try {
       const decision = await decideOrRollBack(client, work, loaded);
@@ -152,7 +152,7 @@ export class Database {
   /** Like {@link transact}, but ends a doubt before it answers, until `deadline` (`performance.now()`). */
   async transactSettled<Result, Name extends string>(work: Work<Result, Name>, deadline: number): Promise<Result> {
     try {
-      return await this.transact(work);
+      return await this.transact(work, deadline);
     } catch (error) {
       if (!(error instanceof CommitUnknown)) throw error;
       const settlement = await this.clear(error, work.batchId, deadline);
@@ -251,15 +251,19 @@ export class Database {
   }
 
   /** BEGIN and the load; once more on a new connection when the server had closed the first while it was idle. */
-  async #begin<Result, Name extends string>(work: Work<Result, Name>, again = true): Promise<Begun<Name>> {
-    const client = await connect(this.#connections.writers);
+  async #begin<Result, Name extends string>(
+    work: Work<Result, Name>,
+    deadline: number | undefined,
+    again = true,
+  ): Promise<Begun<Name>> {
+    const client = await connect(this.#connections.writers, deadline);
     try {
       return { client, loaded: await load(client, this.#reach, work.load) };
     } catch (error) {
       const failure = error instanceof StoreFailure ? error : new StoreFailure(error);
       client.release(failure.unfit);
       if (!again || !failure.connectionLost || failure.timedOut) throw this.#noted(failure);
-      return this.#begin(work, false);
+      return this.#begin(work, deadline, false);
     }
   }
 }
@@ -268,9 +272,9 @@ function toQuery(statement: Statement): pg.QueryConfig {
   return { name: statement.name, text: statement.text, values: statement.values as unknown[] };
 }
 
-async function connect(pool: Pool): Promise<pg.PoolClient> {
+async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
   try {
-    return await pool.take();
+    return await pool.take(deadline);
   } catch (error) {
     throw new StoreFailure(error);
   }

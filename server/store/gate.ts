@@ -1,12 +1,6 @@
 import { NoConnection } from './failure.ts';
 
 /**
- * How long a request waits for a connection, in milliseconds, while the database responds to others. What is left of the
- * five seconds of a request is enough for its statements.
- */
-export const MAX_WAIT = 2000;
-
-/**
  * A database that has responded to nothing for so long, in milliseconds, is silent: the server itself ends a statement
  * after `LIMITS.statement` (1.5 s), and a failure must be reported within two seconds.
  */
@@ -15,12 +9,12 @@ const SILENCE = 1600;
 /** Between two looks at those who wait, in milliseconds. */
 const TICK = 50;
 
-type Waiter = { readonly since: number; readonly admit: () => void; readonly refuse: (error: NoConnection) => void };
+type Waiter = { readonly until: number; readonly admit: () => void; readonly refuse: (error: NoConnection) => void };
 
 /**
  * Lets a number of holders in at a time; the others wait in order.
  *
- * A wait ends after two seconds, but not before another connection of this process has got a response: only then is it
+ * A wait is not refused for want of connections before another connection of this process has got a response: only then is it
  * certain that connections are what is missing. When no connection gets a response at all the database is silent, and the
  * wait ends with that.
  */
@@ -37,14 +31,17 @@ export class Gate {
     this.#responses = responses;
   }
 
-  /** Resolves when there is room; every call that resolves needs a {@link leave}. Rejects with {@link NoConnection}. */
-  enter(): Promise<void> {
+  /**
+   * Resolves when there is room; every call that resolves needs a {@link leave}. Rejects with {@link NoConnection}, for
+   * want of connections not before `until` (`performance.now()`).
+   */
+  enter(until: number): Promise<void> {
     if (this.#inside < this.#max) {
       this.#inside += 1;
       return Promise.resolve();
     }
     return new Promise((admit, refuse) => {
-      this.#waiting.push({ since: performance.now(), admit, refuse });
+      this.#waiting.push({ until, admit, refuse });
       if (this.#timer === undefined) this.#watch();
     });
   }
@@ -65,7 +62,7 @@ export class Gate {
       // A process that was stopped for a while has not read what arrived meanwhile, so a late look counts as one look.
       silence = responses === seen ? silence + Math.min(now - looked, 2 * TICK) : 0;
       if (silence > SILENCE) this.#refuse(() => true, false);
-      else if (responses !== seen) this.#refuse(({ since }) => now - since > MAX_WAIT, true);
+      else if (responses !== seen) this.#refuse(({ until }) => now > until, true);
       seen = responses;
       looked = now;
       if (this.#waiting.length > 0) return;

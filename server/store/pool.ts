@@ -1,6 +1,10 @@
 import pg from 'pg';
 import { isUnfit, NoConnection, TOO_MANY_CONNECTIONS } from './failure.ts';
-import { Gate, MAX_WAIT } from './gate.ts';
+import { Gate } from './gate.ts';
+import { LIMITS } from './session-settings.ts';
+
+/** What a request must have left of its time when it gets a connection, in milliseconds: enough for a transaction. */
+const ENOUGH = 1500;
 
 /** Between two attempts to connect to a server that has no connection left, in milliseconds: from first to last. */
 const FIRST_PAUSE = 25;
@@ -64,11 +68,11 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Runs an attempt to connect, again and again while the server has no connection left, until two seconds after `since`
+   * Runs an attempt to connect, again and again while the server has no connection left, until then
    * (`performance.now()`). Idle connections make room meanwhile. Throws {@link NoConnection} when none was to be had for a
    * pool.
    */
-  async connect<Client>(asking: Pool | undefined, since: number, attempt: () => Promise<Client>): Promise<Client> {
+  async connect<Client>(asking: Pool | undefined, until: number, attempt: () => Promise<Client>): Promise<Client> {
     const { responses } = this;
     let refusal: unknown;
     try {
@@ -83,7 +87,7 @@ export class PoolGroup implements Health {
             this.makeRoom(asking);
           }
         }
-        if (performance.now() - since > MAX_WAIT) {
+        if (performance.now() > until) {
           // Outside the pools what the server said is told as it is.
           if (asking === undefined) throw refusal;
           // The server itself has refused us. Where others of ours are at work they must have got responses, too.
@@ -151,13 +155,14 @@ export class Pool {
 
   /**
    * A connection, to be given back with its `release`; true closes it. Throws {@link NoConnection} when none is to be had,
-   * and what `pg` throws when the database cannot be reached.
+   * and what `pg` throws when the database cannot be reached. With a deadline (`performance.now()`) the wait ends early
+   * enough for a transaction.
    */
-  async take(): Promise<pg.PoolClient> {
-    const since = performance.now();
-    await this.#gate.enter();
+  async take(deadline = Number.POSITIVE_INFINITY): Promise<pg.PoolClient> {
+    const until = Math.min(performance.now() + LIMITS.crowded, deadline - ENOUGH);
+    await this.#gate.enter(until);
     try {
-      const client = await this.#group.connect(this, since, () => this.#pool.connect());
+      const client = await this.#group.connect(this, until, () => this.#pool.connect());
       return this.#lend(client);
     } catch (error) {
       this.#leave();

@@ -7,6 +7,8 @@ export type Setting = readonly [name: string, value: string];
 export const LIMITS = {
   /** For a connection: a server that is there answers in a few. */
   connect: 1000,
+  /** For one of a pool that is in use, or of a server that has none left, while the database responds to others. */
+  crowded: 2000,
   /** For a lock: the longest that a batch stands behind a stranger. */
   lock: 500,
   statement: 1500,
