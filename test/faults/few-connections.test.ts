@@ -94,7 +94,7 @@ describe('20 connections for two processes', () => {
       });
       for (const service of services) {
         expect(await transfer(service)).toMatchObject({ status: 201 });
-        expect(await isReady(service)).toBe(true);
+        await waitFor('readiness', () => isReady(service));
       }
     } finally {
       for (const other of others) await other.end();
