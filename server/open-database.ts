@@ -104,7 +104,8 @@ async function openByUrl(
   await probe(settings).catch(refuseUnusable);
   refuse(await findPoolingProblem(settings).catch(refuseUnusable));
   refuse(await findUserProblem(settings).catch(refuseUnusable));
-  const most = onWarning && (await insistOnConnections(settings, configuration.databaseConnections, onWarning));
+  const asked = configuration.databaseConnections;
+  const most = onWarning && (await insistOnConnections(settings, asked, onWarning).catch(refuseUnusable));
   const databases = openDatabases(settings, most);
   return { databases, close: () => databases.close() };
 }
