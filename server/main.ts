@@ -21,8 +21,11 @@ import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/database.ts';
 import { announceService } from './store/running-services.ts';
 import { explainStartFailure } from './store/start-failure.ts';
+
 import { followClock } from './worker/follow-clock.ts';
-import { keepForgettingKeys } from './worker/forget-keys.ts';
+
+import { keepForgetting } from './worker/keep-forgetting.ts';
+
 import { keepPartitions } from './worker/keep-partitions.ts';
 import { keepNotingCredentials } from './worker/note-credentials.ts';
 import { type ErrorRecorder, recordErrors } from './worker/record-errors.ts';
@@ -120,7 +123,9 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const partitions = keepPartitions(background, configuration.errorRetentionDays, (error) =>
     log.error({ cause: String(error) }, 'partitions could not be made or removed'),
   );
-  const keys = keepForgettingKeys(background, (error) => log.error({ cause: String(error) }, 'old keys stay for now'));
+  const forgetting = keepForgetting(background, (error) =>
+    log.error({ cause: String(error) }, 'old keys and counters stay for now'),
+  );
   const credentials = keepNotingCredentials(uses, refusals, (error) =>
     log.error({ cause: String(error) }, 'uses and refusals of keys are written later'),
   );
@@ -130,8 +135,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   stop = async () => {
     clock.stop();
     partitions.stop();
-    keys.stop();
-    await Promise.all([due.stop(), server.close()]);
+    await Promise.all([due.stop(), forgetting.stop(), server.close()]);
     await withdraw();
     await credentials.stop();
     await errors.stop();

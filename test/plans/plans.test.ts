@@ -17,7 +17,7 @@ import { findDueTransfers, findExpiredHolds } from '../../server/store/due.ts';
 import { deleteHolds } from '../../server/store/hold.ts';
 import { readAnswers } from '../../server/store/idempotency.ts';
 import { listKeys, readKey } from '../../server/store/key.ts';
-import { giveBackToCounters } from '../../server/store/limit-counter.ts';
+import { forgetCounters, giveBackToCounters } from '../../server/store/limit-counter.ts';
 import { deleteMetadata } from '../../server/store/metadata.ts';
 import { listPrograms, readProgram } from '../../server/store/program.ts';
 import { readProgramRules } from '../../server/store/program-rules.ts';
@@ -100,6 +100,7 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['the chain of the audit log', readAuditChain(1n, 1000)],
   ['the holds that have expired', findExpiredHolds(500)],
   ['the transfers that are due', findDueTransfers(500)],
+  ['the counters that are too old', forgetCounters(1000)],
 ];
 
 /** The parts of a filter: each by itself, and below also pair by pair and all at once. */

@@ -1,0 +1,203 @@
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { CardLimitsRecord } from '../../contract/limit-schemas.ts';
+import type { TransferRecord } from '../../contract/transfer-schemas.ts';
+import { LONGEST_HOLD } from '../../domain/hold.ts';
+import { forget } from '../../server/operations/forget.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/operations/seed-sandbox.ts';
+import { settleDue } from '../../server/operations/settle-due.ts';
+import { KEPT_COUNTER_DAYS } from '../../server/store/limit-counter.ts';
+import { keepForgetting } from '../../server/worker/keep-forgetting.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { waitFor } from '../harness/process.ts';
+
+// Counters of limits are removed when nothing can read them or give back to them any more.
+
+let server: TestServer;
+let ledger: Ledger;
+let client: pg.Client;
+
+beforeAll(async () => {
+  server = await startServer();
+  ledger = openLedger(server.connection);
+  client = await connect(server.connection);
+});
+afterEach(async () => {
+  await client.query('truncate limit_counter; update card set limits = null');
+  expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
+});
+afterAll(async () => {
+  await client.end();
+  await ledger.close();
+  await server.stop();
+});
+
+/** A counter for each of these moments, which are SQL, of accounts that no test asks for. */
+async function countOn(...moments: readonly string[]): Promise<void> {
+  for (const moment of moments) {
+    await client.query(
+      `insert into limit_counter (program_id, account_id, direction, day_start, amount, count)
+       values ($1, gen_random_uuid(), 'in', ${moment}, 1, 1)`,
+      [PROGRAM],
+    );
+  }
+}
+
+/** The age of each counter that is there, in whole days of UTC, the oldest first. */
+async function agesLeft(): Promise<readonly number[]> {
+  const { rows } = await client.query<{ age: number }>(
+    `select (now() at time zone 'UTC')::date - (day_start at time zone 'UTC')::date as age
+     from limit_counter order by age desc`,
+  );
+  return rows.map(({ age }) => age);
+}
+
+/** The first moment of the day so many days ago, in a time zone. */
+const dayStart = (ago: number, zone = 'UTC') =>
+  `((now() at time zone '${zone}')::date - ${ago})::timestamp at time zone '${zone}'`;
+
+/** Does all of it again where midnight came in between. */
+async function withinOneDay(run: () => Promise<void>): Promise<void> {
+  const today = async () =>
+    String((await client.query("select (now() at time zone 'UTC')::date::text as day")).rows[0].day);
+  const before = await today();
+  try {
+    await run();
+  } catch (error) {
+    if ((await today()) === before) throw error;
+    await client.query('truncate limit_counter');
+    await run();
+  }
+}
+
+test('of the border day and younger ones none is removed, of older ones every one, in whatever time zone', async () => {
+  await withinOneDay(async () => {
+    const days = [0, 30, 39, 41, 92, KEPT_COUNTER_DAYS - 1, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS + 1, 900];
+    await countOn(...days.map((ago) => dayStart(ago)));
+    await countOn(`${dayStart(KEPT_COUNTER_DAYS - 1)} - interval '1 microsecond'`);
+    expect(await forget(ledger.database)).toBe(2);
+    expect(await agesLeft()).toEqual([KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS - 1, 92, 41, 39, 30, 0]);
+  });
+  await client.query('truncate limit_counter');
+  // Fourteen hours before UTC and twelve behind it: two days of the calendar around the border are kept in each.
+  for (const zone of ['Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kolkata']) {
+    await countOn(dayStart(KEPT_COUNTER_DAYS - 1, zone), dayStart(KEPT_COUNTER_DAYS + 2, zone));
+    expect(await forget(ledger.database)).toBe(1);
+  }
+});
+
+test('what is removed is older than all that is read, and than any hold', async () => {
+  const longest = LONGEST_HOLD / 86_400_000;
+  expect(longest).toBe(90);
+  // A hold is counted on a day that began up to 25 hours before it, and a month is read back to its first day.
+  expect(KEPT_COUNTER_DAYS).toBeGreaterThan(longest + 2);
+  expect(KEPT_COUNTER_DAYS).toBeGreaterThan(41);
+});
+
+/** Opens a hold and moves it, with the day on which it was counted, into the past; gives its transfer. */
+async function openHold(ago: { readonly counted: number; readonly ended: string }): Promise<TransferRecord> {
+  const { body } = await ledger.call('create_transfer', { amount: 70, card_id: 'card_active', capture: 'manual' });
+  const { rowCount } = await client.query(
+    `update hold set day_start = ${dayStart(ago.counted)}, expires_at = ${ago.ended}`,
+  );
+  expect(rowCount).toBe(1);
+  await client.query(
+    'update transfer set expires_at = hold.expires_at from hold where hold.transfer_id = transfer.transfer_id',
+  );
+  await client.query(`update limit_counter set day_start = ${dayStart(ago.counted)}`);
+  return JSON.parse(body) as TransferRecord;
+}
+
+const counted = async () =>
+  (await client.query('select amount::int, count::int from limit_counter')).rows as readonly object[];
+
+test('a hold at the end of the longest life gives back to a counter that is still there', async () => {
+  const { transfer_id } = await openHold({ counted: 92, ended: "now() + interval '1 hour'" });
+  expect(await forget(ledger.database)).toBe(0);
+  await ledger.call('cancel_transfer', {}, { parameters: { transfer_id } });
+  expect(await counted()).toEqual([
+    { amount: 0, count: 0 },
+    { amount: 0, count: 0 },
+  ]);
+});
+
+test('a counter stays for as long as a hold on it is open, however late that ends, and goes then', async () => {
+  const { transfer_id } = await openHold({ counted: 400, ended: "now() - interval '308 days'" });
+  await countOn(dayStart(401));
+  expect(await forget(ledger.database)).toBe(1);
+  expect(await counted()).toEqual([
+    { amount: 70, count: 1 },
+    { amount: 70, count: 1 },
+  ]);
+  const { settled } = await settleDue(ledger.service);
+  expect(settled).toBe(1);
+  expect((await ledger.call('get_transfer', {}, { parameters: { transfer_id } })).body).toContain('"expired"');
+  expect(await counted()).toEqual([
+    { amount: 0, count: 0 },
+    { amount: 0, count: 0 },
+  ]);
+  expect(await forget(ledger.database)).toBe(2);
+  expect(await counted()).toEqual([]);
+});
+
+test('the clock of a sandbox, put forward and back, neither hastens the removal nor changes what was used', async () => {
+  const used = async (): Promise<number> => {
+    const { body } = await ledger.call('get_card_limits', {}, { parameters: { card_id: 'card_active' } });
+    return (JSON.parse(body) as CardLimitsRecord).in.limits[0]?.used ?? -1;
+  };
+  await ledger.call(
+    'update_card',
+    { limits: { in: { monthly_count: 9 } } },
+    { parameters: { card_id: 'card_active' } },
+  );
+  await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
+  expect(await used()).toBe(1);
+  await ledger.call('move_clock', { seconds_ahead: 400 * 86_400 });
+  expect(await used()).toBe(0);
+  await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
+  expect(await forget(ledger.database)).toBe(0);
+  await ledger.call('move_clock', { seconds_ahead: 0 });
+  expect(await used()).toBe(1);
+});
+
+test('it waits for no account, and while another process removes it has nothing to do', async () => {
+  await countOn(dayStart(500));
+  const other = await connect(server.connection);
+  try {
+    await other.query('begin; select from account for update; select pg_advisory_xact_lock(7201, 2)');
+    expect(await forget(ledger.database)).toBe(0);
+    await other.query('rollback; begin; select from account for update');
+    expect(await forget(ledger.database)).toBe(1);
+  } finally {
+    await other.end();
+  }
+});
+
+test('many go in portions, beside transfers; whoever is told to stop begins no portion', async () => {
+  await client.query(
+    `insert into limit_counter (program_id, account_id, direction, day_start, amount, count)
+     select $1, gen_random_uuid(), 'out', ${dayStart(300)}, 1, number
+     from generate_series(1, 2500) as number`,
+    [PROGRAM],
+  );
+  expect(await forget(ledger.database, AbortSignal.abort())).toBe(0);
+  const [forgotten, ...transfers] = await Promise.all([
+    forget(ledger.database),
+    ...Array.from({ length: 20 }, () => ledger.call('create_transfer', { amount: 1, card_id: 'card_active' })),
+  ]);
+  expect(forgotten).toBe(2500);
+  expect(transfers.map(({ status }) => status)).toEqual(transfers.map(() => 201));
+  expect(await counted()).toEqual([
+    { amount: 20, count: 20 },
+    { amount: 20, count: 20 },
+  ]);
+});
+
+test('the loop of a running service removes them, and ends when it is stopped', async () => {
+  await countOn(dayStart(500));
+  const failures: unknown[] = [];
+  const loop = keepForgetting(ledger.database, (error) => failures.push(error), 0);
+  await waitFor('the counter is gone', async () => (await counted()).length === 0);
+  await loop.stop();
+  expect(failures).toEqual([]);
+});
