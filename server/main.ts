@@ -21,11 +21,8 @@ import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/database.ts';
 import { announceService } from './store/running-services.ts';
 import { explainStartFailure } from './store/start-failure.ts';
-
 import { followClock } from './worker/follow-clock.ts';
-
 import { keepForgetting } from './worker/keep-forgetting.ts';
-
 import { keepPartitions } from './worker/keep-partitions.ts';
 import { keepNotingCredentials } from './worker/note-credentials.ts';
 import { type ErrorRecorder, recordErrors } from './worker/record-errors.ts';

@@ -100,7 +100,8 @@ export function forgetRefusedKeys(count: number): Statement {
     name: 'forget_refused_keys',
     text: `with old as (
         select ctid from idempotency
-        where status = 409 and created_at < clock_timestamp() - interval '${KEPT_DAYS} days' limit $1
+        where status = 409 and created_at < (select clock_timestamp()) - interval '${KEPT_DAYS} days'
+        order by created_at limit $1
         for update skip locked
       ), gone as (delete from idempotency where ctid in (select ctid from old) returning 1)
       select count(*) as forgotten from gone`,
@@ -129,7 +130,9 @@ export function forgetBodies(count: number): Statement {
     name: 'forget_bodies',
     text: `with old as (
         select ctid from idempotency
-        where body is not null and operation = any ($2) and created_at < clock_timestamp() - interval '${KEPT_DAYS} days' limit $1
+        where body is not null and operation = any ($2)
+          and created_at < (select clock_timestamp()) - interval '${KEPT_DAYS} days'
+        order by created_at limit $1
         for update skip locked
       ), gone as (update idempotency set body = null where ctid in (select ctid from old) returning 1)
       select count(*) as forgotten from gone`,

@@ -15,7 +15,7 @@ import {
 import type { Statement } from '../../server/store/database.ts';
 import { findDueTransfers, findExpiredHolds } from '../../server/store/due.ts';
 import { deleteHolds } from '../../server/store/hold.ts';
-import { readAnswers } from '../../server/store/idempotency.ts';
+import { forgetBodies, forgetRefusedKeys, readAnswers } from '../../server/store/idempotency.ts';
 import { listKeys, readKey } from '../../server/store/key.ts';
 import { forgetCounters, giveBackToCounters } from '../../server/store/limit-counter.ts';
 import { deleteMetadata } from '../../server/store/metadata.ts';
@@ -101,6 +101,8 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['the holds that have expired', findExpiredHolds(500)],
   ['the transfers that are due', findDueTransfers(500)],
   ['the counters that are too old', forgetCounters(1000)],
+  ['the bodies that are too old', forgetBodies(1000)],
+  ['the refused keys that are too old', forgetRefusedKeys(1000)],
 ];
 
 /** The parts of a filter: each by itself, and below also pair by pair and all at once. */

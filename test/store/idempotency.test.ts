@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { forget } from '../../server/operations/forget.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/operations/seed-sandbox.ts';
+import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 
 let server: TestServer;
@@ -95,4 +97,28 @@ test('after 30 days what is no transfer is still not done again, and a card is s
   await client.query("update idempotency set body = null where operation in ('create_deposit', 'create_withdrawal')");
   await client.end();
   expect([await replay(3), await replay(4)]).toEqual(replies.slice(3).map(({ body }) => JSON.parse(body)));
+});
+
+test('what there is to forget is found without reading what was forgotten before', async () => {
+  const client = await connect(server.connection);
+  await client.query(
+    `insert into idempotency (program_id, operation, key, fingerprint, status, subject_id, body, created_at)
+     select $1, 'create_transfer', 'old ' || number, sha256(''), 201, gen_random_uuid(),
+       case when number > 20000 then '{}' end, now() - interval '60 days' + number * interval '1 minute'
+     from generate_series(1, 20005) as number`,
+    [PROGRAM],
+  );
+  await client.query('vacuum analyze idempotency');
+  const pagesOf = async (table: string) =>
+    Number((await client.query(`select pg_relation_size('${table}') / 8192 as pages`)).rows[0].pages);
+  const whole = await pagesOf('idempotency');
+  for (const { text, values } of [forgetBodies(1000), forgetRefusedKeys(1000)]) {
+    const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, [...values]);
+    const plan = rows[0]['QUERY PLAN'][0].Plan as Record<string, number>;
+    const touched = Number(plan['Shared Hit Blocks']) + Number(plan['Shared Read Blocks']);
+    expect(touched, `of ${whole} pages`).toBeLessThan(whole / 4);
+  }
+  const { rows } = await client.query("select count(body)::int as bodies from idempotency where key like 'old %'");
+  expect(rows).toEqual([{ bodies: 0 }]);
+  await client.end();
 });
