@@ -358,7 +358,14 @@ describe('what is noted beside requests', () => {
     await ask(extra, key);
     await extra.stop();
     const { data } = await operator.audit.list({ action: 'refuse_credential', limit: 100 });
-    const sums = data.map(({ actor, subject_id, details }) => [actor, subject_id, details.reason, details.count]);
+    // On a slow machine a minute can end meanwhile, and then what comes later is summed up in another row.
+    const counts = new Map<string, number>();
+    for (const { actor, subject_id, details } of data) {
+      const what = JSON.stringify([actor, subject_id, details.reason]);
+      counts.set(what, (counts.get(what) ?? 0) + Number(details.count));
+    }
+    const sums = [...counts].map(([what, count]) => [...JSON.parse(what), count]);
+    expect(data.length).toBeLessThan(30);
     expect(sums).toEqual(
       expect.arrayContaining([
         ['anonymous', shown_as, 'mistyped', 30],
