@@ -21,6 +21,9 @@ type Disk = 'data' | 'log';
 /** Space is back: the service must be, too, within this many milliseconds. */
 const BACK = 10_000;
 
+/** A full disk under the data: the service must say that it is not ready within this many milliseconds. */
+const NOT_READY = 2_000;
+
 /** A user that PostgreSQL runs as when we are root. */
 const NOBODY = 65534;
 
@@ -124,6 +127,8 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     const { databaseUrl } = await embeddedServerOf(disks.path.data);
     const empty = await fill(disks.path[disk]);
     const startedAt = performance.now();
+    // The log holds room in files that it has already: it is full only when the next one cannot be made.
+    if (disk === 'data') await findNotReady(setting, tally, url, `round ${round}`);
     const isHit = () => failures() > before || performance.now() - startedAt > boundOf(setting, 60_000);
     if (disk === 'log') await useUpLog(databaseUrl, isHit);
     while (!isHit()) await pause(20);
@@ -143,6 +148,21 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
   }
   await load.settle(url, SENT_AGAIN);
   tallyLoad(tally, load, await check(disks, load, tally, 'everything sent again'));
+}
+
+/** A load balancer must learn in time that nothing can be written, whether or not a request has failed before. */
+async function findNotReady(setting: Setting, tally: Tally, url: string, round: string): Promise<void> {
+  const startedAt = performance.now();
+  const isReady = async (): Promise<boolean> => (await fetch(`${url}/health/ready`)).status === 200;
+  const most = boundOf(setting, NOT_READY);
+  while (await isReady()) {
+    if (performance.now() - startedAt > most) {
+      tally.violate(round, [`still ready ${most} ms after the data disk was full`]);
+      return;
+    }
+    await pause(20);
+  }
+  tally.time('not_ready', performance.now() - startedAt);
 }
 
 async function check({ path }: Disks, load: Load, tally: Tally, where: string) {
