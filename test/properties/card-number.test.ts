@@ -409,6 +409,6 @@ test('looks for bank accounts in linear time', () => {
     return Math.min(...times);
   };
   timeOf(1_000);
-  // Eight times the text: 64 times the time if each number were looked for in all accounts.
-  expect(timeOf(64_000) / timeOf(8_000)).toBeLessThan(24);
+  // Sixty-four times the text: 4,096 times the time if each number were looked for in all accounts. Noise stays far below.
+  expect(timeOf(128_000) / timeOf(2_000)).toBeLessThan(512);
 });
