@@ -26,7 +26,10 @@ export type TestServer = {
     readonly user: string;
     readonly database: string;
   };
-  readonly embedded: Pick<EmbeddedPostgres, 'connection' | 'url' | 'processId' | 'state' | 'pause' | 'resume'>;
+  readonly embedded: Pick<
+    EmbeddedPostgres,
+    'connection' | 'url' | 'serverLog' | 'processId' | 'state' | 'pause' | 'resume'
+  >;
   readonly stop: () => Promise<void>;
 };
 

@@ -31,6 +31,8 @@ export type StockPostgres = {
     readonly database: string;
   };
   readonly url: string;
+  /** Path of PostgreSQL's own log. */
+  readonly serverLog: string;
   readonly processId: () => number | undefined;
   readonly state: () => 'running' | 'stopped';
   /** Ends the server at once, and keeps it ended until `resume`. */
@@ -151,6 +153,7 @@ async function startStockPostgres(dataDirectory: string, binaries: string): Prom
   return {
     connection: { host, port: PORT, user: SERVICE, database: SERVICE },
     url: `postgresql://${SERVICE}@/${SERVICE}?host=${encodeURIComponent(host)}&port=${PORT}`,
+    serverLog: server.log,
     processId: () => server.processId,
     state: () => (server.processId === undefined ? 'stopped' : 'running'),
     pause: () => server.end('SIGQUIT'),
@@ -162,7 +165,7 @@ async function startStockPostgres(dataDirectory: string, binaries: string): Prom
 /** The main process, started again when it ends by itself, as an operator's supervisor would do. */
 class Server {
   readonly #command: readonly [string, ...string[]];
-  readonly #log: string;
+  readonly log: string;
   readonly #host: string;
   readonly #user: ServerUser;
   #child: ChildProcess | undefined;
@@ -172,7 +175,7 @@ class Server {
     // Only what keeps it apart from other servers of this machine; every other setting is as initdb left it.
     this.#command = [postgres, '-D', files, '-c', 'listen_addresses=', '-c', `unix_socket_directories=${host}`];
     this.#host = host;
-    this.#log = join(host, 'log');
+    this.log = join(host, 'log');
     this.#user = user;
   }
 
@@ -186,7 +189,7 @@ class Server {
     const deadline = performance.now() + START_TIME;
     while (!(await this.#accepts())) {
       if (performance.now() > deadline)
-        throw new Error(`PostgreSQL does not start:\n${await readFile(this.#log, 'utf8')}`);
+        throw new Error(`PostgreSQL does not start:\n${await readFile(this.log, 'utf8')}`);
       await new Promise((wake) => setTimeout(wake, 50));
     }
   }
@@ -202,7 +205,7 @@ class Server {
 
   #spawn(): void {
     const [postgres, ...words] = this.#command;
-    const log = openSync(this.#log, 'a');
+    const log = openSync(this.log, 'a');
     const stdio = ['ignore', log, log] as const;
     const child = spawn(postgres, words, {
       cwd: '/',

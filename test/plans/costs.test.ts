@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callEveryOperation } from '../harness/every-operation.ts';
+import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { startService, temporaryDirectory } from '../harness/process.ts';
+import { forbiddenReads, type Plan } from './plan.ts';
+
+// What PostgreSQL itself logs of the plans that it ran for a service: those of functions and triggers, too, which an
+// EXPLAIN of the statement around them does not show.
+
+type Logged = {
+  readonly 'Query Text': string;
+  readonly Settings?: Readonly<Record<string, string>>;
+  readonly Plan: Plan;
+};
+
+let server: TestServer;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+
+beforeAll(async () => {
+  server = await startServer();
+  directory = await temporaryDirectory();
+  const superuser = await connect({ ...server.connection, user: 'postgres' });
+  const settings = {
+    session_preload_libraries: 'auto_explain',
+    'auto_explain.log_min_duration': '0',
+    'auto_explain.log_nested_statements': 'on',
+    'auto_explain.log_settings': 'on',
+    'auto_explain.log_format': 'json',
+  };
+  for (const [name, value] of Object.entries(settings)) {
+    await superuser.query(`alter database ${server.connection.database} set ${name} = '${value}'`);
+  }
+  await superuser.end();
+});
+afterAll(async () => {
+  await directory?.remove();
+  await server?.stop();
+});
+
+async function readPlans(): Promise<readonly Logged[]> {
+  const log = await readFile(server.embedded.serverLog, 'utf8');
+  return [...log.matchAll(/ ms {2}plan:\n((?:\t.*\n)+)/g)].map(([, text = '']) => JSON.parse(text) as Logged);
+}
+
+test('no statement of a transaction has a plan that a setting rules out, or that costs what compiling is for', async () => {
+  const service = await startService({ DATABASE_URL: server.embedded.url, DATA_DIR: directory.path });
+  try {
+    await callEveryOperation(service.client);
+  } finally {
+    await service.stop();
+  }
+  const ofWriters = (await readPlans()).filter(({ Settings }) => Settings?.enable_seqscan === 'off');
+  const texts = new Set(ofWriters.map((logged) => logged['Query Text'].trim()));
+  // The switch, the clock inside a function, the head of the audit log inside a trigger: the log has them all.
+  for (const part of ['left join switch on disabled', 'clock_timestamp() + coalesce', 'from audit_head where']) {
+    expect(
+      [...texts].some((text) => text.includes(part)),
+      part,
+    ).toBe(true);
+  }
+  const faults = ofWriters.flatMap((logged) =>
+    forbiddenReads(logged.Plan).map((read) => `${read}: ${logged['Query Text'].trim().slice(0, 200)}`),
+  );
+  expect([...new Set(faults)]).toEqual([]);
+});
