@@ -331,8 +331,13 @@ describe('a crash', () => {
     const url = databaseUrl.replace('@/transfer_service?', `:${PASSWORD}@/foreign_ledger?${password}`);
     const owner = new pg.Client(url);
     await owner.connect();
-    await owner.query(`create table schema_migration (name text primary key, checksum text check (checksum is null),
-      applied_at timestamptz default clock_timestamp(), note text default '${CARD_NUMBER}')`);
+    await owner.query(`create table schema_migration (
+      name text primary key, checksum text not null check (checksum is null),
+      applied_at timestamptz not null default clock_timestamp())`);
+    await owner.query(`create function with_card_number() returns trigger language plpgsql as $$
+      begin new.checksum := '${CARD_NUMBER}'; return new; end $$`);
+    await owner.query(`create trigger with_card_number before insert on schema_migration
+      for each row execute function with_card_number()`);
     await owner.end();
     const { exitCode, output, errors } = await startInVain({
       DATABASE_URL: url,
