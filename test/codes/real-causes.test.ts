@@ -3,6 +3,7 @@ import { ERROR_CODES } from '../../contract/catalogue.ts';
 import { OPERATION_IDS, precedenceOf } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { expectBalancedBooks } from '../api/running-service.ts';
+import { waitFor } from '../harness/process.ts';
 import { expectAnswer } from './expect-answer.ts';
 import { isWell, REAL_CAUSES, VANISHED_LEDGER } from './operation-causes.ts';
 import type { RealCause } from './real-cause.ts';
@@ -75,6 +76,7 @@ test('every code that an operation lists, beyond faults of HTTP itself, it has r
 });
 
 test('after all that, the service is well and its books balance', async () => {
-  expect(await isWell(world)).toBe(true);
+  // For some seconds after a commit failed, the service says that it is not ready.
+  await waitFor('the service to be ready', () => isWell(world));
   await expectBalancedBooks(world.sandbox);
 });
