@@ -215,7 +215,11 @@ class Server {
     });
     closeSync(log);
     this.#child = child;
+    // A test that ends in the middle leaves no server behind.
+    const end = (): void => void child.kill('SIGQUIT');
+    process.once('exit', end);
     child.once('exit', () => {
+      process.off('exit', end);
       if (this.#child === child) this.#child = undefined;
       // After a SIGKILL its children hold the files for a moment.
       if (this.#isWanted) setTimeout(() => this.#isWanted && this.#child === undefined && this.#spawn(), 100);
