@@ -52,8 +52,9 @@ async function tryToWrite(database: Database): Promise<Readiness> {
       decide: ({ tried: [row] }) => ({ result: row, writes: [], readsOnly: true }),
     });
     if (tried?.read_only !== false) return 'read_only';
-    if (tried.replicated === false) return 'ready';
-    return (await database.confirm(performance.now() + CONFIRM_TIME)) ? 'ready' : 'unwritable';
+    if (tried.replicated === null) return 'ready';
+    const deadline = performance.now() + CONFIRM_TIME;
+    return (await database.confirm(String(tried.replicated), deadline)) ? 'ready' : 'unwritable';
   } catch (error) {
     if (!(error instanceof StoreFailure)) return 'unwritable';
     if (error.crowded) return 'no_connection';

@@ -18,15 +18,16 @@ export async function readRows(database: Database, statement: Statement): Promis
 
 /**
  * Holds back rows that prove to the caller that something was done, until they are known to be on the standby, where
- * commits wait for one: a primary that has crashed may show what a failover undoes. The rows have `replicated`, and
- * `updated_at` or `created_at`, by which what the standby has had for long is recognized.
+ * commits wait for one: a primary that has crashed may show what a failover undoes. The rows are those of one statement and
+ * have `replicated`, and `updated_at` or `created_at`, by which what the standby has had for long is recognized.
  */
 export async function insistOnProof(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
   const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {
     const changedAt = updated_at ?? created_at;
-    return replicated === true && changedAt instanceof Date && !database.isConfirmed(changedAt);
+    return typeof replicated === 'string' && changedAt instanceof Date && !database.isConfirmed(changedAt, replicated);
   };
-  if (!rows.some(isOpen) || (await database.confirm(deadline))) return;
+  const open = rows.find(isOpen);
+  if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;
   const cause = new Error('the standby has not confirmed in time that it has what was found');
   throw new OperationFailure('what was found may not last', { moneyMoved: 'unknown', cause });
 }

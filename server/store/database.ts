@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Connections } from './connections.ts';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
 import type { Pool } from './pool.ts';
+import { serverOf } from './session-settings.ts';
 import { REPLICATED, type Standby } from './standby.ts';
 
 /** A prepared statement with its values. One name, one text: PostgreSQL keeps its plan under the name. */
@@ -163,23 +164,23 @@ export class Database {
   }
 
   /** Ends the doubt about a transaction, as far as it can be ended until `deadline` (`performance.now()`). */
-  async clear({ doubt }: CommitUnknown, batchId: string, deadline: number): Promise<Settlement> {
+  async clear({ doubt, server }: CommitUnknown, batchId: string, deadline: number): Promise<Settlement> {
     if (doubt === 'answer_lost') return this.settle(batchId, deadline);
     if (doubt === 'local') return 'unknown';
-    return (await this.confirm(deadline)) ? 'committed' : 'unknown';
+    return (await this.confirm(server, deadline)) ? 'committed' : 'unknown';
   }
 
   /**
-   * Whether everything that was visible before the call is on the standby; false when nobody knows by `deadline`
-   * (`performance.now()`). True, for a commit, where no standby is waited for.
+   * Whether everything that was visible on a server before the call is on its standby; false when nobody knows by
+   * `deadline` (`performance.now()`). True, for a commit, where no standby is waited for.
    */
-  confirm(deadline: number): Promise<boolean> {
-    return this.#standby.confirm(deadline);
+  confirm(server: string | undefined, deadline: number): Promise<boolean> {
+    return this.#standby.confirm(server, deadline);
   }
 
-  /** Whether what was last changed at this moment is known to be on the standby. */
-  isConfirmed(changedAt: Date): boolean {
-    return this.#standby.has(changedAt);
+  /** Whether what was last changed on a server at this moment is known to be on its standby. */
+  isConfirmed(changedAt: Date, server: string): boolean {
+    return this.#standby.has(changedAt, server);
   }
 
   /**
@@ -206,8 +207,8 @@ export class Database {
         await this.read({ ...ABANDON, values: [batchId] });
         const [row] = await this.read({ ...LOOK_UP_FENCE, values: [batchId] });
         if (row?.abandoned === true) return 'abandoned';
-        if (row !== undefined)
-          return row.replicated !== true || (await this.confirm(deadline)) ? 'committed' : 'unknown';
+        if (row?.replicated === null) return 'committed';
+        if (row !== undefined) return (await this.confirm(String(row.replicated), deadline)) ? 'committed' : 'unknown';
       } catch {
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
@@ -327,8 +328,9 @@ async function leave(client: pg.PoolClient, { result, readsOnly }: Decision<unkn
   ]);
   if (readsOnly === true) return;
   // No answer is no proof either.
-  const isLasting = asked?.status === 'fulfilled' && asked.value?.rows[0]?.replicated === false;
-  if (!isLasting) throw new CommitUnknown(new Error('the standby may lack what was found'), result, 'unconfirmed');
+  const isLasting = asked?.status === 'fulfilled' && asked.value?.rows[0]?.replicated === null;
+  const cause = new Error('the standby may lack what was found');
+  if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));
 }
 
 async function save<Result>(
@@ -363,7 +365,7 @@ async function save<Result>(
   if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
   const [fence] = answers;
   const begun: Row | undefined = fence?.status === 'fulfilled' ? fence.value?.rows[0] : undefined;
-  if (begun?.replicated === true) standby.note(begun.created_at as Date);
+  if (typeof begun?.replicated === 'string') standby.note(begun.created_at as Date, begun.replicated);
 }
 
 /** Sends queries in one packet where they fit: what is written between cork and uncork leaves together. */

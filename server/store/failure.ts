@@ -131,11 +131,14 @@ export class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown';
   readonly result: unknown;
   readonly doubt: Doubt;
+  /** The server on which that was found which is unconfirmed. */
+  readonly server: string | undefined;
 
-  constructor(cause: unknown, result: unknown, doubt: Doubt) {
+  constructor(cause: unknown, result: unknown, doubt: Doubt, server?: string) {
     super('the outcome of a commit is not known', { cause });
     this.result = result;
     this.doubt = doubt;
+    this.server = server;
   }
 }
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { isUnfit, NoConnection, TOO_MANY_CONNECTIONS } from './failure.ts';
 import { Gate } from './gate.ts';
-import { LIMITS } from './session-settings.ts';
+import { LIMITS, serverOf } from './session-settings.ts';
 
 /** What a request must have left of its time when it gets a connection, in milliseconds: enough for a transaction. */
 const ENOUGH = 1500;
@@ -27,6 +27,7 @@ export type Health = {
 export class PoolGroup implements Health {
   readonly #pools: Pool[] = [];
   #renewedAt = Number.NEGATIVE_INFINITY;
+  #server: string | undefined;
   /** How often the database has sent something, on any connection. */
   responses = 0;
   losses = 0;
@@ -54,6 +55,15 @@ export class PoolGroup implements Health {
     for (const pool of readers.length > 0 ? readers : others) {
       pool.closeIdle(pool.kind === 'writers' && asking?.kind !== 'writers' ? 1 : 0);
     }
+  }
+
+  /**
+   * Goes by the server that a new connection leads to: after a failover that may be another one, while older connections
+   * still lead to the primary that was replaced. Those are closed, so that nothing is read there, or settled, any more.
+   */
+  follow(server: string | undefined): void {
+    if (this.#server !== undefined && this.#server !== server) this.renew();
+    this.#server = server;
   }
 
   /**
@@ -130,6 +140,7 @@ export class Pool {
     this.#gate = new Gate(max, () => group.responses);
     group.add(this);
     pool.on('connect', (client) => {
+      group.follow(serverOf(client));
       this.#generations.set(client, this.#generation);
       group.responses += 1;
       client.connection.stream.on('data', () => {

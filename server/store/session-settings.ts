@@ -117,7 +117,17 @@ export function startupOptions(settings: readonly Setting[]): string {
     .join(' ');
 }
 
-const APPLY = `select pg_catalog.set_config(name, case
+/** SQL: what tells a server from one that has taken its place: the moment at which it was started. */
+export const SERVER = 'extract(epoch from pg_catalog.pg_postmaster_start_time())::text';
+
+const servers = new WeakMap<pg.ClientBase, string>();
+
+/** The server that a connection leads to, as {@link SERVER} names it; undefined before its settings were applied. */
+export function serverOf(client: pg.ClientBase): string | undefined {
+  return servers.get(client);
+}
+
+const APPLY = `select ${SERVER} as server, pg_catalog.set_config(name, case
       when name = 'synchronous_commit' and pg_catalog.current_setting(name) = 'remote_apply' then 'remote_apply'
       else value
     end, false)
@@ -130,7 +140,9 @@ const APPLY = `select pg_catalog.set_config(name, case
  * is, and is `on` otherwise; what this version of PostgreSQL does not know is left out.
  */
 export async function applySettings(client: pg.ClientBase, settings: readonly Setting[]): Promise<void> {
-  await client.query({ text: APPLY, values: [JSON.stringify(Object.fromEntries(settings))] });
+  const values = [JSON.stringify(Object.fromEntries(settings))];
+  const { rows } = await client.query<{ server: string }>({ text: APPLY, values });
+  for (const { server } of rows) servers.set(client, server);
 }
 
 /** The settings that are not in force, in a few words; undefined when all are. */

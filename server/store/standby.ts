@@ -1,7 +1,11 @@
 import type { Pool } from './pool.ts';
+import { SERVER, serverOf } from './session-settings.ts';
 
-/** SQL: whether commits wait for a standby. Any process reads the setting in force, which can change at a reload. */
-export const REPLICATED = "current_setting('synchronous_standby_names') <> '' as replicated";
+/**
+ * SQL: the server, where its commits wait for a standby; null where they do not. Any process reads the setting in force,
+ * which can change at a reload.
+ */
+export const REPLICATED = `case when current_setting('synchronous_standby_names') <> '' then ${SERVER} end as replicated`;
 
 /**
  * Writes to the log and commits. The commit is acknowledged when the standby has this record, and with it everything
@@ -27,13 +31,17 @@ const PAUSE = 50;
  * What the standby is known to have, under synchronous replication. A row that is visible need not be there: when the
  * primary crashes while a commit waits for the standby, recovery makes the commit visible, and a failover undoes it.
  * So nothing that was found in the database proves that it will last until a later commit has been acknowledged.
+ *
+ * That commit must be one of the same server. After a failover, connections may still lead to the old primary while new
+ * ones lead to the standby that has replaced it: what the new primary commits says nothing about the old one.
  */
 export class Standby {
   readonly #writers: Pool;
-  /** What was last changed before this moment, by the database's clock, is on the standby. */
-  #confirmedBefore = Number.NEGATIVE_INFINITY;
-  #running: Promise<boolean> = Promise.resolve(false);
-  #next: Promise<boolean> | undefined;
+  /** What was last changed on this server before this moment, by its clock, is on the standby. */
+  #confirmed: { readonly server: string; readonly before: number } | undefined;
+  /** The server whose standby has acknowledged the barrier; undefined when none has. */
+  #running: Promise<string | undefined> = Promise.resolve(undefined);
+  #next: Promise<string | undefined> | undefined;
 
   /** `writers` give the connections for barriers; one at a time. */
   constructor(writers: Pool) {
@@ -41,49 +49,50 @@ export class Standby {
   }
 
   /**
-   * Notes a commit that the standby has acknowledged and that began at this moment. The latest counts, not the greatest:
-   * the database's clock may have been set back.
+   * Notes a commit on a server that its standby has acknowledged and that began at this moment. The latest counts, not the
+   * greatest: the database's clock may have been set back.
    */
-  note(begun: Date): void {
-    this.#confirmedBefore = begun.getTime() - COMMIT_TAKES;
+  note(begun: Date, server: string | undefined): void {
+    this.#confirmed = server === undefined ? undefined : { server, before: begun.getTime() - COMMIT_TAKES };
   }
 
-  /** Whether what was last changed at this moment is known to be on the standby. */
-  has(changedAt: Date): boolean {
-    return changedAt.getTime() < this.#confirmedBefore;
+  /** Whether what was last changed on a server at this moment is known to be on its standby. */
+  has(changedAt: Date, server: string): boolean {
+    return this.#confirmed?.server === server && changedAt.getTime() < this.#confirmed.before;
   }
 
   /**
-   * Whether the standby has everything that was visible before the call; false when it has not said so by `deadline`
-   * (`performance.now()`).
+   * Whether the standby has everything that was visible on this server before the call; false when it has not said so by
+   * `deadline` (`performance.now()`), or when commits go to another server by now.
    */
-  async confirm(deadline: number): Promise<boolean> {
+  async confirm(server: string | undefined, deadline: number): Promise<boolean> {
     const timer = Promise.withResolvers<false>();
     const timeout = setTimeout(() => timer.resolve(false), Math.max(0, deadline - performance.now()));
-    const confirmed = await Promise.race([this.#tryUntil(deadline), timer.promise]);
+    const confirmed = await Promise.race([this.#tryUntil(server, deadline), timer.promise]);
     clearTimeout(timeout);
     return confirmed;
   }
 
-  async #tryUntil(deadline: number): Promise<boolean> {
+  async #tryUntil(server: string | undefined, deadline: number): Promise<boolean> {
     while (performance.now() < deadline) {
-      if (await this.#barrier()) return true;
+      const acknowledged = await this.#barrier();
+      if (acknowledged !== undefined) return acknowledged === server;
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
     return false;
   }
 
   /** One barrier serves everybody who asked before it began. Never rejects. */
-  #barrier(): Promise<boolean> {
+  #barrier(): Promise<string | undefined> {
     this.#next ??= this.#running.then(() => {
       this.#next = undefined;
-      this.#running = this.#commit().catch(() => false);
+      this.#running = this.#commit().catch(() => undefined);
       return this.#running;
     });
     return this.#next;
   }
 
-  async #commit(): Promise<boolean> {
+  async #commit(): Promise<string | undefined> {
     const client = await this.#writers.take();
     let warned = false;
     const listen = ({ severity }: { severity?: string | undefined }): void => {
@@ -96,9 +105,10 @@ export class Standby {
       await client.query(BARRIER);
       sound = true;
       // "Committed locally": the wait was ended before the standby has answered.
-      if (warned) return false;
-      for (const { now } of rows) this.note(now);
-      return true;
+      if (warned) return undefined;
+      const server = serverOf(client);
+      for (const { now } of rows) this.note(now, server);
+      return server;
     } finally {
       client.off('notice', listen);
       client.release(!sound);

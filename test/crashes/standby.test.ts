@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { rename, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TransferBatchOutcomes, TransferRecord } from '../../contract/transfer-schemas.ts';
 import { type Call, OperationFailure, type Reply } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
 import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
-import { waitFor } from '../harness/process.ts';
+import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type Pair, startPair } from '../harness/standby.ts';
 
 const CARD = { amount: 100, card_id: 'card_active' };
@@ -52,6 +54,9 @@ function batchCall(): Omit<Call, 'members'> {
     deadline: performance.now() + 20_000,
   };
 }
+
+/** How PostgreSQL names its socket in a directory. */
+const SOCKET = '.s.PGSQL.5432';
 
 /** Time for a call in these tests, in milliseconds. */
 const BRIEF = 1500;
@@ -141,6 +146,47 @@ describe('a standby that every commit waits for', () => {
       expect(await trialBalance(promoted)).toMatchObject({ balanced: true });
     } finally {
       await promoted.close();
+    }
+  });
+
+  test('that was promoted proves nothing about the old primary, to which connections still lead', async () => {
+    const key = randomUUID();
+    const address = await temporaryDirectory();
+    const leadTo = async (host: string): Promise<void> => {
+      await symlink(join(host, SOCKET), join(address.path, 'next'));
+      await rename(join(address.path, 'next'), join(address.path, SOCKET));
+    };
+    await leadTo(pair.primary.connection.host);
+    const follower = openLedger({ ...pair.primary.connection, host: address.path });
+    const ask = (deadline: number): Promise<Reply> =>
+      follower.call('create_transfer', CARD, { idempotencyKey: key, deadline });
+    try {
+      // The test before has promoted the standby, so nobody acknowledges the commits of the old primary any more.
+      const lost = failureOf(ask(performance.now() + 60_000));
+      await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
+      await pair.endWaits();
+      expect(await lost).toMatchObject({ moneyMoved: 'unknown' });
+      // Leaves an open connection to the old primary that finds the transfer there.
+      expect(await failureOf(ask(performance.now() + BRIEF))).toMatchObject({ moneyMoved: 'unknown' });
+      await leadTo(pair.standby.connection.host);
+      await waitFor('the connections for barriers are closed', async () => {
+        const closed = await pair.ask(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+            where query like 'do %' and query like '%barrier%' and pid <> pg_backend_pid()`,
+          [],
+        );
+        return closed.length === 0;
+      });
+
+      expect(await failureOf(ask(performance.now() + 60_000))).toMatchObject({ moneyMoved: 'unknown' });
+      // From then on every connection leads to the new primary, where the key makes its transfer.
+      const made = await ask(performance.now() + 60_000);
+      expect(made).toMatchObject({ status: 201 });
+      expect(made).not.toMatchObject({ replayed: true });
+      expect(await ask(performance.now() + 60_000)).toMatchObject({ body: made.body, replayed: true });
+    } finally {
+      await follower.close();
+      await address.remove();
     }
   });
 });

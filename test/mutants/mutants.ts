@@ -104,7 +104,7 @@ const COMMITS: readonly Mutant[] = [
     edits: [
       {
         file: DATABASE,
-        find: "row.replicated !== true || (await this.confirm(deadline)) ? 'committed' : 'unknown'",
+        find: "(await this.confirm(String(row.replicated), deadline)) ? 'committed' : 'unknown'",
         replace: "'committed'",
       },
     ],
@@ -128,8 +128,20 @@ const COMMITS: readonly Mutant[] = [
     edits: [
       {
         file: 'server/operations/transaction.ts',
-        find: 'if (!rows.some(isOpen) || (await database.confirm(deadline))) return;',
-        replace: 'if (rows.every((row) => isOpen(row) || true)) return;',
+        find: 'if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;',
+        replace: 'if (open === undefined || deadline > 0) return;',
+      },
+    ],
+    witnesses: [STANDBY],
+  },
+  {
+    name: 'fence-on-another-server',
+    mistake: 'a replay found on the old primary is confirmed by a commit on the new one',
+    edits: [
+      {
+        file: 'server/store/standby.ts',
+        find: 'return acknowledged === server;',
+        replace: 'return true;',
       },
     ],
     witnesses: [STANDBY],

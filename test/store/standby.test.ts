@@ -1,0 +1,31 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { Pool, PoolGroup } from '../../server/store/pool.ts';
+import { Standby } from '../../server/store/standby.ts';
+
+/** Nothing is asked of the database here, so nothing is connected. */
+function unconnected(): Standby {
+  return new Standby(new Pool(new pg.Pool(), { kind: 'writers', min: 0, max: 1 }, new PoolGroup()));
+}
+
+const AT = Date.parse('2026-01-01T12:00:00Z');
+const before = (seconds: number): Date => new Date(AT - seconds * 1000);
+
+test('an acknowledged commit vouches for what was changed a minute before it, on the same server only', () => {
+  const standby = unconnected();
+  expect(standby.has(before(3600), 'one')).toBe(false);
+  standby.note(new Date(AT), 'one');
+  expect(standby.has(before(61), 'one')).toBe(true);
+  expect(standby.has(before(60), 'one')).toBe(false);
+  // After a failover to a server whose clock is an hour behind, its youngest rows would look old enough.
+  expect(standby.has(before(3600), 'other')).toBe(false);
+});
+
+test('the latest acknowledged commit counts, because a clock can be set back', () => {
+  const standby = unconnected();
+  standby.note(new Date(AT), 'one');
+  standby.note(before(3600), 'one');
+  expect(standby.has(before(1800), 'one')).toBe(false);
+  standby.note(before(3600), 'other');
+  expect(standby.has(before(7200), 'one')).toBe(false);
+});
