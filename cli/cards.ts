@@ -125,7 +125,7 @@ function addUpdate(cards: Command, surroundings: Surroundings): void {
       new Option('--balance-to <where>', 'with --status closed: where what is on it goes').choices(['funding']),
     )
     .option('--limits <limits>', `the limits that change: ${LIMITS_FORM}`, readLimitsChange)
-    .option('--remove <members>', `what it is to be without, separated by commas: ${REMOVABLE.join(', ')}`, readRemoved)
+    .option('--remove <members>', `fields to remove, separated by commas: ${REMOVABLE.join(', ')}`, readRemoved)
     .addHelpText('after', LIMITS_CHANGE_NOTE);
   addGivenOptions(update).action(async (cardId: string, options: UpdateOptions, command: Command) => {
     const session = openSession(command, surroundings);

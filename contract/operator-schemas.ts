@@ -136,11 +136,15 @@ export const CreateKeyBody = Type.Object(
     ),
     expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'When it stops working' })),
   },
-  refuseEmpty({
-    program_id: "and send 'all_programs': true for a key that can act in all card programs",
-    all_programs: "and send 'program_id'",
-    expires_at: 'for a key that does not expire',
-  }),
+  {
+    // An unknown member may have been meant to say when the key expires.
+    additionalProperties: false,
+    ...refuseEmpty({
+      program_id: "and send 'all_programs': true for a key that can act in all card programs",
+      all_programs: "and send 'program_id'",
+      expires_at: 'for a key that does not expire',
+    }),
+  },
 );
 
 /** What roll_key takes. */
@@ -160,10 +164,14 @@ export const RollKeyBody = Type.Object(
       }),
     ),
   },
-  refuseEmpty({
-    previous_until: 'to let the old key work for 24 hours',
-    expires_at: 'to give the new key as long as the old one had',
-  }),
+  {
+    // An unknown member may have been meant to say when either key stops working.
+    additionalProperties: false,
+    ...refuseEmpty({
+      previous_until: 'to let the old key work for 24 hours',
+      expires_at: 'to give the new key as long as the old one had',
+    }),
+  },
 );
 
 /** An API key without its secret. */

@@ -1,6 +1,7 @@
 import type { Static, TObject } from 'typebox';
 import { redactCardNumbers } from '../domain/card-number.ts';
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './json.ts';
+import { bareName, beginsAs, isMeantFor } from './similar-names.ts';
 import { DATE_RULE, isDate, isMoment, MOMENT_RULE } from './times.ts';
 
 /** One fault of a request's members: a full sentence, and the JSON pointer of the member it is about. */
@@ -38,9 +39,9 @@ type Read = { readonly value: unknown } | { readonly wrong: string; readonly wit
 /**
  * Reads the members of a body or query against their schema (specification, section 4, rule 1).
  *
- * Order of faults: all required members that are missing, named together; members whose name is a variant of a known
- * one; members of a wrong type or value, in the order of the schema. Other unknown members are ignored and
- * named.
+ * Order of faults: all required members that are missing, named together; members whose name is a variant or a
+ * misspelling of a known one; members of a wrong type or value, in the order of the schema. Other unknown members are
+ * ignored and named, unless the schema allows no additional ones.
  *
  * What `null` and `""` mean depends on the source. In a body both count as missing; where the schema says what
  * omitting the member does ({@link refuseEmpty}), they are refused. In a merge patch `null` removes a member that can be
@@ -57,11 +58,13 @@ export function readMembers<Schema extends TObject>(
   }
   const shapes = schema.properties as Record<string, Shape>;
   const ignored = Object.keys(value).filter((name) => !Object.hasOwn(shapes, name));
+  const omitted = (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
   const problem =
     findMissing((schema.required ?? []) as readonly string[], value, ignored, from) ??
-    findVariant(Object.keys(shapes), ignored);
+    findVariant(Object.keys(shapes), ignored) ??
+    findLookalike(Object.keys(omitted), ignored) ??
+    (isClosed(schema) ? findUnknown(Object.keys(shapes), ignored) : undefined);
   if (problem !== undefined) return { problem };
-  const omitted = (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
   const members: Record<string, unknown> = {};
   for (const [name, shape] of Object.entries(shapes)) {
     const sent = value[name];
@@ -75,6 +78,11 @@ export function readMembers<Schema extends TObject>(
     members[name] = read.value;
   }
   return { members: members as Static<Schema>, ignored };
+}
+
+/** Whether a body refuses every member that it does not have. */
+export function isClosed(schema: TObject): boolean {
+  return Reflect.get(schema, 'additionalProperties') === false;
 }
 
 function isEmpty(value: JsonValue | undefined): value is null | '' {
@@ -97,7 +105,7 @@ function findMissing(
   if (first === undefined) return undefined;
   const isOne = missing.length === 1;
   const variants = missing.flatMap((name) => {
-    const sent = unknown.find((other) => bareName(other) === bareName(name));
+    const sent = unknown.find((other) => isMeantFor(other, name));
     return sent === undefined ? [] : [{ name, sent: shorten(sent) }];
   });
   const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(' and ');
@@ -111,28 +119,56 @@ function findMissing(
 }
 
 function findVariant(known: readonly string[], unknown: readonly string[]): Problem | undefined {
-  if (unknown.length === 0) return undefined;
-  const byBareName = new Map(known.map((name) => [bareName(name), name]));
   for (const name of unknown) {
-    const meant = byBareName.get(bareName(name));
+    const meant = meantBy(name, known);
     if (meant === undefined) continue;
-    return { field: pointer(name), message: `There is no field '${shorten(name)}'. The field is called '${meant}'.` };
+    const instead = bareName(name) === bareName(meant) ? `The field is called '${meant}'.` : `Did you mean '${meant}'?`;
+    return { field: pointer(name), message: `There is no field '${shorten(name)}'. ${instead}` };
   }
   return undefined;
 }
 
-/** The first member that the schema does not have, for operations that cannot ignore it; undefined for none. */
-export function findUnknown(schema: TObject, value: JsonValue): Problem | undefined {
-  const names = Object.keys(schema.properties);
-  const unknown = isJsonObject(value) ? Object.keys(value).find((name) => !names.includes(name)) : undefined;
-  if (unknown === undefined) return undefined;
-  const message = `There is no field '${shorten(unknown)}'. The fields are ${names.map((name) => `'${name}'`).join(', ')}.`;
-  return { field: pointer(unknown), message };
+/** The known name that a name is a variant of, or else the one that it misspells; undefined for none. */
+function meantBy(name: string, known: readonly string[]): string | undefined {
+  return known.find((other) => bareName(other) === bareName(name)) ?? known.find((other) => isMeantFor(name, other));
 }
 
-/** A name without what variants of it differ in: case, and anything that is neither letter nor digit. */
-function bareName(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+/** A name that begins like a member whose omission lets the request do more, such as `capture_method`. */
+function findLookalike(known: readonly string[], unknown: readonly string[]): Problem | undefined {
+  for (const name of unknown) {
+    const meant = known.find((other) => beginsAs(name, other));
+    if (meant === undefined) continue;
+    return { field: pointer(name), message: `There is no field '${shorten(name)}'. Did you mean '${meant}'?` };
+  }
+  return undefined;
+}
+
+function findUnknown(known: readonly string[], [name]: readonly string[]): Problem | undefined {
+  if (name === undefined) return undefined;
+  const are = known.length === 1 ? 'The only field is' : 'The fields are';
+  const message = `There is no field '${shorten(name)}'. ${are} ${known.map((one) => `'${one}'`).join(', ')}.`;
+  return { field: pointer(name), message };
+}
+
+/**
+ * A parameter in the query of an operation whose members are in its body. Where it is called like one of them it was
+ * meant to be it, and ignoring it could let the request do more.
+ */
+export function findInQuery(schema: TObject, parameters: readonly string[]): Problem | undefined {
+  for (const name of parameters) {
+    const meant = meantBy(name, Object.keys(schema.properties));
+    if (meant === undefined) continue;
+    return { field: pointer(name), message: `'${shorten(name)}' is in the query. Send '${meant}' in the body.` };
+  }
+  return undefined;
+}
+
+/** A name for the idempotency key among unknown names of a request that takes it as a header. */
+export function findKeyBesideHeader(unknown: readonly string[]): Problem | undefined {
+  const name = unknown.find((one) => isMeantFor(one, 'idempotency_key'));
+  if (name === undefined) return undefined;
+  const message = `There is no field '${shorten(name)}'. Send the key in the header 'Idempotency-Key'.`;
+  return { field: pointer(name), message };
 }
 
 /** One member; undefined where it counts as missing. `omitted`: what omitting it does, where that must be meant. */
@@ -145,8 +181,9 @@ function readMember(shape: Shape, sent: JsonValue, from: Source, omitted: string
     return omitted === undefined ? undefined : { wrong: `${what}: send a value, or omit the field ${omitted}` };
   }
   if (sent === null && isRemovable) return { value: null };
-  const instead = isRemovable ? 'send null to remove it' : 'it cannot be removed';
-  return { wrong: `${what}: ${instead}, or omit the field to leave it unchanged` };
+  const rest = 'omit the field to leave it unchanged';
+  if (isRemovable) return { wrong: `${what}: send null to remove it, or ${rest}` };
+  return { wrong: `${what}${sent === null ? ', because it cannot be removed' : ''}: send a value, or ${rest}` };
 }
 
 /** The shape of a member of a merge patch, and whether null can remove it. */

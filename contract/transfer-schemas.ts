@@ -53,16 +53,16 @@ export const CreateTransferBody = Type.Object(
   IF_OMITTED,
 );
 
-/** What capture_transfer takes. */
+/** What capture_transfer takes. A misspelt amount must not come to mean all of the hold. */
 export const CaptureTransferBody = Type.Object(
   { amount: Type.Optional(AmountSent) },
-  refuseEmpty({ amount: 'to capture all of the hold' }),
+  { additionalProperties: false, ...refuseEmpty({ amount: 'to capture all of the hold' }) },
 );
 
-/** What reverse_transfer takes. */
+/** What reverse_transfer takes. A misspelt amount must not come to mean all that is left. */
 export const ReverseTransferBody = Type.Object(
   { amount: Type.Optional(AmountSent), description: Type.Optional(text(255, 'Why')) },
-  refuseEmpty({ amount: 'to reverse all that is left' }),
+  { additionalProperties: false, ...refuseEmpty({ amount: 'to reverse all that is left' }) },
 );
 
 /** What update_transfer takes, a merge patch: nothing but the metadata of a transfer ever changes by request. */

@@ -246,7 +246,9 @@ function isLoopback(host: string): boolean {
 function readDatabaseUrl(text: string): string | null {
   if (text === '') return null;
   if (/^postgres(ql)?:\/\//.test(text)) return text;
-  throw new StartupProblem('DATABASE_URL must begin with postgresql://, such as postgresql://user@host:5432/database.');
+  throw new StartupProblem(
+    'DATABASE_URL must be a URL that begins with postgresql://, such as postgresql://localhost:5432/ledger.',
+  );
 }
 
 /**
@@ -257,7 +259,7 @@ function readSchema(text: string): string {
   const isPlain = /^[a-z_][a-z0-9_]{0,62}$/.test(text);
   if (isPlain && !text.startsWith('pg_') && text !== 'information_schema') return text;
   throw new StartupProblem(
-    `DATABASE_SCHEMA is ${quoted(text)}, but it must be a name of lower-case letters, digits and underscores, ` +
-      'up to 63 of them, that begins with no digit, not with pg_, and is not information_schema.',
+    `DATABASE_SCHEMA is ${quoted(text)}, but it must be 1 to 63 lower-case letters, digits and underscores. ` +
+      'It must not begin with a digit or with pg_, and information_schema is reserved.',
   );
 }

@@ -225,6 +225,11 @@ function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void
   );
 }
 
+/** What is missing: all of it, or the migrations of newer versions. */
+function lacking(pending: readonly string[]): string {
+  return pending[0]?.startsWith('0001_') ? 'has no ledger' : `lacks the migrations ${pending.join(', ')}`;
+}
+
 /**
  * Throws a {@link StartupProblem} that names the `place` when the schema is behind, or when the user of the database may not act under the roles
  * of the service.
@@ -233,7 +238,7 @@ export async function insistOnSchema({ settings, findRoleProblem }: Databases, p
   const pending = await pendingMigrations(settings);
   if (pending.length > 0) {
     throw new StartupProblem(
-      `${place.replace(/^t/, 'T')} lacks ${pending.join(', ')} in its schema ${settings.schema ?? DEFAULT_SCHEMA}. ` +
+      `${place.replace(/^t/, 'T')} ${lacking(pending)} in its schema ${settings.schema ?? DEFAULT_SCHEMA}. ` +
         'If that is the right place, run "npx transfer-service migrate" with the same settings first.',
     );
   }

@@ -64,8 +64,8 @@ function refusalOf(error: ParserError): Refusal {
   // The code names whichever of the two headers came last; only the reason tells that there are both.
   if (error.reason?.includes("can't be present with") === true) {
     const message =
-      'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one of them: two ' +
-      'statements of how long the body is can be read in two ways.';
+      'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one of them: ' +
+      'with both, servers can disagree about where the body ends.';
     return new Refusal('malformed_request', message);
   }
   const [code, message] = FAULTS[error.code ?? ''] ?? ['malformed_request', 'The request is not valid HTTP/1.1.'];

@@ -184,6 +184,7 @@ export async function chooseProgram(
 
 /** The refusal of a request that must name its card program and does not. */
 export function programMissing(operation: OperationId): Refusal {
-  const message = "The required header 'Program-Id' is missing: an operator's key can act in every card program.";
+  const message =
+    "The required header 'Program-Id' is missing: this API key can act in all card programs, so each request must name one.";
   return new Refusal(`${operation}_schema`, message);
 }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { JsonValue } from '../../contract/json.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
-import { readMembers } from '../../contract/read.ts';
+import { findInQuery, findKeyBesideHeader, type Problem, readMembers } from '../../contract/read.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
@@ -165,19 +165,33 @@ function readSent(id: OperationId, exchange: Exchange, body: Buffer | undefined)
   }
 }
 
-/** Members of body or query; parameters of a query that the operation does not have are ignored and named. */
+/**
+ * Members of body or query. What the operation does not have is ignored and named, unless it was probably meant for
+ * something that the operation has.
+ */
 function readAll(id: OperationId, exchange: Exchange, sent: Sent): Readonly<Record<string, unknown>> {
   const operation: Operation = OPERATIONS[id];
   const schema = operation.body ?? operation.query;
   const unread = operation.query === undefined ? Object.keys(sent.query) : [];
-  exchange.ignored = unread;
-  if (schema === undefined) return {};
+  if (schema === undefined) {
+    exchange.ignored = unread;
+    return {};
+  }
   const isBody = operation.body !== undefined;
   const source = isBody ? (operation.method === 'PATCH' ? 'patch' : 'body') : 'query';
   const reading = readMembers(schema, isBody ? sent.body : sent.query, source);
-  if ('problem' in reading) throw schemaRefusal(id, reading.problem.message, reading.problem.field);
-  exchange.ignored = unread.length === 0 ? reading.ignored : [...reading.ignored, ...unread];
+  if ('problem' in reading) throw refusalOf(id, reading.problem);
+  const ignored = [...reading.ignored, ...unread];
+  const problem =
+    (operation.idempotency === 'none' ? undefined : findKeyBesideHeader(ignored)) ??
+    (isBody ? findInQuery(schema, unread) : undefined);
+  if (problem !== undefined) throw refusalOf(id, problem);
+  exchange.ignored = ignored;
   return reading.members;
+}
+
+function refusalOf(id: OperationId, { message, field }: Problem): Refusal {
+  return schemaRefusal(id, message, field);
 }
 
 function schemaRefusal(id: OperationId, message: string, field: string | undefined): Refusal {

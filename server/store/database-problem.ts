@@ -109,7 +109,10 @@ async function findSchemaProblem(client: pg.ClientBase, schema: string): Promise
   const taken = await readTakenNames(client, schema, namesToCome(migrations, applied));
   if (taken.length === 0) return undefined;
   const shown = taken.length > 3 ? `${taken.slice(0, 3).join(', ')} and ${taken.length - 3} more` : taken.join(', ');
-  return foreign(schema, `it already contains what others created under names of the service: ${shown}`);
+  return foreign(
+    schema,
+    `it already contains objects that have names of the service and were not created by it: ${shown}`,
+  );
 }
 
 function foreign(schema: string, problem: string): string {

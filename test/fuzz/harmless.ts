@@ -1,4 +1,5 @@
 import { OPERATIONS } from '../../contract/operations.ts';
+import { isClosed } from '../../contract/read.ts';
 import type { Draft } from './draft.ts';
 import type { Random } from './random.ts';
 
@@ -82,7 +83,9 @@ export const HARMLESS: readonly Change[] = [
   },
   {
     name: 'an unknown member',
-    apply: ({ members }, random) => {
+    apply: ({ operation, members }, random) => {
+      const { body } = OPERATIONS[operation];
+      if (body === undefined || isClosed(body)) return false;
       const name = random.pick(['note', 'x', '', 'constructor', 'toString', 'ключ', '🎁', '\u0001']);
       if (members?.some(([known]) => known === name) !== false) return false;
       members.push([name, random.pick(['1', 'null', '"x"', '{"a":[1,2,{}]}', '1e999', '"\\ud83c\\udf81"'])]);

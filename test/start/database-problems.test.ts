@@ -154,7 +154,7 @@ describe('the version of the server', () => {
   });
 });
 
-describe('what others created under names of the service is left alone, and named', () => {
+describe('objects of others that have names of the service are named and left alone', () => {
   const strange: readonly (readonly [what: string, database: string, statement: string])[] = [
     ['table transfer', 'shop', 'create table transfer (id int)'],
     ['table account', 'bank', 'create table account (id int); create table event (id int)'],
@@ -169,7 +169,7 @@ describe('what others created under names of the service is left alone, and name
     await makeDatabase(database, statement);
     const before = await contentsOf(database);
     const sentence = await (database === 'shop' ? refusalOfAll : refusalOf)(settingsOf(database));
-    expect(sentence).toContain('already contains what others created under names of the service: ');
+    expect(sentence).toContain('already contains objects that have names of the service and were not created by it: ');
     expect(sentence).toContain(what);
     expect(sentence).toContain('Set DATABASE_SCHEMA to ');
     expect(await contentsOf(database)).toEqual(before);
@@ -327,9 +327,7 @@ describe('the schema', () => {
     const { exitCode, errors } = await startInVain(settings);
     expect([exitCode, errors]).toEqual([
       1,
-      expect.stringMatching(
-        /^\nThe service does not start: The database lacks 0001_ledger\.sql, .* in its schema typo\. If /,
-      ),
+      expect.stringMatching(/^\nThe service does not start: The database has no ledger in its schema typo\. If /),
     ]);
     expect(await contentsOf('live_one')).toEqual([]);
   });
@@ -347,7 +345,7 @@ describe('the schema', () => {
     'größe',
     'public, pg_temp',
   ])('DATABASE_SCHEMA=%s is refused', (DATABASE_SCHEMA) => {
-    expect(() => readConfiguration({ DATABASE_SCHEMA })).toThrow(/^DATABASE_SCHEMA is .*, but it must be a name of/);
+    expect(() => readConfiguration({ DATABASE_SCHEMA })).toThrow(/^DATABASE_SCHEMA is .*, but it must be 1 to 63 lower-case letters/);
   });
 
   test.each([

@@ -148,7 +148,9 @@ describe('a database of which the service is not the owner', () => {
     for (const command of [['verify-books'], ['audit', 'verify'], ['operator-key', 'create', '--name', 'x']]) {
       const { exitCode, output, errors } = await runCommand(command, empty);
       expect([exitCode, output]).toEqual([1, '']);
-      expect(errors).toMatch(/^The database of DATABASE_URL, postgresql:\/\/[^ ]+@\/empty\?[^ ]+, lacks 0001_ledger/);
+      expect(errors).toMatch(
+        /^The database of DATABASE_URL, postgresql:\/\/[^ ]+@\/empty\?[^ ]+, has no ledger in its schema public\. /,
+      );
     }
     const maker = await connect({ ...embedded.connection, user: 'maker', database: 'empty' });
     try {

@@ -1,0 +1,144 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { isClosed } from '../../contract/read.ts';
+import { beginsAs, isMeantFor } from '../../contract/similar-names.ts';
+import { programKey } from '../harness/key-bodies.ts';
+import { held, made, newCard } from './arrange.ts';
+import { type RawAnswer, sendRaw } from './raw-request.ts';
+import { expectBalancedBooks, useService } from './running-service.ts';
+
+// A misspelt member must never make a request do more than it would have done with the right name.
+
+const running = useService();
+const client = () => running().client;
+afterAll(() => expectBalancedBooks(running()));
+
+const CORE = '/api/v0.1/core';
+const OPERATOR = '/api/v0.1/operator';
+
+async function expectRefusal(asked: Promise<RawAnswer>, code: string, field: string, says: string): Promise<void> {
+  const { members, headers } = await asked;
+  expect(members).toMatchObject({ Status: 400, Code: code, Type: 'Request Error' });
+  expect(members.Message).toContain(says);
+  expect(headers['error-field']).toBe(field);
+  // What is refused was not ignored.
+  expect(headers).not.toHaveProperty('ignored-fields');
+}
+
+describe('operations that refuse every unknown member', () => {
+  test('are those that would otherwise move all of the money, disable everything, or make a key that never expires', () => {
+    const closed = OPERATION_IDS.filter((id) => {
+      const { body } = OPERATIONS[id];
+      return body !== undefined && isClosed(body);
+    });
+    expect(closed.sort()).toEqual(['capture_transfer', 'change_switch', 'create_key', 'reverse_transfer', 'roll_key']);
+  });
+
+  test.each(['amout', 'sum', 'captured_amount', 'value'])(
+    'a capture or reversal of {"%s": 5} moves nothing',
+    async (name) => {
+      const card = await newCard(client());
+      const [hold, load] = [await held(client(), card, 9), await made(client(), card, 7)];
+      const says = `There is no field '${name}'.`;
+      const capture = sendRaw(running().url, { path: `${CORE}/transfer/${hold}/capture`, body: { [name]: 5 } });
+      await expectRefusal(capture, 'capture_transfer_schema', `/${name}`, says);
+      const reverse = sendRaw(running().url, { path: `${CORE}/transfer/${load}/reverse`, body: { [name]: 5 } });
+      await expectRefusal(reverse, 'reverse_transfer_schema', `/${name}`, says);
+      expect(await client().transfers.get(hold)).toMatchObject({ status: 'pending', captured_amount: 0 });
+      expect(await client().transfers.get(load)).toMatchObject({ reversed_amount: 0 });
+    },
+  );
+
+  test('an amount in the query captures and reverses nothing', async () => {
+    const card = await newCard(client());
+    const [hold, load] = [await held(client(), card, 9), await made(client(), card, 7)];
+    const says = "Send 'amount' in the body.";
+    const capture = sendRaw(running().url, { path: `${CORE}/transfer/${hold}/capture?amount=5` });
+    await expectRefusal(capture, 'capture_transfer_schema', '/amount', says);
+    const reverse = sendRaw(running().url, { path: `${CORE}/transfer/${load}/reverse?Amount=5` });
+    await expectRefusal(reverse, 'reverse_transfer_schema', '/Amount', says);
+    expect(await client().transfers.get(hold)).toMatchObject({ captured_amount: 0 });
+    expect(await client().transfers.get(load)).toMatchObject({ reversed_amount: 0 });
+  });
+
+  test('a key whose end is misspelt is not made or rolled', async () => {
+    const { key_id } = await client().keys.create(programKey('x', DEMO_PROGRAM));
+    const end = { expires: '2100-01-01T00:00:00Z' };
+    const body = { name: 'x', program_id: DEMO_PROGRAM, scopes: ['cards:read'], ...end };
+    const create = sendRaw(running().url, { path: `${OPERATOR}/key`, body });
+    await expectRefusal(create, 'create_key_schema', '/expires', "Did you mean 'expires_at'?");
+    const roll = sendRaw(running().url, { path: `${OPERATOR}/key/${key_id}/roll`, body: { until: end.expires } });
+    await expectRefusal(roll, 'roll_key_schema', '/until', "The fields are 'previous_until', 'expires_at'.");
+    expect((await client().keys.list({ limit: 1 })).data).toMatchObject([{ key_id, replaced_by: null }]);
+  });
+});
+
+describe('elsewhere', () => {
+  test.each([
+    ['captur', 'capture'],
+    ['capture_method', 'capture'],
+    ['typ', 'type'],
+    ['scheduled_at', 'scheduled_for'],
+    ['expires', 'expires_at'],
+    ['expiresOn', 'expires_at'],
+    ['curency', 'currency'],
+  ])('%s is not ignored, because it was meant to be %s', async (name, meant) => {
+    const body = { amount: 1, card_id: 'card_active', [name]: 'x' };
+    const says = `There is no field '${name}'. Did you mean '${meant}'?`;
+    await expectRefusal(sendRaw(running().url, { body }), 'create_transfer_schema', `/${name}`, says);
+  });
+
+  test('a card is neither made nor changed when its limits are misspelt', async () => {
+    const limits = { limit: { in: { daily_count: 1 } } };
+    const create = sendRaw(running().url, { path: `${CORE}/card`, body: limits });
+    await expectRefusal(create, 'create_card_schema', '/limit', "Did you mean 'limits'?");
+    const change = sendRaw(running().url, { method: 'PATCH', path: `${CORE}/card/card_active`, body: limits });
+    await expectRefusal(change, 'update_card_schema', '/limit', "Did you mean 'limits'?");
+  });
+
+  test('an idempotency key in the body or the query is not ignored', async () => {
+    const body = { amount: 1, card_id: 'card_active' };
+    const says = "Send the key in the header 'Idempotency-Key'.";
+    const inBody = sendRaw(running().url, { body: { ...body, idempotencyKey: 'x' } });
+    await expectRefusal(inBody, 'create_transfer_schema', '/idempotencyKey', says);
+    const inQuery = sendRaw(running().url, { path: `${CORE}/transfer?idempotency_key=x`, body });
+    await expectRefusal(inQuery, 'create_transfer_schema', '/idempotency_key', says);
+  });
+
+  test('a parameter of the query that belongs into the body is not ignored; others are, and are named', async () => {
+    const body = { amount: 1, card_id: 'card_active' };
+    const misplaced = sendRaw(running().url, { path: `${CORE}/transfer?capture=manual`, body });
+    await expectRefusal(misplaced, 'create_transfer_schema', '/capture', "'capture' is in the query.");
+    const { status, headers } = await sendRaw(running().url, { path: `${CORE}/transfer?trace=1`, body });
+    expect([status, headers['ignored-fields']]).toEqual([201, 'trace']);
+  });
+
+  test('a required member that is misspelt is named beside the right one', async () => {
+    const { members } = await sendRaw(running().url, { body: { amout: 1, card_id: 'card_active' } });
+    expect(members.Message).toBe("The required field 'amount' is missing. You sent 'amout'; did you mean 'amount'?");
+  });
+});
+
+test.each([
+  ['cardId', 'card_id', true],
+  ['amout', 'amount', true],
+  ['amonut', 'amount', true],
+  ['amounts', 'amount', true],
+  ['amiunt', 'amount', true],
+  ['tpye', 'type', true],
+  ['note', 'name', false],
+  ['order', 'reference', false],
+  ['ty', 'type', false],
+  ['', 'type', false],
+  ['amoutn_', 'amount', true],
+  ['mount_a', 'amount', false],
+])('%s is meant for %s: %s', (sent, known, is) => expect(isMeantFor(sent, known)).toBe(is));
+
+test.each([
+  ['captureMode', 'capture', true],
+  ['scheduled', 'scheduled_for', true],
+  ['recapture', 'capture', false],
+  ['for', 'scheduled_for', false],
+  ['', 'type', false],
+])('%s begins as %s: %s', (sent, known, is) => expect(beginsAs(sent, known)).toBe(is));
