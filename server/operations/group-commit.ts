@@ -140,7 +140,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
         group.map((pending) => pending.item),
         mode,
       );
-      this.#answer(group, await this.#databaseOf(group).transact({ ...steps, batchId }));
+      this.#answer(group, await this.#databaseOf(group).transact({ ...steps, batchId }, firstDeadline(group)));
     } catch (error) {
       if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);
       else if (error instanceof StoreFailure && error.conflict && attempts > 1) {
@@ -180,7 +180,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
     const batchId = newId();
     try {
       const steps = this.#work.stepsOf([pending.item], 'skip');
-      const [answer] = await this.#databaseOf([pending]).transact({ ...steps, batchId });
+      const [answer] = await this.#databaseOf([pending]).transact({ ...steps, batchId }, pending.deadline);
       if (answer instanceof Blocked) {
         this.#contention.begin(answer.blockedBy);
         return false;
@@ -196,8 +196,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
   }
 
   async #settle(group: readonly Pending<Item, Answer>[], batchId: string, lost: CommitUnknown): Promise<void> {
-    const deadline = Math.min(...group.map((pending) => pending.deadline));
-    const settlement = await this.#databaseOf(group).clear(lost, batchId, deadline);
+    const settlement = await this.#databaseOf(group).clear(lost, batchId, firstDeadline(group));
     const answers = lost.result as readonly (Answer | Blocked)[];
     if (settlement === 'committed') this.#answer(group, answers);
     else if (settlement === 'abandoned') this.#fail(group, new StoreFailure(lost.cause));
@@ -241,6 +240,10 @@ export class GroupCommit<Item, Answer, Name extends string> {
     pending.reject(new OperationFailure('the request waited too long', { busy: true, moneyMoved: 'no' }));
     return false;
   }
+}
+
+function firstDeadline(group: readonly { readonly deadline: number }[]): number {
+  return Math.min(...group.map(({ deadline }) => deadline));
 }
 
 /** Whether a group may do better in halves: a row's fault, or something thrown while deciding. */

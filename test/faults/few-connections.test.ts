@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connect } from '../harness/ledger.ts';
+import { connect, openLedger } from '../harness/ledger.ts';
 import { type ServiceProcess, startInVain, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { openStage, type Stage } from './stage.ts';
 
@@ -131,6 +131,35 @@ describe('20 connections for two processes', () => {
     // Each process keeps one; loops of the background use another now and then.
     await waitFor('idle connections to go', async () => (await connectionsOf('limited')) <= 6);
   });
+});
+
+test('a group of transfers waits for a connection only as long as its first request has time for a transaction', async () => {
+  await superuser.query('alter role limited connection limit 0');
+  const connection = { ...stage.server.connection, user: 'limited' };
+  const [patient, hurried] = [openLedger(connection), openLedger(connection)];
+  try {
+    const refused: string[] = [];
+    const outcomes = await Promise.all(
+      [
+        { name: 'patient', ledger: patient, time: 60_000 },
+        { name: 'hurried', ledger: hurried, time: 1600 },
+      ].map(async ({ name, ledger, time }) => {
+        const failure = await ledger
+          .call('create_transfer', TRANSFER, { deadline: performance.now() + time })
+          .catch((error: unknown) => error);
+        refused.push(name);
+        return failure;
+      }),
+    );
+    expect(outcomes).toMatchObject([
+      { busy: true, moneyMoved: 'no' },
+      { busy: true, moneyMoved: 'no' },
+    ]);
+    expect(refused).toEqual(['hurried', 'patient']);
+  } finally {
+    await superuser.query('alter role limited connection limit 20');
+    await Promise.all([patient.close(), hurried.close()]);
+  }
 });
 
 test('a role with fewer connections than a process needs is refused at the start, with one sentence', async () => {
