@@ -20,12 +20,13 @@ const transfers: string[] = [];
 const reversals: string[] = [];
 const errors: string[] = [];
 
-async function start(hours: number): Promise<ServiceProcess> {
+async function start(hours: number, more: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
   const { host, port, user, database } = server.connection;
   return startService({
     DATABASE_URL: `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`,
     DATA_DIR: `${directory.path}/${hours}`,
     ...(hours === 0 ? {} : { NODE_OPTIONS: `--import=${PRELOAD}`, WRONG_CLOCK_HOURS: String(hours) }),
+    ...more,
   });
 }
 
@@ -160,4 +161,21 @@ test('who runs a process whose clock is off finds it in the log', async () => {
   const [right, ...wrong] = services.map((service) => service.output());
   expect(right).not.toContain('"event":"clock"');
   for (const output of wrong) expect(output).toMatch(/"event":"clock","ahead_ms":-?10[78]\d{5}/);
+});
+
+test('a first start with a clock that is a year slow makes the partitions of the months that the database has', async () => {
+  const schema = 'of_a_slow_clock';
+  const service = await start(-365 * 24, { DATABASE_SCHEMA: schema });
+  const client = await connect(server.connection);
+  try {
+    const { rows } = await client.query<{ name: string; month: string }>(
+      `select relname as name, to_char(clock_timestamp() at time zone 'UTC', 'YYYY_MM') as month
+        from pg_inherits join pg_class on pg_class.oid = inhrelid
+        where inhparent = '${schema}.event'::regclass order by relname`,
+    );
+    expect(rows.map(({ name }) => name)).toContain(`event_${rows[0]?.month}`);
+  } finally {
+    await client.end();
+    await service.stop();
+  }
 });
