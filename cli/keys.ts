@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Answered, KEY_SCOPES, type KeyRecord, type KeyScope, type NewKeyRecord } from '../sdk/client.ts';
-import { type Column, type Pair, pairsOf } from './output.ts';
+import { type Column, given, type Pair, pairsOf } from './output.ts';
 import {
   type AddCommands,
   addKeyOption,
@@ -23,13 +23,16 @@ type CreateOptions = KeyOption & {
 
 type RollOptions = KeyOption & { readonly previousUntil?: string; readonly expiresAt?: string };
 
+/** What stands in place of the program of a key that is bound to none. */
+const ALL_PROGRAMS = 'all card programs';
+
 const SHOWN_ONCE = 'Keep the key: it is not shown again.\n';
 
 const COLUMNS: readonly Column<KeyRecord>[] = [
   { heading: 'key_id', show: (key) => key.key_id },
   { heading: 'name', show: (key) => key.name },
   { heading: 'shown_as', show: (key) => key.shown_as },
-  { heading: 'program_id', show: (key) => key.program_id ?? 'operator' },
+  { heading: 'program_id', show: (key) => key.program_id ?? ALL_PROGRAMS },
   { heading: 'scopes', show: (key) => key.scopes.join(',') },
   { heading: 'last_used_at', show: (key) => key.last_used_at },
   { heading: 'expires_at', show: (key) => key.expires_at },
@@ -62,13 +65,13 @@ export const addKeys: AddCommands = (program, surroundings) => {
       if ((typedProgram === undefined) === (options.allPrograms === undefined)) {
         return command.error('error: give either --program <program_id> or --all-programs');
       }
-      const body = {
+      const body = given({
         name: options.name,
         scopes: options.scopes,
         program_id: typedProgram,
         all_programs: options.allPrograms,
         expires_at: options.expiresAt,
-      };
+      });
       const key = await session.service.keys.create(body, { idempotencyKey: options.idempotencyKey });
       showNewKey(session, surroundings, key);
     });
@@ -87,7 +90,7 @@ export const addKeys: AddCommands = (program, surroundings) => {
     .option('--idempotency-key <key>', 'made up if left out')
     .action(async (keyId: string, options: RollOptions, command: Command) => {
       const session = openSession(command, surroundings);
-      const body = { previous_until: options.previousUntil, expires_at: options.expiresAt };
+      const body = given({ previous_until: options.previousUntil, expires_at: options.expiresAt });
       const key = await session.service.keys.roll(keyId, body, { idempotencyKey: options.idempotencyKey });
       showNewKey(session, surroundings, key);
     });
@@ -108,7 +111,10 @@ function showNewKey(session: Session, { writeError }: Surroundings, key: Answere
 
 /** The members of a key, its scopes in one line. */
 function keyPairs(key: Answered<KeyRecord>): Pair[] {
-  return [...pairsOf({ ...key, scopes: key.scopes.join(', ') }), ...replayPairs(key)];
+  return [
+    ...pairsOf({ ...key, program_id: key.program_id ?? ALL_PROGRAMS, scopes: key.scopes.join(', ') }),
+    ...replayPairs(key),
+  ];
 }
 
 function readScopes(text: string): KeyScope[] {

@@ -5,8 +5,18 @@ const WIDTH = 80;
 
 const AMOUNT_NAMES = /(^|_)(amount|balance)$|^(held|available|incoming|sum)$/;
 
+/** Members that may be undefined, as members that may be absent. */
+type Given<Members> = {
+  [Name in keyof Members as undefined extends Members[Name] ? never : Name]: Members[Name];
+} & { [Name in keyof Members as undefined extends Members[Name] ? Name : never]?: Exclude<Members[Name], undefined> };
+
 /** A name and what stands behind it. */
 export type Pair = readonly [name: string, value: string];
+
+/** The members that have a value: an option that was not given is no member. */
+export function given<Members extends object>(members: Members): Given<Members> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<Members>;
+}
 
 /** An amount of minor units as the service counts it and as a person reads it: `1000 (10.00 USD)`. */
 export function money(amount: number, currency: string): string {

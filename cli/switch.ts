@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type SwitchRecord, TRANSFER_TYPES } from '../sdk/client.ts';
-import { type Column, pairsOf, table, yesOrNo } from './output.ts';
+import { type Column, given, pairsOf, table, yesOrNo } from './output.ts';
 import { type AddCommands, type KeyOption, openSession, replayPairs, type Surroundings } from './session.ts';
 
 type ChangeOptions = KeyOption & {
@@ -55,7 +55,7 @@ function addChange(noun: Command, surroundings: Surroundings, disabled: boolean)
       const session = openSession(command, surroundings);
       const { reason, type, until, idempotencyKey } = options;
       // Never the environment's: who stops everything must not stop one program by a forgotten variable.
-      const body = { disabled, reason, program_id: session.typedProgram, type, until };
+      const body = given({ disabled, reason, program_id: session.typedProgram, type, until });
       const changed = await session.service.switch.change(body, { idempotencyKey });
       session.showRecord(changed, [...pairsOf(changed), ...replayPairs(changed)]);
     });

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ReversalRecord } from '../sdk/client.ts';
-import { type Column, money } from './output.ts';
+import { type Column, given, money } from './output.ts';
 import {
   addKeyOption,
   addPageOptions,
@@ -45,7 +45,7 @@ function addCapture(transfers: Command, surroundings: Surroundings): void {
   addKeyOption(capture.option('--amount <amount>', 'in minor units; all that is held if left out')).action(
     async (transferId: string, { amount, idempotencyKey }: MoneyOptions, command: Command) => {
       const session = openSession(command, surroundings);
-      const captured = await session.service.transfers.capture(transferId, { amount }, { idempotencyKey });
+      const captured = await session.service.transfers.capture(transferId, given({ amount }), { idempotencyKey });
       session.showRecord(captured, moneyPairs(captured));
     },
   );
@@ -68,7 +68,9 @@ function addReverse(transfers: Command, surroundings: Surroundings): void {
     async (transferId: string, options: MoneyOptions & { readonly description?: string }, command: Command) => {
       const session = openSession(command, surroundings);
       const { amount, description, idempotencyKey } = options;
-      const reversal = await session.service.transfers.reverse(transferId, { amount, description }, { idempotencyKey });
+      const reversal = await session.service.transfers.reverse(transferId, given({ amount, description }), {
+        idempotencyKey,
+      });
       session.showRecord(reversal, moneyPairs(reversal));
     },
   );

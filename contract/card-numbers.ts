@@ -5,8 +5,10 @@ import { Refusal } from '../domain/refusal.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from './json.ts';
 import type { Problem } from './read.ts';
 
-const ADVICE =
-  'reads as a card number, and the service takes none, wherever it stands. Leave it out; a card is named by its card_id.';
+const FOUND = 'reads as a card number, which the service accepts nowhere.';
+const ADVICE = `${FOUND} Omit it; a card is named by its card_id.`;
+/** Whoever just omitted the key could send a transfer twice. */
+const ADVICE_FOR_KEYS = `${FOUND} Use another key, such as a UUID.`;
 
 /**
  * Looks for a card number in a body or a query: in every value at any depth, in the names of members, and also in
@@ -37,7 +39,7 @@ export function findCardNumber(
 /** What is wrong with an Idempotency-Key header that is nothing but a card number; undefined when it is not. */
 export function findCardNumberInKey(key: string | undefined): Problem | undefined {
   if (key === undefined || !isCardNumberAlone(key)) return undefined;
-  return { field: '', message: `The Idempotency-Key header ${ADVICE}` };
+  return { field: '', message: `The Idempotency-Key header ${ADVICE_FOR_KEYS}` };
 }
 
 /** What is wrong with a header, or a parameter in the path, that reads as a card number; undefined when it does not. */
@@ -88,7 +90,8 @@ function lookInto(value: JsonValue, place: Place): Problem | undefined {
 
 function valueProblem({ path, from }: Place): Problem {
   const where = path.length === 0 ? `The ${from}` : `'${path.map(shortened).join('.')}'`;
-  return { field: pointerTo(path), message: `${from === 'query' ? `${where} in the query` : where} ${ADVICE}` };
+  const advice = path.length === 1 && path[0] === 'idempotency_key' ? ADVICE_FOR_KEYS : ADVICE;
+  return { field: pointerTo(path), message: `${from === 'query' ? `${where} in the query` : where} ${advice}` };
 }
 
 /** A name that is a number cannot be quoted: what holds it is named instead. */

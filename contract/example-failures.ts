@@ -218,8 +218,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   },
   card_number_refused: {
     message:
-      "'description' reads as a card number, and the service takes none, wherever it stands. Leave it out; a card is " +
-      'named by its card_id.',
+      "'description' reads as a card number, which the service accepts nowhere. Omit it; a card is named by its card_id.",
     field: '/description',
     how: { request: transfer({ description: '4111 1111 1111 1111' }) },
   },

@@ -1,6 +1,7 @@
 import type { Static, TObject } from 'typebox';
 import { redactCardNumbers } from '../domain/card-number.ts';
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './json.ts';
+import { guardedMembers, isClosed } from './schema-parts.ts';
 import { bareName, beginsAs, isMeantFor } from './similar-names.ts';
 import { DATE_RULE, isDate, isMoment, MOMENT_RULE } from './times.ts';
 
@@ -58,7 +59,7 @@ export function readMembers<Schema extends TObject>(
   }
   const shapes = schema.properties as Record<string, Shape>;
   const ignored = Object.keys(value).filter((name) => !Object.hasOwn(shapes, name));
-  const omitted = (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
+  const omitted = guardedMembers(schema);
   const problem =
     findMissing((schema.required ?? []) as readonly string[], value, ignored, from) ??
     findVariant(Object.keys(shapes), ignored) ??
@@ -78,11 +79,6 @@ export function readMembers<Schema extends TObject>(
     members[name] = read.value;
   }
   return { members: members as Static<Schema>, ignored };
-}
-
-/** Whether a body refuses every member that it does not have. */
-export function isClosed(schema: TObject): boolean {
-  return Reflect.get(schema, 'additionalProperties') === false;
 }
 
 function isEmpty(value: JsonValue | undefined): value is null | '' {

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import { ERROR_TYPES } from '../domain/catalogue-entry.ts';
 import type { AmountAsSent } from '../domain/money.ts';
 
@@ -22,6 +22,16 @@ export const moment = (description: string) => Type.String({ format: 'date-time'
  */
 export function refuseEmpty(omitted: Readonly<Record<string, string>>) {
   return { 'x-if-omitted': omitted };
+}
+
+/** The members that {@link refuseEmpty} names in a schema, each with the end of its sentence. */
+export function guardedMembers(schema: TObject): Readonly<Record<string, string>> {
+  return (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
+}
+
+/** Whether a body refuses every member that it does not have. */
+export function isClosed(schema: TObject): boolean {
+  return Reflect.get(schema, 'additionalProperties') === false;
 }
 
 /** A member of a merge patch (RFC 7396) that `null` removes. */

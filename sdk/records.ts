@@ -30,8 +30,11 @@ export type Amount = number | bigint | string;
 
 type WithAmount<Members> = Loose<Omit<Members, 'amount'>> & { readonly amount: Amount };
 
-/** Where the amount can be left out, that means all there is. */
-type WithOptionalAmount<Members> = Loose<Omit<Members, 'amount'>> & { readonly amount?: Amount | undefined };
+/**
+ * Without an amount all of the money moves. So undefined, which a misspelt property gives, is refused: omit the member
+ * instead.
+ */
+type WithOptionalAmount<Members> = Loose<Omit<Members, 'amount'>> & { readonly amount?: Amount };
 
 /** What create_transfer takes; `amount` and `card_id` are required (specification, section 2.2). */
 export type CreateTransferBody = WithAmount<MembersOf<typeof transfers.CreateTransferBody>>;
@@ -41,7 +44,7 @@ export type TransferBatchRow = CreateTransferBody & { readonly idempotency_key: 
 export type CaptureTransferBody = WithOptionalAmount<MembersOf<typeof transfers.CaptureTransferBody>>;
 /** What reverse_transfer takes; without an amount all that is left is moved back. */
 export type ReverseTransferBody = WithOptionalAmount<MembersOf<typeof transfers.ReverseTransferBody>>;
-/** What update_transfer takes: metadata, in place of all there was. */
+/** What update_transfer takes: pairs of metadata to set or, with null, to remove; null instead of pairs removes all. */
 export type UpdateTransferBody = Loose<MembersOf<typeof transfers.UpdateTransferBody>>;
 /** What list_transfers takes: filters, `limit` (1 to 100) and `cursor`. */
 export type ListTransfersQuery = Loose<MembersOf<typeof transfers.ListTransfersQuery>>;
@@ -51,7 +54,7 @@ export type ExportTransfersQuery = Loose<MembersOf<typeof transfers.ExportTransf
 export type PageQuery = Loose<MembersOf<typeof parts.PageQuery>>;
 /** What create_card takes; everything in it is optional. */
 export type CreateCardBody = Loose<MembersOf<typeof cards.CreateCardBody>>;
-/** What update_card takes: what is left out stays; `limits` take the place of all there were. */
+/** What update_card takes: what is omitted stays, single limits included, and null removes what it names. */
 export type UpdateCardBody = Loose<MembersOf<typeof cards.UpdateCardBody>>;
 /** What list_postings takes: the time from `created_from` to before `created_to`, `limit` (1 to 100) and `cursor`. */
 export type ListPostingsQuery = Loose<MembersOf<typeof cards.ListPostingsQuery>>;
@@ -59,16 +62,18 @@ export type ListPostingsQuery = Loose<MembersOf<typeof cards.ListPostingsQuery>>
 export type ExportPostingsQuery = Loose<MembersOf<typeof cards.ExportPostingsQuery>>;
 /** What create_program takes. */
 export type CreateProgramBody = Loose<MembersOf<typeof operator.CreateProgramBody>>;
-/** What update_program takes: what is left out stays; limits take the place of all there were. */
+/** What update_program takes: what is omitted stays, single limits included, and null removes what it names. */
 export type UpdateProgramBody = Loose<MembersOf<typeof operator.UpdateProgramBody>>;
 /** What create_deposit and create_withdrawal take. */
 export type FundingMovementBody = WithAmount<MembersOf<typeof operator.FundingMovementBody>>;
-/** What change_switch takes: neither program_id nor type means the whole service. */
-export type ChangeSwitchBody = Loose<MembersOf<typeof operator.ChangeSwitchBody>>;
-/** What create_key takes; without `program_id` it makes an operator's key. */
-export type CreateKeyBody = Loose<MembersOf<typeof operator.CreateKeyBody>>;
-/** What roll_key takes. */
-export type RollKeyBody = Loose<MembersOf<typeof operator.RollKeyBody>>;
+/** What change_switch takes; without `program_id` it is about the whole service. Only `reason` may be undefined. */
+export type ChangeSwitchBody = Omit<MembersOf<typeof operator.ChangeSwitchBody>, 'reason'> & {
+  readonly reason?: string | undefined;
+};
+/** What create_key takes: scopes, and either `program_id` or `all_programs: true`. No member may be undefined. */
+export type CreateKeyBody = MembersOf<typeof operator.CreateKeyBody>;
+/** What roll_key takes. No member may be undefined. */
+export type RollKeyBody = MembersOf<typeof operator.RollKeyBody>;
 /** What list_audit_entries takes: filters, `limit` (1 to 100) and `cursor`. */
 export type ListAuditEntriesQuery = Loose<MembersOf<typeof audit.ListAuditEntriesQuery>>;
 /** What list_errors takes: filters, `limit` (1 to 100) and `cursor`. */

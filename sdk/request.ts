@@ -1,4 +1,5 @@
 import { movesMoney, OPERATIONS, type OperationId } from '../contract/operations.ts';
+import { guardedMembers, isClosed } from '../contract/schema-parts.ts';
 import { InvalidArgument } from './error.ts';
 
 /** What can be said with every call. */
@@ -52,6 +53,7 @@ export function prepareRequest(
   asked: Asked,
 ): PreparedRequest {
   const { method, path, idempotency, program, repeatable, csv } = OPERATIONS[operation];
+  refuseUndefined(operation, asked.body ?? {});
   const options = asked.options ?? {};
   const idempotencyKey = idempotency === 'none' ? undefined : (options.idempotencyKey ?? newIdempotencyKey());
   const headers = new Headers({ accept: csv ? 'text/csv, application/json' : 'application/json' });
@@ -73,6 +75,19 @@ export function prepareRequest(
     isExport: csv === true,
     signal: options.signal,
   };
+}
+
+/**
+ * JSON has no undefined, so such a member would be omitted. Where the service refuses unknown members because omitting
+ * one does more, a misspelt property (`{ amount: order.amout }`) must not do that either.
+ */
+function refuseUndefined(operation: OperationId, members: object): void {
+  const { body } = OPERATIONS[operation];
+  if (body === undefined || !isClosed(body)) return;
+  for (const [name, omitted] of Object.entries(guardedMembers(body))) {
+    if (!(name in members) || Reflect.get(members, name) !== undefined) continue;
+    throw new InvalidArgument(`${name} is undefined: give a value, or omit it ${omitted}.`);
+  }
 }
 
 /** Not `crypto.randomUUID`: browsers hide that on pages that came by plain HTTP, as a console inside a network may. */

@@ -83,6 +83,17 @@ describe('the same request again', () => {
   });
 });
 
+test('a key that is a card number is refused with the advice to use another one, not to omit it', async () => {
+  const number = '4111111111111111';
+  const advice = 'reads as a card number, which the service accepts nowhere. Use another key, such as a UUID.';
+  const { members } = await send(number, LOAD);
+  expect([members.Code, members.Message]).toEqual(['card_number_refused', `The Idempotency-Key header ${advice}`]);
+  const transfers = [{ ...LOAD, idempotency_key: number }];
+  const batch = await sendRaw(running().url, { path: '/api/v0.1/core/transfer/batch', body: { transfers } });
+  const message = `'idempotency_key' ${advice}`;
+  expect(batch.members.data).toMatchObject([{ error: { Code: 'card_number_refused', Message: message } }]);
+});
+
 describe('another request under the same key', () => {
   test.each<[string, object]>([
     ['another amount', { ...LOAD, amount: 11 }],

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
-import { isClosed } from '../../contract/read.ts';
+import { isClosed } from '../../contract/schema-parts.ts';
 import { beginsAs, isMeantFor } from '../../contract/similar-names.ts';
 import { programKey } from '../harness/key-bodies.ts';
 import { held, made, newCard } from './arrange.ts';

@@ -208,7 +208,7 @@ sequence  created_at                purpose  direction            amount        
     sends: { name: 'shop', scopes: ['transfers:read', 'operator'], all_programs: true },
     shows: 'key:        ts_abcd_secret\n',
   },
-  list_keys: { type: 'keys list', reply: { data: [KEY], next_cursor: null }, shows: 'operator' },
+  list_keys: { type: 'keys list', reply: { data: [KEY], next_cursor: null }, shows: 'all card programs' },
   roll_key: {
     type: 'keys roll key_1 --previous-until 2030-01-31T12:00:00Z',
     reply: { ...KEY, key: 'ts_abcd_secret' },

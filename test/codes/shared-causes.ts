@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { isClosed } from '../../contract/read.ts';
+import { isClosed } from '../../contract/schema-parts.ts';
 import type { SharedCode } from '../../domain/errors.ts';
 import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { withSecret } from '../harness/with-secret.ts';

@@ -1,5 +1,5 @@
 import { OPERATIONS } from '../../contract/operations.ts';
-import { isClosed } from '../../contract/read.ts';
+import { isClosed } from '../../contract/schema-parts.ts';
 import type { Draft } from './draft.ts';
 import type { Random } from './random.ts';
 

@@ -17,6 +17,9 @@ import {
 } from '../../sdk/client.ts';
 import { type CannedService, startCannedService, TRANSFER } from './canned-service.ts';
 
+/** What a program without types sends when it misspells what it reads from. */
+const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
+
 type Line = { readonly method: string; readonly call: (service: TransferService) => Promise<object> };
 
 /** Every operation, its one method, and a call of it. The type demands a line for every operation. */
@@ -251,6 +254,16 @@ describe('what is sent', () => {
     ['an empty id, which would become the list', ({ transfers }) => transfers.get('')],
     ['an id of dots, which would become another path', ({ cards }) => cards.get('..')],
     ['a number that JSON lacks', ({ transfers }) => transfers.create({ amount: Number.NaN, card_id: 'card_active' })],
+    ['an undefined amount, with which all would be captured', ({ transfers }) => transfers.capture('tr_1', UNSET)],
+    ['an undefined amount, with which all would be reversed', ({ transfers }) => transfers.reverse('tr_1', UNSET)],
+    [
+      'an undefined program, without which the whole service would be disabled',
+      (client) => client.switch.change({ disabled: true, reason: 'x', ...UNSET }),
+    ],
+    [
+      'an undefined end of a key, without which it would never expire',
+      ({ keys }) => keys.create({ name: 'x', scopes: ['cards:read'], all_programs: true, ...UNSET }),
+    ],
     ['a line break in a header', ({ transfers }) => transfers.list({}, { requestId: 'a\nb' })],
   ])('%s is refused before anything is sent', async (_, call) => {
     service.play({ status: 200, body: {} });

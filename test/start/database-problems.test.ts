@@ -345,7 +345,9 @@ describe('the schema', () => {
     'größe',
     'public, pg_temp',
   ])('DATABASE_SCHEMA=%s is refused', (DATABASE_SCHEMA) => {
-    expect(() => readConfiguration({ DATABASE_SCHEMA })).toThrow(/^DATABASE_SCHEMA is .*, but it must be 1 to 63 lower-case letters/);
+    expect(() => readConfiguration({ DATABASE_SCHEMA })).toThrow(
+      /^DATABASE_SCHEMA is .*, but it must be 1 to 63 lower-case letters/,
+    );
   });
 
   test.each([
