@@ -127,7 +127,7 @@ export const suites: readonly Suite[] = [
     folder: 'test/start',
     purpose: 'a start says what it did or in one sentence why it could not, and a stop leaves nothing behind',
     budgetSeconds: 90,
-    filesInParallel: false,
+    filesInParallel: true,
     waits: true,
   },
   {
