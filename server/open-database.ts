@@ -1,6 +1,4 @@
 import type { Configuration } from './config.ts';
-import { databaseTime } from './ids.ts';
-import { readDatabaseClock } from './operations/read-clock.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { findConnectionProblem } from './store/connection-problem.ts';
 import { readConnectionBounds } from './store/connection-room.ts';
@@ -208,8 +206,7 @@ export async function prepareSchema(databases: Databases, mode: LedgerMode): Pro
   else refuse(await findDurabilityProblem(databases.settings));
   await insistOnSchema(databases);
   refuseOtherMode(await claimLedger(databases.background, mode), mode);
-  await readDatabaseClock(databases.background);
-  await preparePartitions(databases.background, new Date(databaseTime()));
+  await preparePartitions(databases.background);
 }
 
 /** Throws a {@link StartupProblem} when the ledger is one of the other mode. */

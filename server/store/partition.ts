@@ -7,14 +7,17 @@ const PARTITIONED = ['event', 'error'] as const;
 const MONTHS_AHEAD = 3;
 
 /**
- * Makes the partitions of this month and the next ones where they are missing. Rows that come before their partition
- * does go to the default partition; then the month stays there, which costs order but no data.
+ * Makes the partitions of a month, this one by the database's clock unless `moment` says otherwise, and of the next ones
+ * where they are missing. Rows that come before their partition does go to the default partition; then the month stays
+ * there, which costs order but no data.
  */
-export async function preparePartitions(database: Database, now: Date): Promise<void> {
+export async function preparePartitions(database: Database, moment?: Date): Promise<void> {
   await database.alone(async (client) => {
+    const { rows } = await client.query<{ first: Date }>('select coalesce($1, clock_timestamp()) as first', [moment]);
+    const first = rows[0]?.first ?? new Date(0);
     for (const table of PARTITIONED) {
       for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) {
-        const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1));
+        const month = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + ahead, 1));
         await client.query('select make_month_partition($1, $2)', [table, month.toISOString().slice(0, 10)]);
       }
     }

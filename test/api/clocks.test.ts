@@ -40,7 +40,7 @@ async function databaseTime(): Promise<string> {
 beforeAll(async () => {
   server = await startServer();
   directory = await temporaryDirectory();
-  services = await Promise.all([0, -3, 3].map(start));
+  services = await Promise.all([0, -3, 3].map((hours) => start(hours)));
   const [first] = services;
   await first?.client.cards.create({ card_id: card });
   const created_from = await databaseTime();

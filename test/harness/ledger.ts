@@ -73,7 +73,7 @@ async function prepare<Server extends TestServer['embedded']>(
   const ledger = openLedger(connection);
   try {
     await migrate(connection);
-    await preparePartitions(ledger.databases.background, new Date());
+    await preparePartitions(ledger.databases.background);
     await seedSandbox(ledger.databases.background, performance.now() + 30_000);
   } catch (error) {
     await ledger.close();
