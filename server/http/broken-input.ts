@@ -65,7 +65,7 @@ function refusalOf(error: ParserError): Refusal {
   if (error.reason?.includes("can't be present with") === true) {
     const message =
       'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one of them: ' +
-      'with both, servers can disagree about where the body ends.';
+      'with both, two servers can disagree about where the body ends.';
     return new Refusal('malformed_request', message);
   }
   const [code, message] = FAULTS[error.code ?? ''] ?? ['malformed_request', 'The request is not valid HTTP/1.1.'];
