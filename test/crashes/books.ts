@@ -107,14 +107,30 @@ export async function readBooks(
   return readBooksAt({ connectionString: databaseUrl }, cards, texts);
 }
 
+/** Codes of a server that is starting or recovering: it refuses connections, or its socket is not there yet. */
+const NOT_UP: readonly unknown[] = ['57P03', 'ECONNREFUSED', 'ENOENT'];
+
+/** A server can recover twice, as after a full disk: it is up, and a moment later it is not. */
+async function connectWhenUp(connection: pg.ClientConfig): Promise<pg.Client> {
+  for (let left = 600; ; left -= 1) {
+    const client = new pg.Client(connection);
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      if (left === 0 || !NOT_UP.includes((error as NodeJS.ErrnoException).code)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
 /** The same, of any server. */
 export async function readBooksAt(
   connection: pg.ClientConfig,
   cards: readonly string[],
   texts: ReadonlyMap<string, string> = new Map(),
 ): Promise<BooksWithFaults> {
-  const client = new pg.Client(connection);
-  await client.connect();
+  const client = await connectWhenUp(connection);
   try {
     // All of it as it is at one instant: a backend whose service has been killed may still come to its end.
     await client.query('begin isolation level repeatable read read only');

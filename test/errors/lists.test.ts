@@ -170,7 +170,8 @@ describe('counts', () => {
 
   test('without bounds the last 24 hours', async () => {
     const counts = await count({});
-    expect(sum(counts)).toBeGreaterThan(23 * 30);
+    // Counted by the hour: within the first two minutes of an hour its own row may not be there yet.
+    expect(sum(counts)).toBeGreaterThanOrEqual(23 * 30);
     expect(sum(counts)).toBeLessThanOrEqual(24 * 30);
   });
 });

@@ -208,7 +208,7 @@ describe('objects of others that have names of the service are named and left al
     await client.query('drop table ledger_mode; create table ledger_mode (id int)');
     await client.end();
     const sentence = await refusalOf(settingsOf('shop', { DATABASE_SCHEMA: 'ledger' }));
-    expect(sentence).toMatch(/under names of the service: table ledger_mode\. Set DATABASE_SCHEMA to another schema/);
+    expect(sentence).toMatch(/were not created by it: table ledger_mode\. Set DATABASE_SCHEMA to another schema/);
   });
 
   test('every table, type and function that the migrations create is looked for', async () => {
