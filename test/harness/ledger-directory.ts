@@ -4,13 +4,14 @@ import { chmod, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
+import { migrate } from '../../server/store/migrate.ts';
 import { templatesOfThisRun } from './ledger-templates.ts';
 import { temporaryDirectory } from './process.ts';
 import { STOCK_BINARIES } from './stock-postgres.ts';
 
 /**
- * An empty directory for a ledger that has its PostgreSQL already, a copy of one that `initdb` made: a second of work
- * less for a test that is not about making a ledger. Nothing of the service's own is in it, no table and no seed.
+ * A directory with a ledger that has its PostgreSQL and its tables already, a copy of one that was made once a run: a second
+ * of work less for a test that is not about making a ledger. It has no rows, no seed and no mode yet.
  */
 export async function ledgerDirectory(): Promise<Awaited<ReturnType<typeof temporaryDirectory>>> {
   const directory = await temporaryDirectory();
@@ -41,7 +42,9 @@ async function makeTemplate(templates: string): Promise<string> {
   if (existsSync(files)) return files;
   const making = await mkdtemp(join(templates, 'making-'));
   await chmod(making, 0o711);
-  await (await startEmbeddedPostgres({ dataDirectory: making })).stop();
+  const embedded = await startEmbeddedPostgres({ dataDirectory: making });
+  await migrate(embedded.connection);
+  await embedded.stop();
   try {
     await rename(making, ready);
   } catch (error) {

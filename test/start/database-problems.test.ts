@@ -11,18 +11,17 @@ import { migrate } from '../../server/store/migrate.ts';
 import { namesCreatedBy, readMigrations } from '../../server/store/migration-files.ts';
 import { explainStartFailure } from '../../server/store/start-failure.ts';
 import { connect } from '../harness/ledger.ts';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { runCommand, startInVain, startService } from '../harness/process.ts';
+import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
 import { startOldServer } from './old-server.ts';
 
 // A PostgreSQL that the service cannot use as it is: one sentence says why, before anything is done to the database.
 
-let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let embedded: EmbeddedPostgres;
 let superuser: pg.Client;
 
 beforeAll(async () => {
-  directory = await ledgerDirectory();
+  directory = await temporaryDirectory();
   embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   superuser = await asSuperuser('postgres');
   // Whoever owns a database, and is no more than that.
@@ -248,7 +247,7 @@ describe('a database that takes no writes', () => {
   });
 
   test('a standby is refused, and its books can be verified', async () => {
-    const copy = await ledgerDirectory();
+    const copy = await temporaryDirectory();
     try {
       const primary = await startEmbeddedPostgres({ dataDirectory: copy.path });
       const DATA_DIR = join(copy.path, 'service');

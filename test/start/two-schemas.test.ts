@@ -4,15 +4,14 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/store
 import { shareSwitchAndLockNames } from '../../server/store/locks.ts';
 import { sendRaw } from '../api/raw-request.ts';
 import { connect } from '../harness/ledger.ts';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { runCommand, type ServiceProcess, startService } from '../harness/process.ts';
+import { runCommand, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
 
 // Two services in two schemas of one database, each with its own DATA_DIR.
 
 const SCHEMAS = ['alpha', 'beta'] as const;
 type Schema = (typeof SCHEMAS)[number];
 
-let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 let embedded: EmbeddedPostgres;
 const services = new Map<Schema, ServiceProcess>();
 
@@ -28,7 +27,7 @@ const serviceOf = (schema: Schema): ServiceProcess => {
 };
 
 beforeAll(async () => {
-  directory = await ledgerDirectory();
+  directory = await temporaryDirectory();
   embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   // At once: both find an empty database, and both want to make the roles.
   await Promise.all(SCHEMAS.map(async (schema) => services.set(schema, await startService(settingsOf(schema)))));
