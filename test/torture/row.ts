@@ -20,11 +20,11 @@ export type Setting = {
 };
 
 /**
- * What something may take, in milliseconds, given what it may take on a machine that does nothing else. The small forms
- * are run beside other tests, on any machine: there the bound only tells what is slow from what never ends.
+ * The bound of a time or a count, given the one that holds on a machine that does nothing else. The small forms run beside
+ * other tests, on any machine: there the bound only tells what is slow from what never ends.
  */
-export function boundOf({ inHaste }: Setting, milliseconds: number): number {
-  return inHaste === true ? 12 * milliseconds : milliseconds;
+export function boundOf({ inHaste }: Setting, onQuietMachine: number): number {
+  return inHaste === true ? 12 * onQuietMachine : onQuietMachine;
 }
 
 /** What a row has found. */
