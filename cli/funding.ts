@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Session } from './session.ts';
-import { type AddCommands, moneyPairs, openSession, type Surroundings } from './session.ts';
+import { type AddCommands, keyOption, moneyPairs, openSession, type Surroundings } from './session.ts';
 
 type CreateOptions = {
   readonly amount: string;
@@ -27,7 +27,7 @@ function addMovement(program: Command, surroundings: Surroundings, noun: Noun, d
     .requiredOption('--amount <amount>', 'in minor units: 1000 is 10.00 USD')
     .option('--currency <code>', "the program's if left out")
     .option('--description <text>', 'free text, such as the bank reference')
-    .option('--idempotency-key <key>', 'made up if left out')
+    .addOption(keyOption())
     .action(async (options: CreateOptions, command: Command) => {
       const session = openSession(command, surroundings);
       const { amount, currency, description: text, idempotencyKey } = options;

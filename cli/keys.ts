@@ -6,6 +6,7 @@ import {
   addKeyOption,
   addPageOptions,
   type KeyOption,
+  keyOption,
   openSession,
   type PageOptions,
   replayPairs,
@@ -57,7 +58,7 @@ export const addKeys: AddCommands = (program, surroundings) => {
     .option('--all-programs', 'bound to none: it can act in every card program')
     .option('--expires-at <time>', 'when it stops working, such as 2030-01-31T12:00:00Z')
     .addHelpText('after', SCOPES)
-    .option('--idempotency-key <key>', 'made up if left out')
+    .addOption(keyOption())
     .action(async (options: CreateOptions, command: Command) => {
       const session = openSession(command, surroundings);
       // Never the environment's: whom a key stands for is what is typed.
@@ -87,7 +88,7 @@ export const addKeys: AddCommands = (program, surroundings) => {
     .argument('<key_id>', 'the id of the old one, key_...')
     .option('--previous-until <time>', 'until when the old one works (default: 24 hours on)')
     .option('--expires-at <time>', 'when the new one stops working')
-    .option('--idempotency-key <key>', 'made up if left out')
+    .addOption(keyOption())
     .action(async (keyId: string, options: RollOptions, command: Command) => {
       const session = openSession(command, surroundings);
       const body = given({ previous_until: options.previousUntil, expires_at: options.expiresAt });

@@ -6,6 +6,7 @@ import {
   type AddCommands,
   addPageOptions,
   type KeyOption,
+  keyOption,
   openSession,
   type PageOptions,
   replayPairs,
@@ -47,7 +48,7 @@ export const addPrograms: AddCommands = (program, surroundings) => {
     .description('create a card program')
     .requiredOption('--name <text>', 'its name')
     .requiredOption('--currency <code>', 'of its cards, such as USD')
-    .option('--idempotency-key <key>', 'made up if left out')
+    .addOption(keyOption())
     .option('--time-zone <name>', 'where its days begin, such as Europe/Paris; UTC if left out')
     .action(async (options: CreateOptions, command: Command) => {
       const session = openSession(command, surroundings);

@@ -87,9 +87,14 @@ export function replayPairs({ response }: Answered<object>): Pair[] {
 /** The option of commands whose requests can be sent again safely. */
 export type KeyOption = { readonly idempotencyKey?: string };
 
+/** `--idempotency-key`, for the chain of a command's options. */
+export function keyOption(): Option {
+  return new Option('--idempotency-key <key>', 'generated if omitted');
+}
+
 /** Adds `--idempotency-key`. */
 export function addKeyOption(command: Command): Command {
-  return command.option('--idempotency-key <key>', 'made up if left out');
+  return command.addOption(keyOption());
 }
 
 /** Adds `--limit`, `--cursor` and `--all`. */

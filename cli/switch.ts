@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type SwitchRecord, TRANSFER_TYPES } from '../sdk/client.ts';
 import { type Column, given, pairsOf, table, yesOrNo } from './output.ts';
-import { type AddCommands, type KeyOption, openSession, replayPairs, type Surroundings } from './session.ts';
+import { type AddCommands, type KeyOption, keyOption, openSession, replayPairs, type Surroundings } from './session.ts';
 
 type ChangeOptions = KeyOption & {
   readonly type?: (typeof TRANSFER_TYPES)[number];
@@ -49,7 +49,7 @@ function addChange(noun: Command, surroundings: Surroundings, disabled: boolean)
     .description(`${what} the service, a card program, or one type of transfer`)
     .option('--program <program_id>', 'only this card program')
     .addOption(new Option('--type <type>', 'only this type; needs --program').choices(TRANSFER_TYPES))
-    .option('--idempotency-key <key>', 'made up if left out')
+    .addOption(keyOption())
     .addHelpText('after', SCOPE)
     .action(async (options: ChangeOptions, command: Command) => {
       const session = openSession(command, surroundings);

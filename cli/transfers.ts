@@ -17,6 +17,7 @@ import {
   type AddCommands,
   addPageOptions,
   addTimeOptions,
+  keyOption,
   moneyPairs,
   openSession,
   type PageOptions,
@@ -159,7 +160,7 @@ function addTransferOptions(command: Command): Command {
     .option('--description <text>', 'free text')
     .option('--reference <text>', 'a name of your own, unique in the program')
     .option('--metadata <name=value>', 'a pair of your own; can be repeated', readPair)
-    .option('--idempotency-key <key>', 'made up if left out');
+    .addOption(keyOption());
 }
 
 function bodyOf(options: CreateOptions): CreateTransferBody {

@@ -14,7 +14,7 @@ export type CallOptions = {
 
 /** What can be said with a call that takes an idempotency key. */
 export type KeyedCallOptions = CallOptions & {
-  /** 1 to 255 visible characters; made up if left out, so that the client's own retries are safe. */
+  /** 1 to 255 visible characters; generated if omitted, so that the client's own retries are safe. */
   readonly idempotencyKey?: string | undefined;
 };
 
