@@ -22,6 +22,9 @@ type Report = {
 /** A mutant may hang, in seconds: no witness takes a third of it, even beside another one. */
 const AT_MOST = 300;
 
+/** For one test, in milliseconds: a test that a mutant makes hang fails while its file still has time to report it. */
+const TEST_TIMEOUT = 100_000;
+
 /** Runs one test file against the source in `path`, until its first failure. */
 export async function runWitness(path: string, { file, only }: Witness, signal: AbortSignal): Promise<Verdict> {
   const reportPath = join(path, 'report.json');
@@ -32,6 +35,7 @@ export async function runWitness(path: string, { file, only }: Witness, signal: 
     '--root',
     path,
     '--bail=1',
+    `--testTimeout=${TEST_TIMEOUT}`,
     '--reporter=json',
     `--outputFile=${reportPath}`,
     ...narrowed,
