@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, type Option } from 'commander';
-import { addAudit } from './audit.ts';
-import { addCards } from './cards.ts';
-import { addErrors } from './errors.ts';
+import { addAudit } from './commands/audit.ts';
+import { addCards } from './commands/cards.ts';
+import { addErrors } from './commands/errors.ts';
+import { addFunding } from './commands/funding.ts';
+import { addKeys } from './commands/keys.ts';
+import { addPrograms } from './commands/programs.ts';
+import { addSandbox } from './commands/sandbox.ts';
+import { addSwitch } from './commands/switch.ts';
+import { addTransfers } from './commands/transfers.ts';
+import { addTrialBalance } from './commands/trial-balance.ts';
 import { EXIT_CODES, reportFailure } from './failure.ts';
-import { addFunding } from './funding.ts';
 import { addHost } from './host.ts';
-import { addKeys } from './keys.ts';
-import { addPrograms } from './programs.ts';
-import { addSandbox } from './sandbox.ts';
 import { type AddCommands, type GlobalOptions, type Surroundings, urlOf } from './session.ts';
-import { addSwitch } from './switch.ts';
-import { addTransfers } from './transfers.ts';
-import { addTrialBalance } from './trial-balance.ts';
 
 /** The nouns under their heading in the help, in this order. */
 const GROUPS: readonly { readonly heading: string; readonly nouns: readonly AddCommands[] }[] = [

@@ -1,6 +1,6 @@
 import type { TObject } from 'typebox';
-import { isCardNumberAlone, readsAsCardNumber } from '../domain/card-number.ts';
-import { type AmountAsSent, readAmount } from '../domain/money.ts';
+import { isCardNumberAlone, readsAsCardNumber } from '../domain/cards/card-number.ts';
+import { type AmountAsSent, readAmount } from '../domain/ledger/money.ts';
 import { Refusal } from '../domain/refusal.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from './json.ts';
 import type { Problem } from './read.ts';

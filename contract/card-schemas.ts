@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { CARD_STATUSES } from '../domain/card.ts';
+import { CARD_STATUSES } from '../domain/cards/card.ts';
 import { CardLimits, CardLimitsPatch } from './limit-schemas.ts';
 import { Amount, cursor, limit, literals, moment, refuseEmpty, removable, text } from './schema-parts.ts';
 

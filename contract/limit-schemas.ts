@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { LIMIT_NAMES, type LimitName } from '../domain/limits.ts';
-import { MAXIMUM_BALANCE } from '../domain/money.ts';
+import { LIMIT_NAMES, type LimitName } from '../domain/ledger/limits.ts';
+import { MAXIMUM_BALANCE } from '../domain/ledger/money.ts';
 import { Amount, literals, moment, removable } from './schema-parts.ts';
 
 const AMOUNT_MOST = 999_999_999_999;

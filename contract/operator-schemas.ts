@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { KEY_SCOPES } from '../domain/scope.ts';
-import { TRANSFER_TYPES } from '../domain/transfer.ts';
+import { TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
 import { CardLimits, CardLimitsPatch, ProgramLimits, ProgramLimitsPatch } from './limit-schemas.ts';
 import { Amount, AmountSent, literals, moment, refuseEmpty, removable, text } from './schema-parts.ts';
 

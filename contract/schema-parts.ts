@@ -1,6 +1,6 @@
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import { ERROR_TYPES } from '../domain/catalogue-entry.ts';
-import type { AmountAsSent } from '../domain/money.ts';
+import type { AmountAsSent } from '../domain/ledger/money.ts';
 
 /** One of some words. */
 export function literals<Name extends string>(names: readonly Name[], description: string) {

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { ErrorRecord } from '../domain/error-record.ts';
-import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfer.ts';
+import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
 import type { JsonValue } from './json.ts';
 import {
   Amount,

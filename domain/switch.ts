@@ -1,4 +1,4 @@
-import type { TransferType } from './transfer.ts';
+import type { TransferType } from './transfers/transfer.ts';
 
 /**
  * One setting of the switch. Scope: the whole service (`programId` null), a program, or one transfer type of a

@@ -13,10 +13,10 @@ import { TrialBalances } from './trial-balance.ts';
 
 export { type CatalogueEntry, ERROR_TYPES, type ErrorType, type MoneyMoved } from '../domain/catalogue-entry.ts';
 export { CATALOGUE, type ErrorCode, isErrorCode } from '../domain/errors.ts';
-export { LIMIT_NAMES } from '../domain/limits.ts';
-export { formatMoney } from '../domain/money.ts';
+export { LIMIT_NAMES } from '../domain/ledger/limits.ts';
+export { formatMoney } from '../domain/ledger/money.ts';
 export { KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../domain/scope.ts';
-export { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfer.ts';
+export { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
 export {
   ConnectionFailure,
   IncompleteAnswer,

@@ -1,8 +1,11 @@
 import { constants, hostname } from 'node:os';
 import { KEY_SCOPES } from '../domain/scope.ts';
+import { verifyAudit } from './audit/verify-audit.ts';
 import { readConfiguration, readDataDirectory, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
+import { findRunningServices, type RunningService } from './embedded-postgres/running-services.ts';
 import { newId } from './ids.ts';
+import { createKey } from './keys/create-key.ts';
 import {
   type Command,
   insistOnConnection,
@@ -11,15 +14,12 @@ import {
   type VisitedDatabase,
   visitDatabase,
 } from './open-database.ts';
-import { createKey } from './operations/create-key.ts';
-import { drawUpTrialBalance } from './operations/get-trial-balance.ts';
-import { withoutSecrets } from './operations/redaction.ts';
-import { verifyAudit } from './operations/verify-audit.ts';
+import { drawUpTrialBalance } from './programs/get-trial-balance.ts';
+import { withoutSecrets } from './redaction.ts';
 import { codeOf, StartupProblem } from './startup-problem.ts';
-import { wasCutOff } from './store/failure.ts';
-import { migrate } from './store/migrate.ts';
-import { findRunningServices, type RunningService } from './store/running-services.ts';
-import { explainStartFailure } from './store/start-failure.ts';
+import { wasCutOff } from './store/connection/failure.ts';
+import { explainStartFailure } from './store/connection/start-failure.ts';
+import { migrate } from './store/migrations/migrate.ts';
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
 // command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name>.

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { causesOf } from './operations/redaction.ts';
+import { causesOf } from './redaction.ts';
 
 /** Milliseconds for the last record to find room, where the reader of standard error is slow. */
 const ROOM_WITHIN = 500;

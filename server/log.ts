@@ -1,6 +1,6 @@
 import pino from 'pino';
 import type { LogLevel } from './config.ts';
-import { jsonWithoutSecrets, withoutSecrets } from './operations/redaction.ts';
+import { jsonWithoutSecrets, withoutSecrets } from './redaction.ts';
 
 /** Characters of the members of one record, at most, and how deep they are looked into. */
 const RECORD_MOST = 32_000;

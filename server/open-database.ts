@@ -1,23 +1,23 @@
 import type { Configuration } from './config.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.ts';
+import { visitEmbeddedPostgres } from './embedded-postgres/visit.ts';
 import { StartupProblem } from './startup-problem.ts';
-import { findConnectionProblem } from './store/connection-problem.ts';
-import { readConnectionBounds } from './store/connection-room.ts';
-import { type ConnectionSettings, FEWEST_CONNECTIONS, probe } from './store/connections.ts';
-import { type DatabaseUse, findDatabaseProblem } from './store/database-problem.ts';
-import { type Databases, openDatabases } from './store/databases.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded.ts';
-import { visitEmbeddedPostgres } from './store/embedded-visit.ts';
-import { claimLedger, type LedgerMode, readLedgerMode } from './store/ledger-mode.ts';
-import { migrate, pendingMigrations } from './store/migrate.ts';
-import { preparePartitions } from './store/partition.ts';
+import { findConnectionProblem } from './store/connection/connection-problem.ts';
+import { readConnectionBounds } from './store/connection/connection-room.ts';
+import { type ConnectionSettings, FEWEST_CONNECTIONS, probe } from './store/connection/connections.ts';
+import { type DatabaseUse, findDatabaseProblem } from './store/connection/database-problem.ts';
+import { type Databases, openDatabases } from './store/connection/databases.ts';
 import {
   findDurabilityProblem,
   findPoolingProblem,
   findRefusedOptions,
   findUserProblem,
   USE_SESSIONS,
-} from './store/server-problem.ts';
-import { DEFAULT_SCHEMA } from './store/session-settings.ts';
+} from './store/connection/server-problem.ts';
+import { DEFAULT_SCHEMA } from './store/connection/session-settings.ts';
+import { claimLedger, type LedgerMode, readLedgerMode } from './store/ledger-mode.ts';
+import { migrate, pendingMigrations } from './store/migrations/migrate.ts';
+import { preparePartitions } from './store/partition.ts';
 import { shownDatabaseUrl } from './url-credentials.ts';
 
 /** The database that the configuration names, open, with the server when it is the embedded one. */

@@ -1,4 +1,4 @@
-import { REDACTED } from '../domain/card-number.ts';
+import { REDACTED } from '../domain/cards/card-number.ts';
 
 // Passwords in URLs, as settings and messages hold them. Whoever writes one by hand escapes it seldom, so what follows
 // the :// counts as user name and password up to the last @, whatever stands between.

@@ -28,6 +28,20 @@ export const suites: readonly Suite[] = [
     filesInParallel: true,
   },
   {
+    name: 'domain',
+    folder: 'domain',
+    purpose: 'the rules of money, cards, transfers and limits hold for whatever anyone tries',
+    budgetSeconds: 60,
+    filesInParallel: true,
+  },
+  {
+    name: 'unit',
+    folder: 'server',
+    purpose: 'parts of the server that need no running service',
+    budgetSeconds: 15,
+    filesInParallel: true,
+  },
+  {
     name: 'sdk',
     folder: 'test/sdk',
     purpose: 'what the TypeScript client sends, and what it makes of every kind of answer',

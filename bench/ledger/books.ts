@@ -1,4 +1,4 @@
-import { FIND_DIFFERING_ACCOUNTS, SUM_KINDS } from '../../server/store/trial-balance.ts';
+import { FIND_DIFFERING_ACCOUNTS, SUM_KINDS } from '../../server/store/ledger/trial-balance.ts';
 import type { DatabaseServer } from './server.ts';
 
 /**

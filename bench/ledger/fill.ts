@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { fromWireId } from '../../domain/identifier.ts';
-import { openDatabases } from '../../server/store/databases.ts';
+import { openDatabases } from '../../server/store/connection/databases.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
 import { AMOUNT } from '../load/traffic.ts';
 import type { Stage } from '../stage.ts';

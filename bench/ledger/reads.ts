@@ -1,9 +1,9 @@
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
-import { lockAccounts } from '../../server/store/account.ts';
 import { readAnswers } from '../../server/store/idempotency.ts';
-import { readTransfer } from '../../server/store/transfer.ts';
-import { listTransfers, type Stretch } from '../../server/store/transfer-list.ts';
-import { NO_FILTER } from '../../server/store/transfer-route.ts';
+import { lockAccounts } from '../../server/store/ledger/account.ts';
+import { readTransfer } from '../../server/store/transfers/transfer.ts';
+import { listTransfers, type Stretch } from '../../server/store/transfers/transfer-list.ts';
+import { NO_FILTER } from '../../server/store/transfers/transfer-route.ts';
 import type { ListedRequest } from '../load/generator.ts';
 import { runGenerator } from '../load/run-generator.ts';
 import { AMOUNT, cardName } from '../load/traffic.ts';

@@ -4,9 +4,9 @@ import { toWireId } from '../../domain/identifier.ts';
 import type { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
 import type { Caller } from '../operations/call.ts';
-import type { Connection } from './connection.ts';
-import type { RateStanding } from './rate-limit.ts';
-import type { RequestHead } from './request-head.ts';
+import type { Connection } from './admission/connection.ts';
+import type { RateStanding } from './admission/rate-limit.ts';
+import type { RequestHead } from './wire/request-head.ts';
 
 const NOT_LIMITED: RateStanding = [];
 

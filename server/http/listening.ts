@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { answerBrokenInput, answerConnect, writeRecord } from './broken-input.ts';
-import { endIdleConnection, timeOutRequest } from './late-input.ts';
-import { NoAnswer } from './overdue.ts';
-import type { ErrorRecordResponse } from './record-response.ts';
+import { endIdleConnection, timeOutRequest } from './admission/late-input.ts';
+import { NoAnswer } from './admission/overdue.ts';
 import { closingRefusal, type HttpService } from './service.ts';
+import { answerBrokenInput, answerConnect, writeRecord } from './wire/broken-input.ts';
+import type { ErrorRecordResponse } from './wire/record-response.ts';
 
 /** A server of Node for one address. */
 export type AddressServer = Server<typeof IncomingMessage, typeof ErrorRecordResponse>;

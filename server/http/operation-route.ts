@@ -8,19 +8,19 @@ import { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
 import type { Call, Caller, Reply } from '../operations/call.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
-import { sendError, sendReply } from './answer.ts';
-import { type ReceivedBody, receiveBody } from './body.ts';
-import { chooseProgram, identify, type ProgramChoice, programMissing, refuseForeignScope } from './caller.ts';
-import { refuseCardNumbers } from './card-numbers.ts';
+import { chooseProgram, identify, type ProgramChoice, programMissing, refuseForeignScope } from './admission/caller.ts';
+import { within } from './admission/overdue.ts';
 import type { Exchange } from './exchange.ts';
-import { readIdempotencyKey } from './idempotency-key.ts';
-import { type BodyLabel, readBodyLabel, refuseForm } from './media-type.ts';
-import { within } from './overdue.ts';
 import { provoke } from './provoke.ts';
-import { QueryFault, type QueryMembers, readQuery } from './query.ts';
-import { type RequestHead, readHead } from './request-head.ts';
 import { closingRefusal, type HttpService } from './service.ts';
-import { JsonFault, parseStrictJson } from './strict-json.ts';
+import { type ReceivedBody, receiveBody } from './wire/body.ts';
+import { refuseCardNumbers } from './wire/card-numbers.ts';
+import { readIdempotencyKey } from './wire/idempotency-key.ts';
+import { type BodyLabel, readBodyLabel, refuseForm } from './wire/media-type.ts';
+import { QueryFault, type QueryMembers, readQuery } from './wire/query.ts';
+import { sendError, sendReply } from './wire/reply.ts';
+import { type RequestHead, readHead } from './wire/request-head.ts';
+import { JsonFault, parseStrictJson } from './wire/strict-json.ts';
 
 /** Serves one request of an operation, from its credentials to its answer. Never throws and never rejects. */
 export async function serveOperation(

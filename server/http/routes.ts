@@ -1,13 +1,13 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { sendError } from './answer.ts';
+import { mountPages } from '../pages/pages.ts';
 import type { Exchange } from './exchange.ts';
 import { serveOperation } from './operation-route.ts';
-import { mountPages } from './pages.ts';
-import { exchangeOf } from './record-response.ts';
 import { routePattern } from './route-table.ts';
 import type { HttpService } from './service.ts';
+import { exchangeOf } from './wire/record-response.ts';
+import { sendError } from './wire/reply.ts';
 
 /** No id is longer than this; the router measures it. */
 const PARAMETER_LENGTH_MOST = 255;

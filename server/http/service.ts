@@ -1,12 +1,12 @@
 import { Refusal } from '../../domain/refusal.ts';
 import type { Gateway } from '../operations/call.ts';
-import type { Connections } from './connection.ts';
-import type { ErrorDesk } from './error-answer.ts';
+import type { Connections } from './admission/connection.ts';
+import type { Intake } from './admission/overload.ts';
+import type { RateLimits } from './admission/rate-limits.ts';
 import type { Exchange } from './exchange.ts';
-import type { Intake } from './overload.ts';
-import type { RateLimits } from './rate-limits.ts';
 import type { RouteTable } from './route-table.ts';
 import type { HttpSettings } from './settings.ts';
+import type { ErrorDesk } from './wire/error-response.ts';
 
 /** What the parts of the HTTP server share: one for each server that is created. */
 export type HttpService = ErrorDesk & {

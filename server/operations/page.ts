@@ -1,10 +1,10 @@
 import type { PageQuery } from '../../contract/schema-parts.ts';
 import { fromWireId, type IdentifierPrefix, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { Row, Statement } from '../store/database.ts';
+import { readRows } from '../commit/transaction.ts';
+import type { Row, Statement } from '../store/connection/database.ts';
 import type { Call, Reply } from './call.ts';
 import type { Service } from './service.ts';
-import { readRows } from './transaction.ts';
 
 /** Items of a page when the caller does not say. */
 export const DEFAULT_LIMIT = 20;

@@ -1,5 +1,5 @@
 import { Refusal } from '../../domain/refusal.ts';
-import type { Period } from '../store/statement.ts';
+import type { Period } from '../store/ledger/statement.ts';
 import type { Call } from './call.ts';
 
 /** The time that a query asks for, or the refusal of one in which nothing can be. */

@@ -7,18 +7,18 @@ import type {
   SwitchRecord,
 } from '../../contract/operator-schemas.ts';
 import type { ReversalRecord, TransferRecord } from '../../contract/transfer-schemas.ts';
-import { cardStatusOn } from '../../domain/card.ts';
+import { cardStatusOn } from '../../domain/cards/card.ts';
 import type { ErrorRecord } from '../../domain/error-record.ts';
 import { toWireId } from '../../domain/identifier.ts';
-import { available } from '../../domain/ledger.ts';
-import { toWire } from '../../domain/money.ts';
-import type { Reversal } from '../../domain/reverse-transfer.ts';
+import { available } from '../../domain/ledger/ledger.ts';
+import { toWire } from '../../domain/ledger/money.ts';
 import { type SwitchSetting, scopeOf } from '../../domain/switch.ts';
-import type { Transfer } from '../../domain/transfer.ts';
+import type { Reversal } from '../../domain/transfers/reverse-transfer.ts';
+import type { Transfer } from '../../domain/transfers/transfer.ts';
 import type { CardDetails } from '../store/card.ts';
-import type { FundingMovement } from '../store/funding.ts';
 import type { ApiKey } from '../store/key.ts';
-import { fromLimits } from '../store/limits.ts';
+import type { FundingMovement } from '../store/ledger/funding.ts';
+import { fromLimits } from '../store/ledger/limits.ts';
 import type { Program } from '../store/program.ts';
 
 /** A transfer as the contract shows it. */

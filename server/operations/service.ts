@@ -1,5 +1,5 @@
-import type { Database } from '../store/database.ts';
-import type { TransferLane } from './transfer-group.ts';
+import type { Database } from '../store/connection/database.ts';
+import type { TransferLane } from '../transfers/load.ts';
 
 /** What operations work with. */
 export type Service = {

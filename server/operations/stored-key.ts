@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { readsAsCardNumber } from '../../domain/card-number.ts';
+import { readsAsCardNumber } from '../../domain/cards/card-number.ts';
 
 /**
  * An idempotency key as it is stored and looked up: as it was sent, or, when it has digits in it that could be a card

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { newId } from '../ids.ts';
-import type { Row, Statement } from './database.ts';
+import type { Row, Statement } from './connection/database.ts';
 import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
 /** What is written of one action; its number, time and place in the chain are the database's to give. */

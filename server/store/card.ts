@@ -1,10 +1,10 @@
-import type { Card, CardStatus } from '../../domain/card.ts';
-import type { Account } from '../../domain/ledger.ts';
-import type { CountedDay } from '../../domain/limits.ts';
-import { type NamedTransfer, toAccount } from './account.ts';
-import type { Row, Statement } from './database.ts';
-import { countedDays, toCountedDays } from './limit-counter.ts';
-import { fromLimits, toLimits } from './limits.ts';
+import type { Card, CardStatus } from '../../domain/cards/card.ts';
+import type { Account } from '../../domain/ledger/ledger.ts';
+import type { CountedDay } from '../../domain/ledger/limits.ts';
+import type { Row, Statement } from './connection/database.ts';
+import { type NamedTransfer, toAccount } from './ledger/account.ts';
+import { countedDays, toCountedDays } from './ledger/limit-counter.ts';
+import { fromLimits, toLimits } from './ledger/limits.ts';
 import { plainArray } from './texts.ts';
 
 /** A card for a decision, with what its transfers of the last weeks came to, where anything limits them. */

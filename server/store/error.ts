@@ -1,5 +1,5 @@
 import type { ErrorType, MoneyMoved } from '../../domain/catalogue-entry.ts';
-import type { Row, Statement } from './database.ts';
+import type { Row, Statement } from './connection/database.ts';
 
 /** A value that goes into a `json` column. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };

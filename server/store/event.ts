@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../../domain/event.ts';
 import { idAt } from '../ids.ts';
-import type { Statement } from './database.ts';
+import type { Statement } from './connection/database.ts';
 import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
 /**

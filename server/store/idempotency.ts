@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { StoredAnswer } from '../../domain/idempotency.ts';
-import type { Row, Statement } from './database.ts';
+import type { Row, Statement } from './connection/database.ts';
 import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
 /**

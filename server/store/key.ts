@@ -1,5 +1,5 @@
 import type { KeyScope } from '../../domain/scope.ts';
-import type { Row, Statement } from './database.ts';
+import type { Row, Statement } from './connection/database.ts';
 import { plainArray } from './texts.ts';
 
 /** An API key as it is kept: never the secret, only its SHA-256. */

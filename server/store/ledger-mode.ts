@@ -1,5 +1,5 @@
-import { administer, type ConnectionSettings } from './connections.ts';
-import type { Database } from './database.ts';
+import { administer, type ConnectionSettings } from './connection/connections.ts';
+import type { Database } from './connection/database.ts';
 
 /** What a ledger is for: real money, or trying things out. */
 export type LedgerMode = 'sandbox' | 'live';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Row, Statement } from './database.ts';
+import type { Row, Statement } from './connection/database.ts';
 import { plainArray } from './texts.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Statement } from './database.ts';
+import type { Statement } from './connection/database.ts';
 
 const texts = new Map<string, string>();
 

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts';
+import type { Database } from './connection/database.ts';
 
 /** Tables that are partitioned by the month of their `created_at`, in UTC. */
 const PARTITIONED = ['event', 'error'] as const;

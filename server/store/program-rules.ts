@@ -1,7 +1,7 @@
-import type { Calendar, CountedDay, Period, ProgramRules } from '../../domain/limits.ts';
-import type { Row, Statement } from './database.ts';
-import { countedDays, toCountedDays } from './limit-counter.ts';
-import { toLimits } from './limits.ts';
+import type { Calendar, CountedDay, Period, ProgramRules } from '../../domain/ledger/limits.ts';
+import type { Row, Statement } from './connection/database.ts';
+import { countedDays, toCountedDays } from './ledger/limit-counter.ts';
+import { toLimits } from './ledger/limits.ts';
 import { plainArray } from './texts.ts';
 
 /** A program's rules at the moment of a decision, and what its loads and unloads of the last weeks came to. */

@@ -1,6 +1,6 @@
-import type { Limits } from '../../domain/limits.ts';
-import type { Row, Statement } from './database.ts';
-import { fromLimits, toLimits } from './limits.ts';
+import type { Limits } from '../../domain/ledger/limits.ts';
+import type { Row, Statement } from './connection/database.ts';
+import { fromLimits, toLimits } from './ledger/limits.ts';
 
 /** A card program. */
 export type Program = {

@@ -1,4 +1,4 @@
-import type { Statement } from './database.ts';
+import type { Statement } from './connection/database.ts';
 
 /** The real time of day by the database's clock, in milliseconds since 1970, as `now`: never ahead. */
 export const READ_TIME_OF_DAY: Statement = {

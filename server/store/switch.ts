@@ -1,6 +1,6 @@
 import type { SwitchSetting } from '../../domain/switch.ts';
-import type { TransferType } from '../../domain/transfer.ts';
-import type { Row, Statement } from './database.ts';
+import type { TransferType } from '../../domain/transfers/transfer.ts';
+import type { Row, Statement } from './connection/database.ts';
 
 /** What the switch says and what time it is, by the database's clock in milliseconds since 1970. */
 export type SwitchReading = { readonly now: number; readonly settings: readonly SwitchSetting[] };

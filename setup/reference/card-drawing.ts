@@ -1,4 +1,4 @@
-import { CARD_MOVES, CARD_RULES, CARD_STATUSES, type CardStatus, cardStatusOn } from '../../domain/card.ts';
+import { CARD_MOVES, CARD_RULES, CARD_STATUSES, type CardStatus, cardStatusOn } from '../../domain/cards/card.ts';
 import { type Area, arrow, drawing, group, note, type Point, stateBox } from './drawing.ts';
 
 const BOXES: Readonly<Record<CardStatus, Area>> = {

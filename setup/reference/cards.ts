@@ -1,9 +1,9 @@
-import { CARD_MOVES, CARD_RULES, CARD_STATUSES, type CardStatus } from '../../domain/card.ts';
-import { decideTransfer } from '../../domain/create-transfer.ts';
+import { CARD_MOVES, CARD_RULES, CARD_STATUSES, type CardStatus } from '../../domain/cards/card.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { decideReversal } from '../../domain/reverse-transfer.ts';
-import type { TransferType } from '../../domain/transfer.ts';
-import type { TransferView } from '../../domain/transfer-checks.ts';
+import { decideTransfer } from '../../domain/transfers/create-transfer.ts';
+import { decideReversal } from '../../domain/transfers/reverse-transfer.ts';
+import type { TransferType } from '../../domain/transfers/transfer.ts';
+import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
 import { page, table } from './markdown.ts';
 import { accountsAfter, asked, card, insistOnPlan, view } from './transfer-examples.ts';
 

@@ -1,7 +1,6 @@
 import { fieldsOf } from '../../contract/fields.ts';
 import { CardLimits, DirectionLimits, ProgramLimits } from '../../contract/limit-schemas.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { decideTransfer } from '../../domain/create-transfer.ts';
 import {
   type Direction,
   describeSource,
@@ -10,8 +9,9 @@ import {
   type LimitSource,
   type Limits,
   type Usage,
-} from '../../domain/limits.ts';
+} from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { decideTransfer } from '../../domain/transfers/create-transfer.ts';
 import { inCell, page, table } from './markdown.ts';
 import { AMOUNT, asked, card, view } from './transfer-examples.ts';
 

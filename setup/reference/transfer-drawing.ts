@@ -5,7 +5,7 @@ import {
   type TransferCommand,
   type TransferMove,
   type TransferStatus,
-} from '../../domain/transfer.ts';
+} from '../../domain/transfers/transfer.ts';
 import {
   type Area,
   arrow,

@@ -1,10 +1,10 @@
-import type { Card } from '../../domain/card.ts';
-import type { TransferAsked, TransferPlan } from '../../domain/create-transfer.ts';
-import type { Account } from '../../domain/ledger.ts';
-import { NOTHING_USED, type ProgramRules } from '../../domain/limits.ts';
+import type { Card } from '../../domain/cards/card.ts';
+import type { Account } from '../../domain/ledger/ledger.ts';
+import { NOTHING_USED, type ProgramRules } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { plainTerms, type TransferTerms, type TransferType } from '../../domain/transfer.ts';
-import type { TransferView } from '../../domain/transfer-checks.ts';
+import type { TransferAsked, TransferPlan } from '../../domain/transfers/create-transfer.ts';
+import { plainTerms, type TransferTerms, type TransferType } from '../../domain/transfers/transfer.ts';
+import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
 
 const PROGRAM = 'program';
 const DAY = 24 * 60 * 60 * 1000;

@@ -1,9 +1,9 @@
-import { decideCancel, decideCapture, decideExecution, decideExpiry } from '../../domain/change-transfer.ts';
-import { decideTransfer, type TransferPlan } from '../../domain/create-transfer.ts';
-import type { Account } from '../../domain/ledger.ts';
-import type { CounterChange } from '../../domain/limits.ts';
-import { decideReversal } from '../../domain/reverse-transfer.ts';
-import type { TransferTerms, TransferType } from '../../domain/transfer.ts';
+import type { Account } from '../../domain/ledger/ledger.ts';
+import type { CounterChange } from '../../domain/ledger/limits.ts';
+import { decideCancel, decideCapture, decideExecution, decideExpiry } from '../../domain/transfers/change-transfer.ts';
+import { decideTransfer, type TransferPlan } from '../../domain/transfers/create-transfer.ts';
+import { decideReversal } from '../../domain/transfers/reverse-transfer.ts';
+import type { TransferTerms, TransferType } from '../../domain/transfers/transfer.ts';
 import { ACCOUNTS, AMOUNT, accountsAfter, asked, inDays, insistOnPlan, view } from './transfer-examples.ts';
 
 const PART = 60n;

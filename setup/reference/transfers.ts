@@ -1,8 +1,8 @@
-import { CARD_STATUSES } from '../../domain/card.ts';
+import { CARD_STATUSES } from '../../domain/cards/card.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
-import type { Account } from '../../domain/ledger.ts';
-import type { Limits } from '../../domain/limits.ts';
-import { MAXIMUM_BALANCE } from '../../domain/money.ts';
+import type { Account } from '../../domain/ledger/ledger.ts';
+import type { Limits } from '../../domain/ledger/limits.ts';
+import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
 import {
   isFinal,
   TRANSFER_MOVES,
@@ -10,8 +10,8 @@ import {
   TRANSFER_TYPES,
   type TransferMove,
   type TransferTerms,
-} from '../../domain/transfer.ts';
-import { TRANSFER_CHECKS, type TransferCheck, type TransferView } from '../../domain/transfer-checks.ts';
+} from '../../domain/transfers/transfer.ts';
+import { TRANSFER_CHECKS, type TransferCheck, type TransferView } from '../../domain/transfers/transfer-checks.ts';
 import { inCell, page, table } from './markdown.ts';
 import { ACCOUNTS, card, inDays, terms, view } from './transfer-examples.ts';
 import { phaseRows } from './transfer-phases.ts';

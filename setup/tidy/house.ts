@@ -8,101 +8,107 @@ export type Room = {
   readonly packages: readonly string[] | 'any';
 };
 
+/** What the server's rooms may import besides what they name. */
+const FOUNDATION = [
+  'server/redaction.ts',
+  'contract',
+  'domain',
+  'server/ids.ts',
+  'server/startup-problem.ts',
+  'server/url-credentials.ts',
+];
+
+/** The subjects: each holds the handlers of its operations, and what only they need. */
+const SUBJECTS = [
+  'server/transfers',
+  'server/cards',
+  'server/programs',
+  'server/keys',
+  'server/switch',
+  'server/error-log',
+  'server/audit',
+  'server/sandbox',
+  'server/events',
+];
+
 /**
- * The house, from the roof down: a room imports only rooms further down, and rooms on one level never each other.
- * main.ts and administration.ts are the two programs under its roof, and open-database.ts is what both begin with.
+ * The arrow of imports, from the programs down. `main.ts` and `administration.ts` are the two programs, and
+ * `open-database.ts` is what both begin with.
  *
- *     main -> { http, worker, delivery } -> operations -> { store, connectors } -> domain
- *                          http, delivery, operations -> contract -> domain
- *                              { cli, console } -> sdk -> contract
+ *     main -> { http -> pages, jobs, delivery } -> subjects -> { commit, operations } -> store -> domain
+ *                                         http, subjects -> contract -> domain
+ *                                            { cli, console } -> sdk -> contract
  */
 export const house: readonly Room[] = [
-  {
-    room: 'server/main.ts',
-    mayImport: [
-      'server/open-database.ts',
-      'server/config.ts',
-      'server/crash.ts',
-      'server/ids.ts',
-      'server/log.ts',
-      'server/startup-problem.ts',
-      'server/http',
-      'server/worker',
-      'server/delivery',
-      'server/operations',
-      'server/store',
-      'server/connectors',
-      'contract',
-      'domain',
-    ],
-    packages: ['pino', 'node:'],
-  },
-  {
-    room: 'server/administration.ts',
-    mayImport: [
-      'server/open-database.ts',
-      'server/config.ts',
-      'server/crash.ts',
-      'server/ids.ts',
-      'server/startup-problem.ts',
-      'server/operations',
-      'server/store',
-      'contract',
-      'domain',
-    ],
-    packages: ['node:'],
-  },
+  { room: 'server/main.ts', mayImport: 'everything', packages: ['pino', 'node:'] },
+  { room: 'server/administration.ts', mayImport: 'everything', packages: ['node:'] },
   {
     room: 'server/open-database.ts',
-    mayImport: ['server/config.ts', 'server/startup-problem.ts', 'server/url-credentials.ts', 'server/store'],
+    mayImport: [...FOUNDATION, 'server/config.ts', 'server/store', 'server/embedded-postgres'],
     packages: ['node:'],
   },
-
-  { room: 'server/log.ts', mayImport: ['server/config.ts', 'server/operations'], packages: ['pino'] },
-  { room: 'server/crash.ts', mayImport: ['server/operations'], packages: ['node:'] },
+  {
+    room: 'server/handlers.ts',
+    mayImport: [...FOUNDATION, ...SUBJECTS, 'server/operations', 'server/commit', 'server/store'],
+    packages: [],
+  },
+  { room: 'server/readiness.ts', mayImport: [...FOUNDATION, 'server/operations', 'server/store'], packages: ['node:'] },
+  { room: 'server/log.ts', mayImport: ['server/config.ts', 'server/redaction.ts'], packages: ['pino'] },
+  { room: 'server/crash.ts', mayImport: ['server/redaction.ts'], packages: ['node:'] },
 
   {
     room: 'server/http',
-    mayImport: ['server/operations', 'contract', 'domain', 'server/ids.ts', 'server/startup-problem.ts'],
+    mayImport: [...FOUNDATION, 'server/operations', 'server/pages'],
     packages: ['fastify', 'node:'],
   },
   {
-    room: 'server/worker',
-    mayImport: ['server/operations', 'contract', 'domain', 'server/ids.ts', 'server/startup-problem.ts'],
+    room: 'server/pages',
+    mayImport: [...FOUNDATION, 'server/operations', 'server/http'],
+    packages: ['fastify', 'node:'],
+  },
+  {
+    room: 'server/jobs',
+    mayImport: [...FOUNDATION, ...SUBJECTS, 'server/operations', 'server/commit', 'server/store'],
     packages: ['node:'],
   },
   {
     room: 'server/delivery',
-    mayImport: ['server/operations', 'contract', 'domain', 'server/ids.ts', 'server/startup-problem.ts'],
+    mayImport: [...FOUNDATION, 'server/operations', 'server/store', 'server/outbound'],
     packages: ['node:'],
   },
 
-  {
-    room: 'server/operations',
+  ...SUBJECTS.map((room) => ({
+    room,
     mayImport: [
+      ...FOUNDATION,
+      ...SUBJECTS,
+      'server/commit',
+      'server/operations',
       'server/store',
-      'server/connectors',
-      'contract',
-      'domain',
-      'server/ids.ts',
-      'server/startup-problem.ts',
-      'server/url-credentials.ts',
+      'server/embedded-postgres',
     ],
     packages: ['node:'],
+  })),
+  {
+    room: 'server/operations',
+    mayImport: [...FOUNDATION, 'server/commit', 'server/store', 'server/transfers'],
+    packages: ['node:'],
   },
+  { room: 'server/commit', mayImport: [...FOUNDATION, 'server/operations', 'server/store'], packages: ['node:'] },
 
   {
     room: 'server/store',
     mayImport: ['domain', 'server/ids.ts', 'server/startup-problem.ts'],
     packages: ['pg', 'node:'],
   },
-  { room: 'server/connectors', mayImport: ['domain', 'server/startup-problem.ts'], packages: ['pg', 'node:'] },
+  { room: 'server/embedded-postgres', mayImport: ['server/startup-problem.ts'], packages: ['pg', 'node:'] },
 
   {
     room: 'server/config.ts',
     mayImport: ['server/startup-problem.ts', 'server/url-credentials.ts'],
     packages: ['typebox', 'node:'],
   },
+  { room: 'server/redaction.ts', mayImport: ['domain', 'server/store', 'server/url-credentials.ts'], packages: [] },
   { room: 'server/ids.ts', mayImport: [], packages: ['node:'] },
   { room: 'server/startup-problem.ts', mayImport: [], packages: ['node:'] },
   { room: 'server/url-credentials.ts', mayImport: ['domain'], packages: [] },

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type { TransferRecord } from '../../sdk/client.ts';
+import { calendarAt, dayIn } from '../harness/local-time.ts';
 import { waitFor } from '../harness/process.ts';
-import { calendarAt, dayIn } from '../properties/local-time.ts';
 import { type LimitedCard, limitedProgram, midweek, setClock } from './limited.ts';
 import { sendRaw } from './raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';

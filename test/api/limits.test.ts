@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LIMIT_NAMES, type LimitName } from '../../domain/limits.ts';
+import { LIMIT_NAMES, type LimitName } from '../../domain/ledger/limits.ts';
 import { type LimitedCard, limitedProgram, midweek, type ProgramSetting, setClock } from './limited.ts';
 import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
 

@@ -43,7 +43,7 @@ const USES = SOURCES.flatMap(usesIn);
 const isTemplate = ({ code }: Use): boolean => /^\$\{[^}]+\}_schema$|^unknown_\$\{[^}]+\}$/.test(code);
 
 /** Code that belongs to create_transfer alone: a row of a batch is one, and the checks are its rules. */
-const OF_CREATE_TRANSFER = ['server/operations/create-transfer-batch.ts', 'domain/transfer-checks.ts'];
+const OF_CREATE_TRANSFER = ['server/transfers/create-transfer-batch.ts', 'domain/transfers/transfer-checks.ts'];
 
 describe('the source and the catalogue', () => {
   test('agree: every code that is thrown is catalogued', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TransferBatchOutcomes, TransferRecord } from '../../contract/transfer-schemas.ts';
 import { type Call, OperationFailure, type Reply } from '../../server/operations/call.ts';
-import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type Pair, startPair } from '../harness/standby.ts';

@@ -8,7 +8,7 @@ import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
-} from '../../server/store/embedded.ts';
+} from '../../server/embedded-postgres/embedded-postgres.ts';
 
 export type Owner = {
   process: ChildProcess;

@@ -2,8 +2,8 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, expect, test } from 'vitest';
+import { findLockOwner, lockDataDirectory, openDataDirectory } from '../../server/embedded-postgres/data-directory.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
-import { findLockOwner, lockDataDirectory, openDataDirectory } from '../../server/store/data-directory.ts';
 import { cleanUp, isRoot, kill, makeDirectory, runOwner } from './directories.ts';
 
 afterEach(cleanUp);

@@ -3,9 +3,9 @@ import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, trunca
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, expect, test } from 'vitest';
+import { shortHash } from '../../server/embedded-postgres/placement.ts';
+import { isAlive } from '../../server/embedded-postgres/processes.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
-import { shortHash } from '../../server/store/embedded-placement.ts';
-import { isAlive } from '../../server/store/embedded-processes.ts';
 import {
   cleanUp,
   isRoot,

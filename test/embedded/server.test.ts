@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { isAlive } from '../../server/store/embedded-processes.ts';
+import { isAlive } from '../../server/embedded-postgres/processes.ts';
 import {
   cleanUp,
   isRoot,

@@ -1,8 +1,8 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { isAlive } from '../../server/store/embedded-processes.ts';
-import { type Visit, visitEmbeddedPostgres } from '../../server/store/embedded-visit.ts';
+import { isAlive } from '../../server/embedded-postgres/processes.ts';
+import { type Visit, visitEmbeddedPostgres } from '../../server/embedded-postgres/visit.ts';
 import {
   cleanUp,
   isRoot,

@@ -1,14 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { appendFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Databases, openDatabases } from '../../server/store/databases.ts';
 import {
   type ErrorRecorder,
   RECORDER_SETTINGS,
   type RecorderSettings,
   recordErrors,
-} from '../../server/worker/record-errors.ts';
-import { StrangerBudget } from '../../server/worker/stranger-budget.ts';
+} from '../../server/error-log/record-errors.ts';
+import { StrangerBudget } from '../../server/error-log/unauthenticated-budget.ts';
+import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { linesOf, pause, spoolOf, tell } from './log-reader.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { type Fault, runFaults } from './run-faults.ts';
 import { change, holdWith, lay, type Stage, terminateBackends } from './stage.ts';
 

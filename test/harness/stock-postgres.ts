@@ -4,9 +4,9 @@ import { chown, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { chooseServerUser, type ServerUser } from '../../server/embedded-postgres/placement.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
-import { chooseServerUser, type ServerUser } from '../../server/store/embedded-placement.ts';
-import { migrate } from '../../server/store/migrate.ts';
+import { migrate } from '../../server/store/migrations/migrate.ts';
 import { templatesOfThisRun } from './ledger-templates.ts';
 
 // A PostgreSQL that is not ours: the binaries of a distribution, with their default settings, and a role that owns its

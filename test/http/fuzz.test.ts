@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { quotable, withoutLongNumbers } from '../../server/http/quotable.ts';
-import { codeOfRecord } from '../../server/http/record-response.ts';
+import { quotable, withoutLongNumbers } from '../../server/http/wire/quotable.ts';
+import { codeOfRecord } from '../../server/http/wire/record-response.ts';
 import { bare, post } from './cases.ts';
 import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
 import { RawConnection } from './raw-connection.ts';

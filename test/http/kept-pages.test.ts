@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KeptPages } from '../../server/http/kept-pages.ts';
+import { KeptPages } from '../../server/pages/kept-pages.ts';
 import { fakeGateway, startServer } from './fake-gateway.ts';
 import { RawConnection } from './raw-connection.ts';
 

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Intake } from '../../server/http/overload.ts';
+import { Intake } from '../../server/http/admission/overload.ts';
 import type { Reply } from '../../server/operations/call.ts';
 import { expectRecord } from './expect-record.ts';
 import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';

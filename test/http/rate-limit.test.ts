@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { callerAddress, RateLimiter } from '../../server/http/rate-limit.ts';
+import { callerAddress, RateLimiter } from '../../server/http/admission/rate-limit.ts';
 import type { HttpSettings } from '../../server/http/settings.ts';
 import type { RefusedCredential } from '../../server/operations/call.ts';
 import { expectRecord } from './expect-record.ts';

@@ -4,7 +4,7 @@ const WALL: Witness = { file: 'test/security/row-level-security.test.ts' };
 const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 const CREDENTIALS: Witness = { file: 'test/security/credentials.test.ts' };
 
-const AUTHENTICATE = 'server/operations/authenticate.ts';
+const AUTHENTICATE = 'server/keys/authenticate.ts';
 
 /** Mistakes about who is let in, who sees whose rows, and what is taken from callers. */
 export const WALLS: readonly Mutant[] = [
@@ -25,7 +25,7 @@ export const WALLS: readonly Mutant[] = [
     mistake: 'requests of card programs work under the role that sees everything',
     edits: [
       {
-        file: 'server/operations/handlers.ts',
+        file: 'server/handlers.ts',
         find: 'database: databases.application.within(call.programId)',
         replace: 'database: databases.background',
       },
@@ -55,7 +55,7 @@ export const WALLS: readonly Mutant[] = [
     mistake: 'card numbers are looked for in path, query and headers, and not in bodies',
     edits: [
       {
-        file: 'server/http/card-numbers.ts',
+        file: 'server/http/wire/card-numbers.ts',
         find: "    findCardNumber(said.body, operation.body, 'body');",
         replace: '    undefined;',
       },
@@ -67,7 +67,7 @@ export const WALLS: readonly Mutant[] = [
     mistake: 'a transfer is read by its id alone, and only the database keeps it from other programs',
     edits: [
       {
-        file: 'server/store/transfer.ts',
+        file: 'server/store/transfers/transfer.ts',
         find: `\${TRANSFER_JOINED}
       where transfer.program_id = $1 and transfer.transfer_id = $2\``,
         replace: `\${TRANSFER_JOINED}
@@ -101,7 +101,7 @@ export const CLOCKS: readonly Mutant[] = [
     mistake: 'transfers get their ids from the clock of the process',
     edits: [
       {
-        file: 'server/operations/transfer-books.ts',
+        file: 'server/transfers/decide.ts',
         find: 'return idAt(now, this.#ids);',
         replace: 'return idAt(Date.now() + 0 * now, this.#ids);',
       },
@@ -129,7 +129,7 @@ export const CROWDS: readonly Mutant[] = [
     mistake: 'whatever has arrived is begun in one turn of the event loop',
     edits: [
       {
-        file: 'server/http/overload.ts',
+        file: 'server/http/admission/overload.ts',
         find: 'if (isFree && this.#begun < PORTION) {',
         replace: 'if (isFree || this.#begun < PORTION) {',
       },
@@ -141,17 +141,17 @@ export const CROWDS: readonly Mutant[] = [
     mistake: 'requests that have had their turn are let go of when nobody waits any more',
     edits: [
       {
-        file: 'server/http/overload.ts',
+        file: 'server/http/admission/overload.ts',
         find: '  readonly #waiting: Waiting[] = [];',
         replace: '  readonly #waiting: Waiting[] = [];\n  readonly #had: Waiting[] = [];',
       },
       {
-        file: 'server/http/overload.ts',
+        file: 'server/http/admission/overload.ts',
         find: 'this.#waiting.splice(0, PORTION)',
         replace: 'this.#waiting.splice(0, PORTION).filter((each) => this.#had.push(each))',
       },
       {
-        file: 'server/http/overload.ts',
+        file: 'server/http/admission/overload.ts',
         find: '    this.#began = performance.now();\n    this.#begun = PORTION;',
         replace: '    this.#had.length = 0;\n    this.#began = performance.now();\n    this.#begun = PORTION;',
       },
@@ -163,7 +163,7 @@ export const CROWDS: readonly Mutant[] = [
     mistake: 'what a large request costs counts up to the end of the allowance only',
     edits: [
       {
-        file: 'server/http/rate-limit.ts',
+        file: 'server/http/admission/rate-limit.ts',
         find: 'const emptyAt = this.#emptyAt(caller, now) + requests * this.#each_ms;',
         replace: 'const emptyAt = Math.min(now + WINDOW_MS, this.#emptyAt(caller, now) + requests * this.#each_ms);',
       },

@@ -5,8 +5,8 @@ const BATCH: Witness = { file: 'test/store/batch.test.ts' };
 const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
 const OTHER_OPERATIONS: Witness = { file: 'test/api/idempotent-operations.test.ts' };
 
-const BOOKS = 'server/operations/transfer-books.ts';
-const UNDER_KEY = 'server/operations/under-key.ts';
+const BOOKS = 'server/transfers/decide.ts';
+const UNDER_KEY = 'server/commit/under-key.ts';
 
 /** Mistakes about idempotency keys. */
 export const KEYS: readonly Mutant[] = [

@@ -11,12 +11,12 @@ const STANDBY: Witness = { file: 'test/crashes/standby.test.ts' };
 const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 const MODEL: Witness = { file: 'test/properties/transfer-model.test.ts', only: 'agree on every step' };
 
-const DATABASE = 'server/store/database.ts';
-const GROUP = 'server/operations/group-commit.ts';
-const ACCOUNT = 'server/store/account.ts';
-const CHANGE = 'domain/change-transfer.ts';
-const LEDGER = 'domain/ledger.ts';
-const BOOKS = 'server/operations/transfer-books.ts';
+const DATABASE = 'server/store/connection/database.ts';
+const GROUP = 'server/commit/group-commit.ts';
+const ACCOUNT = 'server/store/ledger/account.ts';
+const CHANGE = 'domain/transfers/change-transfer.ts';
+const LEDGER = 'domain/ledger/ledger.ts';
+const BOOKS = 'server/transfers/decide.ts';
 
 const ACCOUNT_LOCK = `        where account.program_id = ordered.program_id and account.account_id = ordered.account_id
         for no key update \${skip ? 'skip locked' : ''}
@@ -42,7 +42,7 @@ const COMMITS: readonly Mutant[] = [
     mistake: 'COMMIT is answered before its log is on disk',
     edits: [
       {
-        file: 'server/store/session-settings.ts',
+        file: 'server/store/connection/session-settings.ts',
         find: "['synchronous_commit', 'on'],",
         replace: "['synchronous_commit', 'off'],",
       },
@@ -127,7 +127,7 @@ const COMMITS: readonly Mutant[] = [
     mistake: 'a look-up shows a transfer before the standby has it',
     edits: [
       {
-        file: 'server/operations/transaction.ts',
+        file: 'server/commit/transaction.ts',
         find: 'if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;',
         replace: 'if (open === undefined || deadline > 0) return;',
       },
@@ -139,7 +139,7 @@ const COMMITS: readonly Mutant[] = [
     mistake: 'a replay found on the old primary is confirmed by a commit on the new one',
     edits: [
       {
-        file: 'server/store/standby.ts',
+        file: 'server/store/connection/standby.ts',
         find: 'return acknowledged === server;',
         replace: 'return true;',
       },
@@ -151,7 +151,7 @@ const COMMITS: readonly Mutant[] = [
     mistake: 'a replay whose group was committed on the primary alone is told that no money moved',
     edits: [
       {
-        file: 'server/operations/transfer-group.ts',
+        file: 'server/transfers/load.ts',
         find: '  return (JSON.parse(answer.body)',
         replace: '  if (answer.replayed === true) return undefined;\n  return (JSON.parse(answer.body)',
       },
@@ -191,12 +191,12 @@ ${ACCOUNT_LOCK}      ) as locked
     mistake: 'the switch is read before it is locked, so a change that is waited for is not seen',
     edits: [
       {
-        file: 'server/operations/transfer-group.ts',
+        file: 'server/transfers/load.ts',
         find: '    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
         replace: '    switch: READ_SWITCH,\n    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
       },
       {
-        file: 'server/operations/transfer-group.ts',
+        file: 'server/transfers/load.ts',
         find: '    lockAccounts: lockAccounts(cards, standing, mode),\n    switch: READ_SWITCH,\n',
         replace: '    lockAccounts: lockAccounts(cards, standing, mode),\n',
       },
@@ -247,19 +247,19 @@ const MONEY: readonly Mutant[] = [
         replace: '    balance: BigInt(Math.trunc((Number(destination.balance) / 100 + Number(amount) / 100) * 100)),\n',
       },
     ],
-    witnesses: [{ file: 'test/properties/ledger.test.ts' }],
+    witnesses: [{ file: 'domain/ledger/ledger.test.ts' }],
   },
   {
     name: 'float-money-as-read',
     mistake: 'an amount goes through a floating-point number of dollars',
     edits: [
       {
-        file: 'domain/money.ts',
+        file: 'domain/ledger/money.ts',
         find: 'const amount = BigInt(sent.source);',
         replace: 'const amount = BigInt(Math.trunc((Number(sent.source) / 100) * 100));',
       },
     ],
-    witnesses: [{ file: 'test/properties/money.test.ts' }],
+    witnesses: [{ file: 'domain/ledger/money.test.ts' }],
   },
   {
     name: 'hold-not-given-back-on-cancel',
@@ -290,7 +290,7 @@ const MONEY: readonly Mutant[] = [
     mistake: 'more can be reversed than was captured',
     edits: [
       {
-        file: 'domain/reverse-transfer.ts',
+        file: 'domain/transfers/reverse-transfer.ts',
         find: 'if (amount > left) return refuseTooMuch',
         replace: 'if (amount > left + transfer.amount) return refuseTooMuch',
       },
@@ -302,7 +302,7 @@ const MONEY: readonly Mutant[] = [
     mistake: 'what a transfer adds to limits is not written down',
     edits: [
       {
-        file: 'server/operations/transfer-writes.ts',
+        file: 'server/transfers/write.ts',
         find: 'counts.filter((change) => !isBack(change)),',
         replace: 'counts.filter(() => false),',
       },
@@ -327,7 +327,7 @@ const MONEY: readonly Mutant[] = [
     mistake: 'the row of a hold stays when the hold has been captured',
     edits: [
       {
-        file: 'server/operations/transfer-writes.ts',
+        file: 'server/transfers/write.ts',
         find: '...some([...changes.ended.values()], deleteHolds),',
         replace: '...some([...changes.ended.values()].slice(1), deleteHolds),',
       },

@@ -12,7 +12,7 @@ import { DEMO_PROGRAM, EXAMPLE_REQUEST_ID, type ExampleRequest, exampleOf } from
 import { OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { toWireId } from '../../domain/identifier.ts';
-import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { type ServiceProcess, startService } from '../harness/process.ts';
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/operations/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 
 /** Rows that the tables are filled with: enough that reading one of them whole is never the cheaper plan. */
 export const CARDS = 20_000;

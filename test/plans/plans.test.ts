@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfer.ts';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/operations/seed-sandbox.ts';
-import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/account.ts';
+import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
 import {
   listCards,
@@ -12,18 +11,19 @@ import {
   readCards,
   readCardsOfTransfers,
 } from '../../server/store/card.ts';
-import type { Statement } from '../../server/store/database.ts';
-import { findDueTransfers, findExpiredHolds } from '../../server/store/due.ts';
-import { deleteHolds } from '../../server/store/hold.ts';
+import type { Statement } from '../../server/store/connection/database.ts';
+import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
 import { forgetBodies, forgetRefusedKeys, readAnswers } from '../../server/store/idempotency.ts';
 import { listKeys, readKey } from '../../server/store/key.ts';
-import { forgetCounters, giveBackToCounters } from '../../server/store/limit-counter.ts';
-import { deleteMetadata } from '../../server/store/metadata.ts';
+import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
+import { forgetCounters, giveBackToCounters } from '../../server/store/ledger/limit-counter.ts';
+import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
 import { listPrograms, readProgram } from '../../server/store/program.ts';
 import { readProgramRules } from '../../server/store/program-rules.ts';
-import { listReversals, readReversal } from '../../server/store/reversal.ts';
-import { WRITER_SETTINGS } from '../../server/store/session-settings.ts';
-import { readStatement, readStatementLines } from '../../server/store/statement.ts';
+import { findDueTransfers, findExpiredHolds } from '../../server/store/transfers/due.ts';
+import { deleteHolds } from '../../server/store/transfers/hold.ts';
+import { deleteMetadata } from '../../server/store/transfers/metadata.ts';
+import { listReversals, readReversal } from '../../server/store/transfers/reversal.ts';
 import {
   lockTransfer,
   readReferences,
@@ -31,9 +31,9 @@ import {
   readTransfersForChange,
   updateTransfers,
   writeMetadata,
-} from '../../server/store/transfer.ts';
-import { isSifted, listTransfers, readNewestTransfer } from '../../server/store/transfer-list.ts';
-import { NO_FILTER, type TransferFilter } from '../../server/store/transfer-route.ts';
+} from '../../server/store/transfers/transfer.ts';
+import { isSifted, listTransfers, readNewestTransfer } from '../../server/store/transfers/transfer-list.ts';
+import { NO_FILTER, type TransferFilter } from '../../server/store/transfers/transfer-route.ts';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { fill } from './fill.ts';
 import { endlessReads, forbiddenReads, halfProbes, type Plan, wholeReads } from './plan.ts';

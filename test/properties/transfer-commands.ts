@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { CARD_STATUSES, type CardStatus } from '../../domain/card.ts';
-import type { DirectionLimits, Limits, Period } from '../../domain/limits.ts';
-import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../../domain/money.ts';
-import { TRANSFER_TYPES, type TransferType } from '../../domain/transfer.ts';
+import { CARD_STATUSES, type CardStatus } from '../../domain/cards/card.ts';
+import type { DirectionLimits, Limits, Period } from '../../domain/ledger/limits.ts';
+import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
+import { TRANSFER_TYPES, type TransferType } from '../../domain/transfers/transfer.ts';
 import { CURRENCIES, type Currency, type Opening, type Switching } from './transfer-steps.ts';
 
 /** A transfer that is chosen when it is its turn: any of those there are, or one that the command is right for. */

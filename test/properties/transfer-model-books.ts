@@ -1,7 +1,7 @@
-import type { CardStatus } from '../../domain/card.ts';
-import type { LimitName, Limits } from '../../domain/limits.ts';
-import type { TransferStatus } from '../../domain/transfer.ts';
-import { dayIn, nextPeriodAfter, periodOf } from './local-time.ts';
+import type { CardStatus } from '../../domain/cards/card.ts';
+import type { LimitName, Limits } from '../../domain/ledger/limits.ts';
+import type { TransferStatus } from '../../domain/transfers/transfer.ts';
+import { dayIn, nextPeriodAfter, periodOf } from '../harness/local-time.ts';
 import { type AskedTransfer, CURRENCIES, type Opening } from './transfer-steps.ts';
 
 /** A transfer as the model keeps it: what was asked, and what became of it so far. */

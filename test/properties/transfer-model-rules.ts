@@ -1,5 +1,5 @@
-import type { CardStatus } from '../../domain/card.ts';
-import type { TransferType } from '../../domain/transfer.ts';
+import type { CardStatus } from '../../domain/cards/card.ts';
+import type { TransferType } from '../../domain/transfers/transfer.ts';
 import {
   type Direction,
   destinationOf,

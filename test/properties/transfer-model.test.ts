@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NOTHING_USED } from '../../domain/limits.ts';
+import { NOTHING_USED } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { TRANSFER_MOVES } from '../../domain/transfer.ts';
-import type { TransferView } from '../../domain/transfer-checks.ts';
-import { calendarAt } from './local-time.ts';
+import { TRANSFER_MOVES } from '../../domain/transfers/transfer.ts';
+import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
+import { calendarAt } from '../harness/local-time.ts';
 import { anyStory } from './transfer-commands.ts';
 import { differenceIn, runStory, type Story, simplest, type Tally } from './transfer-run.ts';
 import { type Decisions, DOMAIN } from './transfer-world.ts';

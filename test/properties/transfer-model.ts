@@ -1,5 +1,5 @@
-import type { CardStatus } from '../../domain/card.ts';
-import type { Limits } from '../../domain/limits.ts';
+import type { CardStatus } from '../../domain/cards/card.ts';
+import type { Limits } from '../../domain/ledger/limits.ts';
 import { type Direction, destinationOf, type KeptTransfer, ModelBooks, sourceOf, sum } from './transfer-model-books.ts';
 import { DAY, LARGEST_AMOUNT, LARGEST_BALANCE, ModelRules, no } from './transfer-model-rules.ts';
 import {

@@ -1,5 +1,5 @@
-import type { Limits } from '../../domain/limits.ts';
-import { calendarAt } from './local-time.ts';
+import type { Limits } from '../../domain/ledger/limits.ts';
+import { calendarAt } from '../harness/local-time.ts';
 import type { Command, Jump, Pick, Share } from './transfer-commands.ts';
 import { Model } from './transfer-model.ts';
 import type { KeptTransfer } from './transfer-model-books.ts';

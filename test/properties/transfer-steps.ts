@@ -1,6 +1,6 @@
-import type { CardStatus } from '../../domain/card.ts';
-import type { Limits } from '../../domain/limits.ts';
-import type { Capture, TransferType } from '../../domain/transfer.ts';
+import type { CardStatus } from '../../domain/cards/card.ts';
+import type { Limits } from '../../domain/ledger/limits.ts';
+import type { Capture, TransferType } from '../../domain/transfers/transfer.ts';
 
 /** The currencies of the program: its own, and one that its limits say nothing about. */
 export const CURRENCIES = ['USD', 'EUR'] as const;

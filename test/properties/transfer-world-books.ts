@@ -1,6 +1,4 @@
-import type { TransferPlan } from '../../domain/create-transfer.ts';
-import type { Hold } from '../../domain/hold.ts';
-import { type Account, canGive, canTake, type Posting, post } from '../../domain/ledger.ts';
+import { type Account, canGive, canTake, type Posting, post } from '../../domain/ledger/ledger.ts';
 import {
   type Calendar,
   type CountedDay,
@@ -8,8 +6,10 @@ import {
   type Direction,
   type Usage,
   usageOf,
-} from '../../domain/limits.ts';
-import { TRANSFER_MOVES, type Transfer, type TransferCommand } from '../../domain/transfer.ts';
+} from '../../domain/ledger/limits.ts';
+import type { TransferPlan } from '../../domain/transfers/create-transfer.ts';
+import type { Hold } from '../../domain/transfers/hold.ts';
+import { TRANSFER_MOVES, type Transfer, type TransferCommand } from '../../domain/transfers/transfer.ts';
 import { CURRENCIES, type Currency } from './transfer-steps.ts';
 
 /** The program that everything belongs to. */

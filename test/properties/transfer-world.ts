@@ -1,15 +1,7 @@
-import { type Card, cardStatusOn } from '../../domain/card.ts';
-import { outlookOf } from '../../domain/card-limits.ts';
-import {
-  decideCancel,
-  decideCapture,
-  decideExecution,
-  decideExpiry,
-  refuseDisabled,
-  type StandingTransfer,
-} from '../../domain/change-transfer.ts';
-import { decideTransfer, type TransferPlan } from '../../domain/create-transfer.ts';
-import { available } from '../../domain/ledger.ts';
+import { type Card, cardStatusOn } from '../../domain/cards/card.ts';
+import { outlookOf } from '../../domain/cards/card-limits.ts';
+import { decideCardUpdate } from '../../domain/cards/update-card.ts';
+import { available } from '../../domain/ledger/ledger.ts';
 import {
   cardLimitsFor,
   type Direction,
@@ -20,20 +12,28 @@ import {
   type ProgramRules,
   programLimitsFor,
   stateOf,
-} from '../../domain/limits.ts';
+} from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { decideReversal } from '../../domain/reverse-transfer.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';
+import {
+  decideCancel,
+  decideCapture,
+  decideExecution,
+  decideExpiry,
+  refuseDisabled,
+  type StandingTransfer,
+} from '../../domain/transfers/change-transfer.ts';
+import { decideTransfer, type TransferPlan } from '../../domain/transfers/create-transfer.ts';
+import { decideReversal } from '../../domain/transfers/reverse-transfer.ts';
 import {
   statusAt,
   type Transfer,
   type TransferBirth,
   type TransferCommand,
   transferAt,
-} from '../../domain/transfer.ts';
-import type { TransferView } from '../../domain/transfer-checks.ts';
-import { decideCardUpdate } from '../../domain/update-card.ts';
-import { calendarAt, dayIn } from './local-time.ts';
+} from '../../domain/transfers/transfer.ts';
+import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
+import { calendarAt, dayIn } from '../harness/local-time.ts';
 import {
   accountFact,
   type CardStep,

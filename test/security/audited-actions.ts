@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import type { OperationId } from '../../contract/operations.ts';
 import type { Call } from '../../server/operations/call.ts';
-import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { operatorKey, programKey } from '../harness/key-bodies.ts';
 import type { Ledger } from '../harness/ledger.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openAuthentication } from '../../server/operations/authenticate.ts';
-import { openKeyUses } from '../../server/operations/note-key-uses.ts';
-import { openRefusedCredentials } from '../../server/operations/note-refused-credentials.ts';
-import { verifyAudit } from '../../server/operations/verify-audit.ts';
+import { openRefusedCredentials } from '../../server/audit/note-refused-credentials.ts';
+import { verifyAudit } from '../../server/audit/verify-audit.ts';
+import { openAuthentication } from '../../server/keys/authenticate.ts';
+import { openKeyUses } from '../../server/keys/note-key-uses.ts';
 import { readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
 import { operatorKey } from '../harness/key-bodies.ts';
 import { type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';

@@ -7,7 +7,7 @@ import { scopeOfKey } from '../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../../domain/scope.ts';
 import { TransferService } from '../../sdk/client.ts';
-import { readKeyParts } from '../../server/operations/api-key.ts';
+import { readKeyParts } from '../../server/keys/api-key.ts';
 import { readKey } from '../../server/store/key.ts';
 import { type RawAnswer, sendRaw } from '../api/raw-request.ts';
 import { refusalOf } from '../api/running-service.ts';

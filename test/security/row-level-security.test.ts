@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fromWireId } from '../../domain/identifier.ts';
-import type { Database } from '../../server/store/database.ts';
+import type { Database } from '../../server/store/connection/database.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 
 // The second wall between card programs, with the first one taken away: statements here name no program, or the wrong

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readConfiguration, SETTINGS, showConfiguration } from '../../server/config.ts';
-import { withoutSecrets } from '../../server/operations/redaction.ts';
+import { withoutSecrets } from '../../server/redaction.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { runCommand, startInVain } from '../harness/process.ts';
 

@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
-import { openAuthentication } from '../../server/operations/authenticate.ts';
+import { openAuthentication } from '../../server/keys/authenticate.ts';
 import type { Gateway } from '../../server/operations/call.ts';
-import { openProgramSearch } from '../../server/operations/find-program.ts';
-import { DEMO_PROGRAM_ID } from '../../server/operations/seed-sandbox.ts';
-import type { Database } from '../../server/store/database.ts';
+import { openProgramSearch } from '../../server/programs/find-program.ts';
+import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import type { Database } from '../../server/store/connection/database.ts';
 import { type RawAnswer, type RawRequest, sendRaw } from '../api/raw-request.ts';
 import { programKey } from '../harness/key-bodies.ts';
 import {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDatabases } from '../../server/store/databases.ts';
-import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
+import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { openDatabases } from '../../server/store/connection/databases.ts';
 import { sendRaw } from '../api/raw-request.ts';
 import { connect } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startEmbeddedPostgres } from '../../server/store/embedded.ts';
+import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { connect } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
 

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { lockDataDirectory } from '../../server/store/data-directory.ts';
+import { lockDataDirectory } from '../../server/embedded-postgres/data-directory.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, runCommand, type ServiceProcess, startService } from '../harness/process.ts';
 

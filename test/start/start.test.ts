@@ -2,7 +2,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SEEDED_CARDS } from '../../server/operations/seed-sandbox.ts';
+import { SEEDED_CARDS } from '../../server/sandbox/seed-sandbox.ts';
 import { sendRaw } from '../api/raw-request.ts';
 import {
   type Ending,

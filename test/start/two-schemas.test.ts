@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/store/embedded.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { shareSwitchAndLockNames } from '../../server/store/locks.ts';
 import { sendRaw } from '../api/raw-request.ts';
 import { connect } from '../harness/ledger.ts';

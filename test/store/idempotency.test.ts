@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
-import { forget } from '../../server/operations/forget.ts';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/operations/seed-sandbox.ts';
+import { forget } from '../../server/jobs/forget.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 

@@ -2,12 +2,12 @@ import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { CardLimitsRecord } from '../../contract/limit-schemas.ts';
 import type { TransferRecord } from '../../contract/transfer-schemas.ts';
-import { LONGEST_HOLD } from '../../domain/hold.ts';
-import { forget } from '../../server/operations/forget.ts';
-import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/operations/seed-sandbox.ts';
-import { settleDue } from '../../server/operations/settle-due.ts';
-import { KEPT_COUNTER_DAYS } from '../../server/store/limit-counter.ts';
-import { keepForgetting } from '../../server/worker/keep-forgetting.ts';
+import { LONGEST_HOLD } from '../../domain/transfers/hold.ts';
+import { forget } from '../../server/jobs/forget.ts';
+import { keepForgetting } from '../../server/jobs/keep-forgetting.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
+import { KEPT_COUNTER_DAYS } from '../../server/store/ledger/limit-counter.ts';
+import { settleDue } from '../../server/transfers/settle-due.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
 

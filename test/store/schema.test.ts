@@ -34,10 +34,10 @@ const SCHEMA = `
   select 'function ' || pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
   ) as lines order by line collate "C"`;
 
-test('the schema is the one in server/store/schema.txt; to mend it, remove the file and run: npm test -- store', async () => {
+test('the schema is the one in server/store/migrations/schema.txt; to mend it, remove the file and run: npm test -- store', async () => {
   const client = await connect(server.connection);
   const { rows } = await client.query<{ line: string }>(SCHEMA);
   await client.end();
   const text = `${rows.map(({ line }) => line.trim()).join('\n')}\n`;
-  await expect(text).toMatchFileSnapshot('../../server/store/schema.txt');
+  await expect(text).toMatchFileSnapshot('../../server/store/migrations/schema.txt');
 });

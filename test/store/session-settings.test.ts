@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDatabases } from '../../server/store/databases.ts';
+import { openDatabases } from '../../server/store/connection/databases.ts';
 import { callEveryOperation } from '../harness/every-operation.ts';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { startService, temporaryDirectory } from '../harness/process.ts';

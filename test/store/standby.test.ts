@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { Pool, PoolGroup } from '../../server/store/pool.ts';
-import { Standby } from '../../server/store/standby.ts';
+import { Pool, PoolGroup } from '../../server/store/connection/pool.ts';
+import { Standby } from '../../server/store/connection/standby.ts';
 
 /** Nothing is asked of the database here, so nothing is connected. */
 function unconnected(): Standby {

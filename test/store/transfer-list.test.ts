@@ -2,10 +2,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfer.ts';
-import type { Database } from '../../server/store/database.ts';
-import { listTransfers, type Stretch, toStretchRead } from '../../server/store/transfer-list.ts';
-import { NO_FILTER, type TransferFilter } from '../../server/store/transfer-route.ts';
+import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
+import type { Database } from '../../server/store/connection/database.ts';
+import { listTransfers, type Stretch, toStretchRead } from '../../server/store/transfers/transfer-list.ts';
+import { NO_FILTER, type TransferFilter } from '../../server/store/transfers/transfer-route.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 
 const PROGRAM = randomUUID();

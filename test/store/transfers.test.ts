@@ -4,7 +4,7 @@ import type { CardRecord } from '../../contract/card-schemas.ts';
 import type { ReversalRecord, TransferRecord } from '../../contract/transfer-schemas.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Reply } from '../../server/operations/call.ts';
-import { settleDue } from '../../server/operations/settle-due.ts';
+import { settleDue } from '../../server/transfers/settle-due.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
 
 // Two ledgers over one database stand for two service processes.

@@ -1,0 +1,86 @@
+import type { ErrorCode } from '../errors.ts';
+import { type Account, available } from '../ledger/ledger.ts';
+import { type Direction, type LimitState, maximumBalanceOf, mostAllowed, stateOf } from '../ledger/limits.ts';
+import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE, MINIMUM_AMOUNT } from '../ledger/money.ts';
+import { disabledBy } from '../switch.ts';
+import { limitedSides, type TransferView } from '../transfers/transfer-checks.ts';
+import { type Card, cardRefusal, cardStatusOn } from './card.ts';
+
+/** What is looked at to tell what a card could do. */
+export type CardLimitsView = Pick<TransferView, 'programId' | 'now' | 'rules' | 'switches' | 'account' | 'usage'>;
+
+/** What a card could do in one direction; amounts in minor units. */
+export type DirectionOutlook = {
+  /** The code with which the state of the card refuses money this way; null when it lets it through. */
+  readonly code: ErrorCode | null;
+  /** The most that one load (`in`) or unload (`out`) could be now; 0 where none would succeed. */
+  readonly most: bigint;
+  /** The least that one transfer may be. */
+  readonly least: bigint;
+  /** Every limit that applies: the card's, then those that all cards of the program share. */
+  readonly limits: readonly LimitState[];
+};
+
+/** What a card could do now. `left` is what may still come before the card holds the most that it may. */
+export type CardOutlook = Readonly<Record<Direction, DirectionOutlook>> & {
+  readonly maximumBalance: (NonNullable<ReturnType<typeof maximumBalanceOf>> & { readonly left: bigint }) | null;
+};
+
+/**
+ * What a card could do now, by the rules that create_transfer goes by: a load or an unload of `most` succeeds, and one
+ * of a unit more is refused.
+ */
+export function outlookOf(card: Card, view: CardLimitsView): CardOutlook {
+  const { balance, incoming } = view.account(card.accountId);
+  const bound = maximumBalanceOf(card, view.rules);
+  const left = bound === null ? null : atLeastNothing(bound.value - balance - incoming);
+  return {
+    in: outlookTo('in', card, left, view),
+    out: outlookTo('out', card, null, view),
+    maximumBalance: bound === null || left === null ? null : { ...bound, left },
+  };
+}
+
+/** `room`: what the card's maximum balance leaves; null where nothing comes to the card, or there is none. */
+function outlookTo(direction: Direction, card: Card, room: bigint | null, view: CardLimitsView): DirectionOutlook {
+  const type = direction === 'in' ? 'load' : 'unload';
+  const { rules } = view;
+  const limits = limitedSides(type, card, undefined, rules).flatMap((side) =>
+    side.limits.map((limit) => stateOf(limit, view.usage(side.accountId, direction), rules.calendar)),
+  );
+  const [source, destination] = [view.account(card.fundingAccountId), view.account(card.accountId)];
+  const funds = direction === 'in' ? between(source, destination) : between(destination, source);
+  const code = cardRefusal(cardStatusOn(card, rules.today), direction);
+  const least = largest([MINIMUM_AMOUNT, ...limits.flatMap(leastOf)]);
+  const isStopped = code !== null || disabledBy(view.switches, view.programId, type, view.now) !== undefined;
+  const most = isStopped ? 0n : smallest([MAXIMUM_AMOUNT, funds, mostAllowed(limits), room]);
+  return { code, most: most < least ? 0n : most, least, limits };
+}
+
+/** The most that one account could give and the other take. */
+function between(source: Account, destination: Account): bigint {
+  const spare = smallest([
+    source.floor === null ? null : available(source) - source.floor,
+    source.balance + MAXIMUM_BALANCE,
+    MAXIMUM_BALANCE - destination.balance - destination.incoming,
+  ]);
+  return atLeastNothing(spare);
+}
+
+function leastOf({ name, value }: LimitState): readonly bigint[] {
+  return name === 'minimum_amount' ? [value] : [];
+}
+
+function smallest(bounds: readonly (bigint | null)[]): bigint {
+  let least = MAXIMUM_BALANCE;
+  for (const bound of bounds) if (bound !== null && bound < least) least = bound;
+  return least;
+}
+
+function largest(bounds: readonly bigint[]): bigint {
+  return bounds.reduce((most, bound) => (bound > most ? bound : most), 0n);
+}
+
+function atLeastNothing(amount: bigint): bigint {
+  return amount > 0n ? amount : 0n;
+}

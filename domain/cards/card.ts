@@ -1,0 +1,76 @@
+import type { ErrorCode } from '../errors.ts';
+import type { Limits } from '../ledger/limits.ts';
+
+/** Whether money may come onto a card, and whether it may leave it. */
+type CardRule = {
+  readonly moneyIn: boolean;
+  readonly moneyOut: boolean;
+  readonly code: ErrorCode | null;
+  readonly meaning: string;
+};
+
+/**
+ * The states of a card and what each lets through. A lost, stolen or expired card takes no more money, but what is on
+ * it can be brought to safety: unloaded to the program's funding or moved to a replacement card. A suspended card, and
+ * one under suspicion of fraud, keeps what it has until somebody decides.
+ */
+export const CARD_RULES = {
+  preactive: { moneyIn: false, moneyOut: false, code: 'preactive_card', meaning: 'has not been activated yet' },
+  active: { moneyIn: true, moneyOut: true, code: null, meaning: 'is active' },
+  inactive: { moneyIn: false, moneyOut: false, code: 'inactive_card', meaning: 'is suspended' },
+  lost: { moneyIn: false, moneyOut: true, code: 'lost_card', meaning: 'was reported lost' },
+  stolen: { moneyIn: false, moneyOut: true, code: 'lost_card', meaning: 'was reported stolen' },
+  fraud: { moneyIn: false, moneyOut: false, code: 'card_fraud', meaning: 'is blocked for suspected fraud' },
+  expired: { moneyIn: false, moneyOut: true, code: 'expired_card', meaning: 'has expired' },
+  closed: { moneyIn: false, moneyOut: false, code: 'closed_card', meaning: 'is closed' },
+} as const satisfies Record<string, CardRule>;
+
+/** The state of a card as its record shows it. `expired` also follows from the date, whatever was stored. */
+export type CardStatus = keyof typeof CARD_RULES;
+
+/** The states a card can be given; `expired` is never given, it comes with the date. */
+export const CARD_STATUSES = Object.keys(CARD_RULES) as readonly CardStatus[];
+
+/** A card as decisions see it: ids are the inner UUIDs, `name` is its id on the wire. */
+export type Card = {
+  readonly programId: string;
+  readonly cardId: string;
+  readonly name: string;
+  readonly status: CardStatus;
+  readonly currency: string;
+  readonly accountId: string;
+  readonly fundingAccountId: string;
+  /** Last day on which the card can be used, as YYYY-MM-DD; null for a card that does not expire. */
+  readonly expiresOn: string | null;
+  /** The card's own limits; null where it has none. */
+  readonly limits: Limits | null;
+};
+
+/**
+ * Which states a card can be given in which. A lost card can be found again, a suspicion of fraud cleared; a stolen
+ * card is never used again, and a closed one is closed for good. An expired card is active again when it is given a
+ * later last day.
+ */
+export const CARD_MOVES: Readonly<Record<CardStatus, readonly CardStatus[]>> = {
+  preactive: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
+  active: ['inactive', 'lost', 'stolen', 'fraud', 'closed'],
+  inactive: ['active', 'lost', 'stolen', 'fraud', 'closed'],
+  lost: ['active', 'inactive', 'stolen', 'fraud', 'closed'],
+  stolen: ['closed'],
+  fraud: ['active', 'inactive', 'stolen', 'closed'],
+  expired: ['lost', 'stolen', 'fraud', 'closed'],
+  closed: [],
+};
+
+/** A card's state on a day (YYYY-MM-DD, in the program's time zone): an active or suspended card expires by itself. */
+export function cardStatusOn(card: Pick<Card, 'status' | 'expiresOn'>, today: string): CardStatus {
+  const canExpire = card.status === 'active' || card.status === 'inactive' || card.status === 'preactive';
+  return canExpire && card.expiresOn !== null && card.expiresOn < today ? 'expired' : card.status;
+}
+
+/** The code with which a state refuses money coming in or going out, or null when it lets it through. */
+export function cardRefusal(status: CardStatus, direction: 'in' | 'out'): ErrorCode | null {
+  const rule: CardRule = CARD_RULES[status];
+  const open = direction === 'in' ? rule.moneyIn : rule.moneyOut;
+  return open ? null : rule.code;
+}

@@ -1,0 +1,178 @@
+import type { Account } from '../ledger/ledger.ts';
+import { changeLimits, type LimitsChange, sameLimits } from '../ledger/limits.ts';
+import { formatMoney, MAXIMUM_AMOUNT } from '../ledger/money.ts';
+import { Refusal } from '../refusal.ts';
+import { begin, type TransferPlan } from '../transfers/create-transfer.ts';
+import { newTransfer, plainTerms, type TransferBirth } from '../transfers/transfer.ts';
+import { examineRoom, examineSwitch, type TransferView } from '../transfers/transfer-checks.ts';
+import { CARD_MOVES, CARD_RULES, type Card, type CardStatus, cardStatusOn } from './card.ts';
+
+/** A card with what its program keeps beside it and no rule looks at. */
+export type CardProfile = {
+  readonly card: Card;
+  readonly holderReference: string | null;
+  readonly lastFour: string | null;
+};
+
+/** What is to become of a card: undefined leaves a member as it is, null removes it. */
+export type CardChange = {
+  readonly status: CardStatus | undefined;
+  /** Where the balance of a card that is closed goes; undefined where it has to be zero. */
+  readonly balanceTo: 'funding' | undefined;
+  readonly holderReference: string | null | undefined;
+  readonly lastFour: string | null | undefined;
+  /** Last day of use, YYYY-MM-DD. */
+  readonly expiresOn: string | null | undefined;
+  readonly limits: LimitsChange | null | undefined;
+};
+
+/** A change that is asked for: the card as the caller named it, and the ids for a transfer of its balance. */
+export type CardChangeAsked = {
+  readonly cardName: string;
+  readonly change: CardChange;
+  readonly birth: TransferBirth;
+};
+
+/** What the rules look at, all of it read after the locks were taken. */
+export type CardView = Pick<TransferView, 'programId' | 'now' | 'rules' | 'switches' | 'account'>;
+
+/** What a decision comes to: the card as it is afterwards, and the transfer that emptied it, if any. */
+export type CardUpdatePlan = {
+  readonly profile: CardProfile;
+  readonly isChanged: boolean;
+  readonly sweep: TransferPlan | null;
+};
+
+/** What the transfer says that empties a card. */
+const SWEEP_DESCRIPTION = 'Balance of the closed card';
+
+/**
+ * Decides whether a card can be changed as asked, or answers with the refusal that comes first. What leaves everything
+ * as it is succeeds, also on a closed card, so that a change whose answer was lost can be asked for again.
+ */
+export function decideCardUpdate(
+  asked: CardChangeAsked,
+  profile: CardProfile | undefined,
+  view: CardView,
+): CardUpdatePlan | Refusal {
+  const { change } = asked;
+  // Only a change that takes the balance along moves money: a card must be blocked at once, whatever is disabled.
+  const disabled = change.balanceTo === undefined ? undefined : examineSwitch({ type: 'unload' }, view);
+  if (disabled?.outcome === 'failed') return disabled.refusal;
+  if (profile === undefined) {
+    return new Refusal('card_dne', `There is no card '${asked.cardName}' in this card program.`);
+  }
+  const after = apply(change, profile);
+  const refusal = refuseStatus(change, profile, after, view.rules.today);
+  if (refusal !== undefined) return refusal;
+  const isChanged = changedMembers(profile, after).length > 0;
+  const isClosing = isChanged && after.card.status === 'closed';
+  const sweep = isClosing ? empty(asked, profile.card, view) : null;
+  return sweep instanceof Refusal ? sweep : { profile: after, isChanged, sweep };
+}
+
+function apply(change: CardChange, before: CardProfile): CardProfile {
+  const { card } = before;
+  // A default stands in for undefined only, so null gets through.
+  const { status = card.status, expiresOn = card.expiresOn } = change;
+  const { holderReference = before.holderReference, lastFour = before.lastFour } = change;
+  const limits = changeLimits(card.limits, change.limits);
+  return { card: { ...card, status, expiresOn, limits }, holderReference, lastFour };
+}
+
+/** The members of the request that change something, by their names on the wire. */
+function changedMembers(before: CardProfile, after: CardProfile): readonly string[] {
+  return [
+    ...(before.card.status === after.card.status ? [] : ['status']),
+    ...(before.holderReference === after.holderReference ? [] : ['holder_reference']),
+    ...(before.lastFour === after.lastFour ? [] : ['last_four']),
+    ...(before.card.expiresOn === after.card.expiresOn ? [] : ['expires_on']),
+    ...(sameLimits(before.card.limits, after.card.limits) ? [] : ['limits']),
+  ];
+}
+
+/** Refuses what the state of the card does not allow. A later last day counts before the state that is asked for. */
+function refuseStatus(
+  { status }: CardChange,
+  before: CardProfile,
+  after: CardProfile,
+  today: string,
+): Refusal | undefined {
+  const { card } = before;
+  const [changed] = changedMembers(before, after);
+  if (card.status === 'closed' && changed !== undefined) return refuseClosed(card, changed);
+  const from = cardStatusOn({ status: card.status, expiresOn: after.card.expiresOn }, today);
+  if (status === undefined || status === from || CARD_MOVES[from].includes(status)) return undefined;
+  const choice = CARD_MOVES[from].map((name) => `'${name}'`);
+  const last = choice.length > 1 ? ` or ${choice.at(-1)}` : '';
+  const named = choice.length > 1 ? choice.slice(0, -1).join(', ') : choice.join('');
+  const message =
+    `The card '${card.name}' is '${from}'${from === 'expired' ? ` (its last day was ${after.card.expiresOn})` : ''} ` +
+    `and cannot be given the status '${status}'. It can be given ${named}${last}.` +
+    (from === 'expired' ? ` With an 'expires_on' that is not past it is '${card.status}' again.` : '');
+  const saw = { card_id: card.name, from, to: status, expires_on: after.card.expiresOn };
+  return new Refusal('invalid_card_status', message, { field: '/status', saw });
+}
+
+function refuseClosed(card: Card, changed: string): Refusal {
+  const message =
+    `The card '${card.name}' ${CARD_RULES.closed.meaning} for good: it is given no other status, and nothing else of ` +
+    `it is changed ('${changed}').`;
+  const saw = { card_id: card.name, from: 'closed', changed };
+  return new Refusal('invalid_card_status', message, { field: `/${changed}`, saw });
+}
+
+/**
+ * The transfer that empties a card which is to be closed; null where nothing is on it. It is no use of the card, so
+ * neither its state nor any limit stands in the way, and no limit counts it.
+ */
+function empty(asked: CardChangeAsked, card: Card, view: CardView): TransferPlan | null | Refusal {
+  const source = view.account(card.accountId);
+  const refusal = refuseNotEmpty(card, source, asked.change.balanceTo);
+  if (refusal !== undefined) return refusal;
+  if (source.balance === 0n) return null;
+  const destination = view.account(card.fundingAccountId);
+  const tooMuch = refuseTooMuch(card, source, destination, view);
+  if (tooMuch !== undefined) return tooMuch;
+  const terms = plainTerms('unload', source.balance, card.name);
+  const notes = { description: SWEEP_DESCRIPTION, metadata: {} };
+  const transfer = newTransfer(asked.birth, terms, notes, { card, destinationCard: undefined });
+  return begin(transfer, { source, destination }, []);
+}
+
+function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['balanceTo']): Refusal | undefined {
+  const { balance, held, incoming, currency } = account;
+  const isHeld = held > 0n || incoming > 0n;
+  if (!isHeld && (balance === 0n || balanceTo !== undefined)) return undefined;
+  const facts = [
+    ...(balance === 0n ? [] : [`${formatMoney(balance, currency)} are on it`]),
+    ...(held === 0n ? [] : [`${formatMoney(held, currency)} of that are held by pending transfers`]),
+    ...(incoming === 0n ? [] : [`${formatMoney(incoming, currency)} are on hold for it`]),
+  ];
+  const whatToDo = [
+    ...(isHeld ? ['Capture or cancel what is pending.'] : []),
+    ...(balance > 0n && balanceTo === undefined
+      ? ["Unload the card, or send 'balance_to': 'funding' with the status."]
+      : []),
+  ];
+  const saw = { balance: balance.toString(), held: held.toString(), incoming: incoming.toString() };
+  const message = `The card '${card.name}' cannot be closed: ${facts.join(', ')}. ${whatToDo.join(' ')}`;
+  return new Refusal('card_not_empty', message, { field: '/status', saw });
+}
+
+/** One transfer has a largest amount, and funding a largest balance. */
+function refuseTooMuch(card: Card, source: Account, destination: Account, view: CardView): Refusal | undefined {
+  const { balance, currency } = source;
+  const field = '/balance_to';
+  if (balance > MAXIMUM_AMOUNT) {
+    const message =
+      `The card '${card.name}' has ${formatMoney(balance, currency)} on it, and one transfer moves ` +
+      `${formatMoney(MAXIMUM_AMOUNT, currency)} at most. Unload the card in parts, then close it.`;
+    const saw = { balance: balance.toString(), maximum_amount: MAXIMUM_AMOUNT.toString() };
+    return new Refusal('limit_exceeded', message, { field, saw });
+  }
+  const room = examineRoom(destination, undefined, balance, view);
+  return room.outcome === 'failed'
+    ? new Refusal(room.refusal.code, room.refusal.message, { ...room.refusal.details, field })
+    : undefined;
+}

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CURRENCY_EXPONENTS } from './currency.ts';
+import { formatMoney, MAXIMUM_AMOUNT, MAXIMUM_BALANCE, readAmount, toWire } from './money.ts';
+
+describe('amounts', () => {
+  test('every whole number of minor units within the bounds is read as itself, quoted or not', () => {
+    fc.assert(
+      fc.property(fc.bigInt(1n, MAXIMUM_AMOUNT), fc.boolean(), (amount, quoted) => {
+        expect(readAmount({ source: amount.toString(), quoted })).toEqual({ amount });
+      }),
+    );
+  });
+
+  test.each([
+    '0',
+    '-0',
+    '-1',
+    '85.5',
+    '85.50',
+    '1e3',
+    '1E3',
+    '1e999',
+    '1.0',
+    '00',
+    '01',
+    '+1',
+    ' 1',
+    '1 ',
+    '1_000',
+    '1,000',
+    '0x10',
+    '1000000000000',
+    '9007199254740993',
+    'NaN',
+    'Infinity',
+    '',
+    '١',
+  ])('%j is no amount, and the message speaks of minor units', (source) => {
+    const reading = readAmount({ source, quoted: true });
+    expect(reading).toHaveProperty('problem');
+    expect('problem' in reading && reading.problem).toContain('minor units');
+  });
+
+  test('whatever is sent is either an amount within the bounds or a problem, and never throws', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 60 }), (source) => {
+        const reading = readAmount({ source, quoted: true });
+        if ('amount' in reading) {
+          expect(reading.amount.toString()).toBe(source);
+          expect(reading.amount >= 1n && reading.amount <= MAXIMUM_AMOUNT).toBe(true);
+        }
+      }),
+    );
+  });
+});
+
+describe('currencies', () => {
+  test.each([
+    ['USD', 8550n, '85.50 USD'],
+    ['JPY', 1200n, '1200 JPY'],
+    ['KWD', 1n, '0.001 KWD'],
+    ['UYW', 12345n, '1.2345 UYW'],
+    ['IQD', 1000n, '1.000 IQD'],
+    ['HUF', 100n, '1.00 HUF'],
+    ['EUR', -5n, '-0.05 EUR'],
+  ])('%s: %d minor units are read as %s', (currency, amount, text) => {
+    expect(formatMoney(amount, currency)).toBe(text);
+  });
+
+  test('the table holds codes of three capitals and exponents of the standard', () => {
+    expect(Object.keys(CURRENCY_EXPONENTS).length).toBeGreaterThan(150);
+    for (const [code, exponent] of Object.entries(CURRENCY_EXPONENTS)) {
+      expect(code).toMatch(/^[A-Z]{3}$/);
+      expect([0, 2, 3, 4]).toContain(exponent);
+    }
+  });
+});
+
+test('a balance on the wire is exact, and one past 2^53 - 1 is a bug that shows', () => {
+  expect(toWire(MAXIMUM_BALANCE)).toBe(Number.MAX_SAFE_INTEGER);
+  expect(() => toWire(MAXIMUM_BALANCE + 1n)).toThrow(RangeError);
+});

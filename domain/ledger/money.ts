@@ -1,0 +1,65 @@
+import { redactCardNumbers } from '../cards/card-number.ts';
+import { CURRENCY_EXPONENTS } from './currency.ts';
+
+/** Smallest amount of a transfer, in minor units of its currency. */
+export const MINIMUM_AMOUNT = 1n;
+
+/** Largest amount of a transfer, in minor units: the twelve digits that a card message can carry. */
+export const MAXIMUM_AMOUNT = 999_999_999_999n;
+
+/** No balance may pass this either way, in minor units: 2^53 - 1, so that every JSON reader sees it exactly. */
+export const MAXIMUM_BALANCE = 9_007_199_254_740_991n;
+
+/** An amount as the caller wrote it: the digits of a JSON number, or the content of a JSON string. */
+export type AmountAsSent = { readonly source: string; readonly quoted: boolean };
+
+/** An amount read, or the sentence that says why it is none. */
+export type AmountReading = { readonly amount: bigint } | { readonly problem: string };
+
+const DIGITS = /^[0-9]{1,19}$/;
+
+/**
+ * Reads an amount in minor units (1 to 999,999,999,999) from exactly what was sent.
+ * Never rounds and never guesses: `85.5`, `"85.50"`, `1e3`, `-0` and `0` are problems, not amounts.
+ */
+export function readAmount(sent: AmountAsSent): AmountReading {
+  const shown = sent.quoted ? `"${shorten(sent.source)}"` : shorten(sent.source);
+  const rule = `must be a whole number of minor units (cents, for USD) from ${MINIMUM_AMOUNT} to ${MAXIMUM_AMOUNT}`;
+  if (!DIGITS.test(sent.source))
+    return { problem: `'amount' is ${shown}, but it ${rule}, such as 8550 for 85.50 USD.` };
+  if (sent.source.length > 1 && sent.source.startsWith('0')) {
+    return { problem: `'amount' is ${shown}, but it ${rule}, written without leading zeros.` };
+  }
+  const amount = BigInt(sent.source);
+  if (amount < MINIMUM_AMOUNT || amount > MAXIMUM_AMOUNT) return { problem: `'amount' is ${shown}, but it ${rule}.` };
+  return { amount };
+}
+
+/** How a person reads an amount of minor units, such as `85.50 USD` or `1200 JPY`. For messages only. */
+export function formatMoney(amount: bigint, currency: string): string {
+  const exponent = CURRENCY_EXPONENTS[currency] ?? 0;
+  const sign = amount < 0n ? '-' : '';
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(exponent + 1, '0');
+  if (exponent === 0) return `${sign}${digits} ${currency}`;
+  return `${sign}${digits.slice(0, -exponent)}.${digits.slice(-exponent)} ${currency}`;
+}
+
+/** Whether `currency` is an ISO 4217 code that this service keeps accounts in. */
+export function isCurrency(currency: string): boolean {
+  return Object.hasOwn(CURRENCY_EXPONENTS, currency);
+}
+
+/**
+ * Minor units as a JSON integer. Every stored amount and balance is at most {@link MAXIMUM_BALANCE} either way, so
+ * nothing is lost; anything larger is a bug and throws.
+ */
+export function toWire(amount: bigint): number {
+  if (amount > MAXIMUM_BALANCE || amount < -MAXIMUM_BALANCE) throw new RangeError('an amount passed 2^53 - 1');
+  return Number(amount);
+}
+
+/** Card numbers go before the cut, after which the rest of one could not be told any more. */
+function shorten(text: string): string {
+  const shown = redactCardNumbers(text);
+  return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
+}

@@ -1,0 +1,234 @@
+import { errorRecord } from '../error-record.ts';
+import { toWireId } from '../identifier.ts';
+import { liftHold, post } from '../ledger/ledger.ts';
+import type { CounterChange } from '../ledger/limits.ts';
+import { formatMoney } from '../ledger/money.ts';
+import { Refusal } from '../refusal.ts';
+import { begin, countsOf, type TransferPlan } from './create-transfer.ts';
+import type { Hold } from './hold.ts';
+import { allows, statusAt, type Transfer, type TransferCommand, type TransferStatus } from './transfer.ts';
+import {
+  endsOf,
+  examineRoom,
+  examineState,
+  examineSwitch,
+  limitedSides,
+  TRANSFER_CHECKS,
+  type TransferView,
+} from './transfer-checks.ts';
+
+/** A transfer that something is to be done with, and its hold as long as that is open. */
+export type StandingTransfer = { readonly transfer: Transfer; readonly hold: Hold | undefined };
+
+/** How a message calls what was asked for, and a state. */
+const DEEDS: Readonly<Record<TransferCommand, string>> = {
+  create: 'created',
+  execute: 'executed',
+  capture: 'captured',
+  cancel: 'canceled',
+  expire: 'expired',
+  reverse: 'reversed',
+};
+
+/**
+ * Refuses what the state of a transfer does not allow, naming that state: `invalid_transfer_status`. When several want
+ * to end a hold at once, this is what the others get.
+ */
+export function refuseMove(transfer: Transfer, command: TransferCommand, now: number): Refusal | undefined {
+  const status = statusAt(transfer, now);
+  if (allows(status, command)) return undefined;
+  const saw = { status, command, expires_at: momentOf(transfer.expiresAt) };
+  const message =
+    `The transfer ${toWireId('tr', transfer.transferId)} is ${status}${sinceWhen(transfer, status)} and cannot be ` +
+    `${DEEDS[command]}. ${allowedOf(command)}`;
+  return new Refusal('invalid_transfer_status', message, { saw });
+}
+
+/** Since when, where that is known: other changes, of the metadata say, move `updatedAt` on. */
+function sinceWhen(transfer: Transfer, status: TransferStatus): string {
+  const time = status === 'expired' ? transfer.expiresAt : transfer.completedAt;
+  return time === null ? '' : ` since ${momentOf(time)}`;
+}
+
+function allowedOf(command: TransferCommand): string {
+  const from = (['scheduled', 'pending', 'completed'] as const).filter((status) => allows(status, command));
+  return `Only a ${from.join(' or ')} transfer can be.`;
+}
+
+function momentOf(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
+}
+
+/**
+ * Captures a hold, whole (`amount` null) or in part; the rest is released and given back to the limits of the day it
+ * was counted on. The state of the cards and the maximum balance are looked at again, since they may have changed.
+ */
+export function decideCapture(
+  standing: StandingTransfer,
+  amount: bigint | null,
+  view: TransferView,
+): TransferPlan | Refusal {
+  const { transfer, hold } = standing;
+  const refusal = refuseMove(transfer, 'capture', view.now);
+  if (refusal !== undefined) return refusal;
+  if (hold === undefined) throw new Error('a pending transfer has no hold');
+  const captured = amount ?? transfer.amount;
+  if (captured > transfer.amount) return refuseTooMuch(transfer, captured);
+  const state = refuseStates(transfer, view);
+  if (state !== undefined) return state;
+  const freed = liftHold(endsFor(transfer, view), hold.amount);
+  const room = examineRoom(freed.destination, receiverOf(transfer, view), captured, view);
+  if (room.outcome === 'failed') return room.refusal;
+  const { posting, source, destination } = post({ index: 0, purpose: transfer.type, ...freed, amount: captured });
+  const released = transfer.amount - captured;
+  return {
+    transfer: ended(transfer, 'completed', view.now, { capturedAmount: captured, completedAt: view.now }),
+    event: 'transfer.completed',
+    postings: [posting],
+    accounts: [source, destination],
+    hold: null,
+    counts: released === 0n ? [] : giveBack(transfer, hold, released, 0n, view),
+  };
+}
+
+function refuseTooMuch(transfer: Transfer, asked: bigint): Refusal {
+  const { amount, currency } = transfer;
+  const saw = { held: amount.toString(), amount: asked.toString() };
+  const message =
+    `The capture is for ${formatMoney(asked, currency)}, but the transfer holds ${formatMoney(amount, currency)}. ` +
+    'Send that or less, or leave the amount out to capture all of it.';
+  return new Refusal('large_amount', message, { field: '/amount', saw });
+}
+
+/** The refusal of a card whose state does not let the money through any more. */
+function refuseStates(transfer: Transfer, view: TransferView): Refusal | undefined {
+  const findings = [
+    examineState(view.card, transfer.type === 'load' ? 'in' : 'out', '', view),
+    examineState(view.destinationCard, 'in', '', view),
+  ];
+  for (const finding of findings) if (finding.outcome === 'failed') return finding.refusal;
+  return undefined;
+}
+
+/** Cancels a scheduled or pending transfer: what it holds is released, what it was counted for is given back. */
+export function decideCancel(standing: StandingTransfer, view: TransferView): TransferPlan | Refusal {
+  const { transfer } = standing;
+  const refusal = refuseMove(transfer, 'cancel', view.now);
+  if (refusal !== undefined) return refusal;
+  return transfer.status === 'pending'
+    ? release(standing, 'canceled', view)
+    : endUnheld(transfer, 'canceled', view.now);
+}
+
+/** Ends a transfer that holds nothing and was counted nowhere: only its record changes. */
+function endUnheld(transfer: Transfer, to: 'canceled' | 'expired', now: number): TransferPlan {
+  const event = to === 'canceled' ? 'transfer.canceled' : 'transfer.expired';
+  return { transfer: ended(transfer, to, now), event, postings: [], accounts: [], hold: null, counts: [] };
+}
+
+/** Writes down that a hold is past its end, and releases it. Refused when it is not, or when somebody was first. */
+export function decideExpiry(standing: StandingTransfer, view: TransferView): TransferPlan | Refusal {
+  const { transfer } = standing;
+  const isOver = transfer.status === 'pending' && statusAt(transfer, view.now) === 'expired';
+  if (isOver) return release(standing, 'expired', view);
+  const message = `The transfer ${toWireId('tr', transfer.transferId)} has not expired, or is not pending any more.`;
+  return new Refusal('invalid_transfer_status', message);
+}
+
+function release({ transfer, hold }: StandingTransfer, to: 'canceled' | 'expired', view: TransferView): TransferPlan {
+  if (hold === undefined) throw new Error('a pending transfer has no hold');
+  const { source, destination } = liftHold(endsFor(transfer, view), hold.amount);
+  return {
+    transfer: ended(transfer, to, view.now),
+    event: to === 'canceled' ? 'transfer.canceled' : 'transfer.expired',
+    postings: [],
+    accounts: [source, destination],
+    hold: null,
+    counts: giveBack(transfer, hold, hold.amount, 1n, view),
+  };
+}
+
+/**
+ * Makes a scheduled transfer that is due: every check that is about how things stand is made now. What a check refuses
+ * fails the transfer, and the error stays on it. A disabled service is no failure: the transfer waits (`Refusal`).
+ * One that has waited past its `expiresAt` expires without ever holding anything.
+ */
+export function decideExecution(transfer: Transfer, view: TransferView): TransferPlan | Refusal {
+  const refusal = refuseMove(transfer, 'execute', view.now);
+  if (refusal !== undefined) return refusal;
+  if (transfer.scheduledFor === null || transfer.scheduledFor > view.now) {
+    return new Refusal('invalid_transfer_status', 'The transfer is not due yet.');
+  }
+  // It waited past the end of its own hold, which would keep the money from others and could never be captured.
+  if (transfer.expiresAt !== null && transfer.expiresAt <= view.now) return endUnheld(transfer, 'expired', view.now);
+  const { type, amount, cardName, destinationCardName, currency, capture, expiresAt } = transfer;
+  const terms = { type, amount, cardName, destinationCardName, currency, capture, expiresAt };
+  for (const check of TRANSFER_CHECKS) {
+    if (check.onlyWhenMade === true) continue;
+    const finding = check.examine({ ...terms, reference: null, scheduledFor: null }, view);
+    if (finding.outcome !== 'failed') continue;
+    return finding.refusal.code === 'service_disabled' ? finding.refusal : fail(transfer, finding.refusal, view.now);
+  }
+  const { card, destinationCard } = view;
+  if (card === undefined) throw new Error('the checks let through a transfer without a card');
+  const begun: Transfer =
+    capture === 'manual'
+      ? { ...transfer, status: 'pending', updatedAt: view.now }
+      : ended(transfer, 'completed', view.now, { capturedAmount: amount, completedAt: view.now });
+  return begin(begun, endsFor(transfer, view), countsOf(transfer, { card, destinationCard }, view));
+}
+
+function fail(transfer: Transfer, refusal: Refusal, now: number): TransferPlan {
+  return {
+    transfer: ended(transfer, 'failed', now, { error: errorRecord(refusal.code, refusal.message) }),
+    event: 'transfer.failed',
+    postings: [],
+    accounts: [],
+    hold: null,
+    counts: [],
+  };
+}
+
+/** The switch, as far as it concerns what is done with a transfer; the wide settings alone where there is none. */
+export function refuseDisabled(transfer: Transfer | undefined, view: TransferView): Refusal | undefined {
+  const finding = examineSwitch({ type: transfer?.type ?? null }, view);
+  return finding.outcome === 'failed' ? finding.refusal : undefined;
+}
+
+function ended(
+  transfer: Transfer,
+  status: TransferStatus,
+  now: number,
+  facts: Partial<Pick<Transfer, 'capturedAmount' | 'completedAt' | 'error'>> = {},
+): Transfer {
+  return { ...transfer, ...facts, status, outcome: 'final', updatedAt: now };
+}
+
+function endsFor(transfer: Transfer, view: TransferView) {
+  const ends = endsOf(transfer, view);
+  if (ends === undefined) throw new Error('a card of a transfer is not there');
+  return ends;
+}
+
+function receiverOf(transfer: Transfer, view: TransferView) {
+  if (transfer.type === 'unload') return undefined;
+  return transfer.type === 'load' ? view.card : view.destinationCard;
+}
+
+/** Takes back from the counters what a hold had added to them, on the day it was counted on. */
+function giveBack(
+  transfer: Transfer,
+  hold: Hold,
+  amount: bigint,
+  count: bigint,
+  { card, destinationCard, rules }: TransferView,
+): readonly CounterChange[] {
+  if (card === undefined) throw new Error('a card of a transfer is not there');
+  return limitedSides(transfer.type, card, destinationCard, rules).map(({ accountId, direction }) => ({
+    accountId,
+    direction,
+    dayStart: hold.dayStart,
+    amount: -amount,
+    count: -count,
+  }));
+}

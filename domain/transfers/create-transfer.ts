@@ -1,0 +1,108 @@
+import type { Card } from '../cards/card.ts';
+import type { EventType } from '../event.ts';
+import { type Account, type Ends, type Posting, placeHold, post } from '../ledger/ledger.ts';
+import type { CounterChange } from '../ledger/limits.ts';
+import type { Refusal } from '../refusal.ts';
+import { type Hold, USUAL_HOLD } from './hold.ts';
+import { newTransfer, type Transfer, type TransferBirth, type TransferNotes, type TransferTerms } from './transfer.ts';
+import { endsOf, limitedSides, TRANSFER_CHECKS, type TransferView } from './transfer-checks.ts';
+
+/** What a decision about a transfer comes to: everything that changes, as it is afterwards. */
+export type TransferPlan = {
+  readonly transfer: Transfer;
+  readonly event: EventType;
+  readonly postings: readonly Posting[];
+  /** The accounts that changed. */
+  readonly accounts: readonly Account[];
+  /** The hold that the transfer has from now on; null where it has none. */
+  readonly hold: Hold | null;
+  readonly counts: readonly CounterChange[];
+};
+
+/** A transfer that is asked for: its ids, its terms, and what the caller attached to it. */
+export type TransferAsked = {
+  readonly birth: TransferBirth;
+  readonly terms: TransferTerms;
+  readonly notes: TransferNotes;
+};
+
+/**
+ * Decides whether a transfer may be made and what that changes, or answers with the refusal that comes first. A
+ * scheduled one moves and holds nothing yet, so it is not held to how the books stand now.
+ */
+export function decideTransfer(asked: TransferAsked, view: TransferView): TransferPlan | Refusal {
+  const { birth, notes } = asked;
+  const terms = withHoldEnd(asked.terms, birth.now);
+  const isScheduled = terms.scheduledFor !== null;
+  for (const check of TRANSFER_CHECKS) {
+    if (isScheduled && check.whenDue === true) continue;
+    const finding = check.examine(terms, view);
+    if (finding.outcome === 'failed') return finding.refusal;
+  }
+  const { card, destinationCard } = view;
+  const ends = endsOf(terms, view);
+  if (ends === undefined || card === undefined) throw new Error('the checks let through a transfer without a card');
+  const transfer = newTransfer(birth, terms, notes, { card, destinationCard });
+  if (isScheduled) {
+    return { transfer, event: 'transfer.scheduled', postings: [], accounts: [], hold: null, counts: [] };
+  }
+  return begin(transfer, ends, countsOf(transfer, { card, destinationCard }, view));
+}
+
+/** A manual capture holds the money for seven days unless the caller says otherwise. */
+function withHoldEnd(terms: TransferTerms, now: number): TransferTerms {
+  if (terms.capture === 'automatic' || terms.expiresAt !== null) return terms;
+  return { ...terms, expiresAt: (terms.scheduledFor ?? now) + USUAL_HOLD };
+}
+
+/** What a transfer that has passed its checks does to the books: it holds the money, or moves it. */
+export function begin(transfer: Transfer, ends: Ends, counts: readonly CounterChange[]): TransferPlan {
+  if (transfer.status === 'pending') return hold(transfer, ends, counts);
+  const { posting, source, destination } = post({ index: 0, purpose: transfer.type, ...ends, amount: transfer.amount });
+  return {
+    transfer,
+    event: 'transfer.completed',
+    postings: [posting],
+    accounts: [source, destination],
+    hold: null,
+    counts,
+  };
+}
+
+function hold(transfer: Transfer, ends: Ends, counts: readonly CounterChange[]): TransferPlan {
+  const { source, destination } = placeHold(ends, transfer.amount);
+  const [first] = counts;
+  if (transfer.expiresAt === null || first === undefined) throw new Error('a hold needs an end and a day it counts on');
+  return {
+    transfer,
+    event: 'transfer.pending',
+    postings: [],
+    accounts: [source, destination],
+    hold: {
+      programId: transfer.programId,
+      transferId: transfer.transferId,
+      sourceAccountId: source.accountId,
+      destinationAccountId: destination.accountId,
+      amount: transfer.amount,
+      expiresAt: transfer.expiresAt,
+      dayStart: first.dayStart,
+    },
+    counts,
+  };
+}
+
+/** What a transfer adds to the counters of its cards and its program today. */
+export function countsOf(
+  transfer: Pick<Transfer, 'type' | 'amount'>,
+  cards: { readonly card: Card; readonly destinationCard: Card | undefined },
+  view: Pick<TransferView, 'rules'>,
+): readonly CounterChange[] {
+  const dayStart = view.rules.calendar.day.start;
+  return limitedSides(transfer.type, cards.card, cards.destinationCard, view.rules).map(({ accountId, direction }) => ({
+    accountId,
+    direction,
+    dayStart,
+    amount: transfer.amount,
+    count: 1n,
+  }));
+}

@@ -1,0 +1,117 @@
+import { CARD_RULES, cardStatusOn } from '../cards/card.ts';
+import { toWireId } from '../identifier.ts';
+import { available, canGive, canTake, type Ends, post } from '../ledger/ledger.ts';
+import { formatMoney, MAXIMUM_BALANCE } from '../ledger/money.ts';
+import { Refusal } from '../refusal.ts';
+import { refuseMove } from './change-transfer.ts';
+import type { TransferPlan } from './create-transfer.ts';
+import type { Transfer } from './transfer.ts';
+import { endsOf, type TransferView } from './transfer-checks.ts';
+
+/** Money of a completed transfer that went back where it came from. It is made completed and never changes. */
+export type Reversal = {
+  readonly programId: string;
+  readonly reversalId: string;
+  readonly transferId: string;
+  /** Minor units. */
+  readonly amount: bigint;
+  readonly currency: string;
+  readonly description: string | null;
+  readonly requestId: string;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+};
+
+/** What is asked: `amount` null stands for all that is left. */
+export type ReversalAsked = Pick<Reversal, 'reversalId' | 'requestId' | 'description'> & {
+  readonly amount: bigint | null;
+};
+
+/** A reversal with what it does to the books; its transfer stays completed, with more of it reversed. */
+export type ReversalPlan = TransferPlan & { readonly reversal: Reversal };
+
+/**
+ * Reverses a completed transfer, whole or in part; all its reversals together never take more than was captured.
+ * The states of cards and limits do not stand in the way of a correction, and it gives nothing back to limits: only a
+ * closed card takes nothing any more, and money that has gone cannot come back (`insufficient_funds`).
+ */
+export function decideReversal(transfer: Transfer, asked: ReversalAsked, view: TransferView): ReversalPlan | Refusal {
+  const refusal = refuseMove(transfer, 'reverse', view.now);
+  if (refusal !== undefined) return refusal;
+  const left = transfer.capturedAmount - transfer.reversedAmount;
+  if (left === 0n) return refuseReversedWhole(transfer);
+  const amount = asked.amount ?? left;
+  if (amount > left) return refuseTooMuch(transfer, amount, left);
+  const ends = endsBack(transfer, view);
+  const problem = refuseReceiver(transfer, view) ?? refuseFunds(ends, transfer, amount, view);
+  if (problem !== undefined) return problem;
+  const { posting, source, destination } = post({ index: 0, purpose: 'reversal', ...ends, amount });
+  const { reversalId, requestId, description } = asked;
+  const { programId, transferId, currency } = transfer;
+  return {
+    transfer: { ...transfer, reversedAmount: transfer.reversedAmount + amount, updatedAt: view.now },
+    event: 'reversal.completed',
+    postings: [posting],
+    accounts: [source, destination],
+    hold: null,
+    counts: [],
+    reversal: { programId, reversalId, transferId, amount, currency, description, requestId, createdAt: view.now },
+  };
+}
+
+/** The accounts of a transfer the other way round. */
+function endsBack(transfer: Transfer, view: TransferView): Ends {
+  const ends = endsOf(transfer, view);
+  if (ends === undefined) throw new Error('a card of a transfer is not there');
+  return { source: ends.destination, destination: ends.source };
+}
+
+function refuseReversedWhole(transfer: Transfer): Refusal {
+  const saw = { captured: transfer.capturedAmount.toString(), reversed: transfer.reversedAmount.toString() };
+  const message =
+    `All ${formatMoney(transfer.capturedAmount, transfer.currency)} of the transfer ` +
+    `${toWireId('tr', transfer.transferId)} have been reversed already; nothing is left to reverse.`;
+  return new Refusal('invalid_transfer_status', message, { saw });
+}
+
+function refuseTooMuch(transfer: Transfer, amount: bigint, left: bigint): Refusal {
+  const money = (value: bigint): string => formatMoney(value, transfer.currency);
+  const saw = {
+    captured: transfer.capturedAmount.toString(),
+    reversed: transfer.reversedAmount.toString(),
+    amount: amount.toString(),
+  };
+  const message =
+    `The reversal is for ${money(amount)}, but of the ${money(transfer.capturedAmount)} that were captured ` +
+    `${money(transfer.reversedAmount)} have been reversed and ${money(left)} are left.`;
+  return new Refusal('large_amount', message, { field: '/amount', saw });
+}
+
+function refuseReceiver(transfer: Transfer, { card, rules }: TransferView): Refusal | undefined {
+  if (transfer.type === 'load' || card === undefined) return undefined;
+  const status = cardStatusOn(card, rules.today);
+  if (status !== 'closed') return undefined;
+  const message = `The money would go back to the card '${card.name}', which ${CARD_RULES.closed.meaning}.`;
+  return new Refusal('closed_card', message, { saw: { card_id: card.name, status } });
+}
+
+/** The order is that of create_transfer: what the receiver can take comes before what the giver has. */
+function refuseFunds(ends: Ends, transfer: Transfer, amount: bigint, view: TransferView): Refusal | undefined {
+  const { source, destination } = ends;
+  const money = (value: bigint): string => formatMoney(value, source.currency);
+  if (!canGive(destination, amount)) {
+    const message =
+      `The reversal would take the ${destination.kind} account past the largest balance there is, ` +
+      `${money(MAXIMUM_BALANCE)}.`;
+    const saw = { account: destination.kind, balance: destination.balance.toString(), amount: amount.toString() };
+    return new Refusal('limit_exceeded', message, { field: '/amount', saw });
+  }
+  if (canTake(source, amount)) return undefined;
+  const saw = { account: source.kind, available: available(source).toString(), amount: amount.toString() };
+  const holder = transfer.type === 'load' ? view.card : view.destinationCard;
+  const whose = source.kind === 'card' ? `The card '${holder?.name}'` : "The card program's funding account";
+  const message =
+    `${whose} has ${money(available(source))} available, and the reversal is for ${money(amount)}: what the transfer ` +
+    'brought has gone elsewhere.';
+  return new Refusal('insufficient_funds', message, { field: '/amount', saw });
+}

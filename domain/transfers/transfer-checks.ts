@@ -1,0 +1,359 @@
+import type { Card } from '../cards/card.ts';
+import { CARD_RULES, cardRefusal, cardStatusOn } from '../cards/card.ts';
+import { type Account, available, canGive, canTake, type Ends } from '../ledger/ledger.ts';
+import {
+  cardLimitsFor,
+  type Direction,
+  describeBreach,
+  describeSource,
+  type EffectiveLimit,
+  keeps,
+  type LimitState,
+  maximumBalanceOf,
+  type ProgramRules,
+  programLimitsFor,
+  stateOf,
+  type Usage,
+} from '../ledger/limits.ts';
+import { formatMoney, MAXIMUM_BALANCE } from '../ledger/money.ts';
+import { Refusal } from '../refusal.ts';
+import { disabledBy, type SwitchSetting, scopeOf } from '../switch.ts';
+import { LONGEST_HOLD, LONGEST_SCHEDULE } from './hold.ts';
+import type { TransferTerms, TransferType } from './transfer.ts';
+
+/** What the rules look at, all of it read after the locks were taken. */
+export type TransferView = {
+  readonly programId: string;
+  /** The database's clock, in milliseconds since 1970. */
+  readonly now: number;
+  readonly rules: ProgramRules;
+  readonly switches: readonly SwitchSetting[];
+  readonly card: Card | undefined;
+  readonly destinationCard: Card | undefined;
+  readonly account: (accountId: string) => Account;
+  /** What transfers of the running periods came to, by account: the card's own, or the funding's for the program. */
+  readonly usage: (accountId: string, direction: Direction) => Usage;
+  /** The transfer that has the same reference, as its id on the wire. */
+  readonly referenceTakenBy: string | undefined;
+};
+
+/** What one check found. `not_evaluated`: an earlier check left it nothing to look at. */
+export type Finding =
+  | { readonly outcome: 'passed'; readonly saw: Saw }
+  | { readonly outcome: 'failed'; readonly saw: Saw; readonly refusal: Refusal }
+  | { readonly outcome: 'not_evaluated' };
+
+type Saw = Readonly<Record<string, string | number | boolean | null>>;
+
+/** One rule about creating a transfer. */
+export type TransferCheck = {
+  readonly name: string;
+  /** Whether it has nothing to look at when the amount is none. */
+  readonly needsAmount?: true;
+  /** Whether it is about how the books stand, so that a scheduled transfer is held to it only when it is due. */
+  readonly whenDue?: true;
+  /** Whether it is about the request, so that a scheduled transfer is not held to it again when it is due. */
+  readonly onlyWhenMade?: true;
+  readonly examine: (terms: TransferTerms, view: TransferView) => Finding;
+};
+
+/** What a check finds that has nothing to look at. */
+export const NOT_EVALUATED: Finding = { outcome: 'not_evaluated' };
+
+/**
+ * Every rule about creating a transfer, in the order in which a fault is answered: the first that fails wins.
+ * create_transfer stops at the first failure; explain_transfer runs them all.
+ */
+export const TRANSFER_CHECKS: readonly TransferCheck[] = [
+  { name: 'times', onlyWhenMade: true, examine: examineTimes },
+  { name: 'service_enabled', examine: examineSwitch },
+  { name: 'card_exists', examine: (terms, view) => examineExistence(terms.cardName, '/card_id', view.card) },
+  {
+    name: 'destination_card_exists',
+    examine: (terms, view) =>
+      terms.destinationCardName === null
+        ? NOT_EVALUATED
+        : examineExistence(terms.destinationCardName, '/destination_card_id', view.destinationCard),
+  },
+  {
+    name: 'card_state',
+    examine: (terms, view) => examineState(view.card, terms.type === 'load' ? 'in' : 'out', '/card_id', view),
+  },
+  {
+    name: 'destination_card_state',
+    examine: (_terms, view) => examineState(view.destinationCard, 'in', '/destination_card_id', view),
+  },
+  { name: 'currency', examine: examineCurrency },
+  { name: 'destination_currency', examine: examineDestinationCurrency },
+  { name: 'reference', onlyWhenMade: true, examine: examineReference },
+  { name: 'minimum_amount', needsAmount: true, examine: examineMinimumAmount },
+  { name: 'maximum_amount', needsAmount: true, examine: examineMaximumAmount },
+  { name: 'period_limits', needsAmount: true, whenDue: true, examine: examinePeriodLimits },
+  { name: 'maximum_balance', needsAmount: true, whenDue: true, examine: examineMaximum },
+  { name: 'available_balance', needsAmount: true, whenDue: true, examine: examineAvailable },
+];
+
+/** The accounts that a transfer moves money between, or undefined when a card it names does not exist. */
+export function endsOf(
+  terms: Pick<TransferTerms, 'type'>,
+  view: Pick<TransferView, 'card' | 'destinationCard' | 'account'>,
+): Ends | undefined {
+  const { card, destinationCard } = view;
+  if (card === undefined) return undefined;
+  const ofCard = view.account(card.accountId);
+  if (terms.type === 'load') return { source: view.account(card.fundingAccountId), destination: ofCard };
+  if (terms.type === 'unload') return { source: ofCard, destination: view.account(card.fundingAccountId) };
+  if (destinationCard === undefined) return undefined;
+  return { source: ofCard, destination: view.account(destinationCard.accountId) };
+}
+
+/** One end of a transfer that limits are about. */
+export type LimitedSide = {
+  readonly accountId: string;
+  readonly direction: Direction;
+  readonly currency: string;
+  /** How a message calls it. */
+  readonly name: string;
+  readonly limits: readonly EffectiveLimit[];
+};
+
+/** The ends of a transfer that limits are about, and that count it: its cards, and the program where funding is one. */
+export function limitedSides(
+  type: TransferType,
+  card: Card,
+  destinationCard: Card | undefined,
+  rules: ProgramRules,
+): readonly LimitedSide[] {
+  const sideOf = (named: Card, direction: Direction): LimitedSide => ({
+    accountId: named.accountId,
+    direction,
+    currency: named.currency,
+    name: `The card '${named.name}'`,
+    limits: cardLimitsFor(named, rules, direction),
+  });
+  if (type === 'card_to_card') {
+    return destinationCard === undefined ? [] : [sideOf(card, 'out'), sideOf(destinationCard, 'in')];
+  }
+  const direction = type === 'load' ? 'in' : 'out';
+  const program = {
+    accountId: card.fundingAccountId,
+    direction,
+    currency: card.currency,
+    name: "The card program's cards together",
+    limits: programLimitsFor(rules, card.currency, direction),
+  } as const;
+  return [sideOf(card, direction), program];
+}
+
+/** Times are judged by the database's clock, so they are a rule and not a matter of the body's form. */
+function examineTimes(terms: TransferTerms, view: TransferView): Finding {
+  const { scheduledFor, expiresAt } = terms;
+  if (scheduledFor === null && expiresAt === null) return NOT_EVALUATED;
+  const saw = { now: shown(view.now), scheduled_for: shownOrNull(scheduledFor), expires_at: shownOrNull(expiresAt) };
+  const fail = (field: string, message: string): Finding => {
+    const refusal = new Refusal('create_transfer_schema', message, { field, saw });
+    return { outcome: 'failed', saw, refusal };
+  };
+  if (scheduledFor !== null && scheduledFor <= view.now) {
+    return fail('/scheduled_for', `'scheduled_for' is ${shown(scheduledFor)}, but it must be in the future.`);
+  }
+  if (scheduledFor !== null && scheduledFor > view.now + LONGEST_SCHEDULE) {
+    return fail('/scheduled_for', `'scheduled_for' is ${shown(scheduledFor)}, but it may be a year ahead at most.`);
+  }
+  const start = scheduledFor ?? view.now;
+  if (expiresAt !== null && expiresAt <= start) {
+    const bound = scheduledFor === null ? 'in the future' : "later than 'scheduled_for'";
+    return fail('/expires_at', `'expires_at' is ${shown(expiresAt)}, but it must be ${bound}.`);
+  }
+  if (expiresAt !== null && expiresAt > start + LONGEST_HOLD) {
+    return fail('/expires_at', `'expires_at' is ${shown(expiresAt)}, but money is held for 90 days at most.`);
+  }
+  return { outcome: 'passed', saw };
+}
+
+function shown(time: number): string {
+  return new Date(time).toISOString();
+}
+
+function shownOrNull(time: number | null): string | null {
+  return time === null ? null : shown(time);
+}
+
+/** Whether the service is enabled for transfers of a type; for `null`, for all of them. */
+export function examineSwitch(
+  terms: { readonly type: TransferType | null },
+  view: Pick<TransferView, 'programId' | 'switches' | 'now'>,
+): Finding {
+  const setting = disabledBy(view.switches, view.programId, terms.type, view.now);
+  if (setting === undefined) return { outcome: 'passed', saw: { disabled: false } };
+  const what = {
+    service: 'The service is disabled',
+    program: 'The service is disabled for this card program',
+    transfer_type: `The service is disabled for transfers of type '${terms.type}' in this card program`,
+  }[scopeOf(setting)];
+  const saw = { disabled: true, scope: scopeOf(setting), reason: setting.reason, until: setting.until };
+  const end = setting.until === null ? {} : { endsIn: setting.until - view.now };
+  return { outcome: 'failed', saw, refusal: new Refusal('service_disabled', `${what}.`, { saw, ...end }) };
+}
+
+function examineExistence(name: string, field: string, card: Card | undefined): Finding {
+  if (card !== undefined) return { outcome: 'passed', saw: { card_id: name } };
+  const message = `There is no card '${name}' in this card program ('${field.slice(1)}').`;
+  const saw = { card_id: name };
+  return { outcome: 'failed', saw, refusal: new Refusal('card_dne', message, { field, saw }) };
+}
+
+/** Whether a card's state lets money in or out today. */
+export function examineState(
+  card: Card | undefined,
+  direction: Direction,
+  field: string,
+  view: Pick<TransferView, 'rules'>,
+): Finding {
+  if (card === undefined) return NOT_EVALUATED;
+  const status = cardStatusOn(card, view.rules.today);
+  const code = cardRefusal(status, direction);
+  const saw = { card_id: card.name, status, direction, expires_on: card.expiresOn };
+  if (code === null) return { outcome: 'passed', saw };
+  const deed = direction === 'in' ? 'receive money' : 'be debited';
+  const rule = CARD_RULES[status].moneyOut ? ' What is on it can be unloaded or moved to another card.' : '';
+  const when = status === 'expired' ? ` (its last day was ${card.expiresOn})` : '';
+  const message = `The card '${card.name}' ${CARD_RULES[status].meaning}${when} and cannot ${deed}.${rule}`;
+  return { outcome: 'failed', saw, refusal: new Refusal(code, message, { field, saw }) };
+}
+
+function examineCurrency(terms: TransferTerms, view: TransferView): Finding {
+  if (view.card === undefined) return NOT_EVALUATED;
+  const saw = { requested: terms.currency, card_currency: view.card.currency };
+  if (terms.currency === null || terms.currency === view.card.currency) return { outcome: 'passed', saw };
+  const message =
+    `'currency' is '${terms.currency}', but the card '${view.card.name}' is kept in ${view.card.currency}. ` +
+    `Send '${view.card.currency}' or leave 'currency' out.`;
+  const refusal = new Refusal('currency_mismatch', message, { field: '/currency', saw });
+  return { outcome: 'failed', saw, refusal };
+}
+
+function examineDestinationCurrency(_terms: TransferTerms, view: TransferView): Finding {
+  const { card, destinationCard } = view;
+  if (card === undefined || destinationCard === undefined) return NOT_EVALUATED;
+  const saw = { card_currency: card.currency, destination_currency: destinationCard.currency };
+  if (card.currency === destinationCard.currency) return { outcome: 'passed', saw };
+  const message =
+    `The card '${card.name}' is kept in ${card.currency} and the card '${destinationCard.name}' in ` +
+    `${destinationCard.currency}. Both cards of a card_to_card transfer must have one currency.`;
+  const refusal = new Refusal('currency_mismatch', message, { field: '/destination_card_id', saw });
+  return { outcome: 'failed', saw, refusal };
+}
+
+function examineReference(terms: TransferTerms, view: TransferView): Finding {
+  if (terms.reference === null) return NOT_EVALUATED;
+  const saw = { reference: terms.reference, taken_by: view.referenceTakenBy ?? null };
+  if (view.referenceTakenBy === undefined) return { outcome: 'passed', saw };
+  const message =
+    `The reference '${terms.reference}' already belongs to the transfer ${view.referenceTakenBy}. ` +
+    'A reference is unique among the transfers of a card program.';
+  const refusal = new Refusal('duplicate_reference', message, { field: '/reference', saw });
+  return { outcome: 'failed', saw, refusal };
+}
+
+function examineMinimumAmount(terms: TransferTerms, view: TransferView): Finding {
+  return examineLimits(terms, view, ({ name }) => name === 'minimum_amount');
+}
+
+function examineMaximumAmount(terms: TransferTerms, view: TransferView): Finding {
+  return examineLimits(terms, view, ({ name }) => name === 'maximum_amount');
+}
+
+function examinePeriodLimits(terms: TransferTerms, view: TransferView): Finding {
+  return examineLimits(terms, view, ({ period }) => period !== null);
+}
+
+function examineLimits(terms: TransferTerms, view: TransferView, concerns: (state: LimitState) => boolean): Finding {
+  const { card, destinationCard, rules } = view;
+  if (card === undefined || (terms.type === 'card_to_card' && destinationCard === undefined)) return NOT_EVALUATED;
+  const saw: Record<string, string> = { amount: terms.amount.toString() };
+  for (const side of limitedSides(terms.type, card, destinationCard, rules)) {
+    for (const limit of side.limits) {
+      const state = stateOf(limit, view.usage(side.accountId, side.direction), rules.calendar);
+      if (!concerns(state)) continue;
+      saw[`${limit.source}_${side.direction}_${limit.name}`] = sawOf(state);
+      if (keeps(state, terms.amount)) continue;
+      const refusal = new Refusal(codeOf(state), describeBreach(state, terms.amount, side), { field: '/amount', saw });
+      return { outcome: 'failed', saw, refusal };
+    }
+  }
+  return Object.keys(saw).length === 1 ? NOT_EVALUATED : { outcome: 'passed', saw };
+}
+
+function sawOf(state: LimitState): string {
+  return state.used === null ? state.value.toString() : `${state.used} of ${state.value} used`;
+}
+
+function codeOf(state: LimitState): 'limit_exceeded' | 'large_amount' | 'small_amount' {
+  if (state.period !== null) return 'limit_exceeded';
+  return state.name === 'minimum_amount' ? 'small_amount' : 'large_amount';
+}
+
+function examineAvailable(terms: TransferTerms, view: TransferView): Finding {
+  const ends = endsOf(terms, view);
+  if (ends === undefined) return NOT_EVALUATED;
+  const { source } = ends;
+  const saw = { account: source.kind, available: available(source).toString(), amount: terms.amount.toString() };
+  if (canTake(source, terms.amount)) return { outcome: 'passed', saw };
+  const whose = source.kind === 'card' ? `The card '${view.card?.name}'` : "The card program's funding account";
+  const message =
+    `${whose} has ${formatMoney(available(source), source.currency)} available, and the transfer is for ` +
+    `${formatMoney(terms.amount, source.currency)}.`;
+  const refusal = new Refusal('insufficient_funds', message, { field: '/amount', saw });
+  return { outcome: 'failed', saw, refusal };
+}
+
+function examineMaximum(terms: TransferTerms, view: TransferView): Finding {
+  const ends = endsOf(terms, view);
+  if (ends === undefined) return NOT_EVALUATED;
+  return examineRoom(
+    ends.destination,
+    terms.type === 'card_to_card' ? view.destinationCard : view.card,
+    terms.amount,
+    view,
+  );
+}
+
+/**
+ * Whether an account may take an amount more, together with all that may still come to it: within the largest balance
+ * there is and, for a card, within its maximum balance.
+ */
+export function examineRoom(
+  destination: Account,
+  card: Card | undefined,
+  amount: bigint,
+  view: Pick<TransferView, 'rules'>,
+): Finding {
+  const { balance, incoming, currency } = destination;
+  const bound = destination.kind === 'card' && card !== undefined ? maximumBalanceOf(card, view.rules) : null;
+  const saw = {
+    account: destination.kind,
+    balance: balance.toString(),
+    incoming: incoming.toString(),
+    amount: amount.toString(),
+    maximum_balance: bound?.value.toString() ?? null,
+  };
+  const refuse = (message: string): Finding => {
+    return { outcome: 'failed', saw, refusal: new Refusal('limit_exceeded', message, { field: '/amount', saw }) };
+  };
+  if (bound !== null && balance + incoming + amount > bound.value) {
+    const left = bound.value > balance + incoming ? bound.value - balance - incoming : 0n;
+    const coming = incoming === 0n ? '' : ` and ${formatMoney(incoming, currency)} are on hold for it`;
+    return refuse(
+      `The card '${card?.name}' may hold ${formatMoney(bound.value, currency)}: ${formatMoney(balance, currency)} are ` +
+        `on it${coming}, ${formatMoney(left, currency)} are left, and the transfer is for ` +
+        `${formatMoney(amount, currency)}. Its 'maximum_balance' limit (${describeSource(bound.source)}) frees when ` +
+        'money leaves the card.',
+    );
+  }
+  if (canGive(destination, amount)) return { outcome: 'passed', saw };
+  return refuse(
+    `The transfer would take the ${destination.kind} account past the largest balance there is, ` +
+      `${formatMoney(MAXIMUM_BALANCE, currency)}.`,
+  );
+}

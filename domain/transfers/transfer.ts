@@ -1,0 +1,189 @@
+import type { Card } from '../cards/card.ts';
+import type { ErrorRecord } from '../error-record.ts';
+
+/** What a transfer does with the card: funding to card, card to funding, card to card. */
+export const TRANSFER_TYPES = ['load', 'unload', 'card_to_card'] as const;
+
+/** One of {@link TRANSFER_TYPES}. */
+export type TransferType = (typeof TRANSFER_TYPES)[number];
+
+/** Every state a transfer can be in. */
+export const TRANSFER_STATUSES = ['scheduled', 'pending', 'completed', 'failed', 'canceled', 'expired'] as const;
+
+/** One of {@link TRANSFER_STATUSES}. */
+export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
+
+/** What can be done with a transfer; `execute` and `expire` are done by time, the rest by a caller. */
+export type TransferCommand = 'create' | 'execute' | 'capture' | 'cancel' | 'expire' | 'reverse';
+
+/** One move of the state machine. `from` is null where the transfer begins. */
+export type TransferMove = {
+  readonly from: TransferStatus | null;
+  readonly command: TransferCommand;
+  readonly to: TransferStatus;
+  readonly when: string;
+};
+
+/** The state machine of a transfer, whole: what is not here does not happen. */
+export const TRANSFER_MOVES: readonly TransferMove[] = [
+  { from: null, command: 'create', to: 'scheduled', when: 'scheduled_for was given' },
+  { from: null, command: 'create', to: 'pending', when: 'capture is manual: the money is held' },
+  { from: null, command: 'create', to: 'completed', when: 'capture is automatic: the money moves' },
+  { from: 'scheduled', command: 'execute', to: 'pending', when: 'due, and capture is manual' },
+  { from: 'scheduled', command: 'execute', to: 'completed', when: 'due, and capture is automatic' },
+  { from: 'scheduled', command: 'execute', to: 'failed', when: 'due, and refused: the error says why' },
+  { from: 'scheduled', command: 'execute', to: 'expired', when: 'due, but expires_at has passed: nothing was held' },
+  { from: 'scheduled', command: 'cancel', to: 'canceled', when: 'nothing was held' },
+  { from: 'pending', command: 'capture', to: 'completed', when: 'whole or in part; the rest is released' },
+  { from: 'pending', command: 'cancel', to: 'canceled', when: 'the money is released' },
+  { from: 'pending', command: 'expire', to: 'expired', when: 'expires_at has passed: the money is released' },
+  { from: 'completed', command: 'reverse', to: 'completed', when: 'whole or in part, up to what was captured' },
+];
+
+/** Whether a command means anything to a transfer in this state. */
+export function allows(status: TransferStatus, command: TransferCommand): boolean {
+  return TRANSFER_MOVES.some((move) => move.from === status && move.command === command);
+}
+
+/** A state in which a transfer can stay for ever: no command leads out of it. */
+export function isFinal(status: TransferStatus): boolean {
+  return TRANSFER_MOVES.every((move) => move.from !== status || move.to === status);
+}
+
+/** Whether what a transfer came to is known for good (`final`), still `open`, or `unknown` (a processor is silent). */
+export type TransferOutcome = 'final' | 'open' | 'unknown';
+
+/** Whether the money moves as the transfer is made, or is held until the caller says so. */
+export type Capture = 'automatic' | 'manual';
+
+/** What the rules need to know of a request; the amount is in minor units, times are milliseconds since 1970. */
+export type TransferTerms = {
+  readonly type: TransferType;
+  readonly amount: bigint;
+  readonly cardName: string;
+  readonly destinationCardName: string | null;
+  readonly currency: string | null;
+  readonly reference: string | null;
+  readonly capture: Capture;
+  /** When the hold of a manual capture ends; null for automatic capture. */
+  readonly expiresAt: number | null;
+  /** When the transfer is to be made; null for now. */
+  readonly scheduledFor: number | null;
+};
+
+/** The terms of a transfer of which nothing more is said: one card, its currency, done at once. Amount in minor units. */
+export function plainTerms(type: TransferType, amount: bigint, cardName: string): TransferTerms {
+  return {
+    type,
+    amount,
+    cardName,
+    destinationCardName: null,
+    currency: null,
+    reference: null,
+    capture: 'automatic',
+    expiresAt: null,
+    scheduledFor: null,
+  };
+}
+
+/** A transfer as it is kept. Ids are inner UUIDs, amounts minor units, times milliseconds since 1970. */
+export type Transfer = {
+  readonly programId: string;
+  readonly transferId: string;
+  readonly type: TransferType;
+  readonly cardId: string;
+  /** The card's id on the wire. */
+  readonly cardName: string;
+  readonly destinationCardId: string | null;
+  readonly destinationCardName: string | null;
+  readonly amount: bigint;
+  readonly capturedAmount: bigint;
+  readonly reversedAmount: bigint;
+  readonly currency: string;
+  readonly status: TransferStatus;
+  readonly outcome: TransferOutcome;
+  readonly capture: Capture;
+  readonly expiresAt: number | null;
+  readonly scheduledFor: number | null;
+  readonly description: string | null;
+  readonly reference: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly error: ErrorRecord | null;
+  readonly requestId: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly completedAt: number | null;
+};
+
+/** What the caller attached to a transfer and no rule looks at. */
+export type TransferNotes = {
+  readonly description: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+};
+
+/** Where a new transfer belongs: its ids, made before the decision, and the moment of the decision. */
+export type TransferBirth = {
+  readonly programId: string;
+  readonly transferId: string;
+  readonly requestId: string;
+  readonly now: number;
+};
+
+/** The record of a new transfer in the state in which its decision left it. */
+export function newTransfer(
+  birth: TransferBirth,
+  terms: TransferTerms,
+  notes: TransferNotes,
+  cards: { readonly card: Card; readonly destinationCard: Card | undefined },
+): Transfer {
+  const destination = terms.type === 'card_to_card' ? cards.destinationCard : undefined;
+  const status = statusOf(terms);
+  const isDone = status === 'completed';
+  return {
+    programId: birth.programId,
+    transferId: birth.transferId,
+    type: terms.type,
+    cardId: cards.card.cardId,
+    cardName: cards.card.name,
+    destinationCardId: destination?.cardId ?? null,
+    destinationCardName: destination?.name ?? null,
+    amount: terms.amount,
+    capturedAmount: isDone ? terms.amount : 0n,
+    reversedAmount: 0n,
+    currency: cards.card.currency,
+    status,
+    outcome: isDone ? 'final' : 'open',
+    capture: terms.capture,
+    expiresAt: terms.expiresAt,
+    scheduledFor: terms.scheduledFor,
+    description: notes.description,
+    reference: terms.reference,
+    metadata: notes.metadata,
+    error: null,
+    requestId: birth.requestId,
+    createdAt: birth.now,
+    updatedAt: birth.now,
+    completedAt: isDone ? birth.now : null,
+  };
+}
+
+/** The state in which a transfer begins, as its terms have it. */
+function statusOf(terms: TransferTerms): TransferStatus {
+  if (terms.scheduledFor !== null) return 'scheduled';
+  return terms.capture === 'manual' ? 'pending' : 'completed';
+}
+
+/**
+ * The state of a transfer at a moment: a hold that is past its end has expired, whether anything has come by to write
+ * that down or not.
+ */
+export function statusAt(transfer: Pick<Transfer, 'status' | 'expiresAt'>, now: number): TransferStatus {
+  const isOver = transfer.status === 'pending' && transfer.expiresAt !== null && transfer.expiresAt <= now;
+  return isOver ? 'expired' : transfer.status;
+}
+
+/** A transfer as it is at a moment ({@link statusAt}). */
+export function transferAt(transfer: Transfer, now: number): Transfer {
+  const status = statusAt(transfer, now);
+  return status === transfer.status ? transfer : { ...transfer, status, outcome: 'final' };
+}

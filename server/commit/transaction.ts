@@ -1,0 +1,73 @@
+import { newId } from '../ids.ts';
+import { OperationFailure } from '../operations/call.ts';
+import type { Database, Row, Statement, Steps } from '../store/connection/database.ts';
+import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
+import { LIMITS } from '../store/connection/session-settings.ts';
+
+/** Between two tries, in milliseconds: whoever is in the way has that much time to get out of it. */
+const PAUSE = 20;
+
+/** Reads rows for an operation; a store that fails becomes an {@link OperationFailure} that moved nothing. */
+export async function readRows(database: Database, statement: Statement): Promise<readonly Row[]> {
+  try {
+    return await database.read(statement);
+  } catch (error) {
+    throw toOperationFailure(error);
+  }
+}
+
+/**
+ * Holds back rows that prove to the caller that something was done, until they are known to be on the standby, where
+ * commits wait for one: a primary that has crashed may show what a failover undoes. The rows are those of one statement and
+ * have `replicated`, and `updated_at` or `created_at`, by which what the standby has had for long is recognized.
+ */
+export async function insistOnProof(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
+  const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {
+    const changedAt = updated_at ?? created_at;
+    return typeof replicated === 'string' && changedAt instanceof Date && !database.isConfirmed(changedAt, replicated);
+  };
+  const open = rows.find(isOpen);
+  if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;
+  const cause = new Error('the standby has not confirmed in time that it has what was found');
+  throw new OperationFailure('what was found may not last', { moneyMoved: 'unknown', cause });
+}
+
+/**
+ * Runs a transaction for an operation. Done again from its reads, with a new batch id, while others are in the way and
+ * the deadline (`performance.now()`, milliseconds) leaves time. A lost commit is settled before the answer.
+ */
+export async function transact<Result, Name extends string>(
+  database: Database,
+  deadline: number,
+  load: Steps<Result, Name>['load'],
+  decide: Steps<Result, Name>['decide'],
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await database.transactSettled({ batchId: newId(), load, decide }, deadline);
+    } catch (error) {
+      const again = error instanceof StoreFailure && (error.conflict || error.lockTimeout);
+      if (!again || performance.now() + LIMITS.lock > deadline) throw toOperationFailure(error);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    }
+  }
+}
+
+/** What a failure of the store means for the caller. Anything that is none is passed on as it is. */
+export function toOperationFailure(error: unknown, transferId?: string): unknown {
+  if (error instanceof CommitUnknown) {
+    return new OperationFailure('the outcome of the commit is not known', {
+      moneyMoved: 'unknown',
+      cause: error,
+      ...(transferId === undefined ? {} : { transferId }),
+    });
+  }
+  if (!(error instanceof StoreFailure)) return error;
+  const isHeld = error.lockTimeout || error.conflict;
+  const message = isHeld ? 'others hold what is needed' : 'the database failed';
+  return new OperationFailure(error.crowded ? 'there is no database connection for the request' : message, {
+    busy: isHeld || error.crowded,
+    moneyMoved: 'no',
+    cause: error,
+  });
+}

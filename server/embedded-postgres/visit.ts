@@ -1,0 +1,118 @@
+import { open, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf, StartupProblem } from '../startup-problem.ts';
+import { DataDirectoryInUse, realPathOf } from './data-directory.ts';
+import {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  SYSTEM_DIRECTORY,
+  startEmbeddedPostgres,
+} from './embedded-postgres.ts';
+import { chooseServerUser, findLedger, isClaimed } from './placement.ts';
+import { connectAsSuperuser, SERVER_PORT, SERVICE_NAME } from './postgres-server.ts';
+import { findRunningPostgres } from './processes.ts';
+
+/** A ledger that a command works on beside the service, or in its place while it does not run. */
+export type Visit = {
+  readonly connection: EmbeddedPostgres['connection'];
+  /** Stops the server if this process started it. */
+  readonly close: () => Promise<void>;
+};
+
+/** For the owner's server to accept connections, in milliseconds: a start with recovery, or the end of a stop. */
+const PATIENCE_MILLISECONDS = 15_000;
+const RETRY_MILLISECONDS = 100;
+
+/**
+ * Opens the ledger of a data directory for a command. The PostgreSQL that the service runs there is used where there is
+ * one; otherwise one is started, and stopped by `close`.
+ *
+ * @throws StartupProblem when there is no ledger, or its owner's server cannot be reached in time.
+ */
+export async function visitEmbeddedPostgres(
+  options: EmbeddedPostgresOptions,
+  patienceMilliseconds: number = PATIENCE_MILLISECONDS,
+): Promise<Visit> {
+  const deadline = performance.now() + patienceMilliseconds;
+  for (;;) {
+    try {
+      const own = await startEmbeddedPostgres(options);
+      return { connection: own.connection, close: () => own.stop() };
+    } catch (error) {
+      if (!(error instanceof DataDirectoryInUse)) throw error;
+      const outcome = await findServerOf(options);
+      if ('socketDirectory' in outcome) {
+        const { socketDirectory: host } = outcome;
+        const connection = { host, port: SERVER_PORT, user: SERVICE_NAME, database: SERVICE_NAME };
+        return { connection, close: async () => undefined };
+      }
+      if (performance.now() > deadline) throw describeUnreachable(options.dataDirectory, error, outcome.obstacle);
+    }
+    await sleep(RETRY_MILLISECONDS);
+  }
+}
+
+function describeUnreachable(dataDirectory: string, { owner }: DataDirectoryInUse, obstacle: string): StartupProblem {
+  const who = owner === undefined ? 'another process' : `process ${owner.processId} on ${owner.host}`;
+  return new StartupProblem(
+    `The data directory ${dataDirectory} is in use by ${who}, and its PostgreSQL cannot be reached: ${obstacle}. ` +
+      'Run the command on the same machine and as the same user as the service, while its database runs.',
+  );
+}
+
+type Outcome = { readonly socketDirectory: string } | { readonly obstacle: string };
+
+/** The socket of the server that works on the ledger of a data directory, once it has proved that it does. */
+async function findServerOf({
+  dataDirectory,
+  systemDirectory = SYSTEM_DIRECTORY,
+}: EmbeddedPostgresOptions): Promise<Outcome> {
+  const user = await chooseServerUser();
+  const ledger = await findLedger(await realPathOf(dataDirectory), user, systemDirectory);
+  if (ledger === undefined) return { obstacle: 'it has no ledger yet' };
+  try {
+    const running = await findRunningPostgres(ledger);
+    if (running === undefined) return { obstacle: `none works on ${ledger}` };
+    const { socketDirectory } = running;
+    if (!(await isClaimed(socketDirectory, user))) {
+      return { obstacle: `the directory of its socket, ${socketDirectory}, is not there or not that of ${user.name}` };
+    }
+    const difference = await findDifference(socketDirectory, ledger);
+    return difference === undefined ? { socketDirectory } : { obstacle: difference };
+  } catch (error) {
+    return { obstacle: codeOf(error) ?? (error instanceof Error ? error.message : String(error)) };
+  }
+}
+
+/** How the server behind a socket differs from one that is ready for the service on these files. */
+async function findDifference(socketDirectory: string, ledger: string): Promise<string | undefined> {
+  const client = await connectAsSuperuser(socketDirectory);
+  try {
+    const { rows } = await client.query<{ directory: string; identifier: string; provided: boolean }>(
+      `select current_setting('data_directory') as directory,
+        (select system_identifier::text from pg_control_system()) as identifier,
+        exists (select from pg_database where datname = $1) as provided`,
+      [SERVICE_NAME],
+    );
+    const [found] = rows;
+    if (found === undefined || (await realpath(found.directory)) !== (await realpath(ledger))) {
+      return `the server behind its socket works on ${found?.directory}`;
+    }
+    if (found.identifier !== (await readIdentifier(ledger))) return 'the server behind its socket has other files';
+    return found.provided ? undefined : 'it is being set up';
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** What tells one PostgreSQL cluster from every other: the first eight bytes of its control file. */
+async function readIdentifier(ledger: string): Promise<string> {
+  const handle = await open(join(ledger, 'global', 'pg_control'), 'r');
+  try {
+    const { buffer } = await handle.read(Buffer.alloc(8), 0, 8, 0);
+    return buffer.readBigInt64LE().toString();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,19 @@
+import { toWireId } from '../../domain/identifier.ts';
+import { auditOf } from '../audit/audit.ts';
+import { transact } from '../commit/transaction.ts';
+import type { Call, Reply } from '../operations/call.ts';
+import type { Service } from '../operations/service.ts';
+import { toInspectedErrorRecord } from './error-records.ts';
+import { findError } from './get-error.ts';
+
+/**
+ * inspect_error: any error with all that is known about it, down to its causes, or `error_dne`. It shows what no card
+ * program is shown, so who looked is in the audit log before the answer is.
+ */
+export async function inspectError(service: Service, call: Call): Promise<Reply> {
+  const error = await findError(service, call, null);
+  const { programId, requestId, code } = error;
+  const audited = { programId, subjectId: toWireId('req', requestId), details: JSON.stringify({ code }) };
+  await transact(service.database, call.deadline, {}, () => ({ result: null, writes: [auditOf(call, audited)] }));
+  return { status: 200, body: JSON.stringify(toInspectedErrorRecord(error)) };
+}

@@ -1,0 +1,27 @@
+import type { SearchErrorsQuery } from '../../contract/error-log-schemas.ts';
+import { readRows } from '../commit/transaction.ts';
+import type { Call, Reply } from '../operations/call.ts';
+import { answerPage } from '../operations/page.ts';
+import type { Service } from '../operations/service.ts';
+import { countDrops, type LoggedError, listErrors, toLoggedError } from '../store/error.ts';
+import { readErrorFilter, readProgramFilter } from './error-filter.ts';
+import { toOperatorErrorRecord } from './error-records.ts';
+
+/**
+ * search_errors: a page of the errors of all card programs, and of none, newest first. `dropped` says how many more
+ * there were in the time asked for that could not be recorded; nobody knows which filters they would have passed.
+ */
+export async function searchErrors(service: Service, call: Call): Promise<Reply> {
+  const query = call.members as SearchErrorsQuery;
+  const programId = readProgramFilter(call, query.program_id);
+  const filter = readErrorFilter(call);
+  const [row] = await readRows(service.database, countDrops(filter.from, filter.to));
+  const listing = {
+    prefix: 'req' as const,
+    statement: (after: string | null, count: number) => listErrors({ ...filter, after, count, programId }),
+    read: toLoggedError,
+    idOf: (error: LoggedError) => error.requestId,
+    show: toOperatorErrorRecord,
+  };
+  return answerPage(service, call, listing, { dropped: Number(row?.count ?? 0n) });
+}

@@ -1,0 +1,190 @@
+import type { IncomingMessage } from 'node:http';
+import { type Operation, scopeOfKey } from '../../../contract/operation.ts';
+import type { OperationId } from '../../../contract/operations.ts';
+import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
+import { fromWireId } from '../../../domain/identifier.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { Caller, Gateway } from '../../operations/call.ts';
+import type { Exchange } from '../exchange.ts';
+import type { HttpService } from '../service.ts';
+import { quotable } from '../wire/quotable.ts';
+import type { RequestHead } from '../wire/request-head.ts';
+import { isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
+
+/** What credentials are judged with, and where refused ones are told. */
+type CredentialDesk = Pick<HttpService, 'gateway' | 'limits'>;
+
+/** What proxies add to the requests of others; besides, whatever begins with X-Forwarded. */
+const HEADERS_OF_PROXIES: ReadonlySet<string> = new Set([
+  'forwarded',
+  'via',
+  'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-original-forwarded-for',
+  'true-client-ip',
+  'cf-connecting-ip',
+]);
+
+const KEY_LENGTH_MOST = 512;
+const PROGRAM_ID_LENGTH_MOST = 255;
+
+/**
+ * Who is calling: the bearer of a key, or, in a sandbox without keys, anyone on this machine.
+ *
+ * @throws {Refusal} auth_err, forbidden; whatever the gateway throws
+ */
+export async function identify(
+  desk: CredentialDesk,
+  exchange: Exchange,
+  head: RequestHead,
+  deadline: number,
+): Promise<Caller> {
+  const { gateway } = desk;
+  const { authorization } = head;
+  if (authorization !== undefined) {
+    return reporting(desk, exchange, authorization, () => gateway.authenticate(bearerKey(authorization), deadline));
+  }
+  if (!gateway.keyless) {
+    throw new Refusal('auth_err', "There is no API key. Send the header 'Authorization: Bearer <key>'.");
+  }
+  refuseStrangers(exchange, head);
+  return { kind: 'sandbox' };
+}
+
+/** Runs a check of a credential that was sent, and tells the gateway when it is refused. */
+async function reporting<Result>(
+  { gateway, limits }: CredentialDesk,
+  exchange: Exchange,
+  sent: string,
+  check: () => Result | Promise<Result>,
+): Promise<Result> {
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof Refusal) {
+      const reason = String(error.details.saw?.refused_because ?? error.code);
+      gateway.onRefusedCredential({ address: limits.addressOf(exchange), sent, reason });
+    }
+    throw error;
+  }
+}
+
+function bearerKey(authorization: string): string {
+  const blank = authorization.indexOf(' ');
+  const scheme = blank === -1 ? '' : authorization.slice(0, blank).toLowerCase();
+  const key = authorization.slice(blank + 1).trim();
+  if (scheme !== 'bearer' || key.length > KEY_LENGTH_MOST || !/^[A-Za-z0-9._~+/=-]+$/.test(key)) {
+    const details = { saw: { refused_because: 'malformed' } };
+    throw new Refusal('auth_err', "The Authorization header is not of the form 'Bearer <key>'.", details);
+  }
+  return key;
+}
+
+/**
+ * A sandbox without keys would be open to every web page that the machine's owner visits. A page gives itself away by
+ * its origin, or, when it has its own host name resolve to this machine, by that name. A proxy on this machine calls for
+ * strangers, also where its word on their addresses is taken, and gives itself away by what it adds.
+ */
+function refuseStrangers(exchange: Exchange, head: RequestHead): void {
+  const host = exchange.authority ?? head.host ?? '';
+  if (!isLoopbackAddress(exchange.request.socket.remoteAddress)) {
+    throw forbidden('This sandbox takes requests without a key from its own machine only. Send an API key.');
+  }
+  if (!isLoopbackAuthority(host)) {
+    const message = `Without a key this sandbox must be called as localhost, but the Host is '${quotable(host)}'.`;
+    throw forbidden(message);
+  }
+  const added = headerOfProxy(exchange.request);
+  if (added !== undefined) {
+    throw forbidden(
+      `Without a key this sandbox takes nothing through a proxy, and the request has the header '${quotable(added)}'. ` +
+        'Make a key and send it.',
+    );
+  }
+  if (head.origin !== undefined && !isLoopbackOrigin(head.origin)) {
+    const origin = quotable(head.origin);
+    throw forbidden(`Without a key this sandbox takes nothing from web pages elsewhere: the Origin is '${origin}'.`);
+  }
+  const site = head.fetchSite?.toLowerCase();
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+    throw forbidden(
+      `Without a key this sandbox takes nothing from web pages elsewhere: Sec-Fetch-Site is not 'same-origin'.`,
+    );
+  }
+}
+
+/** The name, in lower case, of a header that only a proxy adds; undefined when there is none. */
+function headerOfProxy({ rawHeaders }: IncomingMessage): string | undefined {
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = (rawHeaders[at] ?? '').toLowerCase();
+    if (HEADERS_OF_PROXIES.has(name) || name.startsWith('x-forwarded')) return name;
+  }
+  return undefined;
+}
+
+function forbidden(message: string): Refusal {
+  return new Refusal('forbidden', message);
+}
+
+/**
+ * Refuses a key without the scope of the operation. A caller without a key has been let in by {@link identify}.
+ *
+ * @throws {Refusal} forbidden
+ */
+export async function refuseForeignScope(
+  desk: CredentialDesk,
+  exchange: Exchange,
+  head: RequestHead,
+  caller: Caller,
+  operation: Operation,
+): Promise<void> {
+  if (caller.kind !== 'program_key' && caller.kind !== 'operator_key') return;
+  const needed = scopeOfKey(operation.scope);
+  if (caller.scopes.includes(needed)) return;
+  await reporting(desk, exchange, head.authorization ?? '', () => {
+    const operators = needed === 'operator' ? ", which only an operator's key can have" : '';
+    throw new Refusal(
+      'forbidden',
+      `This operation needs the scope '${needed}'${operators}. This key has: ${caller.scopes.join(', ')}.`,
+      { saw: { refused_because: `no scope ${needed}` } },
+    );
+  });
+}
+
+/** Inner UUID of the card program of a request; '' for operations without one; undefined when nobody has said. */
+export type ProgramChoice = string | undefined;
+
+/**
+ * Which card program the request acts in: that of the key, or the one that the Program-Id header names.
+ *
+ * @throws {Refusal} forbidden, program_dne; whatever the gateway throws
+ */
+export async function chooseProgram(
+  gateway: Gateway,
+  caller: Caller,
+  operation: Operation,
+  head: RequestHead,
+  deadline: number,
+): Promise<ProgramChoice> {
+  const named = head.programId === '' ? undefined : head.programId;
+  if (caller.kind === 'program_key') {
+    if (named !== undefined && fromWireId('prog', named) !== caller.programId) {
+      throw forbidden('This key belongs to another card program than the one that the Program-Id header names.');
+    }
+    return operation.program ? caller.programId : '';
+  }
+  if (!operation.program) return '';
+  if (named === undefined) return caller.kind === 'sandbox' ? gateway.demoProgramId : undefined;
+  if (named.length > PROGRAM_ID_LENGTH_MOST || readsAsCardNumber(named)) {
+    throw new Refusal('program_dne', 'There is no card program with the id in the Program-Id header.');
+  }
+  return gateway.findProgram(named, deadline);
+}
+
+/** The refusal of a request that must name its card program and does not. */
+export function programMissing(operation: OperationId): Refusal {
+  const message =
+    "The required header 'Program-Id' is missing: this API key can act in all card programs, so each request must name one.";
+  return new Refusal(`${operation}_schema`, message);
+}

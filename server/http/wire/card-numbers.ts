@@ -1,0 +1,49 @@
+import {
+  findCardNumber,
+  findCardNumberIn,
+  findCardNumberInKey,
+  refusalOfCardNumber,
+} from '../../../contract/card-numbers.ts';
+import type { JsonValue } from '../../../contract/json.ts';
+import type { Operation } from '../../../contract/operation.ts';
+import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import type { Problem } from '../../../contract/read.ts';
+import type { AmountAsSent } from '../../../domain/ledger/money.ts';
+import type { RequestHead } from './request-head.ts';
+
+/** All that a request says and the service reads, before any of it goes further. */
+export type Said = {
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: JsonValue;
+  readonly body: JsonValue;
+  /** The members that were read, for the amount among them. */
+  readonly members: Readonly<Record<string, unknown>>;
+};
+
+/**
+ * Refuses a request that holds a card number anywhere the service reads: path, query, headers, body. Called before the
+ * operation begins, so that a number is never stored, neither in a transfer nor as an idempotency key. A Request-Id of
+ * the caller is not stored, so it is not refused; it is not returned either (see `clientRequestId`).
+ *
+ * @throws {Refusal} card_number_refused, or invalid_amount where the amount is none either
+ */
+export function refuseCardNumbers(id: OperationId, head: RequestHead, said: Said): void {
+  const operation: Operation = OPERATIONS[id];
+  const problem =
+    findInPath(said.parameters) ??
+    findCardNumber(said.query, operation.query, 'query') ??
+    findCardNumberInKey(head.idempotencyKey) ??
+    findCardNumberIn('The Program-Id header', head.programId) ??
+    findCardNumber(said.body, operation.body, 'body');
+  if (problem === undefined) return;
+  const isAmountFirst = operation.rules.includes('invalid_amount');
+  throw refusalOfCardNumber(problem, isAmountFirst ? (said.members.amount as AmountAsSent | undefined) : undefined);
+}
+
+function findInPath(parameters: Readonly<Record<string, string>>): Problem | undefined {
+  for (const [name, value] of Object.entries(parameters)) {
+    const problem = findCardNumberIn(`'${name}' in the path`, value, `/${name}`);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}

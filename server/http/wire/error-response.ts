@@ -1,0 +1,206 @@
+import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
+import { type ErrorRecord, withSupport } from '../../../domain/error-record.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+import type { RefusalDetails } from '../../../domain/refusal.ts';
+import type { RefusedRow } from '../../operations/call.ts';
+import { rateHeaders } from '../admission/rate-limits.ts';
+import type { AccessEntry, ErrorReport } from '../error-report.ts';
+import type { Exchange } from '../exchange.ts';
+import { type Fault, faultOf } from './fault.ts';
+import { pathWithoutLongNumbers, withoutLongNumbers } from './quotable.ts';
+import { clientRequestId } from './request-head.ts';
+
+/** Headers in the order in which they are sent. */
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+/** An error, ready to be sent: by a response, or on a socket that has none. */
+export type ErrorAnswer = {
+  readonly status: number;
+  readonly record: ErrorRecord;
+  /** The record as JSON, its members in the order of the specification. */
+  readonly body: string;
+  readonly headers: HeaderList;
+  readonly report: ErrorReport;
+};
+
+/** Where faults are turned into answers and told to the error log. */
+export type ErrorDesk = {
+  readonly supportContact: string;
+  readonly onError: ((report: ErrorReport) => void) | undefined;
+  readonly log: ((entry: AccessEntry) => void) | undefined;
+};
+
+/** The media type of every answer that is JSON. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Characters of a path that no route has: enough to recognise it, and no way to fill the error log. */
+const PATH_MOST = 200;
+
+/** The answer to anything thrown while `exchange` was served. */
+export function composeErrorAnswer(thrown: unknown, exchange: Exchange, desk: ErrorDesk): ErrorAnswer {
+  const fault = faultOf(thrown, exchange);
+  const { request } = exchange;
+  const headers = [...faultHeaders(fault, exchange), ...exchangeHeaders(exchange)];
+  return compose(fault, exchange, desk, headers, {
+    address: exchange.address,
+    method: request.method,
+    path: exchange.pattern ?? pathWithoutLongNumbers(exchange.path).slice(0, PATH_MOST),
+    programId: exchange.programId,
+    caller: exchange.caller?.kind,
+    operation: exchange.operation,
+    idempotencyKey: exchange.idempotencyKey,
+    members: exchange.members,
+    parameters: exchange.parameters,
+  });
+}
+
+/** What the error log keeps of a success with refused rows: the gravest of them, as if it had been sent by itself. */
+export function reportRow(row: RefusedRow, exchange: Exchange, desk: ErrorDesk): ErrorReport {
+  const idempotencyKey = row.idempotencyKey ?? undefined;
+  const operation = 'create_transfer';
+  const fault = faultOf(row.thrown, { operation, begun: true, idempotencyKey });
+  return compose(fault, exchange, desk, [], {
+    address: exchange.address,
+    method: exchange.request.method,
+    path: exchange.pattern,
+    programId: exchange.programId,
+    caller: exchange.caller?.kind,
+    operation,
+    idempotencyKey,
+    members: { row: row.index, refused_rows: row.refused },
+    parameters: undefined,
+  }).report;
+}
+
+/** The answer to bytes that were not a request. */
+export function composeBareAnswer(thrown: unknown, requestId: string, desk: ErrorDesk, allow?: string): ErrorAnswer {
+  const nothing = { operation: undefined, idempotencyKey: undefined, parameters: undefined };
+  const fault = faultOf(thrown, { ...nothing, begun: false });
+  const headers = faultHeaders(fault, { allow, idempotencyKey: undefined });
+  const unread = {
+    address: undefined,
+    method: undefined,
+    path: undefined,
+    programId: undefined,
+    caller: undefined,
+    members: undefined,
+  };
+  return compose(fault, { requestId, startedAt: Date.now() }, desk, headers, { ...nothing, ...unread });
+}
+
+type Sent = Pick<
+  ErrorReport,
+  'address' | 'method' | 'path' | 'parameters' | 'programId' | 'caller' | 'operation' | 'idempotencyKey' | 'members'
+>;
+
+function compose(
+  fault: Fault,
+  request: { readonly requestId: string; readonly startedAt: number },
+  desk: ErrorDesk,
+  headers: HeaderList,
+  sent: Sent,
+): ErrorAnswer {
+  const { code, entry, details } = fault;
+  const { status, type } = entry;
+  const wireId = toWireId('req', request.requestId);
+  // Messages quote what was sent. A card number in it goes no further, whoever composed the message.
+  const cause = redactCardNumbers(fault.message);
+  const message =
+    type === 'Request Error' ? cause : withSupport(cause, { contact: desk.supportContact, requestId: wireId });
+  const record: ErrorRecord = { Message: message, Status: status, Code: code, Type: type };
+  const report: ErrorReport = {
+    ...sent,
+    requestId: request.requestId,
+    at: request.startedAt,
+    code,
+    status,
+    type,
+    message,
+    moneyMoved: fault.moneyMoved,
+    // What was to be done with a transfer is found by it, too.
+    transferId: fault.transferId ?? sent.parameters?.transfer_id,
+    saw: details.saw,
+    field: details.field,
+    cause: fault.cause ?? undefined,
+  };
+  const standing: HeaderList = [['Content-Type', JSON_TYPE], ['Request-Id', wireId], ...STANDING];
+  return { status, record, body: JSON.stringify(record), headers: [...standing, ...headers], report };
+}
+
+const STANDING: HeaderList = [
+  ['Cache-Control', 'no-store'],
+  ['X-Content-Type-Options', 'nosniff'],
+];
+
+function faultHeaders(fault: Fault, request: Pick<Exchange, 'allow' | 'idempotencyKey'>): HeaderList {
+  const { code, entry, details, moneyMoved, transferId } = fault;
+  const isDoubtful = moneyMoved === 'unknown' && request.idempotencyKey === undefined;
+  const retryAfter = retryAfterSeconds(fault);
+  const headers: [string, string][] = [
+    ['Error-Code', code],
+    ['Link', `</errors/${code}>; rel="describedby"`],
+    ['Should-Retry', String(entry.retry && !isDoubtful)],
+  ];
+  if (moneyMoved !== undefined) headers.push(['Money-Moved', moneyMoved]);
+  if (transferId !== undefined) headers.push(['Transfer-Id', headerSafe(transferId)]);
+  if (retryAfter !== undefined) headers.push(['Retry-After', String(retryAfter)]);
+  if (details.field !== undefined && details.field !== '')
+    headers.push(['Error-Field', headerSafe(redactCardNumbers(details.field))]);
+  if (details.replayed === true) headers.push(['Idempotent-Replayed', 'true']);
+  if (code === 'method_not_allowed' && request.allow !== undefined) headers.push(['Allow', request.allow]);
+  if (code === 'unsupported_media_type') headers.push(['Accept', 'application/json']);
+  if (code === 'auth_err') headers.push(['WWW-Authenticate', 'Bearer realm="transfer-service"']);
+  return headers;
+}
+
+function retryAfterSeconds(fault: { readonly code: string; readonly details: RefusalDetails }): number | undefined {
+  if (fault.code === 'service_unavailable') return 1;
+  const { endsIn } = fault.details;
+  return endsIn === undefined ? undefined : Math.max(1, Math.ceil(endsIn / 1000));
+}
+
+/** Headers that speak of the request, on errors and successes alike. */
+export function exchangeHeaders(exchange: Exchange): HeaderList {
+  const headers: [string, string][] = [];
+  const clientId = clientRequestId(exchange.request);
+  if (clientId !== undefined) headers.push(['Client-Request-Id', clientId]);
+  if (exchange.ignored.length > 0) headers.push(['Ignored-Fields', ignoredFields(exchange.ignored)]);
+  if (exchange.ignoresKey) headers.push(['Ignored-Headers', 'Idempotency-Key']);
+  if (exchange.rate.length > 0) for (const [name, value] of rateHeaders(exchange.rate)) headers.push([name, value]);
+  if (exchange.mustClose) headers.push(['Connection', 'close']);
+  return headers;
+}
+
+const IGNORED_MOST = 20;
+
+function ignoredFields(names: readonly string[]): string {
+  const shown = names
+    .slice(0, IGNORED_MOST)
+    .map((name) => percentEncoded(redactCardNumbers(withoutLongNumbers(name)).slice(0, 40)));
+  return names.length > IGNORED_MOST ? `${shown.join(', ')}, ...` : shown.join(', ');
+}
+
+function percentEncoded(name: string): string {
+  return encodeURIComponent(name.toWellFormed());
+}
+
+/** The most characters of a header that holds text of the caller. */
+const HEADER_MOST = 300;
+
+/** Text that can stand in a header: printable ASCII as it is, everything else percent-encoded. */
+export function headerSafe(text: string): string {
+  if (text.length <= HEADER_MOST && !/[^\x20-\x7e]/.test(text)) return text;
+  return text
+    .slice(0, HEADER_MOST)
+    .toWellFormed()
+    .replaceAll(/[^\x20-\x7e]/gu, percentEncoded);
+}
+
+/** Tells the error log; a log that fails never fails the answer. */
+export function tell(desk: ErrorDesk, report: ErrorReport): void {
+  try {
+    desk.onError?.(report);
+  } catch {
+    // The answer matters more than its record, and the log counts what it loses itself.
+  }
+}

@@ -1,0 +1,95 @@
+import { movesMoney, type OperationId, OPERATIONS as WIRE_OPERATIONS } from '../../../contract/operations.ts';
+import type { CatalogueEntry, MoneyMoved } from '../../../domain/catalogue-entry.ts';
+import { CATALOGUE, type ErrorCode } from '../../../domain/errors.ts';
+import { OPERATIONS } from '../../../domain/operation.ts';
+import { Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
+import { OperationFailure } from '../../operations/call.ts';
+import type { Exchange } from '../exchange.ts';
+
+/** Anything that was thrown, as what will be answered. */
+export type Fault = {
+  readonly code: ErrorCode;
+  readonly entry: CatalogueEntry;
+  /** Whole sentences for the caller; the one that sends to support is added later. */
+  readonly message: string;
+  readonly details: RefusalDetails;
+  /** Undefined when the operation moves no money. */
+  readonly moneyMoved: MoneyMoved | undefined;
+  readonly transferId: string | undefined;
+  /** What was thrown, when the fault is ours. */
+  readonly cause: unknown;
+};
+
+/** What has become known of a request: enough to say what a fault of it means. */
+export type KnownRequest = Pick<Exchange, 'operation' | 'begun' | 'idempotencyKey'>;
+
+/**
+ * What anything thrown means: a refusal is the answer no, a failure says itself what it did, and everything else is a
+ * bug. A bug in an operation that moves money may have moved it; a fault before the operation began has not.
+ */
+export function faultOf(thrown: unknown, request: KnownRequest): Fault {
+  const { operation } = request;
+  const isMoney = operation !== undefined && movesMoney(operation);
+  if (thrown instanceof Refusal) {
+    const { code, message, details } = thrown;
+    const moneyMoved = isMoney ? ('no' as const) : undefined;
+    return { code, entry: CATALOGUE[code], message, details, moneyMoved, transferId: undefined, cause: null };
+  }
+  if (thrown instanceof OperationFailure && thrown.busy) return busyFault(thrown, isMoney);
+  const facts = thrown instanceof OperationFailure ? thrown : undefined;
+  const bugMoved: MoneyMoved = request.begun ? 'unknown' : 'no';
+  const moneyMoved = isMoney ? (facts?.moneyMoved ?? bugMoved) : undefined;
+  const transferId = facts?.transferId;
+  const code: ErrorCode = operation === undefined ? 'unknown_request' : `unknown_${operation}`;
+  const message =
+    operation === undefined
+      ? 'The request could not be answered.'
+      : failureMessage(operation, moneyMoved, transferId, request.idempotencyKey);
+  const entry = CATALOGUE[code];
+  return { code, entry, message, details: {}, moneyMoved, transferId, cause: thrown ?? new Error(String(thrown)) };
+}
+
+function busyFault(failure: OperationFailure, isMoney: boolean): Fault {
+  const message = 'The service has more to do than it can answer in time, and has done nothing of this request.';
+  return {
+    code: 'service_unavailable',
+    entry: CATALOGUE.service_unavailable,
+    message,
+    details: {},
+    moneyMoved: isMoney ? failure.moneyMoved : undefined,
+    transferId: failure.transferId,
+    cause: failure,
+  };
+}
+
+function failureMessage(
+  operation: OperationId,
+  moneyMoved: MoneyMoved | undefined,
+  transferId: string | undefined,
+  idempotencyKey: string | undefined,
+): string {
+  const { failure } = OPERATIONS[operation];
+  if (moneyMoved === undefined) return `${failure}.`;
+  if (moneyMoved === 'no') return `${failure}. No money was moved.`;
+  const outcome =
+    moneyMoved === 'yes'
+      ? `${failure} to the end, but the money has moved.`
+      : `${failure} with certainty: the outcome is not confirmed, and money may have moved.`;
+  return `${outcome} ${howToFindOut(operation, transferId, idempotencyKey)}`;
+}
+
+/** What to do about an outcome that is not known: with a key, or where it does no harm, the request is sent again. */
+function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
+  const transfers = WIRE_OPERATIONS.list_transfers.path;
+  const again = 'Send exactly the same request again with the same Idempotency-Key';
+  if (operation === 'create_transfer' && transferId === undefined && key !== undefined) {
+    return `Find out with GET ${transfers}?idempotency_key=… and your key, or send exactly the same request again with it.`;
+  }
+  if (operation === 'update_card') return 'Send exactly the same request again: a card is closed once.';
+  if (transferId !== undefined) return `Find out with GET ${transfers}/${transferId} before you send it again.`;
+  if (operation === 'create_transfer') return `Find out with GET ${transfers} before you send it again.`;
+  if (operation === 'create_transfer_batch')
+    return 'Send the batch again with the same keys: no row moves money twice.';
+  if (key !== undefined) return `${again}: it answers with the outcome, and moves nothing twice.`;
+  return `Find out with GET ${transfers} and the id of the transfer before you send it again.`;
+}

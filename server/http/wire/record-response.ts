@@ -1,0 +1,175 @@
+import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http';
+import { ERROR_TYPES } from '../../../domain/catalogue-entry.ts';
+import { CATALOGUE, isErrorCode } from '../../../domain/errors.ts';
+import type { Exchange } from '../exchange.ts';
+import { type ErrorAnswer, JSON_TYPE } from './error-response.ts';
+
+/** Bytes of an error's body that are looked at; a record is far smaller. */
+const HELD_MOST = 65_536;
+
+/** Headers that survive when an answer is replaced: they speak of the connection. */
+const KEPT = new Set(['connection', 'keep-alive']);
+
+type Heads = OutgoingHttpHeaders | OutgoingHttpHeader[];
+type Callback = (error?: Error | null) => void;
+
+/**
+ * The last net: no answer with a status of 400 or above leaves that is not the error record (specification, section
+ * 2.1), whoever wrote it. Node itself answers some requests with an empty 400, 417 or 503; a hook can fail after the
+ * error handler has run; a page can send its own words. Head and body of such an answer are held back until its end,
+ * and replaced where they are not the record of a catalogued code with its status and type. Answers below 400 pass.
+ */
+export class ErrorRecordResponse extends ServerResponse {
+  /** The request this answers, once the service has looked at it. */
+  exchange: Exchange | undefined = undefined;
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #isReleased = false;
+
+  /** The answer to send instead of one with this status that was no record; given by the server that it belongs to. */
+  protected substitute(_status: number): ErrorAnswer | undefined {
+    return undefined;
+  }
+
+  /** Headers of an answer that somebody else than the operation routes wrote. */
+  protected standingHeaders(): readonly (readonly [string, string])[] {
+    return [];
+  }
+
+  get #isHeldBack(): boolean {
+    return this.statusCode >= 400 && !this.#isReleased && !this.headersSent;
+  }
+
+  override writeHead(statusCode: number, first?: string | Heads, second?: Heads): this {
+    const isError = statusCode >= 400 && statusCode <= 999;
+    if (isError && !this.#isReleased && !this.headersSent) {
+      this.statusCode = statusCode;
+      this.#remember(typeof first === 'string' ? second : first);
+      return this;
+    }
+    if (!isError && this.exchange?.answered === false) this.#addStanding();
+    return typeof first === 'string' ? super.writeHead(statusCode, first, second) : super.writeHead(statusCode, first);
+  }
+
+  override write(chunk: unknown, encoding?: BufferEncoding | Callback, callback?: Callback): boolean {
+    const done = typeof encoding === 'function' ? encoding : callback;
+    const charset = typeof encoding === 'string' ? encoding : 'utf8';
+    if (!this.#isHeldBack) return super.write(chunk, charset, done ?? (() => undefined));
+    this.#hold(chunk, charset);
+    if (done !== undefined) process.nextTick(done);
+    return true;
+  }
+
+  override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), callback?: () => void): this {
+    const done = [chunk, encoding, callback].find((argument) => typeof argument === 'function');
+    const last = typeof chunk === 'function' ? undefined : chunk;
+    const charset = typeof encoding === 'string' ? encoding : 'utf8';
+    const whenDone = isCallback(done) ? done : undefined;
+    if (!this.#isHeldBack) return super.end(last ?? undefined, charset, whenDone);
+    if (last !== undefined && last !== null) this.#hold(last, charset);
+    return super.end(this.#release(), 'utf8', whenDone);
+  }
+
+  override flushHeaders(): void {
+    if (!this.#isHeldBack) super.flushHeaders();
+  }
+
+  #hold(chunk: unknown, encoding: BufferEncoding): void {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
+    if (!(bytes instanceof Uint8Array) || this.#heldBytes > HELD_MOST) return;
+    this.#held.push(Buffer.from(bytes));
+    this.#heldBytes += bytes.length;
+  }
+
+  #remember(heads: Heads | undefined): void {
+    this.#held = [];
+    this.#heldBytes = 0;
+    if (heads === undefined) return;
+    const list: readonly unknown[] = Array.isArray(heads) ? heads.flat() : Object.entries(heads).flat();
+    for (let at = 0; at + 1 < list.length; at += 2) {
+      this.#set(String(list[at]), list[at + 1]);
+    }
+  }
+
+  #set(name: string, value: unknown): void {
+    try {
+      if (Array.isArray(value)) this.setHeader(name, value.map(String));
+      else if (value !== undefined && value !== null) this.setHeader(name, String(value));
+    } catch {
+      // A header that cannot be sent must not cost the caller the record.
+    }
+  }
+
+  #substitute(): ErrorAnswer | undefined {
+    try {
+      return this.substitute(this.statusCode);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #addStanding(): void {
+    for (const [name, value] of this.standingHeaders()) if (!this.hasHeader(name)) this.setHeader(name, value);
+  }
+
+  /** Settles what will be sent and writes its head; the body is returned. */
+  #release(): string {
+    const body = Buffer.concat(this.#held).toString();
+    this.#held = [];
+    const code = codeOfRecord(body, this.statusCode);
+    const answer = code === undefined ? this.#substitute() : undefined;
+    const text = code === undefined ? (answer?.body ?? LAST_RESORT) : body;
+    if (code === undefined) {
+      for (const name of this.getHeaderNames()) if (!KEPT.has(name)) this.removeHeader(name);
+      for (const [name, value] of answer?.headers ?? []) this.#set(name, value);
+      this.statusCode = answer?.status ?? 500;
+    }
+    for (const name of ['transfer-encoding', 'content-encoding', 'trailer', 'etag']) this.removeHeader(name);
+    this.setHeader('Content-Type', JSON_TYPE);
+    this.setHeader('Content-Length', Buffer.byteLength(text));
+    this.setHeader('Error-Code', code ?? answer?.record.Code ?? 'unknown_request');
+    this.#addStanding();
+    this.statusMessage = STATUS_CODES[this.statusCode] ?? 'Error';
+    this.#isReleased = true;
+    super.writeHead(this.statusCode);
+    return text;
+  }
+}
+
+const LAST_RESORT = JSON.stringify({
+  Message: 'The request could not be answered. Please contact support.',
+  Status: 500,
+  Code: 'unknown_request',
+  Type: 'Server Error',
+});
+
+/** The code of a body that is exactly the record of its status, or undefined when it is anything else. */
+export function codeOfRecord(body: string, status: number): string | undefined {
+  if (!body.startsWith('{"Message":"')) return undefined;
+  let record: unknown;
+  try {
+    record = JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+  if (typeof record !== 'object' || record === null) return undefined;
+  const [message, ofStatus, code, type, ...more] = Object.entries(record);
+  if (message?.[0] !== 'Message' || typeof message[1] !== 'string' || message[1] === '') return undefined;
+  if (ofStatus?.[0] !== 'Status' || ofStatus[1] !== status) return undefined;
+  if (code?.[0] !== 'Code' || typeof code[1] !== 'string') return undefined;
+  if (type?.[0] !== 'Type' || !ERROR_TYPES.some((name) => name === type[1]) || more.length > 0) return undefined;
+  const name = code[1];
+  const entry = isErrorCode(name) ? CATALOGUE[name] : undefined;
+  const isOfCatalogue = entry !== undefined && entry.status === status && entry.type === type[1];
+  return isOfCatalogue && JSON.stringify(record) === body ? name : undefined;
+}
+
+function isCallback(value: unknown): value is () => void {
+  return typeof value === 'function';
+}
+
+/** The exchange that belongs to a response of this server. */
+export function exchangeOf(response: ServerResponse): Exchange {
+  if (response instanceof ErrorRecordResponse && response.exchange !== undefined) return response.exchange;
+  throw new TypeError('The response does not belong to a request of this server.');
+}

@@ -1,0 +1,301 @@
+import { isAscii } from 'node:buffer';
+import { JsonNumber, type JsonValue } from '../../../contract/json.ts';
+import { quotable } from './quotable.ts';
+
+const DEPTH_MOST = 32;
+const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** What is wrong with a body, in a sentence that says where; `field` when it is about one of its members. */
+export class JsonFault extends Error {
+  override readonly name = 'JsonFault';
+  readonly field: string | undefined;
+
+  constructor(message: string, field?: string) {
+    super(message);
+    this.field = field;
+  }
+}
+
+/**
+ * Reads a body as JSON, as strictly as RFC 8259 allows. Whatever two parsers could understand differently is refused:
+ * invalid UTF-8, a member named twice or `__proto__`, a lone surrogate, `\u0000`, nesting deeper than 32. Numbers are
+ * kept as they were written; objects have no prototype. A byte order mark is skipped, an empty body is `{}`.
+ *
+ * @throws {JsonFault}
+ */
+export function parseStrictJson(bytes: Buffer): JsonValue {
+  const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+  if (bytes.length === start) return emptyObject();
+  return new Reader(decode(start === 0 ? bytes : bytes.subarray(start), start)).document();
+}
+
+type Members = { [name: string]: JsonValue };
+
+function emptyObject(): Members {
+  const members: Members = Object.create(null);
+  return members;
+}
+
+function decode(bytes: Buffer, skipped: number): string {
+  // Most bodies are ASCII, and those are copied several times faster than they are decoded.
+  if (isAscii(bytes)) return bytes.toString('latin1');
+  try {
+    return DECODER.decode(bytes);
+  } catch {
+    const position = firstInvalidByte(bytes) + skipped + 1;
+    throw new JsonFault(`The body is not UTF-8: byte ${position} is not part of a valid character.`);
+  }
+}
+
+/** Index of the first byte that a lenient decoder has to replace. */
+function firstInvalidByte(bytes: Buffer): number {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+  let at = 0;
+  for (const character of text) {
+    const isGenuine = bytes[at] === 0xef && bytes[at + 1] === 0xbf && bytes[at + 2] === 0xbd;
+    if (character === '\ufffd' && !isGenuine) return at;
+    at += Buffer.byteLength(character);
+  }
+  return at;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const ZERO = 0x30;
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ['\\', '\\'],
+  ['/', '/'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+]);
+
+/** One pass over the text: each character is looked at once, and strings are cut out whole. */
+class Reader {
+  readonly #text: string;
+  #at = 0;
+  #depth = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  document(): JsonValue {
+    // White space alone says no more than an empty body does.
+    if (Number.isNaN(this.#peek())) return emptyObject();
+    const value = this.#value();
+    if (!Number.isNaN(this.#peek())) throw this.#unexpected('the body must end after its value');
+    return value;
+  }
+
+  /** The next character that is not white space, or NaN at the end. */
+  #peek(): number {
+    const text = this.#text;
+    let at = this.#at;
+    let code = text.charCodeAt(at);
+    while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
+      at += 1;
+      code = text.charCodeAt(at);
+    }
+    this.#at = at;
+    return code;
+  }
+
+  #value(): JsonValue {
+    const code = this.#peek();
+    switch (code) {
+      case QUOTE:
+        return this.#string();
+      case 0x7b:
+        return this.#object();
+      case 0x5b:
+        return this.#array();
+      case 0x74:
+        return this.#word('true', true);
+      case 0x66:
+        return this.#word('false', false);
+      case 0x6e:
+        return this.#word('null', null);
+      default:
+        if (code === 0x2d || isDigit(code)) return this.#number();
+        throw this.#unexpected('a value was expected');
+    }
+  }
+
+  #object(): JsonValue {
+    this.#descend();
+    const members = emptyObject();
+    this.#at += 1;
+    if (this.#peek() === 0x7d) return this.#ascend(members);
+    for (;;) {
+      if (this.#peek() !== QUOTE) throw this.#unexpected('a member name in double quotes was expected');
+      const start = this.#at;
+      const name = this.#string();
+      if (name === '__proto__') throw this.#fault("the member name '__proto__' is not allowed", start);
+      if (members[name] !== undefined) throw this.#twice(name, start);
+      if (this.#peek() !== COLON) throw this.#unexpected("':' was expected after the member name");
+      this.#at += 1;
+      members[name] = this.#value();
+      const code = this.#peek();
+      if (code === 0x7d) return this.#ascend(members);
+      if (code !== COMMA) throw this.#unexpected("',' or '}' was expected");
+      this.#at += 1;
+    }
+  }
+
+  #array(): JsonValue {
+    this.#descend();
+    const items: JsonValue[] = [];
+    this.#at += 1;
+    if (this.#peek() === 0x5d) return this.#ascend(items);
+    for (;;) {
+      items.push(this.#value());
+      const code = this.#peek();
+      if (code === 0x5d) return this.#ascend(items);
+      if (code !== COMMA) throw this.#unexpected("',' or ']' was expected");
+      this.#at += 1;
+    }
+  }
+
+  #descend(): void {
+    this.#depth += 1;
+    if (this.#depth > DEPTH_MOST) throw this.#fault(`it is nested deeper than ${DEPTH_MOST} levels`, this.#at);
+  }
+
+  #ascend<Container extends JsonValue>(container: Container): Container {
+    this.#depth -= 1;
+    this.#at += 1;
+    return container;
+  }
+
+  #word<Value extends JsonValue>(word: string, value: Value): Value {
+    if (!this.#text.startsWith(word, this.#at)) throw this.#unexpected('a value was expected');
+    this.#at += word.length;
+    return value;
+  }
+
+  #number(): JsonNumber {
+    const start = this.#at;
+    if (this.#text.charCodeAt(start) === 0x2d) this.#at += 1;
+    const integer = this.#at;
+    this.#digits();
+    if (this.#text.charCodeAt(integer) === ZERO && this.#at - integer > 1) {
+      throw this.#fault('a number may not begin with a zero', start);
+    }
+    if (this.#text.charCodeAt(this.#at) === 0x2e) {
+      this.#at += 1;
+      this.#digits();
+    }
+    const exponent = this.#text.charCodeAt(this.#at);
+    if (exponent === 0x65 || exponent === 0x45) {
+      this.#at += 1;
+      const sign = this.#text.charCodeAt(this.#at);
+      if (sign === 0x2b || sign === 0x2d) this.#at += 1;
+      this.#digits();
+    }
+    return new JsonNumber(this.#text.slice(start, this.#at));
+  }
+
+  #digits(): void {
+    const start = this.#at;
+    while (isDigit(this.#text.charCodeAt(this.#at))) this.#at += 1;
+    if (this.#at === start) throw this.#unexpected('a digit was expected');
+  }
+
+  #string(): string {
+    const text = this.#text;
+    const start = this.#at + 1;
+    for (let at = start; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) {
+        this.#at = at + 1;
+        return text.slice(start, at);
+      }
+      if (code === BACKSLASH) return this.#stringWithEscapes(start, at);
+      if (code < 0x20) throw this.#fault('a control character in a string must be escaped', at);
+    }
+    throw this.#fault('a string that begins here does not end', start - 1);
+  }
+
+  #stringWithEscapes(start: number, firstEscape: number): string {
+    const text = this.#text;
+    let result = '';
+    let copied = start;
+    for (let at = firstEscape; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) {
+        this.#at = at + 1;
+        return result + text.slice(copied, at);
+      }
+      if (code < 0x20) throw this.#fault('a control character in a string must be escaped', at);
+      if (code !== BACKSLASH) continue;
+      result += text.slice(copied, at);
+      const simple = ESCAPES.get(text.charAt(at + 1));
+      if (simple !== undefined) {
+        result += simple;
+        at += 1;
+      } else {
+        const character = this.#unicodeEscape(at);
+        result += character;
+        at += character.length === 2 ? 11 : 5;
+      }
+      copied = at + 1;
+    }
+    throw this.#fault('a string that begins here does not end', start - 1);
+  }
+
+  /** The character of a `\uXXXX`, or of two of them when they are a surrogate pair. */
+  #unicodeEscape(at: number): string {
+    const unit = this.#hexadecimal(at);
+    if (unit === 0) throw this.#fault('the character \\u0000 is not allowed', at);
+    if (unit < 0xd800 || unit > 0xdfff) return String.fromCharCode(unit);
+    const isPair = unit < 0xdc00 && this.#text.charCodeAt(at + 6) === BACKSLASH;
+    const low = isPair ? this.#hexadecimal(at + 6) : 0;
+    if (low < 0xdc00 || low > 0xdfff) throw this.#fault('half of a surrogate pair is not a character', at);
+    return String.fromCharCode(unit, low);
+  }
+
+  /** The value of the `\uXXXX` at a position. */
+  #hexadecimal(at: number): number {
+    const digits = this.#text.slice(at + 2, at + 6);
+    if (this.#text.charAt(at + 1) !== 'u' || !/^[0-9a-fA-F]{4}$/.test(digits)) {
+      throw this.#fault('a backslash must begin one of the escapes that JSON has', at);
+    }
+    return Number.parseInt(digits, 16);
+  }
+
+  #twice(name: string, at: number): JsonFault {
+    const field = this.#depth === 1 ? `/${quotable(name).replaceAll('~', '~0').replaceAll('/', '~1')}` : undefined;
+    return this.#fault(`the member '${quotable(name)}' is there twice`, at, field);
+  }
+
+  #unexpected(expected: string): JsonFault {
+    const code = this.#text.charCodeAt(this.#at);
+    const hint = code === 0x27 ? ' (strings are written in double quotes)' : '';
+    return this.#fault(`${expected}, but ${nameOf(code)}${hint}`, this.#at);
+  }
+
+  #fault(what: string, at: number, field?: string): JsonFault {
+    const before = this.#text.slice(0, at);
+    const line = before.split('\n').length;
+    const column = at - before.lastIndexOf('\n');
+    return new JsonFault(`The body is not valid JSON: at line ${line}, column ${column}, ${what}.`, field);
+  }
+}
+
+function isDigit(code: number): boolean {
+  return code >= ZERO && code <= 0x39;
+}
+
+/** One character, as a message shows it. */
+function nameOf(code: number): string {
+  if (Number.isNaN(code)) return 'the body ends there';
+  if (code > 0x20 && code < 0x7f) return `it is '${String.fromCharCode(code)}'`;
+  return `it is the character U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+}

@@ -1,0 +1,26 @@
+import { type CatalogueRecord, catalogueRecord, ERROR_CODES } from '../../contract/catalogue.ts';
+import { type ErrorCode, isErrorCode } from '../../domain/errors.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { quotable } from '../http/wire/quotable.ts';
+import { searchCatalogue } from './error-search.ts';
+
+/** The catalogue as data, in its own order; with a query, what fits it, best first. */
+export function catalogueData(query: string): { readonly data: readonly CatalogueRecord[] } {
+  const codes = query.trim() === '' ? ERROR_CODES : searchCatalogue(query).hits.map(({ code }) => code);
+  return { data: codes.map(catalogueRecord) };
+}
+
+/** A code in a path, and whether the path asks for data by its ending. */
+export type NamedCode = { readonly code: ErrorCode; readonly isData: boolean };
+
+/**
+ * The code that a path names, also when it ends in `.json`.
+ *
+ * @throws {Refusal} route_dne
+ */
+export function findCode(name: string): NamedCode {
+  const isData = name.endsWith('.json');
+  const code = isData ? name.slice(0, -5) : name;
+  if (isErrorCode(code)) return { code, isData };
+  throw new Refusal('route_dne', `There is no error code '${quotable(code)}'. All of them are at /errors.`);
+}

@@ -1,0 +1,114 @@
+import { REDACTED, redactCardNumbers } from '../domain/cards/card-number.ts';
+import type { Cause, Json } from './store/error.ts';
+import { withoutUrlCredentials } from './url-credentials.ts';
+
+/** Characters of one text at most: the longest member that an operation takes is a quarter of it. */
+const TEXT_MOST = 2_000;
+
+const STACK_MOST = 4_000;
+
+/** Links of a chain of causes at most. */
+const CAUSES_MOST = 6;
+
+const LEFT_OUT = '[left out]';
+
+/**
+ * An API key, also one that was mistyped or cut short, or of which long numbers were masked already: whatever follows
+ * the prefix goes with it.
+ */
+const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
+const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
+
+/** A password that is named. */
+const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
+
+/** How a key or a password, or what introduces one, can be told from far. */
+const MARKS = /ts_|bearer/i;
+const PASSWORD_MARK = /password/i;
+
+/**
+ * Text without card numbers, API keys and passwords, without what PostgreSQL cannot store, and not too long: fit to be
+ * kept in the error log and printed in the log of the process.
+ */
+export function withoutSecrets(text: string, most = TEXT_MOST): string {
+  // A little more than is kept: a number at the very end is seen whole before it is cut.
+  const considered = text.length > most ? text.slice(0, most + 100) : text;
+  let cleaned = redactCardNumbers(considered);
+  if (MARKS.test(cleaned)) cleaned = cleaned.replaceAll(KEY, REDACTED).replaceAll(BEARER, `Bearer ${REDACTED}`);
+  cleaned = withoutUrlCredentials(cleaned);
+  if (PASSWORD_MARK.test(cleaned)) cleaned = cleaned.replaceAll(PASSWORD, `$1${REDACTED}`);
+  if (cleaned.includes('\0')) cleaned = cleaned.replaceAll('\0', '\ufffd');
+  if (!cleaned.isWellFormed()) cleaned = cleaned.toWellFormed();
+  return cleaned.length > most ? `${cleaned.slice(0, most)}…` : cleaned;
+}
+
+/**
+ * A value as JSON, every text in it {@link withoutSecrets}. `budget` bounds the characters of all of it together, and
+ * `depth` how far it is looked into; what is beyond is left out, and says so. An error comes as its causes, without the
+ * members that libraries hang on it: PostgreSQL's quote the row.
+ */
+export function jsonWithoutSecrets(value: unknown, budget: { left: number }, depth: number): Json {
+  if (value === null || typeof value === 'boolean') return value;
+  if (budget.left <= 0) return LEFT_OUT;
+  if (typeof value === 'number' && Number.isFinite(value) && Math.abs(value) < 1e12) return value;
+  if (typeof value !== 'object') {
+    const text = withoutSecrets(String(value));
+    budget.left -= text.length + 2;
+    return text;
+  }
+  if (isAmount(value)) return jsonWithoutSecrets(value.source, budget, depth);
+  if (value instanceof Error) return causesOf(value, true);
+  if (depth === 0) return LEFT_OUT;
+  if (Array.isArray(value)) return value.slice(0, 100).map((item) => jsonWithoutSecrets(item, budget, depth - 1));
+  const cleaned: Record<string, Json> = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    const shown = withoutSecrets(name, 100);
+    budget.left -= shown.length + 8;
+    cleaned[shown] = jsonWithoutSecrets(member, budget, depth - 1);
+  }
+  return cleaned;
+}
+
+/** An amount as it was sent: what the caller wrote is what is of interest. */
+function isAmount(value: object): value is { readonly source: string } {
+  return 'source' in value && 'quoted' in value && typeof value.source === 'string';
+}
+
+/** What was thrown and the chain of its causes, the outermost first: names, messages and stacks, without secrets. */
+export function causesOf(thrown: unknown, stacks: boolean): readonly Cause[] {
+  const causes: Cause[] = [];
+  const seen = new Set<unknown>();
+  const waiting: unknown[] = [thrown];
+  while (waiting.length > 0 && causes.length < CAUSES_MOST) {
+    const next = waiting.shift();
+    if (seen.has(next)) continue;
+    seen.add(next);
+    try {
+      causes.push(causeOf(next, stacks));
+      if (next instanceof AggregateError) waiting.push(...next.errors);
+      if (next instanceof Error && next.cause !== undefined && next.cause !== null) waiting.push(next.cause);
+    } catch {
+      // Anything can be thrown, also what throws when it is looked at.
+      causes.push({ name: 'unknown', message: 'What was thrown cannot be read.', stack: null });
+    }
+  }
+  return causes;
+}
+
+function causeOf(thrown: unknown, stacks: boolean): Cause {
+  if (!(thrown instanceof Error)) return { name: typeof thrown, message: withoutSecrets(String(thrown)), stack: null };
+  const { code } = thrown as { readonly code?: unknown };
+  const said = typeof code === 'string' ? `${thrown.message} (${code})`.trim() : thrown.message;
+  return {
+    name: withoutSecrets(thrown.name, 100),
+    message: withoutSecrets(said),
+    stack: stacks ? stackOf(thrown) : null,
+  };
+}
+
+/** The frames; the lines above them repeat name and message. */
+function stackOf({ stack = '' }: Error): string | null {
+  const frames = stack.search(/^ {4}at /m);
+  return frames === -1 ? null : withoutSecrets(stack.slice(frames), STACK_MOST);
+}

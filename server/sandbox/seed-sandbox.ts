@@ -1,0 +1,200 @@
+import type { Card } from '../../domain/cards/card.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { type Account, post } from '../../domain/ledger/ledger.ts';
+import type { Limits } from '../../domain/ledger/limits.ts';
+import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
+import { newTransfer, plainTerms, type Transfer } from '../../domain/transfers/transfer.ts';
+import { auditOther } from '../audit/audit.ts';
+import { transact } from '../commit/transaction.ts';
+import { idAt } from '../ids.ts';
+import { insertCard } from '../store/card.ts';
+import type { Database, Statement } from '../store/connection/database.ts';
+import { createCardAccount, createFundingAccounts, updateAccounts } from '../store/ledger/account.ts';
+import { insertFundingMovement } from '../store/ledger/funding.ts';
+import { type CausedPosting, insertPostings } from '../store/ledger/posting.ts';
+import { lockNames } from '../store/locks.ts';
+import { insertProgram, readProgram } from '../store/program.ts';
+import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
+import { insertCompletedTransfers } from '../store/transfers/transfer.ts';
+
+/** Inner UUID of the demo program: a constant, so that examples work in every sandbox. */
+export const DEMO_PROGRAM_ID = '01900000-0000-7000-8000-0000000000de';
+
+/** What a seeded card is there for; `balance` in minor units. */
+type SeededCard = {
+  readonly name: string;
+  readonly status: Card['status'];
+  readonly currency: string;
+  readonly balance: bigint;
+  readonly expiresOn?: string;
+  readonly limits?: Limits;
+  readonly purpose: string;
+};
+
+/** The cards of the demo program: one for each state, and for each refusal that depends on a state. */
+export const SEEDED_CARDS: readonly SeededCard[] = [
+  { name: 'card_active', status: 'active', currency: 'USD', balance: 25_000n, purpose: 'takes and gives money' },
+  { name: 'card_empty', status: 'active', currency: 'USD', balance: 0n, purpose: 'has nothing to unload' },
+  { name: 'card_preactive', status: 'preactive', currency: 'USD', balance: 0n, purpose: 'not activated yet' },
+  { name: 'card_inactive', status: 'inactive', currency: 'USD', balance: 5_000n, purpose: 'suspended' },
+  { name: 'card_lost', status: 'lost', currency: 'USD', balance: 5_000n, purpose: 'reported lost' },
+  { name: 'card_stolen', status: 'stolen', currency: 'USD', balance: 5_000n, purpose: 'reported stolen' },
+  { name: 'card_fraud', status: 'fraud', currency: 'USD', balance: 5_000n, purpose: 'suspected fraud' },
+  {
+    name: 'card_expired',
+    status: 'active',
+    currency: 'USD',
+    balance: 5_000n,
+    expiresOn: '2020-12-31',
+    purpose: 'expired',
+  },
+  { name: 'card_closed', status: 'closed', currency: 'USD', balance: 0n, purpose: 'closed for good' },
+  {
+    name: 'card_limited',
+    status: 'active',
+    currency: 'USD',
+    balance: 0n,
+    limits: {
+      in: { minimum_amount: 100n, maximum_amount: 10_000n, daily_amount: 35_000n },
+      out: {},
+      maximumBalance: null,
+    },
+    purpose: 'takes 1.00 to 100.00 at a time, 350.00 a day',
+  },
+  { name: 'card_eur', status: 'active', currency: 'EUR', balance: 0n, purpose: 'kept in EUR' },
+  { name: 'card_full', status: 'active', currency: 'GBP', balance: MAXIMUM_BALANCE, purpose: 'can hold no more' },
+];
+
+/** What the funding accounts of the demo program begin with, in minor units: a billion dollars, a million euros. */
+const FUNDING: Readonly<Record<string, bigint>> = { USD: 100_000_000_000n, EUR: 100_000_000n, GBP: 0n };
+
+/** Makes the demo program, its funding and its cards, all at once, where they are not there yet. */
+export async function seedSandbox(database: Database, deadline: number): Promise<void> {
+  const programId = DEMO_PROGRAM_ID;
+  const load = {
+    lockName: lockNames([{ programId, kind: 'card', scope: '', name: 'seed' }]),
+    program: readProgram(programId),
+    clock: READ_SWITCH,
+  };
+  await transact(database, deadline, load, (loaded) => {
+    if (loaded.program.length > 0) return { result: undefined, writes: [], readsOnly: true };
+    const { now } = toSwitchReading(loaded.clock);
+    const note = { actor: 'sandbox', programId, subjectId: toWireId('prog', programId), details: '{}' };
+    return {
+      result: undefined,
+      writes: [...new Seed(programId, now).statements(), auditOther('seed_sandbox', note)],
+    };
+  });
+}
+
+class Seed {
+  readonly #programId: string;
+  readonly #now: number;
+  readonly #accounts = new Map<string, Account>();
+  readonly #made: Statement[] = [];
+  readonly #postings: CausedPosting[] = [];
+  readonly #transfers: Transfer[] = [];
+  #ids = 0;
+
+  constructor(programId: string, now: number) {
+    this.#programId = programId;
+    this.#now = now;
+  }
+
+  statements(): readonly Statement[] {
+    const program = { programId: this.#programId, name: 'Demo program', currency: 'USD', timeZone: 'UTC' };
+    this.#made.push(insertProgram(program, new Date(this.#now)));
+    for (const [currency, amount] of Object.entries(FUNDING)) this.#openFunding(currency, amount);
+    for (const seeded of SEEDED_CARDS) this.#openCard(seeded);
+    return [
+      ...this.#made,
+      insertCompletedTransfers(this.#transfers, this.#now),
+      insertPostings(this.#postings, this.#now),
+      updateAccounts([...this.#accounts.values()]),
+    ];
+  }
+
+  /** What is seeded stands in lists in the order in which it was made. */
+  #newId(): string {
+    this.#ids += 1;
+    return idAt(this.#now, this.#ids);
+  }
+
+  #openFunding(currency: string, amount: bigint): void {
+    const accountIds = { funding: this.#newId(), world: this.#newId() };
+    this.#made.push(createFundingAccounts(this.#programId, currency, accountIds));
+    this.#open(`funding ${currency}`, { accountId: accountIds.funding, kind: 'funding', currency, floor: 0n });
+    this.#open(`world ${currency}`, { accountId: accountIds.world, kind: 'world', currency, floor: null });
+    if (amount > 0n) this.#deposit(`funding ${currency}`, amount, currency);
+  }
+
+  #openCard(seeded: SeededCard): void {
+    const { name, status, currency, balance } = seeded;
+    const card: Card = {
+      programId: this.#programId,
+      cardId: this.#newId(),
+      name,
+      status,
+      currency,
+      accountId: this.#newId(),
+      fundingAccountId: this.#account(`funding ${currency}`).accountId,
+      expiresOn: seeded.expiresOn ?? null,
+      limits: seeded.limits ?? null,
+    };
+    const createdAt = new Date(this.#now);
+    this.#made.push(
+      createCardAccount(this.#programId, card.accountId, card.cardId, currency),
+      insertCard({ card, holderReference: null, lastFour: null, createdAt, updatedAt: createdAt }),
+    );
+    this.#open(name, { accountId: card.accountId, kind: 'card', currency, floor: 0n });
+    // No transfer is large enough to fill a card to the last unit; the world does it directly.
+    if (balance === MAXIMUM_BALANCE) this.#deposit(name, balance, currency);
+    else if (balance > 0n) this.#load(card, balance);
+  }
+
+  #load(card: Card, amount: bigint): void {
+    const birth = { programId: this.#programId, transferId: this.#newId(), requestId: this.#newId(), now: this.#now };
+    const terms = plainTerms('load', amount, card.name);
+    const notes = { description: 'What the sandbox begins with', metadata: {} };
+    this.#transfers.push(newTransfer(birth, terms, notes, { card, destinationCard: undefined }));
+    this.#post(birth.transferId, 'load', `funding ${card.currency}`, card.name, amount);
+  }
+
+  #deposit(destination: string, amount: bigint, currency: string): void {
+    const movement = {
+      programId: this.#programId,
+      movementId: this.#newId(),
+      kind: 'deposit' as const,
+      amount,
+      currency,
+      description: 'What the sandbox begins with',
+      actor: 'sandbox',
+    };
+    this.#made.push(insertFundingMovement(movement, this.#now));
+    this.#post(movement.movementId, 'deposit', `world ${currency}`, destination, amount);
+  }
+
+  #post(causeId: string, purpose: 'load' | 'deposit', from: string, to: string, amount: bigint): void {
+    const posted = post({ index: 0, purpose, source: this.#account(from), destination: this.#account(to), amount });
+    this.#accounts.set(from, posted.source);
+    this.#accounts.set(to, posted.destination);
+    this.#postings.push({ programId: this.#programId, causeId, posting: posted.posting });
+  }
+
+  #open(name: string, account: Pick<Account, 'accountId' | 'kind' | 'currency' | 'floor'>): void {
+    this.#accounts.set(name, {
+      ...account,
+      programId: this.#programId,
+      balance: 0n,
+      held: 0n,
+      incoming: 0n,
+      sequence: 0n,
+    });
+  }
+
+  #account(name: string): Account {
+    const account = this.#accounts.get(name);
+    if (account === undefined) throw new Error(`the seed has no account ${name}`);
+    return account;
+  }
+}

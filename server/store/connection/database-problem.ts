@@ -1,0 +1,201 @@
+import type pg from 'pg';
+import { type Migration, namesCreatedBy, readMigrations } from '../migrations/migration-files.ts';
+import { type ConnectionSettings, connectPlainly } from './connections.ts';
+import { DEFAULT_SCHEMA } from './session-settings.ts';
+
+/** What a database is opened for: commands that only check can do with one that takes no writes. */
+export type DatabaseUse = 'read' | 'write';
+
+/** The oldest PostgreSQL whose SQL the migrations are written in. */
+const OLDEST_MAJOR = 15;
+
+const ROLES = [
+  'transfer_service_application',
+  'transfer_service_background',
+  'transfer_service_authentication',
+] as const;
+
+/** What a server says about itself, its database and the user of the connection. */
+export type ServerFacts = {
+  /** As in `server_version_num`: 150004 is 15.4. */
+  readonly versionNumber: number;
+  readonly version: string;
+  readonly encoding: string;
+  readonly database: string;
+  readonly isStandby: boolean;
+  readonly readOnly: string;
+  /** Where `default_transaction_read_only` was set, in the words of `pg_settings`. */
+  readonly readOnlySource: string;
+};
+
+/**
+ * What keeps the service from using a database, in a sentence that says what to do; undefined when nothing does. Asked
+ * before anything else is done to the database, on a connection without our own settings, some of which an older server
+ * would not take. Changes nothing. Throws whatever `pg` says when there is no connection to be had.
+ */
+export function findDatabaseProblem(settings: ConnectionSettings, use: DatabaseUse): Promise<string | undefined> {
+  return connectPlainly(settings, async (client) => {
+    const problem = findServerProblem(await readServer(client), use);
+    if (problem !== undefined) return problem;
+    // One snapshot: another process may be making the schema at this moment.
+    await client.query('begin isolation level repeatable read, read only');
+    const found = await findSchemaProblem(client, settings.schema ?? DEFAULT_SCHEMA);
+    await client.query('commit');
+    return found;
+  });
+}
+
+/** The part of {@link findDatabaseProblem} that is about the server and the database as a whole. */
+export function findServerProblem(facts: ServerFacts, use: DatabaseUse): string | undefined {
+  const { versionNumber, version, encoding, database, isStandby, readOnly, readOnlySource } = facts;
+  if (versionNumber < OLDEST_MAJOR * 10_000) {
+    return (
+      `The database server runs PostgreSQL ${version}, and the service needs ${OLDEST_MAJOR} or later. ` +
+      'Upgrade the server, or set DATABASE_URL to a newer one.'
+    );
+  }
+  if (encoding !== 'UTF8') {
+    return (
+      `The database ${database} has the encoding ${encoding}, and the service needs UTF8 to store every text unchanged. ` +
+      "Create a database with CREATE DATABASE <name> ENCODING 'UTF8' TEMPLATE template0, and set DATABASE_URL to it."
+    );
+  }
+  if (use === 'read') return undefined;
+  if (isStandby) {
+    return 'The database server is a standby, which takes no writes. Set DATABASE_URL to the primary server.';
+  }
+  // The service overrides what was set for its user, but not what somebody decided for the whole database or server.
+  if (readOnly === 'on' && !['user', 'database user', 'client', 'session'].includes(readOnlySource)) {
+    return (
+      `The database ${database} is read-only: default_transaction_read_only is on (${readOnlySource}). ` +
+      'Make it writable, or set DATABASE_URL to another one.'
+    );
+  }
+  return undefined;
+}
+
+async function readServer(client: pg.ClientBase): Promise<ServerFacts> {
+  // Nothing here may be newer than the oldest server that anybody might try.
+  const { rows } = await client.query<ServerFacts>(`select
+      pg_catalog.current_setting('server_version_num')::pg_catalog.int4 as "versionNumber",
+      pg_catalog.current_setting('server_version') as version,
+      pg_catalog.current_setting('server_encoding') as encoding,
+      pg_catalog.current_database() as database,
+      pg_catalog.pg_is_in_recovery() as "isStandby",
+      setting as "readOnly", source as "readOnlySource"
+    from pg_catalog.pg_settings where name = 'default_transaction_read_only'`);
+  const [facts] = rows;
+  if (facts === undefined) throw new Error('the server says nothing about itself');
+  return facts;
+}
+
+/** Whether a schema exists. */
+export async function hasSchema(client: pg.ClientBase, schema: string): Promise<boolean> {
+  const { rowCount } = await client.query('select from pg_catalog.pg_namespace where nspname = $1', [schema]);
+  return rowCount === 1;
+}
+
+async function findSchemaProblem(client: pg.ClientBase, schema: string): Promise<string | undefined> {
+  // `migrate` creates it.
+  if (!(await hasSchema(client, schema))) return undefined;
+  const history = await readHistoryColumns(client, schema);
+  if (history !== '' && history !== HISTORY_COLUMNS) {
+    return foreign(schema, 'its table schema_migration is not the one of the service');
+  }
+  const access = await findAccessProblem(client, schema, history !== '');
+  if (access !== undefined) return access;
+  const migrations = await readMigrations();
+  const applied = history === '' ? [] : await readAppliedNames(client, schema);
+  const taken = await readTakenNames(client, schema, namesToCome(migrations, applied));
+  if (taken.length === 0) return undefined;
+  const shown = taken.length > 3 ? `${taken.slice(0, 3).join(', ')} and ${taken.length - 3} more` : taken.join(', ');
+  return foreign(
+    schema,
+    `it already contains objects that have names of the service and were not created by it: ${shown}`,
+  );
+}
+
+function foreign(schema: string, problem: string): string {
+  const elsewhere = schema === DEFAULT_SCHEMA ? 'a schema of its own, such as transfer_service' : 'another schema';
+  return `The schema ${schema} cannot be used: ${problem}. Set DATABASE_SCHEMA to ${elsewhere}, or DATABASE_URL to another database.`;
+}
+
+/** What `migrate` makes the history of. */
+const HISTORY_COLUMNS = 'name text, checksum text, applied_at timestamp with time zone';
+
+/** The columns of whatever has the name of the history; empty when nothing has. */
+async function readHistoryColumns(client: pg.ClientBase, schema: string): Promise<string> {
+  const { rows } = await client.query<{ columns: string }>(
+    `select coalesce(pg_catalog.string_agg(attname || ' ' || pg_catalog.format_type(atttypid, atttypmod), ', '
+        order by attnum) filter (where attnum > 0 and not attisdropped and relkind = 'r'), 'none') as columns
+      from pg_catalog.pg_class
+      join pg_catalog.pg_namespace on pg_namespace.oid = relnamespace
+      left join pg_catalog.pg_attribute on attrelid = pg_class.oid
+      where nspname = $1 and relname = 'schema_migration' group by pg_class.oid`,
+    [schema],
+  );
+  return rows[0]?.columns ?? '';
+}
+
+async function findAccessProblem(
+  client: pg.ClientBase,
+  schema: string,
+  isInstalled: boolean,
+): Promise<string | undefined> {
+  const { rows } = await client.query<{ user: string; usable: boolean; rolesWithout: string[] }>(
+    `select pg_catalog.quote_ident(current_user) as user,
+        pg_catalog.has_schema_privilege(oid, 'usage') as usable,
+        array(
+          select rolname::text from pg_catalog.pg_roles
+          where rolname = any ($2) and not pg_catalog.has_schema_privilege(rolname, pg_namespace.oid, 'usage')
+          order by rolname
+        ) as "rolesWithout"
+      from pg_catalog.pg_namespace where nspname = $1`,
+    [schema, ROLES],
+  );
+  const [{ user, usable, rolesWithout } = { user: '', usable: true, rolesWithout: [] }] = rows;
+  if (isInstalled && rolesWithout.length > 0) {
+    return (
+      `The roles of the service may not use the schema ${schema}. ` +
+      `As its owner: GRANT USAGE ON SCHEMA "${schema}" TO ${rolesWithout.join(', ')};`
+    );
+  }
+  if (usable) return undefined;
+  const grant = isInstalled
+    ? `GRANT ${ROLES.join(', ')} TO ${user}`
+    : `GRANT USAGE, CREATE ON SCHEMA "${schema}" TO ${user}`;
+  return `The user ${user} may not use the schema ${schema}. As a superuser: ${grant};`;
+}
+
+async function readAppliedNames(client: pg.ClientBase, schema: string): Promise<readonly string[]> {
+  const { rows } = await client.query<{ name: string }>(`select name from "${schema}".schema_migration`);
+  return rows.map(({ name }) => name);
+}
+
+/** Names that migrations still have to create, without those that they only create anew. */
+function namesToCome(migrations: readonly Migration[], applied: readonly string[]): readonly string[] {
+  const isApplied = ({ name }: Migration): boolean => applied.includes(name);
+  const ours = new Set(migrations.filter(isApplied).flatMap(namesCreatedBy));
+  const wanted = migrations.filter((migration) => !isApplied(migration)).flatMap(namesCreatedBy);
+  return [...new Set(wanted)].filter((name) => !ours.has(name));
+}
+
+/** Which of some names are taken in a schema, and by what. */
+async function readTakenNames(
+  client: pg.ClientBase,
+  schema: string,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const { rows } = await client.query<{ what: string }>(
+    `select distinct what from (
+        select case relkind when 'i' then 'index ' when 'v' then 'view ' when 'm' then 'view ' when 'S' then 'sequence '
+          when 'c' then 'type ' else 'table ' end || relname as what, relnamespace as namespace, relname as name
+        from pg_catalog.pg_class
+        union all select 'type ' || typname, typnamespace, typname from pg_catalog.pg_type where typrelid = 0
+        union all select 'function ' || proname, pronamespace, proname from pg_catalog.pg_proc
+      ) as found join pg_catalog.pg_namespace on pg_namespace.oid = namespace
+      where nspname = $1 and name = any ($2) order by what`,
+    [schema, names],
+  );
+  return rows.map(({ what }) => what);
+}

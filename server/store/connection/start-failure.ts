@@ -1,0 +1,42 @@
+import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../startup-problem.ts';
+import { INSUFFICIENT_PRIVILEGE, isLostConnection, READ_ONLY, serverErrorOf } from './failure.ts';
+
+/**
+ * Classes of SQLSTATEs that speak of the server, its settings and the rights of the user, which an operator can change:
+ * connections, read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output,
+ * corrupted data. Any other in a start is a bug of ours, and needs its stack.
+ */
+const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', '3F', '53', '55', '57', '58', 'XX']);
+
+/** What helps, for those SQLSTATEs whose message does not say. */
+const ADVICE: Readonly<Record<string, string>> = {
+  [INSUFFICIENT_PRIVILEGE]: 'Give the user of DATABASE_URL that right, or use the owner of the database.',
+  [READ_ONLY]: 'The database takes no writes: make it writable, or set DATABASE_URL to its primary server.',
+};
+
+/**
+ * Turns what ended a start or a command on the host into the sentence for the operator. Gives back unchanged whatever is
+ * a bug, so that it ends the process with its stack.
+ */
+export function explainStartFailure(error: unknown): unknown {
+  if (error instanceof StartupProblem) return error;
+  const reported = serverErrorOf(error);
+  if (isDiskFull(error)) {
+    const what = reported === undefined ? messageOf(error) : `PostgreSQL cannot write (${reported.message})`;
+    return diskFullProblem(what, error);
+  }
+  if (reported === undefined) {
+    if (!isLostConnection(error)) return error;
+    const reason = `The connection to the database was lost (${messageOf(error)}).`;
+    return new StartupProblem(`${reason} Check that PostgreSQL runs and can be reached.`, { cause: error });
+  }
+  const code = codeOf(reported) ?? '';
+  if (code !== INSUFFICIENT_PRIVILEGE && !OPERATORS_CLASSES.has(code.slice(0, 2))) return error;
+  const advice = reported.hint ?? ADVICE[code] ?? "PostgreSQL's own log may say more.";
+  const reason = `PostgreSQL refused a statement: ${reported.message} (SQLSTATE ${code}).`;
+  return new StartupProblem(`${reason} ${advice}`, { cause: error });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message || String(codeOf(error)) : String(error);
+}

@@ -1,0 +1,71 @@
+import type { Row, Statement } from '../connection/database.ts';
+
+/** The sum of one kind of account in one currency, in minor units. */
+export type KindSum = {
+  readonly currency: string;
+  readonly kind: string;
+  readonly accounts: number;
+  readonly balance: bigint;
+};
+
+/** An account whose balance is not the sum of its postings, or whose sequence is not their number. */
+export type DifferingAccount = { readonly accountId: string; readonly balance: bigint; readonly postings: bigint };
+
+/** Sums of balances by currency and kind, in one snapshot. */
+export const SUM_KINDS: Statement = {
+  name: 'sum_kinds',
+  text: `select currency, kind, count(*) as accounts, sum(balance)::bigint as balance, service_now() as now
+    from account group by currency, kind order by currency, kind`,
+  values: [],
+};
+
+/** Accounts that differ from their postings, in one snapshot; at most 100. */
+export const FIND_DIFFERING_ACCOUNTS: Statement = {
+  name: 'find_differing_accounts',
+  text: `with moved as (
+      select program_id, account_id, sum(amount) as amount, count(*) as postings from (
+        select program_id, destination_account_id as account_id, amount from posting
+        union all
+        select program_id, source_account_id, -amount from posting
+      ) as sides group by program_id, account_id
+    )
+    select account_id, account.balance, coalesce(moved.amount, 0)::bigint as postings
+    from account left join moved using (program_id, account_id)
+    where account.balance <> coalesce(moved.amount, 0) or account.sequence <> coalesce(moved.postings, 0)
+    limit 100`,
+  values: [],
+};
+
+/** How many accounts hold, or are owed, something else than the sum of the open holds, in one snapshot: `accounts`. */
+export const COUNT_DIFFERING_HOLDS: Statement = {
+  name: 'count_differing_holds',
+  text: `with open as (
+      select program_id, account_id, sum(held) as held, sum(incoming) as incoming from (
+        select program_id, source_account_id as account_id, amount as held, 0 as incoming from hold
+        union all
+        select program_id, destination_account_id, 0, amount from hold
+      ) as sides group by program_id, account_id
+    )
+    select count(*) as accounts from account left join open using (program_id, account_id)
+    where account.held <> coalesce(open.held, 0) or account.incoming <> coalesce(open.incoming, 0)`,
+  values: [],
+};
+
+/** A sum from a row of {@link SUM_KINDS}. */
+export function toKindSum(row: Row): KindSum {
+  return {
+    currency: row.currency as string,
+    kind: row.kind as string,
+    accounts: Number(row.accounts),
+    balance: row.balance as bigint,
+  };
+}
+
+/** An account from a row of {@link FIND_DIFFERING_ACCOUNTS}. */
+export function toDifferingAccount(row: Row): DifferingAccount {
+  return {
+    accountId: row.account_id as string,
+    balance: row.balance as bigint,
+    postings: row.postings as bigint,
+  };
+}

@@ -1,0 +1,174 @@
+import type { TransferStatus, TransferType } from '../../../domain/transfers/transfer.ts';
+
+/** What a list of transfers is narrowed to; null where it is not. Amounts are minor units. */
+export type TransferFilter = {
+  /** The card on either side, by its id on the wire. */
+  readonly cardName: string | null;
+  readonly type: TransferType | null;
+  /** The state that a transfer is in now: a hold past its end has expired. */
+  readonly status: TransferStatus | null;
+  readonly reference: string | null;
+  readonly idempotencyKey: string | null;
+  /** A pair of its metadata. */
+  readonly metadata: { readonly name: string; readonly value: string } | null;
+  /** First moment, included. */
+  readonly createdFrom: Date | null;
+  /** Last moment, not included. */
+  readonly createdTo: Date | null;
+  readonly minimumAmount: number | null;
+  readonly maximumAmount: number | null;
+};
+
+/** The filter that every transfer passes. */
+export const NO_FILTER: TransferFilter = {
+  cardName: null,
+  type: null,
+  status: null,
+  reference: null,
+  idempotencyKey: null,
+  metadata: null,
+  createdFrom: null,
+  createdTo: null,
+  minimumAmount: null,
+  maximumAmount: null,
+};
+
+/** Gives a value its place among the parameters of a statement. */
+export type Place = (value: unknown) => string;
+
+/** The columns that lead an index before the transfer's id, and what each must be. */
+type Lead = readonly (readonly [column: string, value: string])[];
+
+/** SQL that reads transfers, or their ids, along one index; `only` repeats the condition of an index that has one. */
+export type Along = (table: 'transfer' | 'transfer_metadata', lead: Lead, only: string) => string;
+
+/** SQL that holds for the ids of a stretch. */
+export type Within = (column: string) => string;
+
+/** A way to every transfer that a filter can mean, in the order of their ids. */
+export type Route = {
+  readonly name: string;
+  /** The parts of the filter that each transfer on the route fulfils: nothing is left to be held against them. */
+  readonly covers: readonly (keyof TransferFilter)[];
+  /** SQL for the transfers on the route; several where two indexes lead to them. */
+  readonly relations: (filter: TransferFilter, place: Place, along: Along, within: Within) => readonly string[];
+};
+
+/** SQL for the inner id of a card that is named; no row, and so nothing equal to it, where there is none. */
+export function cardIdOf(name: string): string {
+  return `(select card.card_id from card where card.program_id = $1 and card.name = ${name})`;
+}
+
+const UNFINISHED = "and transfer.status <> 'completed'";
+
+const statusRoute = (statuses: readonly TransferStatus[], covers: Route['covers']): Route => ({
+  name: `by_status_${statuses.join('_and_')}`,
+  covers,
+  relations: (_filter, _place, along) =>
+    statuses.map((status) => along('transfer', [['status', `'${status}'::text`]], UNFINISHED)),
+});
+
+const SCHEDULED = statusRoute(['scheduled'], ['status']);
+const FAILED = statusRoute(['failed'], ['status']);
+const CANCELED = statusRoute(['canceled'], ['status']);
+// What is written as pending may have expired: each is looked at.
+const PENDING = statusRoute(['pending'], []);
+const EXPIRED = statusRoute(['expired', 'pending'], []);
+
+/** Completed transfers are nearly all: no index leads to them, and they are met at once along any other. */
+const BY_STATUS: Readonly<Record<TransferStatus, Route | undefined>> = {
+  scheduled: SCHEDULED,
+  pending: PENDING,
+  completed: undefined,
+  failed: FAILED,
+  canceled: CANCELED,
+  expired: EXPIRED,
+};
+
+const BY_KEY: Route = {
+  name: 'by_key',
+  covers: ['idempotencyKey'],
+  relations: (filter, place, _along, within) => [
+    `select transfer.* from (
+        select subject_id from idempotency where idempotency.program_id = $1
+          and idempotency.operation = 'create_transfer' and idempotency.key = ${place(filter.idempotencyKey)} limit 1
+      ) as found cross join lateral (
+        select * from transfer where transfer.program_id = $1 and transfer.transfer_id = found.subject_id limit 1
+      ) as transfer where ${within('transfer.transfer_id')}`,
+  ],
+};
+
+const BY_REFERENCE: Route = {
+  name: 'by_reference',
+  covers: ['reference'],
+  relations: (filter, place, _along, within) => [
+    `select * from (
+        select * from transfer
+        where transfer.program_id = $1 and transfer.reference = ${place(filter.reference)} limit 1
+      ) as transfer where ${within('transfer.transfer_id')}`,
+  ],
+};
+
+const BY_CARD: Route = {
+  name: 'by_card',
+  covers: ['cardName'],
+  relations: (filter, place, along) => {
+    const cardId = cardIdOf(place(filter.cardName));
+    return [
+      along('transfer', [['card_id', cardId]], ''),
+      along('transfer', [['destination_card_id', cardId]], 'and transfer.destination_card_id is not null'),
+    ];
+  },
+};
+
+const BY_METADATA: Route = {
+  name: 'by_metadata',
+  covers: ['metadata'],
+  relations: (filter, place, along) => {
+    const name = `${place(filter.metadata?.name ?? null)}::text`;
+    const value = `${place(filter.metadata?.value ?? null)}::text`;
+    const lead: Lead = [
+      ['name', name],
+      ['value', value],
+    ];
+    const pairs = along('transfer_metadata', lead, '');
+    return [
+      `select transfer.* from (${pairs}) as found cross join lateral (
+          select * from transfer where transfer.program_id = $1 and transfer.transfer_id = found.transfer_id limit 1
+        ) as transfer`,
+    ];
+  },
+};
+
+const BY_AMOUNT: Route = {
+  name: 'by_amount',
+  covers: ['minimumAmount', 'maximumAmount'],
+  relations: (filter, place, along) => [along('transfer', [['amount', `${place(filter.minimumAmount)}::bigint`]], '')],
+};
+
+const BY_TYPE: Route = {
+  name: 'by_type',
+  covers: ['type'],
+  relations: (filter, place, along) => [
+    along('transfer', [['type', `${place(filter.type)}::text`]], "and transfer.type <> 'load'"),
+  ],
+};
+
+const ALL: Route = {
+  name: 'all',
+  covers: [],
+  relations: (_filter, _place, along) => [along('transfer', [], '')],
+};
+
+/** The route for a filter: of the parts that have an index, the one that usually leads to the fewest transfers. */
+export function routeFor(filter: TransferFilter): Route {
+  if (filter.idempotencyKey !== null) return BY_KEY;
+  if (filter.reference !== null) return BY_REFERENCE;
+  if (filter.cardName !== null) return BY_CARD;
+  if (filter.metadata !== null) return BY_METADATA;
+  const byStatus = filter.status === null ? undefined : BY_STATUS[filter.status];
+  if (byStatus !== undefined) return byStatus;
+  if (filter.minimumAmount !== null && filter.minimumAmount === filter.maximumAmount) return BY_AMOUNT;
+  // Loads are most of all transfers, as a rule: they have no index of their own.
+  return filter.type === null || filter.type === 'load' ? ALL : BY_TYPE;
+}

@@ -1,0 +1,319 @@
+import type { DomainEvent } from '../../domain/event.ts';
+import { replay, type StoredAnswer } from '../../domain/idempotency.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { type Account, LedgerViolation } from '../../domain/ledger/ledger.ts';
+import { type CountedDay, type Direction, usageOf } from '../../domain/ledger/limits.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import {
+  decideCancel,
+  decideCapture,
+  decideExecution,
+  decideExpiry,
+  refuseDisabled,
+  type StandingTransfer,
+} from '../../domain/transfers/change-transfer.ts';
+import { decideTransfer, type TransferPlan } from '../../domain/transfers/create-transfer.ts';
+import type { Hold } from '../../domain/transfers/hold.ts';
+import { decideReversal, type Reversal, type ReversalPlan } from '../../domain/transfers/reverse-transfer.ts';
+import type { Transfer } from '../../domain/transfers/transfer.ts';
+import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
+import { keepRefusal, keepSuccess, refuseAgain, replyAgain } from '../commit/fingerprint.ts';
+import { idAt } from '../ids.ts';
+import type { Reply } from '../operations/call.ts';
+import { toReversalRecord, toTransferRecord } from '../operations/records.ts';
+import type { AuditNote } from '../store/audit.ts';
+import { type LoadedCard, toLoadedCard } from '../store/card.ts';
+import type { Loaded, Statement } from '../store/connection/database.ts';
+import { type KeyInScope, keyText, toAnswers } from '../store/idempotency.ts';
+import { toAccount } from '../store/ledger/account.ts';
+import type { CounterChangeOf } from '../store/ledger/limit-counter.ts';
+import type { CausedPosting } from '../store/ledger/posting.ts';
+import { type RulesNow, toRulesNow } from '../store/program-rules.ts';
+import { type SwitchReading, toSwitchReading } from '../store/switch.ts';
+import { toStandingTransfer } from '../store/transfers/transfer.ts';
+import type { AnyRequest, ChangeRequest, DueRequest, TransferRequest } from './request.ts';
+import { type BookChanges, writesOf } from './write.ts';
+
+/** Statements of a group's load, in the order they are sent: the locks in their global order, then the reads. */
+export type LoadName =
+  | 'lockNames'
+  | 'lockAccounts'
+  | 'switch'
+  | 'rules'
+  | 'cards'
+  | 'cardsOfTransfers'
+  | 'transfers'
+  | 'answers'
+  | 'references';
+
+/** What became of a request: the reply, the refusal, or an old key whose reply is no longer kept. */
+export type TransferAnswer = Reply | Refusal | { readonly replayOf: string };
+
+/** Path of a transfer, for `Location`; takes the inner UUID. */
+export function transferPath(transferId: string): string {
+  return `/api/v0.1/core/transfer/${toWireId('tr', transferId)}`;
+}
+
+/** Path of a reversal, for `Location`; takes the inner UUID. */
+export function reversalPath(reversalId: string): string {
+  return `/api/v0.1/core/reversal/${toWireId('rev', reversalId)}`;
+}
+
+/** The idempotency key of a request, in the scope of what it asks for. */
+export function keyInScope(request: AnyRequest): KeyInScope | undefined {
+  if (request.key === null) return undefined;
+  return { programId: request.programId, operation: `${request.command}_transfer`, key: request.key.text };
+}
+
+/** What a group's transaction has loaded, as it changes from one decision to the next. */
+export class Books {
+  readonly #switch: SwitchReading;
+  readonly #rules: ReadonlyMap<string, RulesNow>;
+  readonly #cards: ReadonlyMap<string, LoadedCard>;
+  readonly #accounts: Map<string, Account>;
+  readonly #days = new Map<string, readonly CountedDay[]>();
+  readonly #standing: Map<string, StandingTransfer>;
+  readonly #answers: Map<string, StoredAnswer>;
+  readonly #references: Map<string, string>;
+  #ids = 0;
+  readonly #changes: BookChanges = {
+    made: new Map<string, Transfer>(),
+    changed: new Map<string, Transfer>(),
+    accounts: new Map<string, Account>(),
+    opened: new Map<string, Hold>(),
+    ended: new Map<string, Hold>(),
+    counts: new Map<string, CounterChangeOf>(),
+    reversals: [] as Reversal[],
+    postings: [] as CausedPosting[],
+    answers: [] as (KeyInScope & { readonly answer: StoredAnswer })[],
+    events: [] as DomainEvent[],
+    audited: [] as AuditNote[],
+  };
+
+  constructor(loaded: Loaded<LoadName>) {
+    this.#switch = toSwitchReading(loaded.switch);
+    this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
+    this.#accounts = new Map(loaded.lockAccounts.map(toAccount).map((account) => [account.accountId, account]));
+    const cards = [...loaded.cards, ...loaded.cardsOfTransfers].map(toLoadedCard);
+    this.#cards = new Map(cards.map((found) => [`${found.card.programId}\n${found.card.name}`, found]));
+    for (const { card, days } of cards) this.#keepDays(card.accountId, days);
+    // The program's counters are kept on its funding account, which is that of each of its cards in its currency.
+    for (const { card } of cards) {
+      const found = this.#rules.get(card.programId);
+      if (found?.rules.currency === card.currency) this.#keepDays(card.fundingAccountId, found.days);
+    }
+    const standing = loaded.transfers.map(toStandingTransfer);
+    this.#standing = new Map(standing.map((one) => [transferKey(one.transfer), one]));
+    this.#answers = toAnswers(loaded.answers);
+    this.#references = new Map(
+      loaded.references.map((row) => [`${row.program_id}\n${row.reference}`, row.transfer_id as string]),
+    );
+  }
+
+  /** The card of that name, and whether the accounts that it needs are not locked because others hold them. */
+  lockedOf(programId: string, name: string, withFunding: boolean): 'unknown' | 'locked' | 'card_held' | 'funding_held' {
+    const found = this.#cards.get(`${programId}\n${name}`);
+    if (found === undefined) return 'unknown';
+    if (!this.#accounts.has(found.card.accountId)) return 'card_held';
+    return withFunding && !this.#accounts.has(found.card.fundingAccountId) ? 'funding_held' : 'locked';
+  }
+
+  /** A transfer that was loaded, as the decisions before have left it. */
+  standing(named: { readonly programId: string; readonly transferId: string }): StandingTransfer | undefined {
+    return this.#standing.get(transferKey(named));
+  }
+
+  /** Answers one request and keeps what it changes for the next. */
+  answer(request: AnyRequest): TransferAnswer {
+    const stored = this.stored(request);
+    if (stored !== undefined && request.key !== null) return answerAgain(stored, request);
+    const plan = this.#decide(request);
+    if (!(plan instanceof Refusal)) return this.#carryOut(request, plan);
+    this.#keep(request, keepRefusal(request.key?.fingerprint ?? '', plan));
+    return plan;
+  }
+
+  #decide(request: AnyRequest): TransferPlan | ReversalPlan | Refusal {
+    if (request.command !== 'create') return this.#decideChange(request);
+    const { programId, requestId, terms, notes } = request;
+    const view = this.view(request);
+    const transferId = this.#newId(view.now);
+    return decideTransfer({ birth: { programId, transferId, requestId, now: view.now }, terms, notes }, view);
+  }
+
+  #decideChange(request: ChangeRequest | DueRequest): TransferPlan | ReversalPlan | Refusal {
+    const standing = this.standing(request);
+    const view = this.#viewOfTransfer(request, standing?.transfer);
+    if (request.command === 'capture' || request.command === 'reverse') {
+      const disabled = refuseDisabled(standing?.transfer, view);
+      if (disabled !== undefined) return disabled;
+    }
+    if (standing === undefined) return transferMissing('asked' in request ? request.asked : '');
+    switch (request.command) {
+      case 'capture':
+        return decideCapture(standing, request.amount, view);
+      case 'cancel':
+        return decideCancel(standing, view);
+      case 'expire':
+        return decideExpiry(standing, view);
+      case 'execute':
+        return decideExecution(standing.transfer, view);
+      case 'reverse':
+        return decideReversal(standing.transfer, { ...request, reversalId: this.#newId(view.now) }, view);
+    }
+  }
+
+  /** An id with the time of the decision; those of a group follow each other as its decisions do. */
+  #newId(now: number): string {
+    this.#ids += 1;
+    return idAt(now, this.#ids);
+  }
+
+  /** The first answer to the request's key, when there is one. */
+  stored(request: AnyRequest): StoredAnswer | undefined {
+    const key = keyInScope(request);
+    return key === undefined ? undefined : this.#answers.get(keyText(key));
+  }
+
+  /** What the rules look at for one request, as the decisions before it have left it. */
+  view({ programId, terms }: Pick<TransferRequest, 'programId' | 'terms'>): TransferView {
+    const reference = terms.reference === null ? undefined : this.#references.get(`${programId}\n${terms.reference}`);
+    return {
+      ...this.#viewOfCards(programId, terms.cardName, terms.destinationCardName),
+      referenceTakenBy: reference === undefined ? undefined : toWireId('tr', reference),
+    };
+  }
+
+  #viewOfTransfer({ programId }: ChangeRequest | DueRequest, transfer: Transfer | undefined): TransferView {
+    const names = [transfer?.cardName ?? null, transfer?.destinationCardName ?? null] as const;
+    return { ...this.#viewOfCards(programId, ...names), referenceTakenBy: undefined };
+  }
+
+  #viewOfCards(
+    programId: string,
+    cardName: string | null,
+    destinationCardName: string | null,
+  ): Omit<TransferView, 'referenceTakenBy'> {
+    const found = this.#rules.get(programId);
+    if (found === undefined) throw new Error('the card program of a request is not there');
+    const { rules, now } = found;
+    return {
+      programId,
+      now,
+      rules,
+      switches: this.#switch.settings,
+      card: this.#card(programId, cardName),
+      destinationCard: this.#card(programId, destinationCardName),
+      account: (accountId) => {
+        const account = this.#accounts.get(accountId);
+        if (account === undefined) throw new LedgerViolation('an account was needed that the group did not lock');
+        return account;
+      },
+      usage: (accountId, direction) => usageOf(this.#days.get(dayKey(accountId, direction)) ?? [], rules.calendar),
+    };
+  }
+
+  /** The statements that write all that was decided; none when nothing changes. */
+  writes(batchId: string): readonly Statement[] {
+    const [first] = this.#rules.values();
+    return first === undefined ? [] : writesOf(this.#changes, batchId, first.now);
+  }
+
+  #carryOut(request: AnyRequest, plan: TransferPlan | ReversalPlan): TransferAnswer {
+    const { programId } = request;
+    const { transfer, event } = plan;
+    this.#keepPlan(plan, request.command === 'create');
+    const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : toTransferRecord(transfer);
+    const body = JSON.stringify(record);
+    const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
+    this.#changes.events.push({ type: event, programId, subjectId, payload: body });
+    const { operator: actor, requestId } = request;
+    const action = `${request.command}_transfer`;
+    if (actor !== null) this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details: body });
+    const made = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
+    const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;
+    this.#keep(request, keepSuccess(request.key?.fingerprint ?? '', status, made, body));
+    return status === 200 ? { status, body } : { status, body, location: pathOf(request.command, made) };
+  }
+
+  /** Keeps what a plan changes, for the decisions after it and for the writes. */
+  #keepPlan(plan: TransferPlan | ReversalPlan, isNew: boolean): void {
+    const changes = this.#changes;
+    const { transfer, hold } = plan;
+    const { programId, transferId } = transfer;
+    const key = transferKey(transfer);
+    for (const account of plan.accounts) {
+      this.#accounts.set(account.accountId, account);
+      changes.accounts.set(account.accountId, account);
+    }
+    if (isNew || changes.made.has(key)) changes.made.set(key, transfer);
+    else changes.changed.set(key, transfer);
+    if (isNew && transfer.reference !== null) this.#references.set(`${programId}\n${transfer.reference}`, transferId);
+    const before = this.#standing.get(key)?.hold;
+    if (hold !== null) changes.opened.set(key, hold);
+    // A hold that was opened in this group was never written.
+    else if (before !== undefined && !changes.opened.delete(key)) changes.ended.set(key, before);
+    this.#standing.set(key, { transfer, hold: hold ?? undefined });
+    const causeId = 'reversal' in plan ? plan.reversal.reversalId : transferId;
+    for (const posting of plan.postings) changes.postings.push({ programId, causeId, posting });
+    if ('reversal' in plan) changes.reversals.push(plan.reversal);
+    for (const count of plan.counts) this.#count({ ...count, programId });
+  }
+
+  #count(change: CounterChangeOf): void {
+    const { accountId, direction, dayStart, amount, count } = change;
+    const key = `${dayKey(accountId, direction)} ${dayStart}`;
+    const before = this.#changes.counts.get(key) ?? { ...change, amount: 0n, count: 0n };
+    this.#changes.counts.set(key, { ...change, amount: before.amount + amount, count: before.count + count });
+    const days = this.#days.get(dayKey(accountId, direction)) ?? [];
+    this.#days.set(dayKey(accountId, direction), [...days, { dayStart, amount, count }]);
+  }
+
+  #keep(request: AnyRequest, answer: StoredAnswer | undefined): void {
+    const key = keyInScope(request);
+    if (key === undefined || answer === undefined) return;
+    this.#answers.set(keyText(key), answer);
+    this.#changes.answers.push({ ...key, answer });
+  }
+
+  #keepDays(accountId: string, days: LoadedCard['days']): void {
+    this.#days.set(dayKey(accountId, 'in'), days.in);
+    this.#days.set(dayKey(accountId, 'out'), days.out);
+  }
+
+  #card(programId: string, name: string | null) {
+    const found = name === null ? undefined : this.#cards.get(`${programId}\n${name}`);
+    // A card that was registered between the locks and the reads has no locked account: it comes too late.
+    return found !== undefined && this.#accounts.has(found.card.accountId) ? found.card : undefined;
+  }
+}
+
+function transferKey({ programId, transferId }: { readonly programId: string; readonly transferId: string }): string {
+  return `${programId}\n${transferId}`;
+}
+
+function dayKey(accountId: string, direction: Direction): string {
+  return `${accountId} ${direction}`;
+}
+
+/** The refusal for a transfer that is not there, named as the caller did. */
+export function transferMissing(asked: string): Refusal {
+  const hint = /^tr_[0-9a-f]{32}$/.test(asked) ? '' : ' A transfer id is tr_ and 32 hex digits.';
+  return new Refusal('transfer_dne', `There is no transfer '${asked}' in this card program.${hint}`);
+}
+
+function pathOf(command: AnyRequest['command'], made: string): string {
+  return command === 'reverse' ? reversalPath(made) : transferPath(made);
+}
+
+function answerAgain(stored: StoredAnswer, request: AnyRequest): TransferAnswer {
+  const first = replay(stored, request.key?.fingerprint ?? '');
+  if (first instanceof Refusal) return first;
+  const refusal = refuseAgain(first);
+  if (refusal !== undefined) return refusal;
+  if (first.subjectId === null) throw new Error('a kept success names nothing');
+  if (first.body === null) return { replayOf: first.subjectId };
+  return first.status === 200
+    ? replyAgain(200, first.body)
+    : replyAgain(201, first.body, pathOf(request.command, first.subjectId));
+}

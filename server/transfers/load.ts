@@ -1,0 +1,147 @@
+import { CATALOGUE } from '../../domain/errors.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { ANY_NEED } from '../commit/contention.ts';
+import { Blocked, GroupCommit, type LaneBounds, type LockMode } from '../commit/group-commit.ts';
+import { readCards, readCardsOfTransfers } from '../store/card.ts';
+import type { Database, Statement, Steps } from '../store/connection/database.ts';
+import { readAnswers } from '../store/idempotency.ts';
+import { lockAccounts, type NamedCard } from '../store/ledger/account.ts';
+import { hashOf, type LockedName, shareSwitchAndLockNames, toMissedNames } from '../store/locks.ts';
+import { readProgramRules } from '../store/program-rules.ts';
+import { READ_SWITCH } from '../store/switch.ts';
+import { readReferences, readTransfersForChange } from '../store/transfers/transfer.ts';
+import { Books, keyInScope, type LoadName, type TransferAnswer } from './decide.ts';
+import type { AnyRequest, TransferRequest } from './request.ts';
+
+/** Where transfers are committed in groups, and whatever is done with them. */
+export type TransferLane = Pick<GroupCommit<AnyRequest, TransferAnswer, LoadName>, 'submit'>;
+
+/**
+ * Makes the lane of a service. What operators do goes in groups of its own: it is recorded in the audit log, whose head
+ * all processes and programs share, and nobody else is to wait for that.
+ */
+export function openTransferLane(databases: Pick<Database, 'within'>, bounds?: LaneBounds): TransferLane {
+  const programOf = ({ programId }: AnyRequest): string => programId;
+  const open = () => new GroupCommit(databases, { stepsOf, programOf, needsOf, madeBy }, bounds);
+  const [programs, operators] = [open(), open()];
+  return {
+    submit: (request, deadline) => (request.operator === null ? programs : operators).submit(request, deadline),
+  };
+}
+
+function madeBy(request: AnyRequest, answer: TransferAnswer): string | undefined {
+  if (answer instanceof Refusal) return undefined;
+  if (request.command !== 'create') return toWireId('tr', request.transferId);
+  if ('replayOf' in answer) return toWireId('tr', answer.replayOf);
+  return (JSON.parse(answer.body) as { readonly transfer_id: string }).transfer_id;
+}
+
+/** One transaction for a group of requests: loads what all of them need, decides one after the other, writes once. */
+function stepsOf(
+  requests: readonly AnyRequest[],
+  mode: LockMode,
+): Steps<readonly (TransferAnswer | Blocked)[], LoadName> {
+  return {
+    load: loadFor(requests, mode),
+    decide: (loaded, batchId) => {
+      const books = new Books(loaded);
+      const missed = mode === 'wait' ? undefined : toMissedNames(loaded.lockNames);
+      const answers = requests.map((request) => findBlocked(request, books, missed) ?? books.answer(request));
+      return { result: answers, writes: books.writes(batchId), readsOnly: !answers.some(restsOnBooks) };
+    },
+  };
+}
+
+/** Whether an answer may say that something was done: a success, and a refusal by what the books have by now. */
+function restsOnBooks(answer: TransferAnswer | Blocked): boolean {
+  if (answer instanceof Blocked) return false;
+  return !(answer instanceof Refusal) || CATALOGUE[answer.code].status === 409;
+}
+
+/** The locks and reads that a group needs. */
+export function loadFor(requests: readonly AnyRequest[], mode: LockMode): Record<LoadName, Statement | null> {
+  const creations = requests.filter(isCreation);
+  const standing = requests.filter((request) => !isCreation(request));
+  const cards = cardsOf(creations);
+  const keys = requests.flatMap((request) => keyInScope(request) ?? []);
+  const references = creations.flatMap(({ programId, terms: { reference } }) =>
+    reference === null ? [] : [{ programId, reference }],
+  );
+  return {
+    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),
+    lockAccounts: lockAccounts(cards, standing, mode),
+    switch: READ_SWITCH,
+    rules: readProgramRules(requests.map(({ programId }) => programId)),
+    cards: cards.length === 0 ? null : readCards(cards),
+    cardsOfTransfers: standing.length === 0 ? null : readCardsOfTransfers(standing),
+    transfers: standing.length === 0 ? null : readTransfersForChange(standing),
+    answers: keys.length === 0 ? null : readAnswers(keys),
+    references: references.length === 0 ? null : readReferences(references),
+  };
+}
+
+function isCreation(request: AnyRequest): request is TransferRequest {
+  return request.command === 'create';
+}
+
+/** The names that a request locks: its idempotency key and its reference, where it has them. */
+function namesOf(request: AnyRequest): readonly LockedName[] {
+  const { programId } = request;
+  const names: LockedName[] = [];
+  const key = keyInScope(request);
+  if (key !== undefined) names.push({ programId, kind: 'idempotency_key', scope: key.operation, name: key.key });
+  if (isCreation(request) && request.terms.reference !== null) {
+    names.push({ programId, kind: 'reference', scope: '', name: request.terms.reference });
+  }
+  return names;
+}
+
+/**
+ * What a request needs to have to itself: the funding of its program, its cards, its names. Whose cards a transfer is
+ * between is known only when it is loaded, so whoever does something with one may need anything.
+ */
+function needsOf(request: AnyRequest): readonly string[] {
+  const { programId } = request;
+  const names = namesOf(request).map(needOfName);
+  if (!isCreation(request)) return [programId, ANY_NEED, ...names];
+  return [programId, ...cardNames(request.terms).map((name) => `${programId}\n${name}`), ...names];
+}
+
+function needOfName(locked: LockedName): string {
+  return hashOf(locked).toString();
+}
+
+function cardNames(of: { readonly cardName: string; readonly destinationCardName: string | null }): readonly string[] {
+  return of.destinationCardName === null ? [of.cardName] : [of.cardName, of.destinationCardName];
+}
+
+/** What a request needs that others hold, when the group was not to wait for it (`missed`: names not locked). */
+function findBlocked(request: AnyRequest, books: Books, missed: ReadonlySet<bigint> | undefined): Blocked | undefined {
+  if (missed === undefined) return undefined;
+  const { programId } = request;
+  const name = namesOf(request).find((locked) => missed.has(hashOf(locked)));
+  if (name !== undefined) return new Blocked(needOfName(name));
+  const about = isCreation(request) ? request.terms : books.standing(request)?.transfer;
+  if (about === undefined) return undefined;
+  for (const cardName of cardNames(about)) {
+    const locked = books.lockedOf(programId, cardName, about.type !== 'card_to_card');
+    if (locked === 'card_held') return new Blocked(`${programId}\n${cardName}`);
+    if (locked === 'funding_held') return new Blocked(programId);
+  }
+  return undefined;
+}
+
+/** The cards of a group, each once; funding takes part unless money only goes from card to card. */
+function cardsOf(requests: readonly TransferRequest[]): readonly NamedCard[] {
+  const cards = new Map<string, NamedCard>();
+  const add = (programId: string, name: string, withFunding: boolean): void => {
+    const before = cards.get(`${programId}\n${name}`);
+    cards.set(`${programId}\n${name}`, { programId, name, withFunding: withFunding || before?.withFunding === true });
+  };
+  for (const { programId, terms } of requests) {
+    add(programId, terms.cardName, terms.type !== 'card_to_card');
+    if (terms.destinationCardName !== null) add(programId, terms.destinationCardName, false);
+  }
+  return [...cards.values()];
+}

@@ -1,0 +1,53 @@
+import { performance } from 'node:perf_hooks';
+import { Refusal } from '../../domain/refusal.ts';
+import { newId } from '../ids.ts';
+import type { Service } from '../operations/service.ts';
+import type { Row, Statement } from '../store/connection/database.ts';
+import { findDueTransfers, findExpiredHolds } from '../store/transfers/due.ts';
+import type { DueRequest } from './request.ts';
+
+/** How much due work one round takes on, of each kind. */
+const PORTION = 500;
+
+/** Time for a round, in milliseconds. */
+const WITHIN = 4000;
+
+/** What due work needs: a database that reaches all programs, and the lane. */
+export type DueService = Pick<Service, 'database' | 'transfers'>;
+
+/** What a round came to; `more` when it found as much as it would take on, so that the next should come at once. */
+export type DueRound = { readonly settled: number; readonly failed: number; readonly more: boolean };
+
+/**
+ * Does what time has made due: releases holds that are past their end and makes scheduled transfers. Several processes
+ * may do so at once, and callers may come first: whoever is second finds it done and changes nothing.
+ */
+export async function settleDue(service: DueService): Promise<DueRound> {
+  const [expired, due] = await Promise.all([
+    find(service, findExpiredHolds(PORTION), 'expire'),
+    find(service, findDueTransfers(PORTION), 'execute'),
+  ]);
+  const deadline = performance.now() + WITHIN;
+  const requests = [...expired, ...due];
+  const outcomes = await Promise.allSettled(requests.map((request) => service.transfers.submit(request, deadline)));
+  const failed = outcomes.filter(({ status }) => status === 'rejected').length;
+  const refused = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value instanceof Refusal);
+  const settled = outcomes.length - failed - refused.length;
+  return { settled, failed, more: settled > 0 && (expired.length === PORTION || due.length === PORTION) };
+}
+
+async function find(
+  { database }: DueService,
+  statement: Statement,
+  command: DueRequest['command'],
+): Promise<readonly DueRequest[]> {
+  const rows = await database.read(statement);
+  return rows.map((row: Row) => ({
+    command,
+    programId: row.program_id as string,
+    transferId: row.transfer_id as string,
+    requestId: newId(),
+    key: null,
+    operator: null,
+  }));
+}

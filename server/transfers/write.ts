@@ -1,0 +1,77 @@
+import type { DomainEvent } from '../../domain/event.ts';
+import type { StoredAnswer } from '../../domain/idempotency.ts';
+import type { Account } from '../../domain/ledger/ledger.ts';
+import type { Hold } from '../../domain/transfers/hold.ts';
+import type { Reversal } from '../../domain/transfers/reverse-transfer.ts';
+import type { Transfer } from '../../domain/transfers/transfer.ts';
+import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
+import type { Statement } from '../store/connection/database.ts';
+import { insertEvents } from '../store/event.ts';
+import { insertAnswers, type KeyInScope } from '../store/idempotency.ts';
+import { updateAccounts } from '../store/ledger/account.ts';
+import { addToCounters, type CounterChangeOf, giveBackToCounters } from '../store/ledger/limit-counter.ts';
+import { type CausedPosting, insertPostings } from '../store/ledger/posting.ts';
+import { mergeWrites } from '../store/merge.ts';
+import { deleteHolds, insertHolds } from '../store/transfers/hold.ts';
+import { insertMetadata } from '../store/transfers/metadata.ts';
+import { insertReversals } from '../store/transfers/reversal.ts';
+import { insertCompletedTransfers, insertOpenTransfers, updateTransfers } from '../store/transfers/transfer.ts';
+
+/** Everything that a group of decisions has changed, each thing as it is after the last of them. */
+export type BookChanges = {
+  readonly made: Map<string, Transfer>;
+  readonly changed: Map<string, Transfer>;
+  readonly accounts: Map<string, Account>;
+  readonly opened: Map<string, Hold>;
+  readonly ended: Map<string, Hold>;
+  /** Sums, by account, direction and day. */
+  readonly counts: Map<string, CounterChangeOf>;
+  readonly reversals: Reversal[];
+  readonly postings: CausedPosting[];
+  readonly answers: (KeyInScope & { readonly answer: StoredAnswer })[];
+  readonly events: DomainEvent[];
+  /** What operators have done. */
+  readonly audited: AuditNote[];
+};
+
+/**
+ * The statement that writes all of it, none when nothing changes; and one for the audit log, by itself and last, because
+ * it takes the last of all locks. `now` in milliseconds since 1970.
+ */
+export function writesOf(changes: BookChanges, batchId: string, now: number): readonly Statement[] {
+  const made = [...changes.made.values()];
+  const counts = [...changes.counts.values()].filter(({ amount, count }) => amount !== 0n || count !== 0n);
+  const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
+  const some = <Item>(items: readonly Item[], write: (items: readonly Item[]) => Statement): readonly Statement[] =>
+    items.length > 0 ? [write(items)] : [];
+  const writes = [
+    ...some(made.filter(isPlain), (transfers) => insertCompletedTransfers(transfers, now)),
+    ...some(
+      made.filter((transfer) => !isPlain(transfer)),
+      insertOpenTransfers,
+    ),
+    ...some(
+      made.filter(({ metadata }) => Object.keys(metadata).length > 0),
+      insertMetadata,
+    ),
+    ...some([...changes.changed.values()], updateTransfers),
+    ...some([...changes.opened.values()], insertHolds),
+    ...some([...changes.ended.values()], deleteHolds),
+    ...some(changes.reversals, insertReversals),
+    ...some(changes.postings, (postings) => insertPostings(postings, now)),
+    ...some([...changes.accounts.values()], updateAccounts),
+    ...some(
+      counts.filter((change) => !isBack(change)),
+      addToCounters,
+    ),
+    ...some(counts.filter(isBack), giveBackToCounters),
+    ...some(changes.events, (events) => insertEvents(batchId, events, now)),
+    ...some(changes.answers, (answers) => insertAnswers(answers, now)),
+  ];
+  return writes.length > 0 ? [mergeWrites(writes), ...some(changes.audited, insertAuditEntries)] : [];
+}
+
+/** A transfer that was completed as it was made and has not changed since: most of them, and fewer columns. */
+function isPlain(transfer: Transfer): boolean {
+  return transfer.status === 'completed' && transfer.capture === 'automatic' && transfer.reversedAmount === 0n;
+}
