@@ -160,7 +160,7 @@ function causeHeaders(code: ErrorCode, field: string | undefined): readonly Erro
     },
     method_not_allowed: { name: 'Allow', value: 'GET, HEAD, POST', says: 'The methods that this path has.' },
     unsupported_media_type: { name: 'Accept', value: 'application/json', says: 'The media type that is taken.' },
-    auth_err: { name: 'WWW-Authenticate', value: 'Bearer realm="transfer-service"', says: 'How to send a key.' },
+    unauthenticated: { name: 'WWW-Authenticate', value: 'Bearer realm="transfer-service"', says: 'How to send a key.' },
   };
   const own = byCode[code];
   const says = 'JSON pointer to the member of the request that is at fault.';

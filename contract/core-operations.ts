@@ -9,26 +9,31 @@ import * as transfers from './transfer-schemas.ts';
 const CORE = '/api/v0.1/core';
 
 const CARD_STATES = [
-  'preactive_card',
-  'inactive_card',
-  'lost_card',
-  'card_fraud',
-  'expired_card',
-  'closed_card',
+  'card_not_activated',
+  'card_suspended',
+  'card_lost',
+  'card_suspected_fraud',
+  'card_expired',
+  'card_closed',
 ] as const;
 
 /** The states that a card can come to while money is on hold for it: it was activated, and it cannot be closed. */
-const CARD_STATES_DURING_A_HOLD: readonly ErrorCode[] = ['inactive_card', 'lost_card', 'card_fraud', 'expired_card'];
+const CARD_STATES_DURING_A_HOLD: readonly ErrorCode[] = [
+  'card_suspended',
+  'card_lost',
+  'card_suspected_fraud',
+  'card_expired',
+];
 
 /** Codes of the rules about a transfer, in the order of TRANSFER_CHECKS; of a card's states only one can apply. */
 const TRANSFER_RULES: readonly ErrorCode[] = [
   'service_disabled',
-  'card_dne',
+  'card_not_found',
   ...CARD_STATES,
   'currency_mismatch',
   'duplicate_reference',
-  'small_amount',
-  'large_amount',
+  'amount_too_small',
+  'amount_too_large',
   'limit_exceeded',
   'insufficient_funds',
 ];
@@ -62,7 +67,7 @@ export const CORE_OPERATIONS = {
     summary: 'Read a transfer',
     scope: 'transfers:read',
     reply: transfers.TransferRecord,
-    rules: ['transfer_dne'],
+    rules: ['transfer_not_found'],
   },
   create_transfer_batch: {
     method: 'POST',
@@ -104,9 +109,9 @@ export const CORE_OPERATIONS = {
       'invalid_amount',
       'idempotency_key_exists',
       'service_disabled',
-      'transfer_dne',
+      'transfer_not_found',
       'invalid_transfer_status',
-      'large_amount',
+      'amount_too_large',
       ...CARD_STATES_DURING_A_HOLD,
       'limit_exceeded',
     ],
@@ -120,7 +125,7 @@ export const CORE_OPERATIONS = {
     status: 200,
     reply: transfers.TransferRecord,
     idempotency: 'optional',
-    rules: ['idempotency_key_exists', 'transfer_dne', 'invalid_transfer_status'],
+    rules: ['idempotency_key_exists', 'transfer_not_found', 'invalid_transfer_status'],
   },
   reverse_transfer: {
     method: 'POST',
@@ -136,10 +141,10 @@ export const CORE_OPERATIONS = {
       'invalid_amount',
       'idempotency_key_exists',
       'service_disabled',
-      'transfer_dne',
+      'transfer_not_found',
       'invalid_transfer_status',
-      'large_amount',
-      'closed_card',
+      'amount_too_large',
+      'card_closed',
       'limit_exceeded',
       'insufficient_funds',
     ],
@@ -154,7 +159,7 @@ export const CORE_OPERATIONS = {
     status: 200,
     reply: transfers.TransferRecord,
     idempotency: 'none',
-    rules: ['transfer_dne'],
+    rules: ['transfer_not_found'],
   },
   export_transfers: {
     ...READ,
@@ -173,7 +178,7 @@ export const CORE_OPERATIONS = {
     scope: 'transfers:read',
     query: PageQuery,
     reply: pageOf(transfers.ReversalRecord),
-    rules: ['transfer_dne'],
+    rules: ['transfer_not_found'],
   },
   get_reversal: {
     ...READ,
@@ -181,7 +186,7 @@ export const CORE_OPERATIONS = {
     summary: 'Read a reversal',
     scope: 'transfers:read',
     reply: transfers.ReversalRecord,
-    rules: ['reversal_dne'],
+    rules: ['reversal_not_found'],
   },
   create_card: {
     method: 'POST',
@@ -210,7 +215,7 @@ export const CORE_OPERATIONS = {
     summary: 'Read a card and its balance',
     scope: 'cards:read',
     reply: cards.CardRecord,
-    rules: ['card_dne'],
+    rules: ['card_not_found'],
   },
   update_card: {
     method: 'PATCH',
@@ -222,7 +227,7 @@ export const CORE_OPERATIONS = {
     status: 200,
     reply: cards.CardRecord,
     idempotency: 'none',
-    rules: ['service_disabled', 'card_dne', 'invalid_card_status', 'card_not_empty', 'limit_exceeded'],
+    rules: ['service_disabled', 'card_not_found', 'invalid_card_status', 'card_not_empty', 'limit_exceeded'],
   },
   get_card_limits: {
     ...READ,
@@ -230,7 +235,7 @@ export const CORE_OPERATIONS = {
     summary: 'Read what a card could do now: its limits, what was used of them and what is left',
     scope: 'cards:read',
     reply: CardLimitsRecord,
-    rules: ['card_dne'],
+    rules: ['card_not_found'],
   },
   list_postings: {
     ...READ,
@@ -239,7 +244,7 @@ export const CORE_OPERATIONS = {
     scope: 'cards:read',
     query: cards.ListPostingsQuery,
     reply: cards.StatementPage,
-    rules: ['card_dne'],
+    rules: ['card_not_found'],
   },
   export_postings: {
     ...READ,
@@ -249,7 +254,7 @@ export const CORE_OPERATIONS = {
     query: cards.ExportPostingsQuery,
     csv: true,
     reply: cards.PostingRecord,
-    rules: ['card_dne'],
+    rules: ['card_not_found'],
   },
   get_error: {
     ...READ,
@@ -257,7 +262,7 @@ export const CORE_OPERATIONS = {
     summary: 'Look up an error of the card program by the Request-Id of its answer',
     scope: 'errors:read',
     reply: errorLog.LoggedErrorRecord,
-    rules: ['error_dne'],
+    rules: ['error_not_found'],
   },
   list_errors: {
     ...READ,

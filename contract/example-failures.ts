@@ -89,7 +89,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       after: [post(SWITCH, { disabled: false })],
     },
   },
-  auth_err: {
+  unauthenticated: {
     message:
       'The API key is not one of this service, or it was mistyped. Send a valid key as "Authorization: Bearer <key>".',
     how: { request: get(TRANSFER, { Authorization: 'Bearer nonsense' }) },
@@ -101,7 +101,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     message: `Without a key this sandbox takes nothing from web pages elsewhere: the Origin is 'https://example.com'.`,
     how: { request: get(TRANSFER, { Origin: 'https://example.com' }) },
   },
-  route_dne: {
+  route_not_found: {
     message: 'There is nothing at this path. The operations are listed in the API reference.',
     how: { request: get('/api/v0.1/core/nothing') },
   },
@@ -145,16 +145,16 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     how: { request: get(TRANSFER, { Expect: 'something' }) },
   },
   service_unavailable: { message: 'The service is closing.' },
-  card_dne: {
+  card_not_found: {
     message: `There is no card 'card_missing' in this card program ('card_id').`,
     field: '/card_id',
     how: { request: transfer({ card_id: 'card_missing' }) },
   },
-  transfer_dne: {
+  transfer_not_found: {
     message: "There is no transfer 'tr_missing' in this card program. A transfer id is tr_ and 32 hex digits.",
     how: { request: get(`${TRANSFER}/tr_missing`) },
   },
-  reversal_dne: {
+  reversal_not_found: {
     message: "There is no reversal 'rev_missing' in this card program. A reversal id is rev_ and 32 hex digits.",
     how: { request: get(OPERATIONS.get_reversal.path.replace('{reversal_id}', 'rev_missing')) },
   },
@@ -164,32 +164,32 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       'canceled. Only a scheduled or pending transfer can be.',
     how: { before: [transfer()], request: post(OPERATIONS.cancel_transfer.path) },
   },
-  program_dne: {
+  program_not_found: {
     message: "There is no card program 'prog_missing'.",
     how: { request: get(OPERATIONS.get_program.path.replace('{program_id}', 'prog_missing')) },
   },
-  key_dne: {
+  key_not_found: {
     message: "There is no API key with the id 'key_missing'.",
     how: { request: post(OPERATIONS.revoke_key.path.replace('{key_id}', 'key_missing')) },
   },
-  error_dne: {
+  error_not_found: {
     message:
       "There is no error with the request id 'req_missing' in this card program. A request id is req_ and 32 hex digits.",
     how: { request: get(OPERATIONS.get_error.path.replace('{request_id}', 'req_missing')) },
   },
-  preactive_card: cardIn('card_preactive', 'has not been activated yet and cannot receive money.'),
-  inactive_card: cardIn('card_inactive', 'is suspended and cannot receive money.'),
-  closed_card: cardIn('card_closed', 'is closed and cannot receive money.'),
-  expired_card: cardIn(
+  card_not_activated: cardIn('card_preactive', 'has not been activated yet and cannot receive money.'),
+  card_suspended: cardIn('card_inactive', 'is suspended and cannot receive money.'),
+  card_closed: cardIn('card_closed', 'is closed and cannot receive money.'),
+  card_expired: cardIn(
     'card_expired',
     'has expired (its last day was 2020-12-31) and cannot receive money. ' +
       'What is on it can be unloaded or moved to another card.',
   ),
-  lost_card: cardIn(
+  card_lost: cardIn(
     'card_lost',
     'was reported lost and cannot receive money. What is on it can be unloaded or moved to another card.',
   ),
-  card_fraud: cardIn('card_fraud', 'is blocked for suspected fraud and cannot receive money.'),
+  card_suspected_fraud: cardIn('card_fraud', 'is blocked for suspected fraud and cannot receive money.'),
   invalid_card_status: {
     message:
       "The card 'card_closed' is closed for good: it is given no other status, and nothing else of it is changed " +
@@ -222,14 +222,14 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     field: '/description',
     how: { request: transfer({ description: '4111 1111 1111 1111' }) },
   },
-  small_amount: {
+  amount_too_small: {
     message:
       "The card 'card_limited' may receive no transfer under 1.00 USD, and this one is for 0.99 USD. " +
       "Its 'minimum_amount' limit (set on the card) says so.",
     field: '/amount',
     how: { request: transfer({ amount: 99, card_id: 'card_limited' }) },
   },
-  large_amount: {
+  amount_too_large: {
     message:
       "The card 'card_limited' may receive no transfer over 100.00 USD, and this one is for 100.01 USD. " +
       "Its 'maximum_amount' limit (set on the card) says so.",

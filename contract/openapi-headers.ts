@@ -53,7 +53,7 @@ export const ERROR_HEADERS: Readonly<Record<string, Header>> = {
   Link: {
     description: 'Where the code is explained.',
     schema: { type: 'string' },
-    example: '</errors/closed_card>; rel="describedby"',
+    example: '</errors/card_closed>; rel="describedby"',
   },
   'Should-Retry': {
     description: 'Whether the same request, sent again unchanged, can succeed.',
@@ -106,7 +106,7 @@ export function errorHeadersOf(
     ...(codes.some((code) => exampleField(code) !== undefined) ? ['Error-Field'] : []),
     ...(some('method_not_allowed') ? ['Allow'] : []),
     ...(some('unsupported_media_type') ? ['Accept'] : []),
-    ...(some('auth_err') ? ['WWW-Authenticate'] : []),
+    ...(some('unauthenticated') ? ['WWW-Authenticate'] : []),
   ];
 }
 

@@ -305,7 +305,7 @@ const CATALOGUE_PATHS: JsonObject = {
           required: true,
           description: 'The code',
           schema: { type: 'string' },
-          example: 'closed_card',
+          example: 'card_closed',
         },
       ],
       responses: {
@@ -316,7 +316,7 @@ const CATALOGUE_PATHS: JsonObject = {
             'text/html': { schema: { type: 'string' } },
           },
         },
-        404: errorResponse(['route_dne'], false),
+        404: errorResponse(['route_not_found'], false),
         405: reference('responses', 'method_not_allowed'),
         500: errorResponse(['unknown_request'], false),
         503: reference('responses', 'service_unavailable'),

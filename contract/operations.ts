@@ -15,7 +15,7 @@ const HTTP_FAULTS: readonly ErrorCode[] = [
   'malformed_request',
   'expectation_failed',
   'uri_too_long',
-  'route_dne',
+  'route_not_found',
   'method_not_allowed',
 ];
 
@@ -32,9 +32,9 @@ export function precedenceOf(id: OperationId): readonly ErrorCode[] {
   return [
     ...HTTP_FAULTS,
     'rate_limited',
-    'auth_err',
+    'unauthenticated',
     'forbidden',
-    ...(operation.program ? (['program_dne'] as const) : []),
+    ...(operation.program ? (['program_not_found'] as const) : []),
     ...(operation.body === undefined ? [] : (['unsupported_media_type', 'payload_too_large'] as const)),
     ...(operation.idempotency === 'none' ? [] : (['invalid_idempotency_key'] as const)),
     `${id}_schema`,

@@ -36,7 +36,7 @@ export const OPERATOR_OPERATIONS = {
     path: `${OPERATOR}/program/{program_id}`,
     summary: 'Read a card program and its funding',
     reply: operator.ProgramRecord,
-    rules: ['program_dne'],
+    rules: ['program_not_found'],
   },
   update_program: {
     ...OPERATE,
@@ -46,7 +46,7 @@ export const OPERATOR_OPERATIONS = {
     body: operator.UpdateProgramBody,
     status: 200,
     reply: operator.ProgramRecord,
-    rules: ['program_dne'],
+    rules: ['program_not_found'],
   },
   create_deposit: {
     ...OPERATE,
@@ -57,7 +57,7 @@ export const OPERATOR_OPERATIONS = {
     status: 201,
     reply: operator.FundingMovementRecord,
     idempotency: 'required',
-    rules: ['invalid_amount', 'program_dne', 'idempotency_key_exists', 'limit_exceeded'],
+    rules: ['invalid_amount', 'program_not_found', 'idempotency_key_exists', 'limit_exceeded'],
   },
   create_withdrawal: {
     ...OPERATE,
@@ -68,7 +68,7 @@ export const OPERATOR_OPERATIONS = {
     status: 201,
     reply: operator.FundingMovementRecord,
     idempotency: 'required',
-    rules: ['invalid_amount', 'program_dne', 'idempotency_key_exists', 'insufficient_funds'],
+    rules: ['invalid_amount', 'program_not_found', 'idempotency_key_exists', 'insufficient_funds'],
   },
   get_switch: {
     ...READ,
@@ -87,7 +87,7 @@ export const OPERATOR_OPERATIONS = {
     status: 200,
     reply: operator.SwitchRecord,
     idempotency: 'optional',
-    rules: ['program_dne', 'idempotency_key_exists'],
+    rules: ['program_not_found', 'idempotency_key_exists'],
   },
   get_trial_balance: {
     ...READ,
@@ -106,7 +106,7 @@ export const OPERATOR_OPERATIONS = {
     status: 201,
     reply: operator.NewKeyRecord,
     idempotency: 'optional',
-    rules: ['program_dne', 'idempotency_key_exists'],
+    rules: ['program_not_found', 'idempotency_key_exists'],
   },
   list_keys: {
     ...READ,
@@ -126,7 +126,7 @@ export const OPERATOR_OPERATIONS = {
     status: 201,
     reply: operator.NewKeyRecord,
     idempotency: 'optional',
-    rules: ['idempotency_key_exists', 'key_dne'],
+    rules: ['idempotency_key_exists', 'key_not_found'],
   },
   revoke_key: {
     ...OPERATE,
@@ -136,7 +136,7 @@ export const OPERATOR_OPERATIONS = {
     status: 200,
     reply: operator.KeyRecord,
     idempotency: 'optional',
-    rules: ['idempotency_key_exists', 'key_dne'],
+    rules: ['idempotency_key_exists', 'key_not_found'],
   },
   inspect_error: {
     ...READ,
@@ -144,7 +144,7 @@ export const OPERATOR_OPERATIONS = {
     path: `${OPERATOR}/error/{request_id}`,
     summary: 'Look up any error by the Request-Id of its answer, with its causes',
     reply: errorLog.InspectedErrorRecord,
-    rules: ['error_dne'],
+    rules: ['error_not_found'],
   },
   search_errors: {
     ...READ,

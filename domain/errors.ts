@@ -4,7 +4,7 @@ import { OPERATION_IDS, OPERATIONS, type OperationId } from './operation.ts';
 
 const SHARED = {
   ...HTTP_ERRORS,
-  card_dne: {
+  card_not_found: {
     ...CALLER,
     status: 404,
     meaning: 'There is no such card in the card program.',
@@ -12,7 +12,7 @@ const SHARED = {
     resolution: 'Check the card id; list the cards of the program with GET /api/v0.1/core/card.',
     reproduce: 'Use the card id "card_missing".',
   },
-  transfer_dne: {
+  transfer_not_found: {
     ...CALLER,
     status: 404,
     meaning: 'There is no such transfer in the card program.',
@@ -20,7 +20,7 @@ const SHARED = {
     resolution: 'Check the transfer id; look a transfer up by its key with GET /transfer?idempotency_key=….',
     reproduce: 'GET /api/v0.1/core/transfer/tr_missing.',
   },
-  reversal_dne: {
+  reversal_not_found: {
     ...CALLER,
     status: 404,
     meaning: 'There is no such reversal in the card program.',
@@ -39,7 +39,7 @@ const SHARED = {
     resolution: 'Read the transfer; the message names the state it is in.',
     reproduce: 'Create a transfer, then cancel it.',
   },
-  program_dne: {
+  program_not_found: {
     ...CALLER,
     status: 404,
     meaning: 'There is no such card program.',
@@ -47,7 +47,7 @@ const SHARED = {
     resolution: 'Check the program id; an operator lists the programs.',
     reproduce: 'GET /api/v0.1/operator/program/prog_missing.',
   },
-  key_dne: {
+  key_not_found: {
     ...CALLER,
     status: 404,
     meaning: 'There is no such API key.',
@@ -55,7 +55,7 @@ const SHARED = {
     resolution: 'Check the key id; an operator lists the keys.',
     reproduce: 'POST /api/v0.1/operator/key/key_missing/revoke.',
   },
-  error_dne: {
+  error_not_found: {
     ...CALLER,
     status: 404,
     meaning: 'No error with this request id is recorded for the caller.',
@@ -67,7 +67,7 @@ const SHARED = {
     resolution: 'Compare the id with the Request-Id header of the answer; ask an operator if it is the right one.',
     reproduce: 'GET /api/v0.1/core/error/req_missing.',
   },
-  preactive_card: {
+  card_not_activated: {
     ...CALLER,
     status: 409,
     meaning: 'The card has not been activated yet.',
@@ -75,7 +75,7 @@ const SHARED = {
     resolution: 'Activate the card, then send the transfer with a new idempotency key.',
     reproduce: 'Load the card "card_preactive".',
   },
-  inactive_card: {
+  card_suspended: {
     ...CALLER,
     status: 409,
     meaning: 'The card is suspended.',
@@ -83,7 +83,7 @@ const SHARED = {
     resolution: 'Activate the card again, then send the transfer with a new idempotency key.',
     reproduce: 'Load the card "card_inactive".',
   },
-  closed_card: {
+  card_closed: {
     ...CALLER,
     status: 409,
     meaning: 'The card is closed for good.',
@@ -91,7 +91,7 @@ const SHARED = {
     resolution: 'Use another card.',
     reproduce: 'Load the card "card_closed".',
   },
-  expired_card: {
+  card_expired: {
     ...CALLER,
     status: 409,
     meaning: 'The card has expired and takes no more money.',
@@ -99,7 +99,7 @@ const SHARED = {
     resolution: 'Use the card that replaces it. What is on an expired card can be unloaded or moved.',
     reproduce: 'Load the card "card_expired".',
   },
-  lost_card: {
+  card_lost: {
     ...CALLER,
     status: 409,
     meaning: 'The card was reported lost or stolen and takes no more money.',
@@ -107,7 +107,7 @@ const SHARED = {
     resolution: 'Use the card that replaces it. What is on a lost card can be unloaded or moved.',
     reproduce: 'Load the card "card_lost" or "card_stolen".',
   },
-  card_fraud: {
+  card_suspected_fraud: {
     ...CALLER,
     status: 409,
     meaning: 'The card is blocked because fraud is suspected.',
@@ -160,7 +160,7 @@ const SHARED = {
     resolution: 'Leave the number out: a card is named by its card_id. Nothing of the number was kept.',
     reproduce: 'Create a transfer with the description "4111 1111 1111 1111".',
   },
-  small_amount: {
+  amount_too_small: {
     ...CALLER,
     status: 400,
     meaning: 'The amount is under the least that one transfer may be.',
@@ -168,7 +168,7 @@ const SHARED = {
     resolution: 'Send at least what the message names.',
     reproduce: 'Load the card "card_limited" with 99.',
   },
-  large_amount: {
+  amount_too_large: {
     ...CALLER,
     status: 400,
     meaning: 'The amount is over the most that this one transfer may be.',

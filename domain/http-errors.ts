@@ -25,7 +25,7 @@ export const HTTP_ERRORS = {
     resolution: 'Wait as long as the Retry-After header says, then send the request again; spread requests over time.',
     reproduce: 'Start the sandbox with RATE_LIMIT_PER_ADDRESS=1, then send twenty requests at once.',
   },
-  auth_err: {
+  unauthenticated: {
     ...CALLER,
     status: 401,
     meaning: 'The request carries no API key that the service knows.',
@@ -48,7 +48,7 @@ export const HTTP_ERRORS = {
       'Use a key that may do this; call a keyless sandbox as localhost, and neither through a proxy nor from a web page.',
     reproduce: 'Send the header "Origin: https://example.com".',
   },
-  route_dne: {
+  route_not_found: {
     ...CALLER,
     status: 404,
     meaning: 'There is nothing at this path.',

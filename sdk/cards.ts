@@ -32,7 +32,7 @@ export class Cards {
     return this.#send('create_card', { body, options });
   }
 
-  /** get_card: a card and its balance. Codes: `card_dne`. */
+  /** get_card: a card and its balance. Codes: `card_not_found`. */
   get(cardId: string, options?: CallOptions): Promise<Answered<CardRecord>> {
     return this.#send('get_card', { parameters: { card_id: cardId }, options });
   }
@@ -49,7 +49,7 @@ export class Cards {
 
   /**
    * update_card: changes what the body names, and removes what is null in it, also one limit alone. Closing a card with `balance_to` moves what is on it to funding first. A
-   * change is not sent again by itself. Codes: `update_card_schema`, `service_disabled`, `card_dne`,
+   * change is not sent again by itself. Codes: `update_card_schema`, `service_disabled`, `card_not_found`,
    * `invalid_card_status`, `card_not_empty`, `limit_exceeded`, `unknown_update_card`.
    */
   update(cardId: string, body: UpdateCardBody, options?: CallOptions): Promise<Answered<CardRecord>> {
@@ -58,7 +58,7 @@ export class Cards {
 
   /**
    * get_card_limits: what the card could do now: its limits and its program's, what was used of them, what is left and
-   * when it frees. Codes: `card_dne`.
+   * when it frees. Codes: `card_not_found`.
    */
   limits(cardId: string, options?: CallOptions): Promise<Answered<CardLimitsRecord>> {
     return this.#send('get_card_limits', { parameters: { card_id: cardId }, options });
@@ -66,7 +66,7 @@ export class Cards {
 
   /**
    * list_postings: a page of the card's statement, newest line first, with the opening and the closing balance of the
-   * whole time asked for. Codes: `list_postings_schema`, `card_dne`.
+   * whole time asked for. Codes: `list_postings_schema`, `card_not_found`.
    */
   postings(cardId: string, query: ListPostingsQuery = {}, options?: CallOptions): Promise<Answered<StatementPage>> {
     return this.#send('list_postings', { parameters: { card_id: cardId }, query, options });
@@ -83,7 +83,7 @@ export class Cards {
 
   /**
    * export_postings: the card's statement as comma-separated values, a line of headings and a line per posting, oldest
-   * first. Only a loop that ends without throwing has read all of it. Codes: `export_postings_schema`, `card_dne`.
+   * first. Only a loop that ends without throwing has read all of it. Codes: `export_postings_schema`, `card_not_found`.
    */
   exportPostings(
     cardId: string,

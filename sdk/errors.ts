@@ -21,7 +21,7 @@ export class Errors {
     this.#send = send;
   }
 
-  /** get_error: an error of the card program, by the `requestId` of a TransferServiceError. Codes: `error_dne`. */
+  /** get_error: an error of the card program, by the `requestId` of a TransferServiceError. Codes: `error_not_found`. */
   get(requestId: string, options?: CallOptions): Promise<Answered<LoggedErrorRecord>> {
     return this.#send('get_error', { parameters: { request_id: requestId }, options });
   }
@@ -36,7 +36,7 @@ export class Errors {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
-  /** inspect_error: any error, with its checks and causes; for operators. Codes: `error_dne`. */
+  /** inspect_error: any error, with its checks and causes; for operators. Codes: `error_not_found`. */
   inspect(requestId: string, options?: CallOptions): Promise<Answered<InspectedErrorRecord>> {
     return this.#send('inspect_error', { parameters: { request_id: requestId }, options });
   }

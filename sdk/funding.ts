@@ -12,7 +12,7 @@ export class Deposits {
 
   /**
    * create_deposit: brings `amount` minor units to the program's funding.
-   * Codes: `invalid_amount`, `program_dne`, `idempotency_key_exists`, `limit_exceeded`, `unknown_create_deposit`.
+   * Codes: `invalid_amount`, `program_not_found`, `idempotency_key_exists`, `limit_exceeded`, `unknown_create_deposit`.
    */
   create(
     programId: string,
@@ -33,7 +33,7 @@ export class Withdrawals {
 
   /**
    * create_withdrawal: takes `amount` minor units out of the program's funding.
-   * Codes: `invalid_amount`, `program_dne`, `idempotency_key_exists`, `insufficient_funds`, `unknown_create_withdrawal`.
+   * Codes: `invalid_amount`, `program_not_found`, `idempotency_key_exists`, `insufficient_funds`, `unknown_create_withdrawal`.
    */
   create(
     programId: string,

@@ -15,7 +15,7 @@ export class Keys {
    * create_key: the only answer that ever holds the secret, as `key`. Names the scopes, and either the card program or
    * `all_programs`. When the first answer was lost and the client sent the request again, the answer is a replay without
    * the secret: `key` is null, and `key_omitted` says what to do.
-   * Codes: `create_key_schema`, `program_dne`, `idempotency_key_exists`.
+   * Codes: `create_key_schema`, `program_not_found`, `idempotency_key_exists`.
    */
   create(body: CreateKeyBody, options?: KeyedCallOptions): Promise<Answered<NewKeyRecord>> {
     return this.#send('create_key', { body, options });
@@ -33,13 +33,13 @@ export class Keys {
 
   /**
    * roll_key: a new key in the place of one that works on for a while; its secret is only in the first answer, as with
-   * {@link create}. Codes: `idempotency_key_exists`, `key_dne`.
+   * {@link create}. Codes: `idempotency_key_exists`, `key_not_found`.
    */
   roll(keyId: string, body: RollKeyBody = {}, options?: KeyedCallOptions): Promise<Answered<NewKeyRecord>> {
     return this.#send('roll_key', { parameters: { key_id: keyId }, body, options });
   }
 
-  /** revoke_key: the key stops working for good. Codes: `idempotency_key_exists`, `key_dne`. */
+  /** revoke_key: the key stops working for good. Codes: `idempotency_key_exists`, `key_not_found`. */
   revoke(keyId: string, options?: KeyedCallOptions): Promise<Answered<KeyRecord>> {
     return this.#send('revoke_key', { parameters: { key_id: keyId }, options });
   }

@@ -16,7 +16,7 @@ export class Programs {
     return this.#send('create_program', { body, options });
   }
 
-  /** get_program: a card program and its funding, in minor units. Codes: `program_dne`. */
+  /** get_program: a card program and its funding, in minor units. Codes: `program_not_found`. */
   get(programId: string, options?: CallOptions): Promise<Answered<ProgramRecord>> {
     return this.#send('get_program', { parameters: { program_id: programId }, options });
   }
@@ -33,7 +33,7 @@ export class Programs {
 
   /**
    * update_program: changes the name and the limits of a program, in minor units of its currency; null lifts a limit. A
-   * change is not sent again by itself. Codes: `update_program_schema`, `program_dne`.
+   * change is not sent again by itself. Codes: `update_program_schema`, `program_not_found`.
    */
   update(programId: string, body: UpdateProgramBody, options?: CallOptions): Promise<Answered<ProgramRecord>> {
     return this.#send('update_program', { parameters: { program_id: programId }, body, options });

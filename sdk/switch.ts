@@ -17,7 +17,7 @@ export class Switch {
 
   /**
    * change_switch: once a disable has answered, nothing in its scope completes any more.
-   * Codes: `change_switch_schema`, `program_dne`, `idempotency_key_exists`.
+   * Codes: `change_switch_schema`, `program_not_found`, `idempotency_key_exists`.
    */
   change(body: ChangeSwitchBody, options?: KeyedCallOptions): Promise<Answered<SwitchRecord>> {
     return this.#send('change_switch', { body, options });

@@ -30,8 +30,8 @@ export class Transfers {
   /**
    * create_transfer: moves `amount` minor units to, from or between cards (specification, section 4). With `capture`
    * `manual` it only holds them, until `expires_at` at the latest; with `scheduled_for` it waits until then.
-   * Codes: `create_transfer_schema`, `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `card_dne`, those
-   * of a card's state, `currency_mismatch`, `duplicate_reference`, `small_amount`, `large_amount`, `limit_exceeded`,
+   * Codes: `create_transfer_schema`, `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `card_not_found`, those
+   * of a card's state, `currency_mismatch`, `duplicate_reference`, `amount_too_small`, `amount_too_large`, `limit_exceeded`,
    * `insufficient_funds`, `unknown_create_transfer`.
    */
   create(body: CreateTransferBody, options?: KeyedCallOptions): Promise<Answered<TransferRecord>> {
@@ -57,8 +57,8 @@ export class Transfers {
 
   /**
    * capture_transfer: moves what a transfer holds, or `amount` minor units of it, and releases the rest for good.
-   * Codes: `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `transfer_dne`, `invalid_transfer_status`,
-   * `large_amount`, those of a card's state, `limit_exceeded`, `unknown_capture_transfer`.
+   * Codes: `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `transfer_not_found`, `invalid_transfer_status`,
+   * `amount_too_large`, those of a card's state, `limit_exceeded`, `unknown_capture_transfer`.
    */
   capture(
     transferId: string,
@@ -70,7 +70,7 @@ export class Transfers {
 
   /**
    * cancel_transfer: ends a scheduled or pending transfer; what it holds is released.
-   * Codes: `idempotency_key_exists`, `transfer_dne`, `invalid_transfer_status`, `unknown_cancel_transfer`.
+   * Codes: `idempotency_key_exists`, `transfer_not_found`, `invalid_transfer_status`, `unknown_cancel_transfer`.
    */
   cancel(transferId: string, options?: KeyedCallOptions): Promise<Answered<TransferRecord>> {
     return this.#send('cancel_transfer', { parameters: { transfer_id: transferId }, options });
@@ -78,8 +78,8 @@ export class Transfers {
 
   /**
    * reverse_transfer: moves back what a completed transfer moved, or `amount` minor units of it; together at most what
-   * was captured. Codes: `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `transfer_dne`,
-   * `invalid_transfer_status`, `large_amount`, `closed_card`, `insufficient_funds`, `limit_exceeded`,
+   * was captured. Codes: `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `transfer_not_found`,
+   * `invalid_transfer_status`, `amount_too_large`, `card_closed`, `insufficient_funds`, `limit_exceeded`,
    * `unknown_reverse_transfer`.
    */
   reverse(
@@ -93,13 +93,13 @@ export class Transfers {
   /**
    * update_transfer: sets the pairs of metadata that the body names, removes those that are null in it, and leaves all
    * others; `metadata: null` removes all pairs. A change is not sent again by itself.
-   * Codes: `update_transfer_schema`, `transfer_dne`.
+   * Codes: `update_transfer_schema`, `transfer_not_found`.
    */
   update(transferId: string, body: UpdateTransferBody, options?: CallOptions): Promise<Answered<TransferRecord>> {
     return this.#send('update_transfer', { parameters: { transfer_id: transferId }, body, options });
   }
 
-  /** list_reversals: one page of a transfer's reversals, newest first. Codes: `transfer_dne`. */
+  /** list_reversals: one page of a transfer's reversals, newest first. Codes: `transfer_not_found`. */
   reversals(transferId: string, query: PageQuery = {}, options?: CallOptions): Promise<Answered<Page<ReversalRecord>>> {
     return this.#send('list_reversals', { parameters: { transfer_id: transferId }, query, options });
   }
@@ -113,7 +113,7 @@ export class Transfers {
     return everyItem((cursor) => this.reversals(transferId, { ...query, cursor }, options), query.cursor);
   }
 
-  /** get_reversal: by its own id, `rev_…`. Codes: `reversal_dne`. */
+  /** get_reversal: by its own id, `rev_…`. Codes: `reversal_not_found`. */
   reversal(reversalId: string, options?: CallOptions): Promise<Answered<ReversalRecord>> {
     return this.#send('get_reversal', { parameters: { reversal_id: reversalId }, options });
   }
@@ -136,7 +136,7 @@ export class Transfers {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
-  /** get_transfer. Codes: `transfer_dne`. */
+  /** get_transfer. Codes: `transfer_not_found`. */
   get(transferId: string, options?: CallOptions): Promise<Answered<TransferRecord>> {
     return this.#send('get_transfer', { parameters: { transfer_id: transferId }, options });
   }

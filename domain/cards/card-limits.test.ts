@@ -150,7 +150,14 @@ test('most is the most: it is made, a unit more is not, and where it is 0 nothin
     { numRuns: 2000 },
   );
   // The scenes are worth something only if they meet every reason often.
-  const reasons = ['some', 'limit_exceeded', 'large_amount', 'small_amount', 'insufficient_funds', 'service_disabled'];
+  const reasons = [
+    'some',
+    'limit_exceeded',
+    'amount_too_large',
+    'amount_too_small',
+    'insufficient_funds',
+    'service_disabled',
+  ];
   for (const reason of reasons) {
     expect(seen.get(`load: ${reason}`) ?? 0, `${reason} in ${JSON.stringify([...seen])}`).toBeGreaterThan(10);
   }

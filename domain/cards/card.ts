@@ -15,14 +15,14 @@ type CardRule = {
  * one under suspicion of fraud, keeps what it has until somebody decides.
  */
 export const CARD_RULES = {
-  preactive: { moneyIn: false, moneyOut: false, code: 'preactive_card', meaning: 'has not been activated yet' },
+  preactive: { moneyIn: false, moneyOut: false, code: 'card_not_activated', meaning: 'has not been activated yet' },
   active: { moneyIn: true, moneyOut: true, code: null, meaning: 'is active' },
-  inactive: { moneyIn: false, moneyOut: false, code: 'inactive_card', meaning: 'is suspended' },
-  lost: { moneyIn: false, moneyOut: true, code: 'lost_card', meaning: 'was reported lost' },
-  stolen: { moneyIn: false, moneyOut: true, code: 'lost_card', meaning: 'was reported stolen' },
-  fraud: { moneyIn: false, moneyOut: false, code: 'card_fraud', meaning: 'is blocked for suspected fraud' },
-  expired: { moneyIn: false, moneyOut: true, code: 'expired_card', meaning: 'has expired' },
-  closed: { moneyIn: false, moneyOut: false, code: 'closed_card', meaning: 'is closed' },
+  inactive: { moneyIn: false, moneyOut: false, code: 'card_suspended', meaning: 'is suspended' },
+  lost: { moneyIn: false, moneyOut: true, code: 'card_lost', meaning: 'was reported lost' },
+  stolen: { moneyIn: false, moneyOut: true, code: 'card_lost', meaning: 'was reported stolen' },
+  fraud: { moneyIn: false, moneyOut: false, code: 'card_suspected_fraud', meaning: 'is blocked for suspected fraud' },
+  expired: { moneyIn: false, moneyOut: true, code: 'card_expired', meaning: 'has expired' },
+  closed: { moneyIn: false, moneyOut: false, code: 'card_closed', meaning: 'is closed' },
 } as const satisfies Record<string, CardRule>;
 
 /** The state of a card as its record shows it. `expired` also follows from the date, whatever was stored. */

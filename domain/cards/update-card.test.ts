@@ -208,7 +208,7 @@ test('a card that is not there', () => {
       const birth = { programId: 'program', transferId: 'transfer', requestId: 'request', now: NOW };
       const change = changeOf(scene);
       const plan = decideCardUpdate({ cardName: 'nobody', change, birth }, undefined, viewOf(scene));
-      const expected = scene.disabled && change.balanceTo !== undefined ? 'service_disabled' : 'card_dne';
+      const expected = scene.disabled && change.balanceTo !== undefined ? 'service_disabled' : 'card_not_found';
       expect(plan).toMatchObject({ code: expected });
     }),
   );

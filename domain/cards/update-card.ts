@@ -60,7 +60,7 @@ export function decideCardUpdate(
   const disabled = change.balanceTo === undefined ? undefined : examineSwitch({ type: 'unload' }, view);
   if (disabled?.outcome === 'failed') return disabled.refusal;
   if (profile === undefined) {
-    return new Refusal('card_dne', `There is no card '${asked.cardName}' in this card program.`);
+    return new Refusal('card_not_found', `There is no card '${asked.cardName}' in this card program.`);
   }
   const after = apply(change, profile);
   const refusal = refuseStatus(change, profile, after, view.rules.today);

@@ -231,7 +231,7 @@ describe('the last day of a card', () => {
     world.cards.set('0', { ...card('0'), expiresOn: '2026-01-01' });
     expect(decide(LOAD, world.view(LOAD))).not.toBeInstanceOf(Refusal);
     world.cards.set('0', { ...card('0'), expiresOn: '2025-12-31' });
-    expect(decide(LOAD, world.view(LOAD))).toMatchObject({ code: 'expired_card' });
+    expect(decide(LOAD, world.view(LOAD))).toMatchObject({ code: 'card_expired' });
   });
 });
 

@@ -97,7 +97,7 @@ function refuseTooMuch(transfer: Transfer, asked: bigint): Refusal {
   const message =
     `The capture is for ${formatMoney(asked, currency)}, but the transfer holds ${formatMoney(amount, currency)}. ` +
     'Send that or less, or leave the amount out to capture all of it.';
-  return new Refusal('large_amount', message, { field: '/amount', saw });
+  return new Refusal('amount_too_large', message, { field: '/amount', saw });
 }
 
 /** The refusal of a card whose state does not let the money through any more. */

@@ -84,7 +84,7 @@ function refuseTooMuch(transfer: Transfer, amount: bigint, left: bigint): Refusa
   const message =
     `The reversal is for ${money(amount)}, but of the ${money(transfer.capturedAmount)} that were captured ` +
     `${money(transfer.reversedAmount)} have been reversed and ${money(left)} are left.`;
-  return new Refusal('large_amount', message, { field: '/amount', saw });
+  return new Refusal('amount_too_large', message, { field: '/amount', saw });
 }
 
 function refuseReceiver(transfer: Transfer, { card, rules }: TransferView): Refusal | undefined {
@@ -92,7 +92,7 @@ function refuseReceiver(transfer: Transfer, { card, rules }: TransferView): Refu
   const status = cardStatusOn(card, rules.today);
   if (status !== 'closed') return undefined;
   const message = `The money would go back to the card '${card.name}', which ${CARD_RULES.closed.meaning}.`;
-  return new Refusal('closed_card', message, { saw: { card_id: card.name, status } });
+  return new Refusal('card_closed', message, { saw: { card_id: card.name, status } });
 }
 
 /** The order is that of create_transfer: what the receiver can take comes before what the giver has. */

@@ -200,7 +200,7 @@ function examineExistence(name: string, field: string, card: Card | undefined): 
   if (card !== undefined) return { outcome: 'passed', saw: { card_id: name } };
   const message = `There is no card '${name}' in this card program ('${field.slice(1)}').`;
   const saw = { card_id: name };
-  return { outcome: 'failed', saw, refusal: new Refusal('card_dne', message, { field, saw }) };
+  return { outcome: 'failed', saw, refusal: new Refusal('card_not_found', message, { field, saw }) };
 }
 
 /** Whether a card's state lets money in or out today. */
@@ -289,9 +289,9 @@ function sawOf(state: LimitState): string {
   return state.used === null ? state.value.toString() : `${state.used} of ${state.value} used`;
 }
 
-function codeOf(state: LimitState): 'limit_exceeded' | 'large_amount' | 'small_amount' {
+function codeOf(state: LimitState): 'limit_exceeded' | 'amount_too_large' | 'amount_too_small' {
   if (state.period !== null) return 'limit_exceeded';
-  return state.name === 'minimum_amount' ? 'small_amount' : 'large_amount';
+  return state.name === 'minimum_amount' ? 'amount_too_small' : 'amount_too_large';
 }
 
 function examineAvailable(terms: TransferTerms, view: TransferView): Finding {

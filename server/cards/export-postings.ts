@@ -10,7 +10,7 @@ import { toPostingRecord } from './posting-record.ts';
 
 /**
  * export_postings: a card's statement as comma-separated values, oldest line first, up to the line that is the last when
- * it begins; or `card_dne`.
+ * it begins; or `card_not_found`.
  */
 export function exportPostings(service: Service, call: Call): Promise<Reply> {
   return answerCsv('postings', PostingRecord, readPages(service, call));

@@ -21,7 +21,7 @@ import { readProgramRules, toRulesNow } from '../store/program-rules.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 
 /**
- * get_card_limits: what the card could do at one moment, by the rules of create_transfer; or `card_dne`. It reads what
+ * get_card_limits: what the card could do at one moment, by the rules of create_transfer; or `card_not_found`. It reads what
  * create_transfer reads, from one snapshot instead of under locks.
  */
 export async function getCardLimits(service: Service, call: Call): Promise<Reply> {
@@ -36,7 +36,7 @@ export async function getCardLimits(service: Service, call: Call): Promise<Reply
   };
   const record = await transact(service.database, call.deadline, load, (loaded) => {
     const [row] = loaded.cards;
-    if (row === undefined) throw new Refusal('card_dne', `There is no card '${name}' in this card program.`);
+    if (row === undefined) throw new Refusal('card_not_found', `There is no card '${name}' in this card program.`);
     return { result: toRecord(toLoadedCard(row), loaded), writes: [], readsOnly: true };
   });
   return { status: 200, body: JSON.stringify(record) };

@@ -18,7 +18,7 @@ import { toPostingRecord } from './posting-record.ts';
 
 /**
  * list_postings: a page of a card's statement, newest line first, with what was on the card before the first line and
- * after the last, or `card_dne`. The cursor holds the number of the last line of the statement as the first page had it,
+ * after the last, or `card_not_found`. The cursor holds the number of the last line of the statement as the first page had it,
  * so every page says the same of its balances, and what is posted meanwhile belongs to the next statement.
  */
 export async function listPostings(service: Service, call: Call): Promise<Reply> {
@@ -38,7 +38,7 @@ export async function listPostings(service: Service, call: Call): Promise<Reply>
   return { status: 200, body: JSON.stringify(page) };
 }
 
-/** A card's statement for the time that the query asks for, with a page of it; or `card_dne`. */
+/** A card's statement for the time that the query asks for, with a page of it; or `card_not_found`. */
 export async function loadStatement(
   service: Service,
   call: Call,
@@ -48,7 +48,7 @@ export async function loadStatement(
   const name = call.parameters.card_id ?? '';
   const rows = await readRows(service.database, readStatement(call.programId, name, period, asked));
   const [row] = rows;
-  if (row === undefined) throw new Refusal('card_dne', `There is no card '${name}' in this card program.`);
+  if (row === undefined) throw new Refusal('card_not_found', `There is no card '${name}' in this card program.`);
   return { statement: toCardStatement(row), lines: toStatementLines(rows) };
 }
 

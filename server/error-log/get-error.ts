@@ -7,7 +7,7 @@ import { type LoggedError, readError, toLoggedError } from '../store/error.ts';
 import { toLoggedErrorRecord } from './error-records.ts';
 
 /**
- * get_error: an error of the card program, or `error_dne`. What belongs to another program, or to none, is not told
+ * get_error: an error of the card program, or `error_not_found`. What belongs to another program, or to none, is not told
  * from what never was.
  */
 export async function getError(service: Service, call: Call): Promise<Reply> {
@@ -15,7 +15,7 @@ export async function getError(service: Service, call: Call): Promise<Reply> {
   return { status: 200, body: JSON.stringify(toLoggedErrorRecord(error)) };
 }
 
-/** The error that the path names, of one card program or, with null, of any. Throws `error_dne`. */
+/** The error that the path names, of one card program or, with null, of any. Throws `error_not_found`. */
 export async function findError(service: Service, call: Call, programId: string | null): Promise<LoggedError> {
   const asked = call.parameters.request_id ?? '';
   const requestId = fromWireId('req', asked);
@@ -24,5 +24,5 @@ export async function findError(service: Service, call: Call, programId: string 
   if (row !== undefined) return toLoggedError(row);
   const hint = requestId === undefined ? ' A request id is req_ and 32 hex digits.' : '';
   const where = programId === null ? '' : ' in this card program';
-  throw new Refusal('error_dne', `There is no error with the request id '${asked}'${where}.${hint}`);
+  throw new Refusal('error_not_found', `There is no error with the request id '${asked}'${where}.${hint}`);
 }

@@ -7,7 +7,7 @@ import { toInspectedErrorRecord } from './error-records.ts';
 import { findError } from './get-error.ts';
 
 /**
- * inspect_error: any error with all that is known about it, down to its causes, or `error_dne`. It shows what no card
+ * inspect_error: any error with all that is known about it, down to its causes, or `error_not_found`. It shows what no card
  * program is shown, so who looked is in the audit log before the answer is.
  */
 export async function inspectError(service: Service, call: Call): Promise<Reply> {

@@ -98,7 +98,7 @@ async function introduce(
   const { gateway, settings, limits } = service;
   const deadline = performance.now() + settings.answerWithin_ms;
   const caller = await identify(service, exchange, head, deadline).catch((error: unknown) => {
-    if (error instanceof Refusal && error.code === 'auth_err') limits.chargeRefusedCredential(exchange);
+    if (error instanceof Refusal && error.code === 'unauthenticated') limits.chargeRefusedCredential(exchange);
     throw error;
   });
   exchange.caller = caller;

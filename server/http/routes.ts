@@ -90,7 +90,10 @@ function noRoute(service: HttpService, exchange: Exchange): Refusal {
   const isServerWide = exchange.path === '*';
   const methods = isServerWide ? service.routes.allMethods() : service.routes.methodsOf(exchange.path);
   if (methods.length === 0) {
-    return new Refusal('route_dne', 'There is nothing at this path. The operations are listed in the API reference.');
+    return new Refusal(
+      'route_not_found',
+      'There is nothing at this path. The operations are listed in the API reference.',
+    );
   }
   exchange.allow = methods.join(', ');
   return new Refusal('method_not_allowed', `This path can be used with ${exchange.allow} only.`);

@@ -21,7 +21,7 @@ type Bearing = Extract<Caller, { readonly keyId: string }>;
 type Question = { readonly asked: number; readonly answer: Promise<Bearing> };
 
 /**
- * Makes the check of Bearer keys: the caller that a key stands for, or a Refusal `auth_err`. A database that fails is
+ * Makes the check of Bearer keys: the caller that a key stands for, or a Refusal `unauthenticated`. A database that fails is
  * a failure of the operation, never a 401.
  *
  * A key that was right is remembered by its hash for a moment. Requests that come while it is being asked for share the
@@ -79,5 +79,5 @@ function toCaller(key: ApiKey | undefined, left: bigint | null | undefined): Bea
 
 function refuse(message: string, reason: string): Refusal {
   const saw = { refused_because: reason };
-  return new Refusal('auth_err', `${message} Send a valid key as "Authorization: Bearer <key>".`, { saw });
+  return new Refusal('unauthenticated', `${message} Send a valid key as "Authorization: Bearer <key>".`, { saw });
 }

@@ -38,5 +38,5 @@ export async function revokeKey(service: Service, call: Call): Promise<Reply> {
 
 /** The refusal of an id that no key has. */
 export function keyMissing(asked: string): Refusal {
-  return new Refusal('key_dne', `There is no API key with the id '${asked}'.`);
+  return new Refusal('key_not_found', `There is no API key with the id '${asked}'.`);
 }

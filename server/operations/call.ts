@@ -116,11 +116,11 @@ export type Gateway = {
   /** How customers reach support, quoted in messages; such as an e-mail address. */
   readonly supportContact: string;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
-  /** The caller that a Bearer key stands for; throws a Refusal `auth_err` when it stands for none. */
+  /** The caller that a Bearer key stands for; throws a Refusal `unauthenticated` when it stands for none. */
   readonly authenticate: (key: string, deadline: number) => Promise<Caller>;
   /** Told of every credential that was sent and refused, once for each request; must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;
-  /** Inner UUID of the program that a call without a bound key is about; throws a Refusal `program_dne`. */
+  /** Inner UUID of the program that a call without a bound key is about; throws a Refusal `program_not_found`. */
   readonly findProgram: (programId: string, deadline: number) => Promise<string>;
   /** Inner UUID of the sandbox's demo program. */
   readonly demoProgramId: string;

@@ -16,11 +16,11 @@ export type NamedCode = { readonly code: ErrorCode; readonly isData: boolean };
 /**
  * The code that a path names, also when it ends in `.json`.
  *
- * @throws {Refusal} route_dne
+ * @throws {Refusal} route_not_found
  */
 export function findCode(name: string): NamedCode {
   const isData = name.endsWith('.json');
   const code = isData ? name.slice(0, -5) : name;
   if (isErrorCode(code)) return { code, isData };
-  throw new Refusal('route_dne', `There is no error code '${quotable(code)}'. All of them are at /errors.`);
+  throw new Refusal('route_not_found', `There is no error code '${quotable(code)}'. All of them are at /errors.`);
 }

@@ -4,7 +4,7 @@ import { toProgramRecord } from '../operations/records.ts';
 import type { Service } from '../operations/service.ts';
 import { loadProgram } from './program-funding.ts';
 
-/** get_program: the program with its funding, or `program_dne`. */
+/** get_program: the program with its funding, or `program_not_found`. */
 export async function getProgram(service: Service, call: Call): Promise<Reply> {
   const asked = call.parameters.program_id ?? '';
   const program = await loadProgram(service, fromWireId('prog', asked), asked);

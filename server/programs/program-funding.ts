@@ -7,7 +7,7 @@ import type { Service } from '../operations/service.ts';
 import { createFundingAccounts, readFundingAccount } from '../store/ledger/account.ts';
 import { type Program, readProgram, toProgram } from '../store/program.ts';
 
-/** Reads a program by its inner UUID, or refuses with `program_dne`, naming it as the caller did. */
+/** Reads a program by its inner UUID, or refuses with `program_not_found`, naming it as the caller did. */
 export async function loadProgram(
   { database }: Pick<Service, 'database'>,
   programId: string | undefined,
@@ -21,7 +21,7 @@ export async function loadProgram(
 
 /** The refusal of a card program that is not there, named as the caller did. */
 export function programMissing(asked: string): Refusal {
-  return new Refusal('program_dne', `There is no card program '${asked}'.`);
+  return new Refusal('program_not_found', `There is no card program '${asked}'.`);
 }
 
 /** The currency that a request names, or the program's; a code that is none is a fault of the body. */

@@ -88,5 +88,5 @@ function isSame(before: Program, after: Program): boolean {
 }
 
 function programMissing(asked: string): Refusal {
-  return new Refusal('program_dne', `There is no card program '${asked}'.`);
+  return new Refusal('program_not_found', `There is no card program '${asked}'.`);
 }

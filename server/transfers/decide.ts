@@ -299,7 +299,7 @@ function dayKey(accountId: string, direction: Direction): string {
 /** The refusal for a transfer that is not there, named as the caller did. */
 export function transferMissing(asked: string): Refusal {
   const hint = /^tr_[0-9a-f]{32}$/.test(asked) ? '' : ' A transfer id is tr_ and 32 hex digits.';
-  return new Refusal('transfer_dne', `There is no transfer '${asked}' in this card program.${hint}`);
+  return new Refusal('transfer_not_found', `There is no transfer '${asked}' in this card program.${hint}`);
 }
 
 function pathOf(command: AnyRequest['command'], made: string): string {

@@ -6,7 +6,7 @@ import { toReversalRecord } from '../operations/records.ts';
 import type { Service } from '../operations/service.ts';
 import { readReversal, toReversal } from '../store/transfers/reversal.ts';
 
-/** get_reversal: the reversal, or `reversal_dne`. */
+/** get_reversal: the reversal, or `reversal_not_found`. */
 export async function getReversal(service: Service, call: Call): Promise<Reply> {
   const asked = call.parameters.reversal_id ?? '';
   const reversalId = fromWireId('rev', asked);
@@ -16,5 +16,5 @@ export async function getReversal(service: Service, call: Call): Promise<Reply> 
   const [row] = rows;
   if (row !== undefined) return { status: 200, body: JSON.stringify(toReversalRecord(toReversal(row))) };
   const hint = reversalId === undefined ? ' A reversal id is rev_ and 32 hex digits.' : '';
-  throw new Refusal('reversal_dne', `There is no reversal '${asked}' in this card program.${hint}`);
+  throw new Refusal('reversal_not_found', `There is no reversal '${asked}' in this card program.${hint}`);
 }

@@ -6,7 +6,7 @@ import type { Service } from '../operations/service.ts';
 import { readTransfer, toTransfer } from '../store/transfers/transfer.ts';
 import { transferMissing } from './decide.ts';
 
-/** get_transfer: the transfer, or `transfer_dne`. */
+/** get_transfer: the transfer, or `transfer_not_found`. */
 export async function getTransfer(service: Service, call: Call): Promise<Reply> {
   const asked = call.parameters.transfer_id ?? '';
   const transferId = fromWireId('tr', asked);

@@ -10,7 +10,7 @@ import { listReversals as listReversalsStatement, toReversal } from '../store/tr
 import { readTransfer } from '../store/transfers/transfer.ts';
 import { transferMissing } from './decide.ts';
 
-/** list_reversals: a page of a transfer's reversals, newest first, or `transfer_dne`. */
+/** list_reversals: a page of a transfer's reversals, newest first, or `transfer_not_found`. */
 export async function listReversals(service: Service, call: Call): Promise<Reply> {
   const { programId } = call;
   // The form of a request is judged before anybody looks for what it names.

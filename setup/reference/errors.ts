@@ -21,7 +21,7 @@ const CONTACT = 'support@example.com';
 const INTRODUCTION = [
   '# Errors',
   'Every answer that is not a success is a record of four members:',
-  listing('json', JSON.stringify(exampleRecord('closed_card', CONTACT), null, 2)),
+  listing('json', JSON.stringify(exampleRecord('card_closed', CONTACT), null, 2)),
   '`Code` is a category of causes: compare `Code`, `Type` and `Status` in programs, and show `Message`, which names ' +
     'the specific cause, to people. A code is never renamed and never used for something else. The running service ' +
     'explains each code at `/errors/{code}`, as a page and as data.',

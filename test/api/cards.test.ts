@@ -74,7 +74,7 @@ describe('update_card', () => {
       ...all,
       in: { maximum_amount: 8 },
     });
-    expect((await refusalOf(client().transfers.create({ amount: 9, card_id: cardId }))).Code).toBe('large_amount');
+    expect((await refusalOf(client().transfers.create({ amount: 9, card_id: cardId }))).Code).toBe('amount_too_large');
     expect(await limitsAfter({ in: null })).toEqual({ out: all.out, maximum_balance: 50 });
     expect((await refusalOf(client().transfers.create({ amount: 51, card_id: cardId }))).Code).toBe('limit_exceeded');
     expect(await limitsAfter({ maximum_balance: null })).toEqual({ out: all.out });
@@ -120,7 +120,7 @@ describe('update_card', () => {
     expect(made.limits).toEqual(limits);
     expect(await client().cards.get(made.card_id)).toEqual({ ...made });
     const refused = await refusalOf(client().transfers.create({ amount: 11, card_id: made.card_id }));
-    expect(refused.Code).toBe('large_amount');
+    expect(refused.Code).toBe('amount_too_large');
   });
 
   const BAD: readonly (readonly [body: object, field: string, says: string])[] = [
@@ -196,7 +196,7 @@ describe('the states of a card', () => {
     const cardId = await card(100);
     const load = () => client().transfers.create({ amount: 1, card_id: cardId });
     await update(cardId, { status: 'fraud' });
-    expect((await refusalOf(load())).Code).toBe('card_fraud');
+    expect((await refusalOf(load())).Code).toBe('card_suspected_fraud');
     await update(cardId, { status: 'active' });
     expect((await load()).status).toBe('completed');
   });
@@ -244,7 +244,7 @@ describe('closing a card', () => {
   test('an empty one', async () => {
     const cardId = await card();
     expect((await update(cardId, { status: 'closed' })).status).toBe('closed');
-    expect((await refusalOf(client().transfers.create({ amount: 1, card_id: cardId }))).Code).toBe('closed_card');
+    expect((await refusalOf(client().transfers.create({ amount: 1, card_id: cardId }))).Code).toBe('card_closed');
     expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
   });
 
@@ -298,7 +298,7 @@ describe('closing a card', () => {
     expect(data[0]).toMatchObject({ purpose: 'unload', direction: 'out', amount: 1234, balance: 0 });
     expect([data[0]?.transfer_id, closing_balance]).toEqual([last?.transfer_id, 0]);
     const reversed = await refusalOf(client().transfers.reverse(last?.transfer_id ?? ''));
-    expect(reversed.Code).toBe('closed_card');
+    expect(reversed.Code).toBe('card_closed');
   });
 
   test('asked for again it is accepted, and nothing moves twice', async () => {
@@ -345,7 +345,7 @@ describe('closing a card', () => {
     const move = async (index: number): Promise<unknown> => {
       const type = index % 2 === 0 ? 'load' : 'unload';
       const moved = client().transfers.create({ amount: 1 + index, card_id: cardId, type });
-      return moved.catch((error: unknown) => expect(error).toMatchObject({ Code: 'closed_card' }));
+      return moved.catch((error: unknown) => expect(error).toMatchObject({ Code: 'card_closed' }));
     };
     const moves = Array.from({ length: 64 }, (_, index) => delay(index % 8).then(() => move(index)));
     await delay(4);
@@ -398,7 +398,7 @@ describe('the switch', () => {
 describe('which refusal comes first', () => {
   /** One cause a code, in the order of the contract; each is also tried while the service is disabled. */
   const CAUSES: readonly (readonly [ErrorCode, cardId: string, body: UpdateCardBody])[] = [
-    ['card_dne', 'card_missing', { status: 'closed', balance_to: 'funding' }],
+    ['card_not_found', 'card_missing', { status: 'closed', balance_to: 'funding' }],
     ['invalid_card_status', 'card_closed', { status: 'closed', balance_to: 'funding', last_four: '1234' }],
     ['card_not_empty', 'card_lost', { status: 'closed' }],
     ['limit_exceeded', 'card_full', { status: 'closed', balance_to: 'funding' }],

@@ -112,7 +112,7 @@ describe('move_clock', () => {
     await card.load(1);
     await moveTo(end);
     expect((await card.get()).status).toBe('expired');
-    expect((await refusalOf(card.load(1))).Code).toBe('expired_card');
+    expect((await refusalOf(card.load(1))).Code).toBe('card_expired');
   });
 });
 

@@ -145,7 +145,7 @@ describe.each(CLOCKS)('asked of the process whose clock is %s', (which) => {
   test('list_errors finds every error of a period, newest first', async () => {
     // An error is dated before the database is asked for anything, to some milliseconds: time for a request to be sent.
     const nearly = { from: moved(period.created_from, -5000), to: moved(period.created_to, 5000) };
-    const query = { created_from: nearly.from, created_to: nearly.to, code: 'lost_card', limit: 7 };
+    const query = { created_from: nearly.from, created_to: nearly.to, code: 'card_lost', limit: 7 };
     await waitFor(
       'every error is recorded',
       async () => (await all(client().errors.listAll(query))).length >= errors.length,

@@ -145,7 +145,7 @@ describe('what is not stored: the same key can still succeed', () => {
   test('404, once the card is there', async () => {
     const key = newKey();
     const load = { amount: 1, card_id: 'registered-later' };
-    expect((await send(key, load)).members.Code).toBe('card_dne');
+    expect((await send(key, load)).members.Code).toBe('card_not_found');
     await running().client.cards.create({ card_id: 'registered-later' });
     const created = await send(key, load);
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
@@ -280,7 +280,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     expectReplay(again, first);
     expect(again.headers['money-moved']).toBe('no');
     const [later, good] = [newKey(), await changeable(change)];
-    expect((await sendChange(change, 'tr_missing', later)).members.Code).toBe('transfer_dne');
+    expect((await sendChange(change, 'tr_missing', later)).members.Code).toBe('transfer_not_found');
     const done = await sendChange(change, good, later);
     expect([done.status, replayed(done)]).toEqual([STATUSES[change], undefined]);
   });

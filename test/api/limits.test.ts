@@ -91,13 +91,13 @@ describe('get_card_limits', () => {
   });
 
   test.each([
-    ['card_preactive', 'preactive_card', 'preactive_card'],
-    ['card_inactive', 'inactive_card', 'inactive_card'],
-    ['card_lost', 'lost_card', null],
-    ['card_stolen', 'lost_card', null],
-    ['card_fraud', 'card_fraud', 'card_fraud'],
-    ['card_expired', 'expired_card', null],
-    ['card_closed', 'closed_card', 'closed_card'],
+    ['card_preactive', 'card_not_activated', 'card_not_activated'],
+    ['card_inactive', 'card_suspended', 'card_suspended'],
+    ['card_lost', 'card_lost', null],
+    ['card_stolen', 'card_lost', null],
+    ['card_fraud', 'card_suspected_fraud', 'card_suspected_fraud'],
+    ['card_expired', 'card_expired', null],
+    ['card_closed', 'card_closed', 'card_closed'],
   ])('%s: in %s, out %s', async (cardId, into, out) => {
     const answer = await client().cards.limits(cardId);
     expect(answer.in).toMatchObject({ allowed: false, code: into, most: 0 });
@@ -116,7 +116,10 @@ describe('get_card_limits', () => {
   });
 
   test('a card that is not there', async () => {
-    expect(await refusalOf(client().cards.limits('card_missing'))).toMatchObject({ Code: 'card_dne', Status: 404 });
+    expect(await refusalOf(client().cards.limits('card_missing'))).toMatchObject({
+      Code: 'card_not_found',
+      Status: 404,
+    });
   });
 });
 
@@ -154,7 +157,8 @@ describe('every limit holds to the unit, and its refusal names it', () => {
     const { first, second } = await underLimit(name, value, direction, source);
     const move = (card: LimitedCard, amount: number) => card.move(direction, amount);
     if (period === null) {
-      const [kept, broken, code] = name === 'minimum_amount' ? [30, 29, 'small_amount'] : [30, 31, 'large_amount'];
+      const [kept, broken, code] =
+        name === 'minimum_amount' ? [30, 29, 'amount_too_small'] : [30, 31, 'amount_too_large'];
       const refused = await refusalOf(move(first, broken));
       expect(refused).toMatchObject({ Code: code, Status: 400, field: '/amount', moneyMoved: 'no' });
       for (const text of [`'${name}'`, WHOSE[source], '0.30 USD', `0.${broken} USD`])
@@ -193,7 +197,7 @@ describe('every limit holds to the unit, and its refusal names it', () => {
 
   test('the seeded card_limited shows them all without a card of your own', async () => {
     const load = (amount: number) => client().transfers.create({ amount, card_id: 'card_limited' });
-    expect([await codeOf(load(99)), await codeOf(load(10_001))]).toEqual(['small_amount', 'large_amount']);
+    expect([await codeOf(load(99)), await codeOf(load(10_001))]).toEqual(['amount_too_small', 'amount_too_large']);
     for (let count = 0; count < 3; count += 1) await load(10_000);
     expect(await codeOf(load(10_000))).toBe('limit_exceeded');
     expect((await client().cards.limits('card_limited')).in).toMatchObject({ most: 5000, least: 100 });
@@ -212,10 +216,13 @@ describe('whose limit applies', () => {
       await made.card({ in: { maximum_amount: 20 } }),
     ];
     await looser.load(80);
-    expect([await codeOf(looser.load(81)), await codeOf(tighter.load(21))]).toEqual(['large_amount', 'large_amount']);
+    expect([await codeOf(looser.load(81)), await codeOf(tighter.load(21))]).toEqual([
+      'amount_too_large',
+      'amount_too_large',
+    ]);
     await looser.load(1);
     expect(await codeOf(looser.load(1))).toBe('limit_exceeded');
-    expect(await codeOf(looser.unload(6))).toBe('large_amount');
+    expect(await codeOf(looser.unload(6))).toBe('amount_too_large');
     expect((await looser.limits()).in.limits.map(({ name, set_by }) => [name, set_by])).toEqual([
       ['maximum_amount', 'card'],
       ['daily_count', 'program_card'],
@@ -300,7 +307,7 @@ describe('whose limit applies', () => {
     const refused = await refusalOf(card.load(1));
     expect(refused.Message).toContain('0.80 USD used, 0.00 USD left');
     await card.update({ in: { maximum_amount: 0 } });
-    expect([(await card.limits()).in.most, await codeOf(card.load(1))]).toEqual([0, 'large_amount']);
+    expect([(await card.limits()).in.most, await codeOf(card.load(1))]).toEqual([0, 'amount_too_large']);
     await card.update({ in: null, maximum_balance: 0 });
     expect([(await card.limits()).in.most, await codeOf(card.load(1))]).toEqual([0, 'limit_exceeded']);
   });
@@ -431,7 +438,7 @@ describe('most is the most', () => {
       expect(refused.moneyMoved).toBe('no');
       if (most === 0) continue;
       expect(most).toBeGreaterThanOrEqual(least);
-      if (least > 1) expect(await codeOf(card.move(direction, least - 1))).toBe('small_amount');
+      if (least > 1) expect(await codeOf(card.move(direction, least - 1))).toBe('amount_too_small');
       expect((await card.move(direction, most)).amount).toBe(most);
     }
   });

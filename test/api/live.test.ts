@@ -87,7 +87,7 @@ describe('live mode, from an empty directory on', () => {
     ['a well-formed key that nobody made', { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(72)}` }],
   ])('credentials: %s is a 401 that says how', async (_, headers) => {
     const answer = await get(TRANSFERS, headers);
-    expect(answer.members).toMatchObject({ Status: 401, Code: 'auth_err', Type: 'Request Error' });
+    expect(answer.members).toMatchObject({ Status: 401, Code: 'unauthenticated', Type: 'Request Error' });
     expect(answer.members.Message).toContain('Bearer <key>');
     expect(answer.headers['www-authenticate']).toMatch(/^Bearer /);
     const money = await send({ headers, body: { amount: 1, card_id: 'card-of-first' } });
@@ -125,7 +125,7 @@ describe('live mode, from an empty directory on', () => {
     ] as const) {
       const answer = async () => (await get(TRANSFERS, bearer(key))).members;
       await waitFor(`the key is ${word}`, async () => (await answer()).Status === 401);
-      expect(await answer()).toMatchObject({ Code: 'auth_err', Message: expect.stringContaining(word) });
+      expect(await answer()).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining(word) });
     }
   });
 
@@ -144,14 +144,14 @@ describe('live mode, from an empty directory on', () => {
       expect(telling(one)).toEqual(telling(none));
     };
     const missingTransfer = `tr_${transfer_id.slice(3).split('').reverse().join('')}`;
-    await compare((id) => mine.transfers.get(id), transfer_id, missingTransfer, 'transfer_dne');
-    await compare((id) => mine.cards.get(id), 'card-of-second', 'card-of-nobody', 'card_dne');
+    await compare((id) => mine.transfers.get(id), transfer_id, missingTransfer, 'transfer_not_found');
+    await compare((id) => mine.cards.get(id), 'card-of-second', 'card-of-nobody', 'card_not_found');
     const load = (card_id: string) => mine.transfers.create({ amount: 1, card_id });
-    await compare(load, 'card-of-second', 'card-of-nobody', 'card_dne');
+    await compare(load, 'card-of-second', 'card-of-nobody', 'card_not_found');
     const type = 'card_to_card';
     const steal = (destination_card_id: string) =>
       mine.transfers.create({ amount: 1, card_id: 'card-of-first', type, destination_card_id });
-    await compare(steal, 'card-of-second', 'card-of-nobody', 'card_dne');
+    await compare(steal, 'card-of-second', 'card-of-nobody', 'card_not_found');
     expect((await mine.transfers.list({ idempotency_key: 'theirs' })).data).toEqual([]);
     expect((await mine.transfers.list({ reference: 'theirs' })).data).toEqual([]);
     expect((await mine.transfers.list({ card_id: 'card-of-second' })).data).toEqual([]);
@@ -182,7 +182,7 @@ describe('live mode, from an empty directory on', () => {
     expect(refused).toMatchObject({ Code: 'create_transfer_schema', Status: 400, moneyMoved: 'no' });
     expect(refused.Message).toContain("'Program-Id'");
     expect(await refusalOf(as(operatorKey).cards.list())).toMatchObject({ Code: 'list_cards_schema' });
-    expect(await refusalOf(as(operatorKey, 'prog_x').cards.list())).toMatchObject({ Code: 'program_dne' });
+    expect(await refusalOf(as(operatorKey, 'prog_x').cards.list())).toMatchObject({ Code: 'program_not_found' });
     expect((await as(operatorKey, programs.first).transfers.create(body)).program_id).toBe(programs.first);
   });
 
@@ -199,7 +199,7 @@ describe('live mode, from an empty directory on', () => {
           return { status: answer.status, headers: others, text: answer.text.replaceAll(asked, '*') };
         };
         const answer = await told(path);
-        expect(answer.text).toContain('"Code":"route_dne"');
+        expect(answer.text).toContain('"Code":"route_not_found"');
         expect(answer.status).toBe(404);
         expect(answer).toEqual(await told(nothing));
       }
@@ -209,7 +209,7 @@ describe('live mode, from an empty directory on', () => {
   test('with keys, where a request comes from does not matter', async () => {
     const strangers = { Host: 'bank.test', Origin: 'https://bank.test', 'Sec-Fetch-Site': 'cross-site' };
     expect((await get(TRANSFERS, { ...bearer(keys.first), ...strangers })).status).toBe(200);
-    expect((await get(TRANSFERS, strangers)).members.Code).toBe('auth_err');
+    expect((await get(TRANSFERS, strangers)).members.Code).toBe('unauthenticated');
   });
 
   test('no secret is anywhere in the database', async () => {
@@ -352,10 +352,10 @@ describe('a sandbox without keys is for its own machine only', () => {
   });
 
   test('a bad key is not overlooked, and a good one is bound to its program', async () => {
-    expect((await get({ Authorization: 'Bearer nonsense' })).members.Code).toBe('auth_err');
+    expect((await get({ Authorization: 'Bearer nonsense' })).members.Code).toBe('unauthenticated');
     const { client } = running();
     const { program_id } = await client.programs.create({ name: 'Other', currency: 'USD' });
     const { key } = await client.keys.create(programKey('shop', program_id));
-    expect((await get({ Authorization: `Bearer ${key}` })).members.Code).toBe('card_dne');
+    expect((await get({ Authorization: `Bearer ${key}` })).members.Code).toBe('card_not_found');
   });
 });

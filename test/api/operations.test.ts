@@ -192,7 +192,10 @@ describe('list_transfers and get_transfer', () => {
   test.each(['tr_missing', 'tr_01900000000070008000000000000001', 'card_active', 'tr_%00'])(
     'there is no transfer %s',
     async (transferId) => {
-      expect(await refusalOf(client().transfers.get(transferId))).toMatchObject({ Code: 'transfer_dne', Status: 404 });
+      expect(await refusalOf(client().transfers.get(transferId))).toMatchObject({
+        Code: 'transfer_not_found',
+        Status: 404,
+      });
     },
   );
 });
@@ -213,7 +216,7 @@ describe('cards', () => {
   test('a card expires by its date, whatever it was given', async () => {
     const { card_id } = await client().cards.create({ expires_on: '2020-01-31' });
     expect((await client().cards.get(card_id)).status).toBe('expired');
-    expect(await refusalOf(client().transfers.create({ amount: 1, card_id }))).toMatchObject({ Code: 'expired_card' });
+    expect(await refusalOf(client().transfers.create({ amount: 1, card_id }))).toMatchObject({ Code: 'card_expired' });
   });
 
   test('the list has them newest first, to the last seeded one', async () => {
@@ -237,7 +240,7 @@ describe('cards', () => {
   });
 
   test('a missing card', async () => {
-    expect(await refusalOf(client().cards.get('card_missing'))).toMatchObject({ Code: 'card_dne', Status: 404 });
+    expect(await refusalOf(client().cards.get('card_missing'))).toMatchObject({ Code: 'card_not_found', Status: 404 });
   });
 });
 
@@ -298,9 +301,9 @@ describe('programs, deposits, withdrawals', () => {
       });
     }
     expect(await refusalOf(client().withdrawals.create('prog_x', { amount: 1 }))).toMatchObject({
-      Code: 'program_dne',
+      Code: 'program_not_found',
     });
-    expect(await refusalOf(client().programs.get('prog_x'))).toMatchObject({ Code: 'program_dne' });
+    expect(await refusalOf(client().programs.get('prog_x'))).toMatchObject({ Code: 'program_not_found' });
     const zone = { name: 'x', currency: 'USD', time_zone: 'Mars/Base' };
     expect(await refusalOf(client().programs.create(zone))).toMatchObject({ Code: 'create_program_schema' });
   });
@@ -395,7 +398,7 @@ describe('the switch', () => {
 
   test('a program that is not there cannot be disabled', async () => {
     const body = { disabled: true, reason: 'x', program_id: 'prog_x' };
-    expect(await refusalOf(client().switch.change(body))).toMatchObject({ Code: 'program_dne' });
+    expect(await refusalOf(client().switch.change(body))).toMatchObject({ Code: 'program_not_found' });
   });
 });
 
@@ -411,18 +414,18 @@ describe('what belongs to another card program', () => {
     const other = new TransferService({ baseUrl: running().url, key, maximumRetries: 0 });
     for (const { transfers, cards } of [client(), other]) {
       const calls: readonly [code: string, call: Promise<unknown>][] = [
-        ['transfer_dne', transfers.get(loadId)],
-        ['transfer_dne', transfers.capture(hold.transfer_id)],
-        ['transfer_dne', transfers.cancel(hold.transfer_id)],
-        ['transfer_dne', transfers.reverse(loadId)],
-        ['transfer_dne', transfers.update(loadId, { metadata: { a: 'b' } })],
-        ['transfer_dne', transfers.reversals(loadId)],
-        ['reversal_dne', transfers.reversal(reversal_id)],
-        ['card_dne', cards.get(cardId)],
-        ['card_dne', cards.update(cardId, { status: 'lost' })],
-        ['card_dne', cards.limits(cardId)],
-        ['card_dne', cards.postings(cardId)],
-        ['card_dne', cards.exportPostings(cardId)],
+        ['transfer_not_found', transfers.get(loadId)],
+        ['transfer_not_found', transfers.capture(hold.transfer_id)],
+        ['transfer_not_found', transfers.cancel(hold.transfer_id)],
+        ['transfer_not_found', transfers.reverse(loadId)],
+        ['transfer_not_found', transfers.update(loadId, { metadata: { a: 'b' } })],
+        ['transfer_not_found', transfers.reversals(loadId)],
+        ['reversal_not_found', transfers.reversal(reversal_id)],
+        ['card_not_found', cards.get(cardId)],
+        ['card_not_found', cards.update(cardId, { status: 'lost' })],
+        ['card_not_found', cards.limits(cardId)],
+        ['card_not_found', cards.postings(cardId)],
+        ['card_not_found', cards.exportPostings(cardId)],
       ];
       const refused = await Promise.all(calls.map(([, call]) => refusalOf(call)));
       expect(refused.map(({ Code }) => Code)).toEqual(calls.map(([code]) => code));
@@ -474,8 +477,8 @@ describe('keys', () => {
     const past = { ...operatorKey('x'), expires_at: '2020-01-01T00:00:00Z' };
     expect(await refusalOf(client().keys.create(past))).toMatchObject({ Code: 'create_key_schema' });
     expect(await refusalOf(client().keys.create(programKey('x', 'prog_x')))).toMatchObject({
-      Code: 'program_dne',
+      Code: 'program_not_found',
     });
-    expect(await refusalOf(client().keys.revoke('key_x'))).toMatchObject({ Code: 'key_dne', Status: 404 });
+    expect(await refusalOf(client().keys.revoke('key_x'))).toMatchObject({ Code: 'key_not_found', Status: 404 });
   });
 });

@@ -36,10 +36,10 @@ type Subject = {
 const OF_HEAD: readonly Fault[] = [
   { code: 'malformed_request', at: ['twice'], headers: { Range: ['bytes=0-1', 'bytes=0-2'] } },
   { code: 'expectation_failed', at: ['expect'], headers: { Expect: 'something' } },
-  { code: 'auth_err', at: ['authorization'], headers: { Authorization: 'Bearer nonsense' } },
+  { code: 'unauthenticated', at: ['authorization'], headers: { Authorization: 'Bearer nonsense' } },
   { code: 'forbidden', at: ['origin'], headers: { Origin: 'https://example.com' } },
 ];
-const OF_PROGRAM: Fault = { code: 'program_dne', at: ['program'], headers: { 'Program-Id': 'prog_missing' } };
+const OF_PROGRAM: Fault = { code: 'program_not_found', at: ['program'], headers: { 'Program-Id': 'prog_missing' } };
 const OF_BODY: readonly Fault[] = [
   { code: 'unsupported_media_type', at: ['type'], headers: { 'Content-Type': 'text/xml' } },
   { code: 'payload_too_large', at: ['padding'], body: { padding: 'x'.repeat(17_000) } },
@@ -87,12 +87,12 @@ const SUBJECTS: readonly Subject[] = [
       CARD_NUMBER,
       OLD_KEY,
       DISABLED,
-      { code: 'card_dne', at: ['card'], body: { card_id: 'card_missing' } },
-      { code: 'closed_card', at: ['card'], body: { card_id: 'card_closed' } },
+      { code: 'card_not_found', at: ['card'], body: { card_id: 'card_missing' } },
+      { code: 'card_closed', at: ['card'], body: { card_id: 'card_closed' } },
       { code: 'currency_mismatch', at: ['currency'], body: { currency: 'EUR' } },
       { code: 'duplicate_reference', at: ['reference'], body: { reference: 'taken' } },
-      { code: 'small_amount', at: ['card', 'amount'], body: { card_id: 'card_limited', amount: 99 } },
-      { code: 'large_amount', at: ['card', 'amount'], body: { card_id: 'card_limited', amount: 10_001 } },
+      { code: 'amount_too_small', at: ['card', 'amount'], body: { card_id: 'card_limited', amount: 99 } },
+      { code: 'amount_too_large', at: ['card', 'amount'], body: { card_id: 'card_limited', amount: 10_001 } },
       { code: 'limit_exceeded', at: ['card'], body: { card_id: 'card_full' } },
       { code: 'insufficient_funds', at: ['amount'], body: { amount: MORE_THAN_FUNDING } },
     ],
@@ -110,10 +110,10 @@ const SUBJECTS: readonly Subject[] = [
       CARD_NUMBER,
       OLD_KEY,
       DISABLED,
-      byId('transfer_dne', 'missing'),
+      byId('transfer_not_found', 'missing'),
       byId('invalid_transfer_status', 'canceled on a blocked card'),
-      { code: 'large_amount', at: ['amount'], body: { amount: 6 } },
-      byId('card_fraud', 'pending for a blocked, full card'),
+      { code: 'amount_too_large', at: ['amount'], body: { amount: 6 } },
+      byId('card_suspected_fraud', 'pending for a blocked, full card'),
       byId('limit_exceeded', 'pending for a full card'),
     ],
   },
@@ -127,7 +127,7 @@ const SUBJECTS: readonly Subject[] = [
       byQuery('cancel_transfer', 'a=1&a=2'),
       CARD_NUMBER,
       OLD_KEY,
-      byId('transfer_dne', 'missing'),
+      byId('transfer_not_found', 'missing'),
       byId('invalid_transfer_status', 'completed'),
     ],
   },
@@ -144,10 +144,10 @@ const SUBJECTS: readonly Subject[] = [
       CARD_NUMBER,
       OLD_KEY,
       DISABLED,
-      byId('transfer_dne', 'missing'),
+      byId('transfer_not_found', 'missing'),
       byId('invalid_transfer_status', 'pending'),
-      { code: 'large_amount', at: ['amount'], body: { amount: 6 } },
-      byId('closed_card', 'spent, from a closed card'),
+      { code: 'amount_too_large', at: ['amount'], body: { amount: 6 } },
+      byId('card_closed', 'spent, from a closed card'),
       byId('limit_exceeded', 'unloaded from a card that is full'),
       byId('insufficient_funds', 'spent'),
     ],
@@ -162,7 +162,7 @@ const SUBJECTS: readonly Subject[] = [
       ...OF_BODY,
       { code: 'update_transfer_schema', at: ['member'], body: { metadata: 'x' } },
       CARD_NUMBER,
-      byId('transfer_dne', 'missing'),
+      byId('transfer_not_found', 'missing'),
     ],
   },
   {
@@ -176,7 +176,7 @@ const SUBJECTS: readonly Subject[] = [
       { code: 'update_card_schema', at: ['member'], body: { last_four: '1' } },
       CARD_NUMBER,
       DISABLED,
-      byId('card_dne', 'missing'),
+      byId('card_not_found', 'missing'),
       byId('invalid_card_status', 'card_closed', { holder_reference: 'x' }),
       byId('card_not_empty', 'card with a hold'),
       byId('limit_exceeded', 'card_full'),
@@ -191,16 +191,16 @@ const SUBJECTS: readonly Subject[] = [
       ...OF_BODY,
       { code: 'update_program_schema', at: ['member'], body: { limits: { maximum_balance: 1 } } },
       CARD_NUMBER,
-      byId('program_dne', 'prog_missing'),
+      byId('program_not_found', 'prog_missing'),
     ],
   },
-  reading('list_reversals', 'transfer_dne', 'limit=0'),
-  readingOn('list_reversals', 'transfer_dne'),
-  reading('get_reversal', 'reversal_dne', 'a=1&a=2'),
-  reading('get_card_limits', 'card_dne', 'a=1&a=2'),
-  reading('list_postings', 'card_dne', 'limit=0'),
-  readingOn('list_postings', 'card_dne'),
-  reading('export_postings', 'card_dne', 'created_from=x'),
+  reading('list_reversals', 'transfer_not_found', 'limit=0'),
+  readingOn('list_reversals', 'transfer_not_found'),
+  reading('get_reversal', 'reversal_not_found', 'a=1&a=2'),
+  reading('get_card_limits', 'card_not_found', 'a=1&a=2'),
+  reading('list_postings', 'card_not_found', 'limit=0'),
+  readingOn('list_postings', 'card_not_found'),
+  reading('export_postings', 'card_not_found', 'created_from=x'),
 ];
 
 beforeAll(async () => {
@@ -267,12 +267,12 @@ const canMeet = (one: Fault, other: Fault) => !one.at.some((part) => other.at.in
 
 test('every code that rules of money list is among the faults, but those of a card in another state', () => {
   const faultsOf = new Map(SUBJECTS.map(({ operation, faults }) => [operation, faults.map(({ code }) => code)]));
-  const states = /^(preactive|inactive|lost|expired)_card$/;
+  const states = /^card_(not_activated|suspended|lost|expired)$/;
   const left = [...faultsOf].flatMap(([operation, codes]) =>
     OPERATIONS[operation].rules.filter((code) => !codes.includes(code) && !states.test(code)),
   );
   // A card of create_transfer is closed here instead of blocked.
-  expect(left).toEqual(['card_fraud']);
+  expect(left).toEqual(['card_suspected_fraud']);
 });
 
 describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(

@@ -113,7 +113,7 @@ describe('update_program', () => {
   test.each(['prog_missing', `prog_${'0'.repeat(32)}`, 'card_active'])('there is no program %s', async (programId) => {
     for (const body of [{ name: 'x' }, { limits: {} }]) {
       const refused = await refusalOf(update(programId, body));
-      expect(refused).toMatchObject({ Code: 'program_dne', Status: 404 });
+      expect(refused).toMatchObject({ Code: 'program_not_found', Status: 404 });
       expect(refused.Message).toContain(`'${programId}'`);
     }
   });

@@ -30,16 +30,16 @@ beforeAll(async () => {
 const CAUSES: readonly (readonly [code: ErrorCode, body: object, field: string | undefined])[] = [
   ['invalid_amount', { amount: 85.5, card_id: 'card_active' }, '/amount'],
   ['idempotency_key_exists', { amount: 2, card_id: 'card_active' }, undefined],
-  ['card_dne', { amount: 1, card_id: 'card_missing' }, '/card_id'],
-  ['preactive_card', { amount: 1, card_id: 'card_preactive' }, '/card_id'],
-  ['inactive_card', { amount: 1, card_id: 'card_inactive' }, '/card_id'],
-  ['inactive_card', { amount: 1, card_id: 'card_inactive', type: 'unload' }, '/card_id'],
-  ['lost_card', { amount: 1, card_id: 'card_lost' }, '/card_id'],
-  ['lost_card', { amount: 1, card_id: 'card_stolen' }, '/card_id'],
-  ['card_fraud', { amount: 1, card_id: 'card_fraud' }, '/card_id'],
-  ['card_fraud', { amount: 1, card_id: 'card_fraud', type: 'unload' }, '/card_id'],
-  ['expired_card', { amount: 1, card_id: 'card_expired' }, '/card_id'],
-  ['closed_card', { amount: 1, card_id: 'card_closed' }, '/card_id'],
+  ['card_not_found', { amount: 1, card_id: 'card_missing' }, '/card_id'],
+  ['card_not_activated', { amount: 1, card_id: 'card_preactive' }, '/card_id'],
+  ['card_suspended', { amount: 1, card_id: 'card_inactive' }, '/card_id'],
+  ['card_suspended', { amount: 1, card_id: 'card_inactive', type: 'unload' }, '/card_id'],
+  ['card_lost', { amount: 1, card_id: 'card_lost' }, '/card_id'],
+  ['card_lost', { amount: 1, card_id: 'card_stolen' }, '/card_id'],
+  ['card_suspected_fraud', { amount: 1, card_id: 'card_fraud' }, '/card_id'],
+  ['card_suspected_fraud', { amount: 1, card_id: 'card_fraud', type: 'unload' }, '/card_id'],
+  ['card_expired', { amount: 1, card_id: 'card_expired' }, '/card_id'],
+  ['card_closed', { amount: 1, card_id: 'card_closed' }, '/card_id'],
   ['currency_mismatch', { amount: 1, card_id: 'card_active', currency: 'EUR' }, '/currency'],
   [
     'currency_mismatch',
@@ -47,8 +47,8 @@ const CAUSES: readonly (readonly [code: ErrorCode, body: object, field: string |
     '/destination_card_id',
   ],
   ['duplicate_reference', { amount: 1, card_id: 'card_active', reference: 'taken' }, '/reference'],
-  ['small_amount', { amount: 99, card_id: 'card_limited' }, '/amount'],
-  ['large_amount', { amount: 10_001, card_id: 'card_limited' }, '/amount'],
+  ['amount_too_small', { amount: 99, card_id: 'card_limited' }, '/amount'],
+  ['amount_too_large', { amount: 10_001, card_id: 'card_limited' }, '/amount'],
   ['limit_exceeded', { amount: 1, card_id: 'card_full' }, '/amount'],
   ['limit_exceeded', { amount: 1, card_id: 'used_up' }, '/amount'],
   ['insufficient_funds', { amount: 1, card_id: 'card_empty', type: 'unload' }, '/amount'],
@@ -102,16 +102,16 @@ describe('every refusal by its natural cause', () => {
 
 /** Rules that look at the same member in one-card transfers meet where two cards take part. */
 const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: object])[] = [
-  ['card_dne', '/card_id', { card_id: 'card_missing', destination_card_id: 'card_gone' }],
-  ['card_dne', '/destination_card_id', { card_id: 'card_closed', destination_card_id: 'card_missing' }],
-  ['inactive_card', '/card_id', { card_id: 'card_inactive', destination_card_id: 'card_closed' }],
-  ['closed_card', '/destination_card_id', { card_id: 'card_lost', destination_card_id: 'card_closed' }],
+  ['card_not_found', '/card_id', { card_id: 'card_missing', destination_card_id: 'card_gone' }],
+  ['card_not_found', '/destination_card_id', { card_id: 'card_closed', destination_card_id: 'card_missing' }],
+  ['card_suspended', '/card_id', { card_id: 'card_inactive', destination_card_id: 'card_closed' }],
+  ['card_closed', '/destination_card_id', { card_id: 'card_lost', destination_card_id: 'card_closed' }],
   [
-    'closed_card',
+    'card_closed',
     '/destination_card_id',
     { card_id: 'card_active', destination_card_id: 'card_closed', currency: 'EUR' },
   ],
-  ['preactive_card', '/card_id', { card_id: 'preactive_gbp', destination_card_id: 'card_full' }],
+  ['card_not_activated', '/card_id', { card_id: 'preactive_gbp', destination_card_id: 'card_full' }],
   ['currency_mismatch', '/currency', { card_id: 'card_active', destination_card_id: 'card_eur', currency: 'EUR' }],
   [
     'currency_mismatch',
@@ -120,9 +120,9 @@ const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: objec
   ],
   ['duplicate_reference', '/reference', { card_id: 'empty_gbp', destination_card_id: 'card_full', reference: 'taken' }],
   ['limit_exceeded', '/amount', { card_id: 'empty_gbp', destination_card_id: 'card_full' }],
-  ['small_amount', '/amount', { card_id: 'used_up', destination_card_id: 'card_limited' }],
+  ['amount_too_small', '/amount', { card_id: 'used_up', destination_card_id: 'card_limited' }],
   ['duplicate_reference', '/reference', { card_id: 'used_up', destination_card_id: 'card_active', reference: 'taken' }],
-  ['large_amount', '/amount', { card_id: 'card_active', destination_card_id: 'used_up', amount: 21 }],
+  ['amount_too_large', '/amount', { card_id: 'card_active', destination_card_id: 'used_up', amount: 21 }],
   ['limit_exceeded', '/amount', { card_id: 'card_empty', destination_card_id: 'used_up' }],
 ];
 
@@ -174,7 +174,7 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
       return async () => client.transfers.capture(await held(client, card), {}, KEY);
     }),
   ],
-  ['capture_transfer', 'transfer_dne', undefined, atOnce((c) => c.transfers.capture('tr_x'))],
+  ['capture_transfer', 'transfer_not_found', undefined, atOnce((c) => c.transfers.capture('tr_x'))],
   [
     'capture_transfer',
     'invalid_transfer_status',
@@ -186,18 +186,18 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
   ],
   [
     'capture_transfer',
-    'large_amount',
+    'amount_too_large',
     '/amount',
     onNewCard(async (client, card) => {
       const hold = await held(client, card);
       return () => client.transfers.capture(hold, { amount: 6 });
     }),
   ],
-  ['capture_transfer', 'inactive_card', undefined, captureAfter({ status: 'inactive' })],
-  ['capture_transfer', 'lost_card', undefined, captureAfter({ status: 'lost' })],
-  ['capture_transfer', 'lost_card', undefined, captureAfter({ status: 'stolen' })],
-  ['capture_transfer', 'card_fraud', undefined, captureAfter({ status: 'fraud' })],
-  ['capture_transfer', 'expired_card', undefined, captureAfter({ expires_on: '2020-12-31' })],
+  ['capture_transfer', 'card_suspended', undefined, captureAfter({ status: 'inactive' })],
+  ['capture_transfer', 'card_lost', undefined, captureAfter({ status: 'lost' })],
+  ['capture_transfer', 'card_lost', undefined, captureAfter({ status: 'stolen' })],
+  ['capture_transfer', 'card_suspected_fraud', undefined, captureAfter({ status: 'fraud' })],
+  ['capture_transfer', 'card_expired', undefined, captureAfter({ expires_on: '2020-12-31' })],
   ['capture_transfer', 'limit_exceeded', '/amount', captureAfter({ limits: { maximum_balance: 4 } })],
   [
     'cancel_transfer',
@@ -209,7 +209,7 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
       return () => client.transfers.cancel(other, KEY);
     }),
   ],
-  ['cancel_transfer', 'transfer_dne', undefined, atOnce((c) => c.transfers.cancel('tr_x'))],
+  ['cancel_transfer', 'transfer_not_found', undefined, atOnce((c) => c.transfers.cancel('tr_x'))],
   [
     'cancel_transfer',
     'invalid_transfer_status',
@@ -230,7 +230,7 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
       return () => client.transfers.reverse(load, { amount: 2 }, KEY);
     }),
   ],
-  ['reverse_transfer', 'transfer_dne', undefined, atOnce((c) => c.transfers.reverse('tr_x'))],
+  ['reverse_transfer', 'transfer_not_found', undefined, atOnce((c) => c.transfers.reverse('tr_x'))],
   [
     'reverse_transfer',
     'invalid_transfer_status',
@@ -242,7 +242,7 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
   ],
   [
     'reverse_transfer',
-    'large_amount',
+    'amount_too_large',
     '/amount',
     onNewCard(async (client, card) => {
       const load = await made(client, card);
@@ -251,7 +251,7 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
   ],
   [
     'reverse_transfer',
-    'closed_card',
+    'card_closed',
     undefined,
     onNewCard(async (client, card) => {
       const { unload } = await spent(client, card);
@@ -278,10 +278,10 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
       return () => client.transfers.reverse(load);
     }),
   ],
-  ['update_transfer', 'transfer_dne', undefined, atOnce((c) => c.transfers.update('tr_x', { metadata: {} }))],
-  ['list_reversals', 'transfer_dne', undefined, atOnce((c) => c.transfers.reversals('tr_x'))],
-  ['get_reversal', 'reversal_dne', undefined, atOnce((c) => c.transfers.reversal('rev_x'))],
-  ['update_card', 'card_dne', undefined, atOnce((c) => c.cards.update('card_x', { status: 'lost' }))],
+  ['update_transfer', 'transfer_not_found', undefined, atOnce((c) => c.transfers.update('tr_x', { metadata: {} }))],
+  ['list_reversals', 'transfer_not_found', undefined, atOnce((c) => c.transfers.reversals('tr_x'))],
+  ['get_reversal', 'reversal_not_found', undefined, atOnce((c) => c.transfers.reversal('rev_x'))],
+  ['update_card', 'card_not_found', undefined, atOnce((c) => c.cards.update('card_x', { status: 'lost' }))],
   ['update_card', 'invalid_card_status', '/status', atOnce((c) => c.cards.update('card_stolen', { status: 'active' }))],
   ['update_card', 'card_not_empty', '/status', atOnce((c) => c.cards.update('card_inactive', { status: 'closed' }))],
   [
@@ -290,9 +290,9 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
     '/balance_to',
     atOnce((c) => c.cards.update('card_full', { status: 'closed', balance_to: 'funding' })),
   ],
-  ['get_card_limits', 'card_dne', undefined, atOnce((c) => c.cards.limits('card_x'))],
-  ['list_postings', 'card_dne', undefined, atOnce((c) => c.cards.postings('card_x'))],
-  ['export_postings', 'card_dne', undefined, atOnce((c) => c.cards.exportPostings('card_x'))],
+  ['get_card_limits', 'card_not_found', undefined, atOnce((c) => c.cards.limits('card_x'))],
+  ['list_postings', 'card_not_found', undefined, atOnce((c) => c.cards.postings('card_x'))],
+  ['export_postings', 'card_not_found', undefined, atOnce((c) => c.cards.exportPostings('card_x'))],
 ];
 
 describe('every refusal of what is done with transfers and cards that are there', () => {

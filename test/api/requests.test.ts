@@ -77,8 +77,8 @@ describe('paths', () => {
   });
 
   test.each([
-    ['GET', '/api/v0.1/core/nothing', 404, 'route_dne'],
-    ['POST', '/api/v0.2/core/transfer', 404, 'route_dne'],
+    ['GET', '/api/v0.1/core/nothing', 404, 'route_not_found'],
+    ['POST', '/api/v0.2/core/transfer', 404, 'route_not_found'],
     ['GET', '/', 200, undefined],
     ['DELETE', '/api/v0.1/core/transfer', 405, 'method_not_allowed'],
     ['PUT', '/api/v0.1/core/card/card_active', 405, 'method_not_allowed'],
@@ -213,19 +213,19 @@ describe('what every answer carries', () => {
     const { headers, text } = await send({ body: { ...LOAD, card_id: 'card_closed' } });
     expect(text.startsWith('{"Message":')).toBe(true);
     expect(headers).toMatchObject({
-      'error-code': 'closed_card',
+      'error-code': 'card_closed',
       'error-field': '/card_id',
-      link: '</errors/closed_card>; rel="describedby"',
+      link: '</errors/card_closed>; rel="describedby"',
       'money-moved': 'no',
       'should-retry': 'false',
     });
-    const explained = await send({ method: 'GET', path: '/errors/closed_card.json' });
+    const explained = await send({ method: 'GET', path: '/errors/card_closed.json' });
     expect([explained.status, explained.members.status]).toEqual([200, 409]);
   });
 
   test('HEAD has the code in a header, and no body', async () => {
     const answer = await send({ method: 'HEAD', path: '/api/v0.1/core/card/card_missing' });
-    expect([answer.status, answer.text, answer.headers['error-code']]).toEqual([404, '', 'card_dne']);
+    expect([answer.status, answer.text, answer.headers['error-code']]).toEqual([404, '', 'card_not_found']);
   });
 
   test('a read that fails says nothing of money', async () => {

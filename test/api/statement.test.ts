@@ -144,10 +144,10 @@ describe('list_postings', () => {
 
   test('another card, another program, another list: refused', async () => {
     const missing = await refusalOf(client().cards.postings('card_missing'));
-    expect(missing).toMatchObject({ Code: 'card_dne', Status: 404 });
+    expect(missing).toMatchObject({ Code: 'card_not_found', Status: 404 });
     const { program_id } = await client().programs.create({ name: 'Other', currency: 'USD' });
     const foreign = await refusalOf(client().cards.postings('card_active', {}, { programId: program_id }));
-    expect(foreign).toMatchObject({ Code: 'card_dne', Status: 404 });
+    expect(foreign).toMatchObject({ Code: 'card_not_found', Status: 404 });
     for (const cursor of ['pst_1', 'pst_0_1', 'pst_1_-1', `tr_${randomUUID().replaceAll('-', '')}`, 'pst_1_1_1']) {
       const refused = await refusalOf(client().cards.postings('card_active', { cursor }));
       expect(refused).toMatchObject({ Code: 'list_postings_schema', Status: 400, field: '/cursor' });

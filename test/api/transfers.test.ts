@@ -294,7 +294,7 @@ describe('a reversal', () => {
       await client().transfers.reverse(hold, { amount: '20' }),
     ];
     const refused = await refusalOf(client().transfers.reverse(hold, { amount: 31 }));
-    expect(refused).toMatchObject({ Code: 'large_amount', Status: 400, field: '/amount', moneyMoved: 'no' });
+    expect(refused).toMatchObject({ Code: 'amount_too_large', Status: 400, field: '/amount', moneyMoved: 'no' });
     expect(refused.Message).toContain('0.30 USD are left');
     parts.push(await client().transfers.reverse(hold));
     expect(parts.map(({ amount }) => amount)).toEqual([10, 20, 30]);
@@ -343,7 +343,7 @@ describe('a reversal', () => {
     expect(await moneyOf(client(), lost)).toEqual(NOTHING);
     const gone = await spent(client(), closed);
     await client().cards.update(closed, { status: 'closed' });
-    expect(await refusalOf(client().transfers.reverse(gone.unload))).toMatchObject({ Code: 'closed_card' });
+    expect(await refusalOf(client().transfers.reverse(gone.unload))).toMatchObject({ Code: 'card_closed' });
   });
 
   test('twenty at once of a tenth each: ten are made', async () => {
@@ -425,7 +425,7 @@ describe('a scheduled transfer', () => {
       Code: 'insufficient_funds',
       Type: 'Request Error',
     });
-    expect((await own.transfers.get(tooLate)).error).toMatchObject({ Code: 'lost_card', Status: 409 });
+    expect((await own.transfers.get(tooLate)).error).toMatchObject({ Code: 'card_lost', Status: 409 });
     expect((await own.transfers.list({ status: 'failed' })).data.length).toBe(2);
     expect(await fundingOf(programId)).toEqual({ balance: 100, available: 100 });
     expect(await refusalOf(own.transfers.cancel(tooMuch))).toMatchObject({ Code: 'invalid_transfer_status' });
@@ -465,11 +465,11 @@ describe('a scheduled transfer', () => {
     const scheduled_for = inSeconds(3600);
     const schedule = (amount: number, card_id: string, terms: object = {}) =>
       refusalOf(client().transfers.create({ amount, card_id, scheduled_for, ...terms }));
-    expect((await schedule(1, 'card_missing')).Code).toBe('card_dne');
-    expect((await schedule(1, 'card_closed')).Code).toBe('closed_card');
+    expect((await schedule(1, 'card_missing')).Code).toBe('card_not_found');
+    expect((await schedule(1, 'card_closed')).Code).toBe('card_closed');
     expect((await schedule(1, 'card_active', { currency: 'EUR' })).Code).toBe('currency_mismatch');
-    expect((await schedule(99, 'card_limited')).Code).toBe('small_amount');
-    expect((await schedule(10_001, 'card_limited')).Code).toBe('large_amount');
+    expect((await schedule(99, 'card_limited')).Code).toBe('amount_too_small');
+    expect((await schedule(10_001, 'card_limited')).Code).toBe('amount_too_large');
     await made(client(), 'card_active', 1, { scheduled_for, reference: 'scheduled once' });
     expect((await schedule(1, 'card_active', { reference: 'scheduled once' })).Code).toBe('duplicate_reference');
     const disabled = await newProgram(1);

@@ -97,11 +97,11 @@ describe('limits as they are typed', () => {
   });
 
   test('of a card that lets nothing through, say so', async () => {
-    const shut = { ...CARD_LIMITS.in, allowed: false, code: 'lost_card', most: 0, limits: [] };
+    const shut = { ...CARD_LIMITS.in, allowed: false, code: 'card_lost', most: 0, limits: [] };
     const usedUp = { ...CARD_LIMITS.out, most: 0, limits: [] };
     service.play({ status: 200, body: { ...CARD_LIMITS, in: shut, out: usedUp, maximum_balance: null } });
     const { output } = await type('cards limits card_lost');
-    expect(output).toContain('money in:     no: lost_card\nmoney out:    nothing now\n');
+    expect(output).toContain('money in:     no: card_lost\nmoney out:    nothing now\n');
     expect(output).toContain('\n\nNo limit is set.\n');
   });
 });

@@ -8,7 +8,7 @@ import { type Outcome, runHere } from './in-process.ts';
 const CSV = 'transfer_id,note\r\ntr_1,ü\r\n';
 const WHOLE: Canned = { pieces: ['transfer_id,note\r\n', 'tr_1,ü\r\n'] };
 const CUT: Canned = { pieces: ['transfer_id,note\r\n', 'tr_1,ü\r\n'], ends: 'cut' };
-const REFUSED = errorAnswer({ Status: 404, Code: 'card_dne', Type: 'Request Error' });
+const REFUSED = errorAnswer({ Status: 404, Code: 'card_not_found', Type: 'Request Error' });
 
 let service: CannedService;
 let folder: string;
@@ -58,7 +58,7 @@ describe('to standard output', () => {
     service.play(REFUSED);
     const { exitCode, output, errors } = await runHere(service.url, ['cards', 'export', 'card_missing']);
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
-    expect(errors).toContain('Code:        card_dne\n');
+    expect(errors).toContain('Code:        card_not_found\n');
   });
 });
 

@@ -134,7 +134,7 @@ export const INSPECTED_ERROR: InspectedErrorRecord = {
 };
 export const COUNTED: ErrorCounts['data'][number] = {
   start: '2030-01-31T12:00:00.000Z',
-  code: 'card_dne',
+  code: 'card_not_found',
   type: 'Request Error',
   count: 12,
 };

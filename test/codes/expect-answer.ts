@@ -59,7 +59,7 @@ function expectMoney({ headers }: RawAnswer, { code, operation, moneyMoved, keye
 /** The headers that belong to one code each. */
 function expectCauseHeaders({ headers }: RawAnswer, { code, opensWithin }: Expected): void {
   const header = (name: string): string | undefined => headers.get(name);
-  const isChallenge = code === 'auth_err';
+  const isChallenge = code === 'unauthenticated';
   expect(header('www-authenticate')).toBe(isChallenge ? 'Bearer realm="transfer-service"' : undefined);
   expect(header('accept')).toBe(code === 'unsupported_media_type' ? 'application/json' : undefined);
   if (code === 'method_not_allowed') expect(header('allow')).toMatch(/^[A-Z]+(, [A-Z]+)*$/);

@@ -48,7 +48,7 @@ describe('Sandbox-Provoke makes every operation answer with each code that it li
   });
 });
 
-test.each(['/', '/errors', '/errors/auth_err', '/docs', '/openapi.json', '/health/live', '/health/ready'])(
+test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', '/health/live', '/health/ready'])(
   'pages answer with the code that no operation has: %s',
   async (path) => {
     for (const method of ['GET', 'HEAD']) {

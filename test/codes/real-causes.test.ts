@@ -70,7 +70,7 @@ describe('at last its real cause brings about', () => {
 test('every code that an operation lists, beyond faults of HTTP itself, it has really answered with', () => {
   const unseen = OPERATION_IDS.flatMap((id) => {
     const listed = precedenceOf(id);
-    return listed.slice(listed.indexOf('auth_err')).map((code) => `${id} ${code}`);
+    return listed.slice(listed.indexOf('unauthenticated')).map((code) => `${id} ${code}`);
   }).filter((pair) => !seen.has(pair));
   expect(unseen).toEqual([]);
 });

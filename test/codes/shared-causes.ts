@@ -38,7 +38,7 @@ const takesKey = (id: OperationId): boolean => OPERATIONS[id].idempotency !== 'n
 /** What really brings each shared code about; one more code, or one less, and this does not compile. */
 export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
   service_disabled: { observe: observeSwitch },
-  auth_err: { observe: observeCredentials },
+  unauthenticated: { observe: observeCredentials },
   forbidden: { observe: observeForbidden },
   rate_limited: { observe: observeRates },
   card_number_refused: byRequests('card_number_refused', [
@@ -51,7 +51,7 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
     ...OPERATION_IDS.filter(ignoresMembers).map((id) => withMembers(id, { unknown: { deep: [CARD_NUMBER] } })),
     ...OPERATION_IDS.filter(ignoresMembers).map((id) => withMembers(id, { [CARD_NUMBER]: true })),
   ]),
-  route_dne: byRequests('route_dne', [
+  route_not_found: byRequests('route_not_found', [
     { question: { method: 'GET', path: '/api/v0.1/core/nothing' } },
     { question: { method: 'POST', path: '/api/v9/core/transfer', body: '{"amount":1,"card_id":"card_active"}' } },
     { question: { method: 'GET', path: '/errors/nothing' } },
@@ -105,12 +105,12 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
       ]),
   },
   ...TRANSFER_CAUSES,
-  program_dne: { observe: observeNoProgram },
-  key_dne: byRequests('key_dne', [
+  program_not_found: { observe: observeNoProgram },
+  key_not_found: byRequests('key_not_found', [
     { operation: 'revoke_key', question: { method: 'POST', path: pathOf('revoke_key', `key_${NO_ID}`) } },
     { operation: 'roll_key', question: { method: 'POST', path: pathOf('roll_key', 'key_missing') } },
   ]),
-  error_dne: byRequests('error_dne', [
+  error_not_found: byRequests('error_not_found', [
     get('get_error', pathOf('get_error', `req_${NO_ID}`)),
     get('inspect_error', pathOf('inspect_error', 'req_missing')),
   ]),
@@ -131,11 +131,11 @@ async function observeCredentials({ sandbox, live }: World): Promise<readonly Ob
   return [
     ...(await observeAll(
       live.url,
-      'auth_err',
+      'unauthenticated',
       eachOperation((question) => question, isLive),
     )),
-    ...(await observeAll(live.url, 'auth_err', eachOperation(unknown, isLive))),
-    ...(await observeAll(sandbox.url, 'auth_err', eachOperation(bad))),
+    ...(await observeAll(live.url, 'unauthenticated', eachOperation(unknown, isLive))),
+    ...(await observeAll(sandbox.url, 'unauthenticated', eachOperation(bad))),
   ];
 }
 
@@ -212,10 +212,10 @@ async function observeNoProgram({ sandbox, live, operatorKey }: World): Promise<
   const inPath = (id: OperationId): boolean => OPERATIONS[id].path.includes('{program_id}');
   const missing = (question: Question, id: OperationId): Question => ({ ...question, path: pathOf(id, NO_PROGRAM) });
   return [
-    ...(await observeAll(sandbox.url, 'program_dne', eachOperation(named, inProgram))),
-    ...(await observeAll(live.url, 'program_dne', eachOperation(asOperator, inProgram))),
-    ...(await observeAll(sandbox.url, 'program_dne', eachOperation(missing, inPath))),
-    ...(await observeAll(sandbox.url, 'program_dne', [
+    ...(await observeAll(sandbox.url, 'program_not_found', eachOperation(named, inProgram))),
+    ...(await observeAll(live.url, 'program_not_found', eachOperation(asOperator, inProgram))),
+    ...(await observeAll(sandbox.url, 'program_not_found', eachOperation(missing, inPath))),
+    ...(await observeAll(sandbox.url, 'program_not_found', [
       withMembers('change_switch', { program_id: NO_PROGRAM }),
       withMembers('create_key', { program_id: NO_PROGRAM }),
     ])),

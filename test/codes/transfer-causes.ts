@@ -68,15 +68,15 @@ const AMOUNTS = [
 
 /** What brings about the codes of transfers, cards and their limits. */
 export const TRANSFER_CAUSES = {
-  card_dne: byRequests('card_dne', [
+  card_not_found: byRequests('card_not_found', [
     ...unknownCard('card_missing'),
     ...OF_A_CARD.map(([operation, members]) => about(operation, 'card_missing', members)),
   ]),
-  transfer_dne: byRequests('transfer_dne', [
+  transfer_not_found: byRequests('transfer_not_found', [
     ...OF_A_TRANSFER.map(([operation, members]) => about(operation, 'tr_missing', members)),
     ...OF_A_TRANSFER.map(([operation, members]) => about(operation, `tr_${NO_ID}`, members)),
   ]),
-  reversal_dne: byRequests('reversal_dne', [
+  reversal_not_found: byRequests('reversal_not_found', [
     about('get_reversal', 'rev_missing'),
     about('get_reversal', `rev_${NO_ID}`),
   ]),
@@ -100,31 +100,31 @@ export const TRANSFER_CAUSES = {
       about('reverse_transfer', reversed, {}),
     ];
   }),
-  preactive_card: byRequests('preactive_card', unknownCard('card_preactive')),
-  inactive_card: together(
-    byRequests('inactive_card', unknownCard('card_inactive')),
-    whileHeld('inactive_card', { status: 'inactive' }),
+  card_not_activated: byRequests('card_not_activated', unknownCard('card_preactive')),
+  card_suspended: together(
+    byRequests('card_suspended', unknownCard('card_inactive')),
+    whileHeld('card_suspended', { status: 'inactive' }),
   ),
-  closed_card: together(
-    byRequests('closed_card', unknownCard('card_closed')),
-    byPrepared('closed_card', async (client) => {
+  card_closed: together(
+    byRequests('card_closed', unknownCard('card_closed')),
+    byPrepared('card_closed', async (client) => {
       const card = await newCard(client);
       const { unload } = await spent(client, card);
       await client.cards.update(card, { status: 'closed' });
       return [about('reverse_transfer', unload, {})];
     }),
   ),
-  expired_card: together(
-    byRequests('expired_card', unknownCard('card_expired')),
-    whileHeld('expired_card', { expires_on: '2020-12-31' }),
+  card_expired: together(
+    byRequests('card_expired', unknownCard('card_expired')),
+    whileHeld('card_expired', { expires_on: '2020-12-31' }),
   ),
-  lost_card: together(
-    byRequests('lost_card', [...unknownCard('card_lost'), ...unknownCard('card_stolen')]),
-    whileHeld('lost_card', { status: 'stolen' }),
+  card_lost: together(
+    byRequests('card_lost', [...unknownCard('card_lost'), ...unknownCard('card_stolen')]),
+    whileHeld('card_lost', { status: 'stolen' }),
   ),
-  card_fraud: together(
-    byRequests('card_fraud', unknownCard('card_fraud')),
-    whileHeld('card_fraud', { status: 'fraud' }),
+  card_suspected_fraud: together(
+    byRequests('card_suspected_fraud', unknownCard('card_fraud')),
+    whileHeld('card_suspected_fraud', { status: 'fraud' }),
   ),
   invalid_card_status: byRequests('invalid_card_status', [
     about('update_card', 'card_closed', { status: 'active' }),
@@ -146,8 +146,8 @@ export const TRANSFER_CAUSES = {
     'invalid_amount',
     AMOUNTS.flatMap((operation) => [0, -1, 85.5, '85.50', 1e12].map((amount) => withMembers(operation, { amount }))),
   ),
-  small_amount: byRequests('small_amount', [transfer({ card_id: 'card_limited', amount: 99 })]),
-  large_amount: byPrepared('large_amount', async (client) => {
+  amount_too_small: byRequests('amount_too_small', [transfer({ card_id: 'card_limited', amount: 99 })]),
+  amount_too_large: byPrepared('amount_too_large', async (client) => {
     const card = await newCard(client);
     const partly = await made(client, card);
     await client.transfers.reverse(partly, { amount: 3 });

@@ -147,7 +147,7 @@ test('a card is closed with nothing on it, whoever loads it meanwhile', async ()
     expect(typeof outcomes[31]).toBe('object');
     const refused = outcomes.filter((outcome) => typeof outcome === 'string');
     expect(new Set(refused).size).toBeLessThanOrEqual(1);
-    for (const code of refused) expect(code).toBe('closed_card');
+    for (const code of refused) expect(code).toBe('card_closed');
     expect(await second.client.cards.get(card_id)).toMatchObject({
       status: 'closed',
       balance: 0,

@@ -26,7 +26,7 @@ test('a batch with refused rows is found by its request id, and leads to the gra
   const look = () => service.client.errors.get(requestId).catch(() => undefined);
   await waitFor('the error of the batch', async () => (await look()) !== undefined);
   expect(await look()).toMatchObject({
-    code: 'lost_card',
+    code: 'card_lost',
     operation: 'create_transfer',
     request: { row: 2, refused_rows: 2 },
     money_moved: 'no',

@@ -208,7 +208,7 @@ describe('plans', () => {
     'a rare code of a program': listErrors({ ...NOTHING, programId, codes: ['duplicate_card'] }),
     'a rare type': listErrors({ ...NOTHING, programId, codes: codesOf('Process Error') }),
     'a common type': listErrors({ ...NOTHING, programId, codes: codesOf('Request Error') }),
-    'a type that is not there': listErrors({ ...NOTHING, codes: ['card_fraud', 'lost_card'] }),
+    'a type that is not there': listErrors({ ...NOTHING, codes: ['card_suspected_fraud', 'card_lost'] }),
     'a rare operation': listErrors({ ...NOTHING, operation: 'create_card' }),
     'a rare operation of a program': listErrors({ ...NOTHING, programId, operation: 'create_card' }),
     'an operation that is not there': listErrors({ ...NOTHING, programId, operation: 'create_key' }),
@@ -300,7 +300,7 @@ describe('retention', () => {
   test('months that are wholly older than the limit go, with their counts; a month at the limit stays', async () => {
     await admin.query(
       `insert into error (request_id, created_at, code, status, type, message, causes)
-       values ($1, $2, 'auth_err', 401, 'Request Error', 'very old', '[]')`,
+       values ($1, $2, 'unauthenticated', 401, 'Request Error', 'very old', '[]')`,
       [idAt(NEWEST - 900 * DAY), new Date(NEWEST - 900 * DAY)],
     );
     await admin.query(

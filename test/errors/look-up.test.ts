@@ -99,8 +99,8 @@ describe('every error is found within a second of its answer', () => {
   });
 
   test.each<[string, () => Promise<Sent>]>([
-    ['route_dne', () => send('/nowhere')],
-    ['route_dne', () => send('/errors/nonsense')],
+    ['route_not_found', () => send('/nowhere')],
+    ['route_not_found', () => send('/errors/nonsense')],
     ['method_not_allowed', () => send(TRANSFER, { method: 'DELETE' })],
     ['malformed_request', () => send(`${TRANSFER}/%zz`)],
     ['malformed_request', () => sendBytes('nonsense\r\n\r\n')],
@@ -110,19 +110,19 @@ describe('every error is found within a second of its answer', () => {
       'expectation_failed',
       () => sendBytes('GET / HTTP/1.1\r\nHost: localhost\r\nExpect: x\r\nConnection: close\r\n\r\n'),
     ],
-    ['auth_err', () => send(TRANSFER, { headers: { authorization: 'Bearer nonsense' } })],
+    ['unauthenticated', () => send(TRANSFER, { headers: { authorization: 'Bearer nonsense' } })],
     ['forbidden', () => send(TRANSFER, { headers: { origin: 'https://example.com' } })],
     ['unsupported_media_type', () => send(TRANSFER, post('<x/>', { 'content-type': 'text/xml' }))],
     ['payload_too_large', () => send(TRANSFER, post({ x: 'x'.repeat(20_000) }))],
     ['create_transfer_schema', () => send(TRANSFER, post({ amount: 1 }))],
     ['invalid_amount', () => send(TRANSFER, post({ amount: 8.5, card_id: 'card_active' }))],
-    ['card_dne', () => send('/api/v0.1/core/card/card_nowhere')],
-    ['closed_card', () => send(TRANSFER, post({ amount: 1, card_id: 'card_closed' }))],
-    ['small_amount', () => send(TRANSFER, post({ amount: 99, card_id: 'card_limited' }))],
-    ['large_amount', () => send(TRANSFER, post({ amount: 10_001, card_id: 'card_limited' }))],
+    ['card_not_found', () => send('/api/v0.1/core/card/card_nowhere')],
+    ['card_closed', () => send(TRANSFER, post({ amount: 1, card_id: 'card_closed' }))],
+    ['amount_too_small', () => send(TRANSFER, post({ amount: 99, card_id: 'card_limited' }))],
+    ['amount_too_large', () => send(TRANSFER, post({ amount: 10_001, card_id: 'card_limited' }))],
     ['limit_exceeded', () => send(TRANSFER, post({ amount: 1, card_id: 'card_full' }))],
-    ['transfer_dne', () => send(`${TRANSFER}/tr_missing/capture`, post({}))],
-    ['reversal_dne', () => send('/api/v0.1/core/reversal/rev_missing')],
+    ['transfer_not_found', () => send(`${TRANSFER}/tr_missing/capture`, post({}))],
+    ['reversal_not_found', () => send('/api/v0.1/core/reversal/rev_missing')],
     ['invalid_card_status', () => send('/api/v0.1/core/card/card_closed', patch({ status: 'active' }))],
     ['card_not_empty', () => send('/api/v0.1/core/card/card_inactive', patch({ status: 'closed' }))],
   ])('%s through its real cause', async (code, provoke) => {
@@ -181,7 +181,7 @@ test('what is recorded of a refused capture: which transfer, how much, and what 
   const tooMuch = await errorOf(client.transfers.capture(transfer_id, { amount: 501 }, { idempotencyKey: 'room-7' }));
   expect((await lookUp(client, tooMuch.requestId)).error).toMatchObject({
     operation: 'capture_transfer',
-    code: 'large_amount',
+    code: 'amount_too_large',
     field: '/amount',
     method: 'POST',
     path: OPERATIONS.capture_transfer.path,
@@ -228,7 +228,7 @@ describe('card programs', () => {
     for (const { requestId } of [mine, theirs, nobodys]) await lookUp(client, requestId);
 
     const shown = await own.errors.get(mine.requestId);
-    expect(shown).toMatchObject({ request_id: mine.requestId, code: 'card_dne', operation: 'get_card' });
+    expect(shown).toMatchObject({ request_id: mine.requestId, code: 'card_not_found', operation: 'get_card' });
     expect(Object.keys(shown)).not.toContain('causes');
     expect(Object.keys(shown)).not.toContain('checks');
     expect(Object.keys(shown)).not.toContain('caller');
@@ -242,8 +242,13 @@ describe('card programs', () => {
     }
     await settle();
     const { data } = await own.errors.list();
-    expect(data.map(({ code }) => code)).toEqual(['error_dne', 'error_dne', 'error_dne', 'card_dne']);
-    expect((await errorOf(client.errors.get(mine.requestId))).Code).toBe('error_dne');
+    expect(data.map(({ code }) => code)).toEqual([
+      'error_not_found',
+      'error_not_found',
+      'error_not_found',
+      'card_not_found',
+    ]);
+    expect((await errorOf(client.errors.get(mine.requestId))).Code).toBe('error_not_found');
     expect((await client.errors.get(mine.requestId, { programId: program_id })).request_id).toBe(mine.requestId);
     const found = await client.errors.search({ program_id });
     expect(found.data.map(({ caller }) => caller)).toContain('program_key');
@@ -256,9 +261,11 @@ describe('card programs', () => {
   test('an operator counts them all', async () => {
     await settle();
     const counts = await service.client.errors.count();
-    const { data, dropped } = await service.client.errors.search({ code: 'route_dne', limit: 100 });
-    expect(counts.data.find(({ code }) => code === 'route_dne')).toMatchObject({ type: 'Request Error' });
-    const sum = counts.data.filter(({ code }) => code === 'route_dne').reduce((total, { count }) => total + count, 0);
+    const { data, dropped } = await service.client.errors.search({ code: 'route_not_found', limit: 100 });
+    expect(counts.data.find(({ code }) => code === 'route_not_found')).toMatchObject({ type: 'Request Error' });
+    const sum = counts.data
+      .filter(({ code }) => code === 'route_not_found')
+      .reduce((total, { count }) => total + count, 0);
     expect(sum).toBe(data.length);
     expect([counts.dropped, dropped]).toEqual([0, 0]);
   });

@@ -178,7 +178,7 @@ describe('with the database', () => {
 
 describe('errors of strangers', () => {
   const stranger = (address: string | undefined): Report =>
-    report({ caller: undefined, programId: undefined, code: 'route_dne', address });
+    report({ caller: undefined, programId: undefined, code: 'route_not_found', address });
 
   test('are recorded up to a budget of each address, and counted beyond it; others are recorded all the same', async () => {
     const { recorder } = await start({ strangersOfAddress: 20 });

@@ -46,7 +46,7 @@ const SINGLE: readonly Change[] = [
   twice('Sec-Fetch-Site', 'same-origin'),
   twice('Expect', '100-continue'),
   twice('Request-Id', 'a'),
-  twice('Sandbox-Provoke', 'auth_err'),
+  twice('Sandbox-Provoke', 'unauthenticated'),
 ];
 
 const KEYS: readonly Change[] = [
@@ -118,7 +118,7 @@ const MEANING: readonly Change[] = [
   headers('a page of another site', (random) => [['Sec-Fetch-Site', random.pick(['cross-site', 'same-site'])]]),
   headers('an expectation', (random) => [['Expect', random.pick(['wonders', '200-ok', ''])]]),
   headers('a code to be provoked', (random) => [
-    ['Sandbox-Provoke', random.pick(['auth_err', 'service_unavailable', 'nonsense', '', 'service_disabled'])],
+    ['Sandbox-Provoke', random.pick(['unauthenticated', 'service_unavailable', 'nonsense', '', 'service_disabled'])],
   ]),
   headers(
     'a program that is not there',

@@ -146,7 +146,7 @@ const KEYS: readonly RawCase[] = [
 ];
 
 const allow = (methods: string): Readonly<Record<string, string>> => ({ allow: methods });
-const notFound = (name: string, send: string): RawCase => ({ name, send, status: 404, code: 'route_dne' });
+const notFound = (name: string, send: string): RawCase => ({ name, send, status: 404, code: 'route_not_found' });
 const wrongMethod = (name: string, send: string, methods: string): RawCase => ({
   name,
   send,
@@ -195,7 +195,7 @@ const ROUTES: readonly RawCase[] = [
     code: 'get_transfer_schema',
     headers: { 'error-field': '/transfer_id' },
   },
-  { name: 'HEAD of nothing', send: bare('HEAD', '/nothing'), status: 404, code: 'route_dne', method: 'HEAD' },
+  { name: 'HEAD of nothing', send: bare('HEAD', '/nothing'), status: 404, code: 'route_not_found', method: 'HEAD' },
 ];
 
 const HEADS: readonly RawCase[] = [
@@ -320,11 +320,21 @@ const CALLERS: readonly RawCase[] = [
     name: 'an unknown key',
     send: post(GOOD_BODY, ['Authorization: Bearer nonsense']),
     status: 401,
-    code: 'auth_err',
+    code: 'unauthenticated',
     headers: { 'www-authenticate': 'Bearer realm="transfer-service"' },
   },
-  { name: 'another scheme', send: post(GOOD_BODY, ['Authorization: Basic YTpi']), status: 401, code: 'auth_err' },
-  { name: 'a key without a scheme', send: post(GOOD_BODY, ['Authorization: operator']), status: 401, code: 'auth_err' },
+  {
+    name: 'another scheme',
+    send: post(GOOD_BODY, ['Authorization: Basic YTpi']),
+    status: 401,
+    code: 'unauthenticated',
+  },
+  {
+    name: 'a key without a scheme',
+    send: post(GOOD_BODY, ['Authorization: operator']),
+    status: 401,
+    code: 'unauthenticated',
+  },
   { name: 'a foreign host', send: bare('GET', TRANSFER, ['Host: example.com']), status: 403, code: 'forbidden' },
   {
     name: 'a host that only looks local',
@@ -352,7 +362,7 @@ const CALLERS: readonly RawCase[] = [
     status: 403,
     code: 'forbidden',
   },
-  { name: 'an unknown program', send: post(GOOD_BODY, ['Program-Id: prog_x']), status: 404, code: 'program_dne' },
+  { name: 'an unknown program', send: post(GOOD_BODY, ['Program-Id: prog_x']), status: 404, code: 'program_not_found' },
   {
     name: "an operator's key without a program",
     send: post(GOOD_BODY, ['Authorization: Bearer operator']),

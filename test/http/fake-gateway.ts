@@ -30,13 +30,13 @@ export function fakeGateway(
       if (key === 'program')
         return { kind: 'program_key', keyId: 'k2', scopes: PROGRAM_SCOPES, programId: DEMO_PROGRAM };
       if (key === 'broken') throw new Error('connect ECONNREFUSED /secret/socket');
-      throw new Refusal('auth_err', 'The API key is unknown.');
+      throw new Refusal('unauthenticated', 'The API key is unknown.');
     },
     onRefusedCredential: () => undefined,
     findProgram: async (id) => {
       if (id === OTHER_PROGRAM_ID) return OTHER_PROGRAM;
       if (id === DEMO_PROGRAM_ID) return DEMO_PROGRAM;
-      throw new Refusal('program_dne', 'There is no such card program.');
+      throw new Refusal('program_not_found', 'There is no such card program.');
     },
     demoProgramId: DEMO_PROGRAM,
     ready: async () => 'ready',

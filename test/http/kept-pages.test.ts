@@ -23,7 +23,7 @@ test('a page is made once for those who call the service by one name, and only t
   expect([get('docs', 'a'), made]).toEqual(['docs at a', 4]);
 });
 
-test.each(['/docs', '/errors', '/errors/auth_err'])(
+test.each(['/docs', '/errors', '/errors/unauthenticated'])(
   '%s is the same each time, and its length is told to HEAD',
   async (path) => {
     const { port, server } = await startServer(fakeGateway({}));

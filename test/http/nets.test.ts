@@ -49,7 +49,7 @@ const badPages: readonly [name: string, status: number, code: string, mount: (ap
   [
     'sends its own 404',
     404,
-    'route_dne',
+    'route_not_found',
     (app) => app.get('/page', (_, reply) => reply.code(404).type('text/html').send('<b>secret</b>')),
   ],
   ['sends an empty 400', 400, 'malformed_request', (app) => app.get('/page', (_, reply) => reply.code(400).send())],
@@ -84,23 +84,25 @@ const badPages: readonly [name: string, status: number, code: string, mount: (ap
   [
     'sends a record of the wrong status',
     409,
-    'card_fraud',
+    'card_suspected_fraud',
     (app) =>
       app.get('/page', (_, reply) => {
         reply.hijack();
         reply.raw.statusCode = 409;
-        reply.raw.end(JSON.stringify({ Message: 'x', Status: 409, Code: 'card_fraud', Type: 'Request Error' }));
+        reply.raw.end(
+          JSON.stringify({ Message: 'x', Status: 409, Code: 'card_suspected_fraud', Type: 'Request Error' }),
+        );
       }),
   ],
   [
     'sends members in another order',
     404,
-    'route_dne',
+    'route_not_found',
     (app) =>
       app.get('/page', (_, reply) => {
         reply.hijack();
         reply.raw.writeHead(404, ['X-Secret', 'secret']);
-        reply.raw.end('{"Status":404,"Message":"secret","Code":"route_dne","Type":"Request Error"}');
+        reply.raw.end('{"Status":404,"Message":"secret","Code":"route_not_found","Type":"Request Error"}');
       }),
   ],
   [
@@ -120,8 +122,8 @@ describe('the last net', () => {
   it.each(badPages)('puts the record there when a page %s', async (_name, status, code, extend) => {
     const { ask } = await serve({ extend: (app) => void extend(app) });
     const answer = await ask(bare('GET', '/page'));
-    if (code === 'card_fraud') {
-      expect(answer.body).toBe('{"Message":"x","Status":409,"Code":"card_fraud","Type":"Request Error"}');
+    if (code === 'card_suspected_fraud') {
+      expect(answer.body).toBe('{"Message":"x","Status":409,"Code":"card_suspected_fraud","Type":"Request Error"}');
       expect(answer.headers.get('error-code')).toBe(code);
       return;
     }
@@ -321,7 +323,7 @@ describe('pages', () => {
       expect(JSON.parse((await ask(bare('GET', path))).body)).toMatchObject(record);
     }
     expect((await ask(bare('HEAD', '/errors'), 'HEAD')).status).toBe(200);
-    expectRecord(await ask(bare('GET', '/errors/nothing')), 404, 'route_dne');
+    expectRecord(await ask(bare('GET', '/errors/nothing')), 404, 'route_not_found');
     expectRecord(await ask(bare('POST', '/errors')), 405, 'method_not_allowed');
   });
 

@@ -224,9 +224,9 @@ describe('the caller', () => {
   it('needs a key outside the sandbox, where the routes of the sandbox are not there', async () => {
     const { ask } = await recording({ mode: 'live', keyless: false });
     const answer = await ask(post(BODY));
-    expectRecord(answer, 401, 'auth_err');
+    expectRecord(answer, 401, 'unauthenticated');
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="transfer-service"');
-    expectRecord(await ask(bare('POST', '/api/v0.1/sandbox/database/stop')), 404, 'route_dne');
+    expectRecord(await ask(bare('POST', '/api/v0.1/sandbox/database/stop')), 404, 'route_not_found');
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
 
@@ -237,9 +237,9 @@ describe('the caller', () => {
     const key = 'Idempotency-Key: a b';
     const steps: readonly [string, readonly string[]][] = [
       ['malformed_request', ['Authorization: Bearer nonsense', xml, key, 'Origin: a', 'Origin: b']],
-      ['auth_err', ['Authorization: Bearer nonsense', 'Program-Id: prog_x', xml, key]],
+      ['unauthenticated', ['Authorization: Bearer nonsense', 'Program-Id: prog_x', xml, key]],
       ['forbidden', ['Authorization: Bearer program', 'Program-Id: prog_x', xml, key]],
-      ['program_dne', [operator, 'Program-Id: prog_x', xml, key]],
+      ['program_not_found', [operator, 'Program-Id: prog_x', xml, key]],
       ['unsupported_media_type', [operator, xml, key]],
       ['invalid_idempotency_key', [operator, key]],
       ['create_transfer_schema', [operator]],
@@ -249,7 +249,7 @@ describe('the caller', () => {
     }
     const large = post(' '.repeat(20_000), [operator, key]);
     expect((await ask(large)).headers.get('error-code')).toBe('payload_too_large');
-    expect((await ask(post('{', ['Content-Type: text/xml']))).headers.get('error-code')).toBe('auth_err');
+    expect((await ask(post('{', ['Content-Type: text/xml']))).headers.get('error-code')).toBe('unauthenticated');
   });
 });
 
@@ -290,14 +290,14 @@ describe('a refusal', () => {
   });
 
   it('of an operation that moves no money says nothing of money', async () => {
-    const { ask } = await serve(throwing(new Refusal('transfer_dne', 'There is no such transfer.')));
+    const { ask } = await serve(throwing(new Refusal('transfer_not_found', 'There is no such transfer.')));
     expect((await ask(bare('GET', `${TRANSFER}/tr_1`))).headers.has('money-moved')).toBe(false);
     const head = await ask(bare('HEAD', `${TRANSFER}/tr_1`), 'HEAD');
-    expectRecord(head, 404, 'transfer_dne', 'HEAD');
+    expectRecord(head, 404, 'transfer_not_found', 'HEAD');
   });
 
   it('names members that were ignored, without what could be a card number', async () => {
-    const { ask } = await serve(throwing(new Refusal('card_dne', 'There is no such card.')));
+    const { ask } = await serve(throwing(new Refusal('card_not_found', 'There is no such card.')));
     const answer = await ask(post('{"amount":1,"card_id":"c","4111 1111 1111 1111":1,"é,\\n":2}'));
     expect(answer.headers.get('ignored-fields')).toBe('%E2%80%A6, %C3%A9%2C%0A');
   });

@@ -170,7 +170,7 @@ describe('a server with limits', () => {
       [2, '198.51.100.1'],
     ] as const) {
       const { ask, refused } = await serve({ trustedProxies });
-      expectRecord(await ask(forwarded), 401, 'auth_err');
+      expectRecord(await ask(forwarded), 401, 'unauthenticated');
       expect(refused).toEqual([expect.objectContaining({ address })]);
       await end();
     }
@@ -229,13 +229,14 @@ describe('a server with limits', () => {
     const { ask } = await serve({ addressRate: 1 });
     for (const { status } of await times(20, () => ask([], 'GET', '/health/live'))) expect(status).toBe(200);
     expect((await ask([], 'GET', '/health/ready')).headers.has('ratelimit')).toBe(false);
-    for (const answer of await times(10, () => ask([], 'GET', '/nowhere'))) expectRecord(answer, 404, 'route_dne');
+    for (const answer of await times(10, () => ask([], 'GET', '/nowhere')))
+      expectRecord(answer, 404, 'route_not_found');
     for (const path of ['/', '/docs', '/openapi.json', '/errors', '/api/v0.1/core/transfer'])
       expectRecord(await ask([], 'GET', path), 429, 'rate_limited');
     // What is wrong with the request itself is told first.
     expectRecord(await ask(['Expect: wonders'], 'GET', '/docs'), 417, 'expectation_failed');
     expectRecord(await ask([], 'GET', '/errors%'), 400, 'malformed_request');
-    expectRecord(await ask([], 'GET', '/health/else'), 404, 'route_dne');
+    expectRecord(await ask([], 'GET', '/health/else'), 404, 'route_not_found');
     expectRecord(await ask([], 'DELETE', '/docs'), 405, 'method_not_allowed');
     expect((await ask([], 'GET', '/health/live')).status).toBe(200);
   });

@@ -353,7 +353,7 @@ const MONEY: readonly Mutant[] = [
       {
         file: CHANGE,
         find: "return finding.refusal.code === 'service_disabled' ? finding.refusal : fail(",
-        replace: "return finding.refusal.code === 'card_dne' ? finding.refusal : fail(",
+        replace: "return finding.refusal.code === 'card_not_found' ? finding.refusal : fail(",
       },
     ],
     witnesses: [MODEL, TRANSFERS],

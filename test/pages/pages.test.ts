@@ -166,7 +166,7 @@ describe('the catalogue as data', () => {
     ['one that refuses HTML', 'text/html;q=0, */*', false],
     ['one that sends nonsense', ';;,q=,text/html;q=many', false],
   ])('chooses by Accept for %s', async (_who, accept, isPage) => {
-    for (const path of ['/errors', '/errors/closed_card', '/']) {
+    for (const path of ['/errors', '/errors/card_closed', '/']) {
       const answer = await ask(path, accept);
       expect(answer.headers.get('content-type')).toMatch(isPage ? /^text\/html/ : /^application\/json/);
       expect(answer.headers.get('vary')).toBe('Accept');
@@ -174,26 +174,26 @@ describe('the catalogue as data', () => {
   });
 
   it('answers an unknown code with the record, to browsers too', async () => {
-    for (const path of ['/errors/nothing', '/errors/closed_card.html', '/errors/%3Cb%3E.json', '/errors/toString']) {
+    for (const path of ['/errors/nothing', '/errors/card_closed.html', '/errors/%3Cb%3E.json', '/errors/toString']) {
       const answer = await ask(path, BROWSER);
       expect(answer.status).toBe(404);
       expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
-      expect(await answer.json()).toMatchObject({ Status: 404, Code: 'route_dne', Type: 'Request Error' });
+      expect(await answer.json()).toMatchObject({ Status: 404, Code: 'route_not_found', Type: 'Request Error' });
     }
   });
 });
 
 describe('the search', () => {
   it.each([
-    ['closed_card', 'closed_card'],
-    ['  CLOSED_CARD ', 'closed_card'],
+    ['card_closed', 'card_closed'],
+    ['  CARD_CLOSED ', 'card_closed'],
     ['424', 'service_disabled'],
-    ['stolen', 'lost_card'],
-    ['no more money lost', 'lost_card'],
+    ['stolen', 'card_lost'],
+    ['no more money lost', 'card_lost'],
     ['idempotency different request', 'idempotency_key_exists'],
     ['minor units', 'invalid_amount'],
     ["The required field 'amount' is missing.", 'create_transfer_schema'],
-    ["The card 'employee-7' is closed and cannot receive money.", 'closed_card'],
+    ["The card 'employee-7' is closed and cannot receive money.", 'card_closed'],
     [
       '{"Message":"The service is disabled. Please","Status":424,"Code":"service_disabled","Type":"Process Error"}',
       'service_disabled',
@@ -299,7 +299,7 @@ describe('every page', () => {
   });
 
   it('has a body for GET and the same head for HEAD', async () => {
-    for (const path of ['/', '/errors', '/errors/closed_card', '/docs', '/openapi.json']) {
+    for (const path of ['/', '/errors', '/errors/card_closed', '/docs', '/openapi.json']) {
       const { port } = running;
       const headers = { Accept: BROWSER };
       const whole = await fetch(`http://127.0.0.1:${port}${path}`, { headers });

@@ -13,7 +13,7 @@ import type { AskedTransfer, Refused, Switching } from './transfer-steps.ts';
 /** The states of a card that let money in and out, and the codes that are not named like the state. */
 const LETS_IN: readonly CardStatus[] = ['active'];
 const LETS_OUT: readonly CardStatus[] = ['active', 'lost', 'stolen', 'expired'];
-const CODES: Partial<Record<CardStatus, string>> = { stolen: 'lost_card', fraud: 'card_fraud' };
+const CODES: Partial<Record<CardStatus, string>> = { stolen: 'card_lost', fraud: 'card_suspected_fraud' };
 
 /** The largest amount of a transfer and the largest balance, in minor units. */
 export const LARGEST_AMOUNT = 999_999_999_999n;
@@ -54,9 +54,9 @@ export class ModelRules {
     const { books } = this;
     if (this.isDisabled(asked.type)) return no('service_disabled');
     const card = books.cards.get(asked.card);
-    if (card === undefined) return no('card_dne', `'${asked.card}'`);
+    if (card === undefined) return no('card_not_found', `'${asked.card}'`);
     const other = asked.destination === null ? undefined : books.cards.get(asked.destination);
-    if (asked.destination !== null && other === undefined) return no('card_dne', `'${asked.destination}'`);
+    if (asked.destination !== null && other === undefined) return no('card_not_found', `'${asked.destination}'`);
     const refused = this.refuseStates(asked);
     if (refused !== null) return refused;
     if (asked.currency !== null && asked.currency !== card.currency) return no('currency_mismatch', "'currency' is");
@@ -66,9 +66,9 @@ export class ModelRules {
     const route = { ...asked, currency: card.currency };
     const limits = books.limitsOf(route);
     const broken = limits.find(({ name, value }) => name === 'minimum_amount' && asked.amount < value);
-    if (broken !== undefined) return no('small_amount', nameOf(broken));
+    if (broken !== undefined) return no('amount_too_small', nameOf(broken));
     const passed = limits.find(({ name, value }) => name === 'maximum_amount' && asked.amount > value);
-    if (passed !== undefined) return no('large_amount', nameOf(passed));
+    if (passed !== undefined) return no('amount_too_large', nameOf(passed));
     return when === 'later' ? null : this.#refuseBooks(route, asked.amount, limits);
   }
 

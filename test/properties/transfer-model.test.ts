@@ -42,14 +42,17 @@ describe('the domain and the plain model', () => {
   // Each comes twenty-five times or more.
   test.each([
     ['create', ['create_transfer_schema', 'service_disabled', 'currency_mismatch', 'duplicate_reference']],
-    ['create', ['preactive_card', 'inactive_card', 'closed_card', 'expired_card', 'lost_card', 'card_fraud']],
-    ['create', ['small_amount', 'large_amount', 'limit_exceeded', 'insufficient_funds']],
-    ['capture', ['invalid_transfer_status', 'service_disabled', 'large_amount']],
+    [
+      'create',
+      ['card_not_activated', 'card_suspended', 'card_closed', 'card_expired', 'card_lost', 'card_suspected_fraud'],
+    ],
+    ['create', ['amount_too_small', 'amount_too_large', 'limit_exceeded', 'insufficient_funds']],
+    ['capture', ['invalid_transfer_status', 'service_disabled', 'amount_too_large']],
     ['cancel', ['invalid_transfer_status']],
     ['expire', ['invalid_transfer_status']],
     ['execute', ['invalid_transfer_status']],
-    ['reverse', ['invalid_transfer_status', 'service_disabled', 'large_amount', 'closed_card']],
-    ['update_card', ['card_dne', 'invalid_card_status', 'card_not_empty']],
+    ['reverse', ['invalid_transfer_status', 'service_disabled', 'amount_too_large', 'card_closed']],
+    ['update_card', ['card_not_found', 'invalid_card_status', 'card_not_empty']],
   ])('have refused %s for the reasons %j', (command, codes) => {
     for (const code of codes) expect(timesOf(`refused ${command} ${code}`), code).toBeGreaterThan(3);
   });
@@ -58,9 +61,12 @@ describe('the domain and the plain model', () => {
     const states = ['preactive', 'inactive', 'closed', 'expired', 'lost'].map(
       (state) => `refused capture ${state}_card`,
     );
-    const captures = states.reduce((times, what) => times + timesOf(what), timesOf('refused capture card_fraud'));
+    const captures = states.reduce(
+      (times, what) => times + timesOf(what),
+      timesOf('refused capture card_suspected_fraud'),
+    );
     expect(captures).toBeGreaterThan(5);
-    expect(timesOf('refused create card_dne') + timesOf('refused execute service_disabled')).toBeGreaterThan(5);
+    expect(timesOf('refused create card_not_found') + timesOf('refused execute service_disabled')).toBeGreaterThan(5);
     expect(timesOf('refused reverse insufficient_funds') + timesOf('refused capture limit_exceeded')).toBeGreaterThan(
       5,
     );

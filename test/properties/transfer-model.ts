@@ -139,7 +139,7 @@ export class Model implements Side {
     const status = this.books.status(transfer);
     if (status !== 'pending') return no('invalid_transfer_status', this.#standing(transfer));
     const amount = asked ?? transfer.amount;
-    if (amount > transfer.amount) return no('large_amount');
+    if (amount > transfer.amount) return no('amount_too_large');
     const refused = this.#rules.refuseStates(transfer) ?? this.#rules.refuseRoom(transfer, amount, transfer.amount);
     if (refused !== null) return refused;
     this.#complete(transfer, amount);
@@ -168,9 +168,9 @@ export class Model implements Side {
     const left = transfer.captured - sum(transfer.reversals);
     if (left === 0n) return no('invalid_transfer_status', 'nothing is left to reverse');
     const amount = asked ?? left;
-    if (amount > left) return no('large_amount');
+    if (amount > left) return no('amount_too_large');
     const [giver, receiver] = [destinationOf(transfer), sourceOf(transfer)];
-    if (books.cards.has(receiver) && books.cardStatus(receiver) === 'closed') return no('closed_card');
+    if (books.cards.has(receiver) && books.cardStatus(receiver) === 'closed') return no('card_closed');
     if (books.balance(receiver) + books.incoming(receiver) + amount > LARGEST_BALANCE) return no('limit_exceeded');
     if (books.available(giver) < amount) return no('insufficient_funds');
     transfer.reversals.push(amount);
@@ -190,7 +190,7 @@ export class Model implements Side {
     const { books } = this;
     if (balanceTo !== null && this.#rules.isDisabled('unload')) return no('service_disabled');
     const card = books.cards.get(name);
-    if (card === undefined) return no('card_dne');
+    if (card === undefined) return no('card_not_found');
     const after = {
       status: status ?? card.status,
       expiresOn: expiresOn ?? card.expiresOn,

@@ -162,7 +162,7 @@ describe('before the first piece', () => {
   });
 
   test.each([
-    ['a Request Error', { Status: 404, Code: 'card_dne', Type: 'Request Error' }, RequestError],
+    ['a Request Error', { Status: 404, Code: 'card_not_found', Type: 'Request Error' }, RequestError],
     ['a Server Error', { Status: 500, Code: 'unknown_export_postings', Type: 'Server Error' }, ServerError],
   ] as const)('%s is thrown as for every operation', async (_, record, kind) => {
     service.play(errorAnswer(record));

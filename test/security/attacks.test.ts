@@ -47,7 +47,7 @@ describe('a stranger who comes through a proxy on the machine of a sandbox witho
         'Via: 1.1 proxy',
       ]) {
         expectRecord(await keys([header]), 403, 'forbidden');
-        expectRecord(await keys([header, 'Authorization: Bearer nonsense']), 401, 'auth_err');
+        expectRecord(await keys([header, 'Authorization: Bearer nonsense']), 401, 'unauthenticated');
         expect((await keys([header, 'Authorization: Bearer operator'])).status).toBe(200);
       }
     },

@@ -97,7 +97,7 @@ describe('what is recorded', () => {
       { amount: 1, card_id: 'card_closed' },
       { ...more, idempotencyKey: null },
     );
-    await expect(refused).rejects.toMatchObject({ code: 'closed_card' });
+    await expect(refused).rejects.toMatchObject({ code: 'card_closed' });
     expect((await chain()).length).toBe(before.length);
   });
 

@@ -97,7 +97,7 @@ async function loggedError({ database }: Ledger): Promise<Partial<Call>> {
   await database.read({
     name: 'log_an_error',
     text: `insert into error (request_id, created_at, code, status, type, message, causes)
-      values ($1, uuid_extract_timestamp($1::uuid), 'route_dne', 404, 'Request Error', 'x', '[]')`,
+      values ($1, uuid_extract_timestamp($1::uuid), 'route_not_found', 404, 'Request Error', 'x', '[]')`,
     values: [requestId],
   });
   return { parameters: { request_id: `req_${requestId.replaceAll('-', '')}` } };

@@ -43,8 +43,8 @@ test('an answer of the database that is late lets nobody in who comes a second a
   // Those who came before the revocation may have got in; nobody else.
   await expect(early).resolves.toMatchObject({ kind: 'operator_key' });
   await expect(sharing).resolves.toMatchObject({ kind: 'operator_key' });
-  await expect(late).rejects.toMatchObject({ code: 'auth_err', message: expect.stringContaining('revoked') });
-  await expect(authenticate(key)).rejects.toMatchObject({ code: 'auth_err' });
+  await expect(late).rejects.toMatchObject({ code: 'unauthenticated', message: expect.stringContaining('revoked') });
+  await expect(authenticate(key)).rejects.toMatchObject({ code: 'unauthenticated' });
   await slow.close();
 });
 

@@ -132,7 +132,7 @@ describe('what a key is', () => {
       return { status, headers: others, members };
     };
     const unknown = await answerTo(withSecret(randomBytes(8).toString('hex')));
-    expect(unknown.members).toMatchObject({ Status: 401, Code: 'auth_err' });
+    expect(unknown.members).toMatchObject({ Status: 401, Code: 'unauthenticated' });
     expect(unknown.members.Message).toContain('The API key is unknown.');
     for (const { key } of [working, revoked, expired]) {
       expect(await answerTo(withSecret(key.slice(3, 19)))).toEqual(unknown);
@@ -237,7 +237,7 @@ describe('a key ends', () => {
       expect(refused?.length).toBeGreaterThan(0);
       expect(seen.length).toBe((letIn?.length ?? 0) + (refused?.length ?? 0));
       for (const { answer } of refused ?? []) {
-        expect(answer.members).toMatchObject({ Code: 'auth_err', Message: expect.stringContaining('revoked') });
+        expect(answer.members).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining('revoked') });
       }
       const late = letIn?.filter(({ sentAt }) => sentAt > revokedAt + 1000).map(({ sentAt }) => sentAt - revokedAt);
       expect(late).toEqual([]);
@@ -310,7 +310,7 @@ describe('rolling', () => {
       expect(refused).toMatchObject({ Code: 'roll_key_schema', Status: 400 });
       expect(refused.Message).toContain(text);
     }
-    expect(await refusalOf(operator.keys.roll('key_missing'))).toMatchObject({ Code: 'key_dne' });
+    expect(await refusalOf(operator.keys.roll('key_missing'))).toMatchObject({ Code: 'key_not_found' });
     expect((await ask(first, other.key)).status).toBe(200);
   });
 });

@@ -80,7 +80,7 @@ function judge({ place, number }: Planted, answer: RawAnswer, isStopped: boolean
   const comes = typeof place.comes === 'function' ? place.comes(number.written) : place.comes;
   if (comes === undefined) return answer.status >= 400 ? undefined : `the response was ${answer.status}`;
   // What would have come to the database finds none; what is refused is refused before.
-  if (isStopped && /^unknown_/.test(String(came)) && ['closed_card', 'auth_err', 200].includes(comes)) return;
+  if (isStopped && /^unknown_/.test(String(came)) && ['card_closed', 'unauthenticated', 200].includes(comes)) return;
   return came === comes ? undefined : `the response was ${came}, not ${comes}: ${answer.body}`;
 }
 

@@ -84,7 +84,7 @@ async function makeProgram(name: string): Promise<string> {
   const requestId = randomUUID();
   await owner.query(
     `insert into error (request_id, created_at, program_id, code, status, type, message, causes)
-      values ($1, now(), $2, 'card_dne', 404, 'Request Error', 'of the test', '[]')`,
+      values ($1, now(), $2, 'card_not_found', 404, 'Request Error', 'of the test', '[]')`,
     [requestId, programId],
   );
   return programId;

@@ -239,7 +239,7 @@ async function logError({ database }: Ledger, program: string): Promise<string> 
   await database.read({
     name: 'log_an_error',
     text: `insert into error (request_id, created_at, program_id, code, status, type, message, causes)
-      values ($1, uuid_extract_timestamp($1::uuid), $2::uuid, 'card_dne', 404, 'Request Error', '${MARK}', '[]')`,
+      values ($1, uuid_extract_timestamp($1::uuid), $2::uuid, 'card_not_found', 404, 'Request Error', '${MARK}', '[]')`,
     values: [requestId, hex],
   });
   return toWireId('req', requestId);

@@ -76,13 +76,13 @@ describe('create_transfer_batch', () => {
     ]);
     expect(outcomes.map(({ error, status }) => error?.Code ?? status)).toEqual([
       201,
-      'lost_card',
+      'card_lost',
       'invalid_amount',
       'create_transfer_schema',
       'create_transfer_schema',
       'invalid_idempotency_key',
       'create_transfer_schema',
-      'card_dne',
+      'card_not_found',
       'insufficient_funds',
       201,
     ]);

@@ -25,7 +25,7 @@ test('after 30 days a key still makes no second transfer, and a refused key is f
   const young = { body: { amount: 6, card_id: 'card_active' }, key: { idempotencyKey: randomUUID() } };
   const first = await ledger.call('create_transfer', made.body, made.key);
   await expect(ledger.call('create_transfer', refused.body, refused.key)).rejects.toMatchObject({
-    code: 'closed_card',
+    code: 'card_closed',
   });
   const client = await connect(server.connection);
   await client.query("update idempotency set created_at = now() - interval '31 days'");

@@ -74,7 +74,7 @@ describe('a decision never rests on a stale read:', () => {
     await ledger.call('create_card', { card_id: 'about_to_be_lost' });
     await lockAccountOf('about_to_be_lost');
     const transfer = ledger.call('create_transfer', { ...card, card_id: 'about_to_be_lost' });
-    const refused = expect(transfer).rejects.toMatchObject({ code: 'lost_card' });
+    const refused = expect(transfer).rejects.toMatchObject({ code: 'card_lost' });
     await untilWaiting(1);
     await stranger.query("update card set status = 'lost' where name = 'about_to_be_lost'");
     await stranger.query('commit');

@@ -150,7 +150,7 @@ describe('a reversal', () => {
       await command('reverse_transfer', made.transfer_id, { amount: 300, description: 'too much' }),
     );
     expect(first).toMatchObject({ transfer_id: made.transfer_id, amount: 300, description: 'too much' });
-    expect(await codeOf(command('reverse_transfer', made.transfer_id, { amount: 701 }))).toBe('large_amount');
+    expect(await codeOf(command('reverse_transfer', made.transfer_id, { amount: 701 }))).toBe('amount_too_large');
     const rest = bodyOf<ReversalRecord>(await command('reverse_transfer', made.transfer_id));
     expect(rest.amount).toBe(700);
     expect(await codeOf(command('reverse_transfer', made.transfer_id))).toBe('invalid_transfer_status');

@@ -32,7 +32,7 @@ const PROGRAM_ID_LENGTH_MOST = 255;
 /**
  * Who is calling: the bearer of a key, or, in a sandbox without keys, anyone on this machine.
  *
- * @throws {Refusal} auth_err, forbidden; whatever the gateway throws
+ * @throws {Refusal} unauthenticated, forbidden; whatever the gateway throws
  */
 export async function identify(
   desk: CredentialDesk,
@@ -46,7 +46,7 @@ export async function identify(
     return reporting(desk, exchange, authorization, () => gateway.authenticate(bearerKey(authorization), deadline));
   }
   if (!gateway.keyless) {
-    throw new Refusal('auth_err', "There is no API key. Send the header 'Authorization: Bearer <key>'.");
+    throw new Refusal('unauthenticated', "There is no API key. Send the header 'Authorization: Bearer <key>'.");
   }
   refuseStrangers(exchange, head);
   return { kind: 'sandbox' };
@@ -76,7 +76,7 @@ function bearerKey(authorization: string): string {
   const key = authorization.slice(blank + 1).trim();
   if (scheme !== 'bearer' || key.length > KEY_LENGTH_MOST || !/^[A-Za-z0-9._~+/=-]+$/.test(key)) {
     const details = { saw: { refused_because: 'malformed' } };
-    throw new Refusal('auth_err', "The Authorization header is not of the form 'Bearer <key>'.", details);
+    throw new Refusal('unauthenticated', "The Authorization header is not of the form 'Bearer <key>'.", details);
   }
   return key;
 }
@@ -158,7 +158,7 @@ export type ProgramChoice = string | undefined;
 /**
  * Which card program the request acts in: that of the key, or the one that the Program-Id header names.
  *
- * @throws {Refusal} forbidden, program_dne; whatever the gateway throws
+ * @throws {Refusal} forbidden, program_not_found; whatever the gateway throws
  */
 export async function chooseProgram(
   gateway: Gateway,
@@ -177,7 +177,7 @@ export async function chooseProgram(
   if (!operation.program) return '';
   if (named === undefined) return caller.kind === 'sandbox' ? gateway.demoProgramId : undefined;
   if (named.length > PROGRAM_ID_LENGTH_MOST || readsAsCardNumber(named)) {
-    throw new Refusal('program_dne', 'There is no card program with the id in the Program-Id header.');
+    throw new Refusal('program_not_found', 'There is no card program with the id in the Program-Id header.');
   }
   return gateway.findProgram(named, deadline);
 }

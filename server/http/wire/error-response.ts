@@ -149,7 +149,7 @@ function faultHeaders(fault: Fault, request: Pick<Exchange, 'allow' | 'idempoten
   if (details.replayed === true) headers.push(['Idempotent-Replayed', 'true']);
   if (code === 'method_not_allowed' && request.allow !== undefined) headers.push(['Allow', request.allow]);
   if (code === 'unsupported_media_type') headers.push(['Accept', 'application/json']);
-  if (code === 'auth_err') headers.push(['WWW-Authenticate', 'Bearer realm="transfer-service"']);
+  if (code === 'unauthenticated') headers.push(['WWW-Authenticate', 'Bearer realm="transfer-service"']);
   return headers;
 }
 

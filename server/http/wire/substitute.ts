@@ -4,9 +4,9 @@ import { Refusal } from '../../../domain/refusal.ts';
 /** What Node and its frameworks answer by themselves, by status. */
 const BY_STATUS: ReadonlyMap<number, readonly [code: ErrorCode, message: string]> = new Map([
   [400, ['malformed_request', 'The request is not valid HTTP/1.1.']],
-  [401, ['auth_err', 'There is no valid API key.']],
+  [401, ['unauthenticated', 'There is no valid API key.']],
   [403, ['forbidden', 'The request is not allowed.']],
-  [404, ['route_dne', 'There is nothing at this path.']],
+  [404, ['route_not_found', 'There is nothing at this path.']],
   [408, ['request_timeout', 'The request did not arrive in time.']],
   [413, ['payload_too_large', 'The body is larger than it may be.']],
   [414, ['uri_too_long', 'The path is longer than it may be.']],
