@@ -4,9 +4,9 @@ import { OPERATIONS } from '../../contract/operations.ts';
 import { CARD_MOVES, CARD_RULES, type CardStatus } from '../../domain/cards/card.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { UpdateCardBody } from '../../sdk/client.ts';
+import { sendRaw } from '../harness/raw-request.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 import { held, newCard } from './arrange.ts';
-import { sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
 
 const running = useService();
 const client = () => running().client;

@@ -2,9 +2,9 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type { TransferRecord } from '../../sdk/client.ts';
 import { calendarAt, dayIn } from '../harness/local-time.ts';
 import { waitFor } from '../harness/process.ts';
-import { type LimitedCard, limitedProgram, midweek, setClock } from './limited.ts';
-import { sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import { sendRaw } from '../harness/raw-request.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
+import { type LimitedCard, limitedProgram, midweek, setClock } from './transfers/limited.ts';
 
 const running = useService();
 const client = () => running().client;

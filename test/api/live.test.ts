@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exampleOf } from '../../contract/example-requests.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { TransferService } from '../../sdk/client.ts';
-import { operatorKey as operatorKeyBody, programKey } from '../harness/key-bodies.ts';
+import { operatorKey as operatorKeyBody, programKey, withSecret } from '../harness/keys.ts';
 import {
   beforeMoment,
   embeddedServerOf,
@@ -14,9 +14,8 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
-import { withSecret } from '../harness/with-secret.ts';
-import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import { type RawAnswer, type RawRequest, sendRaw } from '../harness/raw-request.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 
 const TRANSFERS = '/api/v0.1/core/transfer';
 

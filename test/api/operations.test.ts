@@ -1,9 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
-import { operatorKey, programKey } from '../harness/key-bodies.ts';
+import { operatorKey, programKey, withSecret } from '../harness/keys.ts';
 import { beforeMoment, waitFor } from '../harness/process.ts';
-import { withSecret } from '../harness/with-secret.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 
 const running = useService();
 const client = () => running().client;

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UpdateProgramBody } from '../../sdk/client.ts';
-import { limitedProgram, midweek, type ProgramSetting, setClock } from './limited.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
+import { limitedProgram, midweek, type ProgramSetting, setClock } from './transfers/limited.ts';
 
 const running = useService();
 const client = () => running().client;

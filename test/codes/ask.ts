@@ -1,5 +1,5 @@
 import type { ExampleRequest } from '../../contract/example-requests.ts';
-import { type RawAnswer, RawConnection } from '../http/raw-connection.ts';
+import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
 
 /** A request as it goes over the wire; a name may be there twice. */
 export type Question = {

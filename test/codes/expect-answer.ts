@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { movesMoney, type OperationId, precedenceOf } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
-import type { RawAnswer } from '../http/raw-connection.ts';
+import type { RawAnswer } from '../harness/raw-connection.ts';
 
 /** What an answer must be, beyond what the catalogue says of its code. */
 export type Expected = {

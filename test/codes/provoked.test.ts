@@ -4,7 +4,7 @@ import { catalogueRecord, ERROR_CODES, operationsWith } from '../../contract/cat
 import { exampleOf } from '../../contract/example-requests.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
-import { expectBalancedBooks, useService } from '../api/running-service.ts';
+import { expectBalancedBooks, useService } from '../harness/service.ts';
 import { ask, askAll, toQuestion } from './ask.ts';
 import { type Expected, expectAnswer } from './expect-answer.ts';
 

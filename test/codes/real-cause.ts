@@ -2,7 +2,7 @@ import { type ExampleRequest, exampleOf } from '../../contract/example-requests.
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { TransferService } from '../../sdk/client.ts';
-import type { RawAnswer } from '../http/raw-connection.ts';
+import type { RawAnswer } from '../harness/raw-connection.ts';
 import { ask, type Question, toQuestion } from './ask.ts';
 import type { Expected } from './expect-answer.ts';
 import type { World } from './world.ts';

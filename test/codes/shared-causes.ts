@@ -3,9 +3,9 @@ import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { isClosed } from '../../contract/schema-parts.ts';
 import type { SharedCode } from '../../domain/errors.ts';
+import { withSecret } from '../harness/keys.ts';
 import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
-import { withSecret } from '../harness/with-secret.ts';
-import { RawConnection } from '../http/raw-connection.ts';
+import { RawConnection } from '../harness/raw-connection.ts';
 import { ask, bytesOf, type Question } from './ask.ts';
 import {
   type Attempt,

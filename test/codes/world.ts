@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
-import { operatorKey as operatorKeyBody, programKey as programKeyBody } from '../harness/key-bodies.ts';
+import { operatorKey as operatorKeyBody, programKey as programKeyBody, withSecret } from '../harness/keys.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {
   embeddedServerOf,
@@ -13,8 +13,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
-import { withSecret } from '../harness/with-secret.ts';
-import { RawConnection } from '../http/raw-connection.ts';
+import { RawConnection } from '../harness/raw-connection.ts';
 import { ask, bytesOf } from './ask.ts';
 
 const PROJECT = new URL('../../', import.meta.url).pathname;

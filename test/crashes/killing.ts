@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { sendRaw } from '../api/raw-request.ts';
 import { embeddedServerOf, type ServiceProcess, waitFor } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
 
 /**
  * Kills PostgreSQL: its main process alone, whose others finish what they do and go, or all of them in the middle of

@@ -1,5 +1,5 @@
 import type { Agent } from 'node:http';
-import { keptConnections, type RawAnswer, Silence, sendRaw } from '../api/raw-request.ts';
+import { keptConnections, type RawAnswer, Silence, sendRaw } from '../harness/raw-request.ts';
 import { isDone, isKept } from './checker.ts';
 import type { Answer, Change, ChangeStory, Story, Terms } from './told.ts';
 

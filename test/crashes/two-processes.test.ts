@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendRaw } from '../api/raw-request.ts';
 import type { ServiceProcess } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
 import { wrongSums } from '../torture/snapshots.ts';
 import { startTwoServices, type TwoServices } from '../torture/two-services.ts';
 import { readBooks } from './books.ts';

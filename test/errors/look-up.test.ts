@@ -5,10 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { TransferService } from '../../sdk/client.ts';
-import { programKey } from '../harness/key-bodies.ts';
+import { programKey, withSecret } from '../harness/keys.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService } from '../harness/process.ts';
-import { withSecret } from '../harness/with-secret.ts';
 import { errorOf, lookUp, pause, tell, worst } from './log-reader.ts';
 
 const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';

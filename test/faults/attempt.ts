@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { type ClientRequest, request } from 'node:http';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { type RawAnswer, Silence, sendRaw } from '../api/raw-request.ts';
 import { waitFor } from '../harness/process.ts';
+import { type RawAnswer, Silence, sendRaw } from '../harness/raw-request.ts';
 import type { Stage } from './stage.ts';
 
 /** Operations that move a cent, or let go of one. */

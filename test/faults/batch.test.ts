@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RawAnswer, sendRaw } from '../api/raw-request.ts';
 import { trialBalance } from '../harness/ledger.ts';
+import { type RawAnswer, sendRaw } from '../harness/raw-request.ts';
 import { type Attempt, movementsOf } from './attempt.ts';
 import { change, lay, openStage, type Stage, untilReady } from './stage.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RawAnswer } from '../api/raw-request.ts';
+import type { RawAnswer } from '../harness/raw-request.ts';
 import { type Attempt, type Heard, newAttempts, prepare, send } from './attempt.ts';
 import { openStage, type Stage } from './stage.ts';
 import { judge } from './verdict.ts';

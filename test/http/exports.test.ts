@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HttpOptions } from '../../server/http/server.ts';
 import type { Handler } from '../../server/operations/call.ts';
+import { expectRecord, messageOf } from '../harness/expect-record.ts';
+import { fakeGateway, nextTaken, startServer, type TestServer } from '../harness/http-server.ts';
 import { waitFor } from '../harness/process.ts';
+import { RawConnection } from '../harness/raw-connection.ts';
 import { bare } from './cases.ts';
-import { expectRecord, messageOf } from './expect-record.ts';
-import { fakeGateway, nextTaken, startServer, type TestServer } from './fake-gateway.ts';
-import { RawConnection } from './raw-connection.ts';
 
 const EXPORT = '/api/v0.1/core/transfer/export';
 const GET = bare('GET', EXPORT);

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quotable, withoutLongNumbers } from '../../server/http/wire/quotable.ts';
 import { codeOfRecord } from '../../server/http/wire/record-response.ts';
+import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
+import { RawConnection } from '../harness/raw-connection.ts';
 import { bare, post } from './cases.ts';
-import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
-import { RawConnection } from './raw-connection.ts';
 
 const CHUNKED = bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', 'Transfer-Encoding: chunked']);
 const STARTS: readonly Buffer[] = [

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { KeptPages } from '../../server/pages/kept-pages.ts';
-import { fakeGateway, startServer } from './fake-gateway.ts';
-import { RawConnection } from './raw-connection.ts';
+import { fakeGateway, startServer } from '../harness/http-server.ts';
+import { RawConnection } from '../harness/raw-connection.ts';
 
 test('a page is made once for those who call the service by one name, and only the last name is kept', () => {
   const kept = new KeptPages();

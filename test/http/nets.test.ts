@@ -6,10 +6,10 @@ import { CATALOGUE } from '../../domain/errors.ts';
 import { createHttpServer, type HttpOptions } from '../../server/http/server.ts';
 import { ErrorRecordResponse } from '../../server/http/wire/record-response.ts';
 import type { Handler } from '../../server/operations/call.ts';
+import { expectRecord, messageOf } from '../harness/expect-record.ts';
+import { fakeGateway, startServer } from '../harness/http-server.ts';
+import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
 import { bare, post } from './cases.ts';
-import { expectRecord, messageOf } from './expect-record.ts';
-import { fakeGateway, startServer } from './fake-gateway.ts';
-import { type RawAnswer, RawConnection } from './raw-connection.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
 

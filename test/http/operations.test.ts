@@ -3,8 +3,7 @@ import { JsonNumber } from '../../contract/json.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { HttpOptions } from '../../server/http/server.ts';
 import { type Call, type Gateway, type Handler, OperationFailure } from '../../server/operations/call.ts';
-import { bare, post } from './cases.ts';
-import { expectRecord, messageOf } from './expect-record.ts';
+import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import {
   DEMO_PROGRAM,
   DEMO_PROGRAM_ID,
@@ -12,8 +11,9 @@ import {
   OTHER_PROGRAM,
   OTHER_PROGRAM_ID,
   startServer,
-} from './fake-gateway.ts';
-import { type RawAnswer, RawConnection } from './raw-connection.ts';
+} from '../harness/http-server.ts';
+import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
+import { bare, post } from './cases.ts';
 
 const BODY = '{"amount":1000,"card_id":"card_1"}';
 const TRANSFER = '/api/v0.1/core/transfer';

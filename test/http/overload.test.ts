@@ -3,9 +3,9 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Intake } from '../../server/http/admission/overload.ts';
 import type { Reply } from '../../server/operations/call.ts';
-import { expectRecord } from './expect-record.ts';
-import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
-import { type RawAnswer, RawConnection } from './raw-connection.ts';
+import { expectRecord } from '../harness/expect-record.ts';
+import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
+import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
 
 let started: TestServer | undefined;
 const open: RawConnection[] = [];

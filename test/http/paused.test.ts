@@ -1,8 +1,8 @@
 import { afterEach, expect, it } from 'vitest';
+import { expectRecord } from '../harness/expect-record.ts';
+import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
+import { RawConnection } from '../harness/raw-connection.ts';
 import { bare, post } from './cases.ts';
-import { expectRecord } from './expect-record.ts';
-import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
-import { RawConnection } from './raw-connection.ts';
 
 let started: TestServer | undefined;
 const open: RawConnection[] = [];

@@ -3,9 +3,9 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { callerAddress, RateLimiter } from '../../server/http/admission/rate-limit.ts';
 import type { HttpSettings } from '../../server/http/settings.ts';
 import type { RefusedCredential } from '../../server/operations/call.ts';
-import { expectRecord } from './expect-record.ts';
-import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
-import { type RawAnswer, RawConnection } from './raw-connection.ts';
+import { expectRecord } from '../harness/expect-record.ts';
+import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
+import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
 
 describe('the bucket of a caller', () => {
   it('lets ten seconds of the rate through at once, and then the rate', () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
+import { expectRecord, messageOf } from '../harness/expect-record.ts';
+import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
+import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
 import { bare, CASES, type RawCase } from './cases.ts';
-import { expectRecord, messageOf } from './expect-record.ts';
-import { fakeGateway, startServer, type TestServer } from './fake-gateway.ts';
-import { type RawAnswer, RawConnection } from './raw-connection.ts';
 
 const GOOD = bare('GET', '/api/v0.1/core/transfer/tr_1');
 function sendCase(connection: RawConnection, sample: RawCase): void {

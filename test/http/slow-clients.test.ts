@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { fakeGateway, nextTaken, startServer, type TestServer } from './fake-gateway.ts';
-import { RawConnection } from './raw-connection.ts';
+import { fakeGateway, nextTaken, startServer, type TestServer } from '../harness/http-server.ts';
+import { RawConnection } from '../harness/raw-connection.ts';
 
 /** An answer that no buffer of a kernel takes whole. */
 const LARGE = JSON.stringify({ padding: 'x'.repeat(12_000_000) });

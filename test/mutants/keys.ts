@@ -3,7 +3,7 @@ import type { Mutant, Witness } from './mutant.ts';
 const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
 const BATCH: Witness = { file: 'test/store/batch.test.ts' };
 const GROUPS: Witness = { file: 'test/store/groups.test.ts' };
-const OTHER_OPERATIONS: Witness = { file: 'test/api/idempotent-operations.test.ts' };
+const OTHER_OPERATIONS: Witness = { file: 'test/api/transfers/idempotent-operations.test.ts' };
 
 const BOOKS = 'server/transfers/decide.ts';
 const UNDER_KEY = 'server/commit/under-key.ts';
@@ -44,7 +44,7 @@ export const KEYS: readonly Mutant[] = [
     name: 'refusal-not-kept',
     mistake: 'a refused key succeeds when it is sent again after the money has come',
     edits: [{ file: 'domain/idempotency.ts', find: 'return status === 409;', replace: 'return status === 410;' }],
-    witnesses: [{ file: 'test/api/idempotency.test.ts' }],
+    witnesses: [{ file: 'test/api/transfers/idempotency.test.ts' }],
   },
   {
     name: 'key-of-other-operations-ignored',

@@ -307,7 +307,7 @@ const MONEY: readonly Mutant[] = [
         replace: 'counts.filter(() => false),',
       },
     ],
-    witnesses: [TRANSFERS, { file: 'test/api/limits.test.ts' }],
+    witnesses: [TRANSFERS, { file: 'test/api/transfers/limits.test.ts' }],
   },
   {
     name: 'expired-hold-captured',

@@ -5,7 +5,7 @@ import { exampleRecord } from '../../contract/example-failures.ts';
 import { fieldsOf } from '../../contract/fields.ts';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode, isErrorCode } from '../../domain/errors.ts';
-import { fakeGateway, startServer, type TestServer } from '../http/fake-gateway.ts';
+import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
 import { type Element, readPage } from './page-reader.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';

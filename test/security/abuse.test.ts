@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { expectRecord } from '../http/expect-record.ts';
-import { fakeGateway, startServer, type TestServer } from '../http/fake-gateway.ts';
-import { type RawAnswer, RawConnection } from '../http/raw-connection.ts';
+import { expectRecord } from '../harness/expect-record.ts';
+import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
+import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
 
 const TRANSFER = '/api/v0.1/core/transfer';
 const BATCH = `${TRANSFER}/batch`;

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Handler } from '../../server/operations/call.ts';
-import { expectRecord } from '../http/expect-record.ts';
-import { DEMO_PROGRAM_ID, fakeGateway, nextTaken, OTHER_PROGRAM_ID, startServer } from '../http/fake-gateway.ts';
-import { RawConnection } from '../http/raw-connection.ts';
+import { expectRecord } from '../harness/expect-record.ts';
+import { DEMO_PROGRAM_ID, fakeGateway, nextTaken, OTHER_PROGRAM_ID, startServer } from '../harness/http-server.ts';
+import { RawConnection } from '../harness/raw-connection.ts';
 
 const EXPORT = '/api/v0.1/core/transfer/export';
 const EXPORTS_MOST = 20;

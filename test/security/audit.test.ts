@@ -8,7 +8,7 @@ import { verifyAudit } from '../../server/audit/verify-audit.ts';
 import type { OperationFailure } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { type AuditEntry, readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
-import { operatorKey, programKey } from '../harness/key-bodies.ts';
+import { operatorKey, programKey } from '../harness/keys.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 import { ACTIONS, CALLER, countRows, OPERATOR, operate } from './audited-actions.ts';
 

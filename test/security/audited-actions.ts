@@ -3,7 +3,7 @@ import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import type { OperationId } from '../../contract/operations.ts';
 import type { Call } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
-import { operatorKey, programKey } from '../harness/key-bodies.ts';
+import { operatorKey, programKey } from '../harness/keys.ts';
 import type { Ledger } from '../harness/ledger.ts';
 
 /** Id of the key on the wire that operators act with here. */

@@ -4,7 +4,7 @@ import { verifyAudit } from '../../server/audit/verify-audit.ts';
 import { openAuthentication } from '../../server/keys/authenticate.ts';
 import { openKeyUses } from '../../server/keys/note-key-uses.ts';
 import { readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
-import { operatorKey } from '../harness/key-bodies.ts';
+import { operatorKey } from '../harness/keys.ts';
 import { type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 
 let server: TestServer;

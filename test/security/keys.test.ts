@@ -9,8 +9,7 @@ import { KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../../domain/scope.ts
 import { TransferService } from '../../sdk/client.ts';
 import { readKeyParts } from '../../server/keys/api-key.ts';
 import { readKey } from '../../server/store/key.ts';
-import { type RawAnswer, sendRaw } from '../api/raw-request.ts';
-import { refusalOf } from '../api/running-service.ts';
+import { withSecret } from '../harness/keys.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {
   beforeMoment,
@@ -21,7 +20,8 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
-import { withSecret } from '../harness/with-secret.ts';
+import { type RawAnswer, sendRaw } from '../harness/raw-request.ts';
+import { refusalOf } from '../harness/service.ts';
 
 const TRANSFERS = OPERATIONS.list_transfers.path;
 

@@ -8,8 +8,7 @@ import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { readConfiguration, showConfiguration } from '../../server/config.ts';
 import { openDatabase } from '../../server/open-database.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
-import { type RawRequest, sendRaw } from '../api/raw-request.ts';
-import { programKey } from '../harness/key-bodies.ts';
+import { programKey, withSecret } from '../harness/keys.ts';
 import {
   beforeMoment,
   embeddedServerOf,
@@ -20,7 +19,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
-import { withSecret } from '../harness/with-secret.ts';
+import { type RawRequest, sendRaw } from '../harness/raw-request.ts';
 
 const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
 const TRANSFERS = '/api/v0.1/core/transfer';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pause } from '../errors/log-reader.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
-import { type RawAnswer, RawConnection } from '../http/raw-connection.ts';
+import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
 import { NumberSearch, type PlantedNumber, plantedNumbers } from './card-numbers.ts';
 import { PLACES, type Place } from './planting.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
-import type { RawAnswer, RawRequest } from '../api/raw-request.ts';
+import type { RawAnswer, RawRequest } from '../harness/raw-request.ts';
 import {
   type Belongings,
   headersFor,

@@ -6,8 +6,8 @@ import type { Gateway } from '../../server/operations/call.ts';
 import { openProgramSearch } from '../../server/programs/find-program.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import type { Database } from '../../server/store/connection/database.ts';
-import { type RawAnswer, type RawRequest, sendRaw } from '../api/raw-request.ts';
-import { programKey } from '../harness/key-bodies.ts';
+import { startServer } from '../harness/http-server.ts';
+import { programKey } from '../harness/keys.ts';
 import {
   connect,
   type Ledger,
@@ -15,7 +15,7 @@ import {
   type TestServer as Postgres,
   startServer as startPostgres,
 } from '../harness/ledger.ts';
-import { startServer } from '../http/fake-gateway.ts';
+import { type RawAnswer, type RawRequest, sendRaw } from '../harness/raw-request.ts';
 
 /** Everything that one card program has, by what it is called on the wire. */
 export type Belongings = {

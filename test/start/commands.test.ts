@@ -3,7 +3,6 @@ import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfiguration } from '../../server/config.ts';
-import { sendRaw } from '../api/raw-request.ts';
 import { connect } from '../harness/ledger.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {
@@ -15,6 +14,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
 
 // Commands for the host of the service: where there is nothing they make nothing, and they work beside the service.
 

@@ -3,9 +3,9 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { openDatabases } from '../../server/store/connection/databases.ts';
-import { sendRaw } from '../api/raw-request.ts';
 import { connect } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
 
 // A PostgreSQL of the operator's own: who may make the schema, and who may only work with it.
 

@@ -3,7 +3,6 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SEEDED_CARDS } from '../../server/sandbox/seed-sandbox.ts';
-import { sendRaw } from '../api/raw-request.ts';
 import {
   type Ending,
   embeddedServerOf,
@@ -12,6 +11,7 @@ import {
   startService,
   temporaryDirectory,
 } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
 
 /** What a stop may take, in seconds, beside a multiple of what the start took on the same machine, just before. */
 const STOP_MOST = 20;

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { shareSwitchAndLockNames } from '../../server/store/locks.ts';
-import { sendRaw } from '../api/raw-request.ts';
 import { connect } from '../harness/ledger.ts';
 import { runCommand, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
 
 // Two services in two schemas of one database, each with its own DATA_DIR.
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { keptConnections, sendRaw } from '../api/raw-request.ts';
 import { readBooks } from '../crashes/books.ts';
 import { embeddedServerOf } from '../harness/process.ts';
+import { keptConnections, sendRaw } from '../harness/raw-request.ts';
 import { type Findings, type Row, type Setting, streamOf, Tally } from './row.ts';
 import { wrongSums } from './snapshots.ts';
 import { startTwoServices, type TwoServices } from './two-services.ts';

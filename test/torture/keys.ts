@@ -1,8 +1,8 @@
-import { keptConnections, Silence, sendRaw } from '../api/raw-request.ts';
 import { readBooks } from '../crashes/books.ts';
 import { findContradictions, isDone } from '../crashes/checker.ts';
 import { toAnswer } from '../crashes/load.ts';
 import type { Answer, Story, Terms } from '../crashes/told.ts';
+import { keptConnections, Silence, sendRaw } from '../harness/raw-request.ts';
 import { type Findings, type Row, type Setting, streamOf, Tally } from './row.ts';
 import { startTwoServices } from './two-services.ts';
 

@@ -1,9 +1,9 @@
-import { Silence, sendRaw } from '../api/raw-request.ts';
 import type { BooksWithFaults } from '../crashes/books.ts';
 import { findContradictions, isDone } from '../crashes/checker.ts';
 import type { Load } from '../crashes/load.ts';
 import type { Answer } from '../crashes/told.ts';
 import type { ServiceProcess } from '../harness/process.ts';
+import { Silence, sendRaw } from '../harness/raw-request.ts';
 import type { Tally } from './row.ts';
 
 /** The members of an error record, in the order that the specification gives. */

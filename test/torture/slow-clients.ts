@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { keptConnections, Silence, sendRaw } from '../api/raw-request.ts';
 import { readBooksAt } from '../crashes/books.ts';
+import { keptConnections, Silence, sendRaw } from '../harness/raw-request.ts';
 import { type Fleet, lackOfDescriptors, startFleet } from './fleet.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from './row.ts';
 

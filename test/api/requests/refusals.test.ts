@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { movesMoney, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
-import type { TransferService, UpdateCardBody } from '../../sdk/client.ts';
-import { held, made, newCard, spent } from './arrange.ts';
-import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { CATALOGUE, type ErrorCode } from '../../../domain/errors.ts';
+import type { TransferService, UpdateCardBody } from '../../../sdk/client.ts';
+import { type RawAnswer, type RawRequest, sendRaw } from '../../harness/raw-request.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { held, made, newCard, spent } from '../arrange.ts';
 
 const running = useService();
 const send = (raw: RawRequest): Promise<RawAnswer> => sendRaw(running().url, raw);

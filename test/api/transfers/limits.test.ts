@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LIMIT_NAMES, type LimitName } from '../../domain/ledger/limits.ts';
+import { LIMIT_NAMES, type LimitName } from '../../../domain/ledger/limits.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 import { type LimitedCard, limitedProgram, midweek, type ProgramSetting, setClock } from './limited.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
 
 const running = useService();
 const client = () => running().client;

@@ -9,3 +9,14 @@ export function programKey(name: string, programId: string) {
 export function operatorKey(name: string) {
   return { name, all_programs: true, scopes: [...KEY_SCOPES] };
 }
+
+/** A new key with its secret, which only a replay omits. */
+export async function withSecret<Made extends { readonly key: string | null }>(
+  making: Promise<Made>,
+): Promise<Made & { readonly key: string }> {
+  const made = await making;
+  const { key } = made;
+  if (key === null) throw new Error('a new key came without its secret');
+  // The same object, because what the response said beside the record is attached to it.
+  return Object.assign(made, { key });
+}

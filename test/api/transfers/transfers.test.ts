@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { TransferService } from '../../sdk/client.ts';
-import { waitFor } from '../harness/process.ts';
-import { held, inSeconds, made, moneyOf, newCard, spent } from './arrange.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import { TransferService } from '../../../sdk/client.ts';
+import { waitFor } from '../../harness/process.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { held, inSeconds, made, moneyOf, newCard, spent } from '../arrange.ts';
 
 const running = useService();
 const client = () => running().client;

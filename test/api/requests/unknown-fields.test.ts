@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
-import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
-import { isClosed } from '../../contract/schema-parts.ts';
-import { beginsAs, isMeantFor } from '../../contract/similar-names.ts';
-import { programKey } from '../harness/key-bodies.ts';
-import { held, made, newCard } from './arrange.ts';
-import { type RawAnswer, sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, useService } from './running-service.ts';
+import { DEMO_PROGRAM } from '../../../contract/example-requests.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
+import { isClosed } from '../../../contract/schema-parts.ts';
+import { beginsAs, isMeantFor } from '../../../contract/similar-names.ts';
+import { programKey } from '../../harness/keys.ts';
+import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { expectBalancedBooks, useService } from '../../harness/service.ts';
+import { held, made, newCard } from '../arrange.ts';
 
 // A misspelt member must never make a request do more than it would have done with the right name.
 

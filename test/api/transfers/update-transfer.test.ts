@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import type { UpdateTransferBody } from '../../sdk/client.ts';
-import { held, newCard } from './arrange.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import type { UpdateTransferBody } from '../../../sdk/client.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { held, newCard } from '../arrange.ts';
 
 const running = useService();
 const client = () => running().client;

@@ -1,5 +1,11 @@
-import type { CardLimits, CardLimitsPatch, ProgramLimits, TransferRecord, TransferService } from '../../sdk/client.ts';
-import type { Terms } from './arrange.ts';
+import type {
+  CardLimits,
+  CardLimitsPatch,
+  ProgramLimits,
+  TransferRecord,
+  TransferService,
+} from '../../../sdk/client.ts';
+import type { Terms } from '../arrange.ts';
 
 /** What a program of a test's own is made with; amounts in minor units. */
 export type ProgramSetting = {

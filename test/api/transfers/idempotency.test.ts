@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { held, inSeconds, made, moneyOf, newCard } from './arrange.ts';
-import { type RawAnswer, sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, useService } from './running-service.ts';
+import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { expectBalancedBooks, useService } from '../../harness/service.ts';
+import { held, inSeconds, made, moneyOf, newCard } from '../arrange.ts';
 
 const running = useService();
 afterAll(() => expectBalancedBooks(running()));

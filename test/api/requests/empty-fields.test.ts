@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
-import type { Operation } from '../../contract/operation.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
-import { programKey } from '../harness/key-bodies.ts';
-import { held, made, newCard } from './arrange.ts';
-import { type RawAnswer, sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import { DEMO_PROGRAM } from '../../../contract/example-requests.ts';
+import type { Operation } from '../../../contract/operation.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../../contract/operations.ts';
+import { programKey } from '../../harness/keys.ts';
+import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { held, made, newCard } from '../arrange.ts';
 
 // What `null` and "" mean in each place. A member that is empty because a variable was not set must never make a request
 // do more than it would have done with the value.

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { type RawAnswer, type RawRequest, sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, useService } from './running-service.ts';
+import { type RawAnswer, type RawRequest, sendRaw } from '../../harness/raw-request.ts';
+import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
 // What plain clients send, and what the service makes of it: lenient where that is safe, strict where it would lie.
 

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import type { TransferService } from '../../sdk/client.ts';
-import { connect } from '../harness/ledger.ts';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
-import { STOCK_BINARIES } from '../harness/stock-postgres.ts';
-import { type RawAnswer, sendRaw } from './raw-request.ts';
-import { expectBalancedBooks } from './running-service.ts';
+import { DEMO_PROGRAM } from '../../../contract/example-requests.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import type { TransferService } from '../../../sdk/client.ts';
+import { connect } from '../../harness/ledger.ts';
+import { ledgerDirectory } from '../../harness/ledger-directory.ts';
+import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../harness/process.ts';
+import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { expectBalancedBooks } from '../../harness/service.ts';
+import { STOCK_BINARIES } from '../../harness/stock-postgres.ts';
 
 // Every POST that makes or changes something, and is no transfer: those have their own file.
 

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Operation } from '../../contract/operation.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
-import { operatorKey } from '../harness/key-bodies.ts';
-import { type RawAnswer, sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, useService } from './running-service.ts';
+import type { Operation } from '../../../contract/operation.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../../contract/operations.ts';
+import { operatorKey } from '../../harness/keys.ts';
+import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
 // Dates and times of requests lie within the years 1900 to 9999, wherever they are sent.
 

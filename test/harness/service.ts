@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import { TransferServiceError } from '../../sdk/client.ts';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { type ServiceProcess, startService } from '../harness/process.ts';
+import { ledgerDirectory } from './ledger-directory.ts';
+import { type ServiceProcess, startService } from './process.ts';
 
 /** One service process for all tests of a file, on a new sandbox ledger. */
 export function useService(): () => ServiceProcess {

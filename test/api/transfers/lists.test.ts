@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ListTransfersQuery, TransferRecord } from '../../sdk/client.ts';
-import { waitFor } from '../harness/process.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import type { ListTransfersQuery, TransferRecord } from '../../../sdk/client.ts';
+import { waitFor } from '../../harness/process.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 
 const running = useService();
 const client = () => running().client;

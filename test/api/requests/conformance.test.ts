@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
-import { sendRaw } from './raw-request.ts';
-import { expectBalancedBooks } from './running-service.ts';
+import { ledgerDirectory } from '../../harness/ledger-directory.ts';
+import { type ServiceProcess, startService, waitFor } from '../../harness/process.ts';
+import { sendRaw } from '../../harness/raw-request.ts';
+import { expectBalancedBooks } from '../../harness/service.ts';
 
 type Expectation = {
   readonly Status: number;
@@ -32,7 +32,7 @@ type Conformance = {
 
 const COMMITTED = new URL('conformance.json', import.meta.url);
 /** Beside the project where it is developed; elsewhere the committed copy is all there is. */
-const SPECIFIED = new URL('../../../shared/spec/conformance.json', import.meta.url);
+const SPECIFIED = new URL('../../../../shared/spec/conformance.json', import.meta.url);
 
 const text = readFileSync(existsSync(SPECIFIED) ? SPECIFIED : COMMITTED, 'utf8');
 const { record, vectors } = JSON.parse(text) as Conformance;

@@ -1,6 +1,6 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Turns } from '../../server/operations/turns.ts';
+import { Turns } from './turns.ts';
 
 /** Work that is done when it is told to, and the order in which pieces of it began. */
 function bench() {

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { IncompleteAnswer, type TextChunks } from '../../sdk/client.ts';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
-import { newCard } from './arrange.ts';
-import { expectBalancedBooks } from './running-service.ts';
+import { IncompleteAnswer, type TextChunks } from '../../../sdk/client.ts';
+import { ledgerDirectory } from '../../harness/ledger-directory.ts';
+import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../../harness/process.ts';
+import { expectBalancedBooks } from '../../harness/service.ts';
+import { newCard } from '../arrange.ts';
 
 /** Lines of the long export, and how wide they are: a hundred megabytes, which no buffer between two sockets holds. */
 const ROWS = 20_000;

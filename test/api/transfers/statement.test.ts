@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { PostingRecord, StatementPage } from '../../sdk/client.ts';
-import { newCard } from './arrange.ts';
-import { expectBalancedBooks, refusalOf, useService } from './running-service.ts';
+import type { PostingRecord, StatementPage } from '../../../sdk/client.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { newCard } from '../arrange.ts';
 
 const running = useService();
 const client = () => running().client;

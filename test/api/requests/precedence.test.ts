@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
-import type { ErrorCode } from '../../domain/errors.ts';
-import { held, made, newCard, spent } from './arrange.ts';
-import { type RawRequest, sendRaw } from './raw-request.ts';
-import { expectBalancedBooks, useService } from './running-service.ts';
+import { OPERATIONS, type OperationId, precedenceOf } from '../../../contract/operations.ts';
+import type { ErrorCode } from '../../../domain/errors.ts';
+import { type RawRequest, sendRaw } from '../../harness/raw-request.ts';
+import { expectBalancedBooks, useService } from '../../harness/service.ts';
+import { held, made, newCard, spent } from '../arrange.ts';
 
 const running = useService();
 afterAll(() => expectBalancedBooks(running()));
