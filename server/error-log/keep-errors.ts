@@ -2,6 +2,7 @@ import { databaseTime, newId } from '../ids.ts';
 import type { Database, Statement } from '../store/connection/database.ts';
 import { StoreFailure } from '../store/connection/failure.ts';
 import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError } from '../store/error.ts';
+import { currentCode } from '../store/renamed-codes.ts';
 import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts';
 
 /** Bytes that a spool keeps free of errors, so that what was dropped can still be written down. */
@@ -212,5 +213,7 @@ function readLine(value: unknown): Line | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { error, drop } = value as { readonly error?: Partial<LoggedError>; readonly drop?: Partial<Drop> };
   const isTimed = drop === undefined || (Number.isFinite(drop.since) && Number.isFinite(drop.until));
-  return isTimed && ID.test(String(error?.requestId ?? drop?.dropId)) ? (value as Line) : undefined;
+  if (!isTimed || !ID.test(String(error?.requestId ?? drop?.dropId))) return undefined;
+  const line = value as Line;
+  return line.error === undefined ? line : { error: { ...line.error, code: currentCode(line.error.code) } };
 }

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { StoredAnswer } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './connection/database.ts';
+import { currentCode } from './renamed-codes.ts';
 import { joinTexts, plainArray, splitTexts } from './texts.ts';
 
 /**
@@ -52,7 +53,7 @@ export function toAnswers(rows: readonly Row[]): Map<string, StoredAnswer> {
         status: row.status as number,
         subjectId: row.subject_id as string | null,
         body: row.body as string | null,
-        code: row.code as ErrorCode | null,
+        code: row.code === null ? null : (currentCode(row.code as string) as ErrorCode),
         message: row.message as string | null,
         field: row.field as string | null,
       };

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { appendFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   type ErrorRecorder,
@@ -236,6 +236,19 @@ describe('without the database', () => {
     expect(await stored()).toBe(600);
     expect(await counted()).toBe(600);
     expect(await dropped()).toEqual({});
+  });
+
+  test('error codes that an earlier version spooled are stored under their present names', async () => {
+    const first = await start({}, { away: true });
+    for (const one of reports(2)) first.recorder.record(one);
+    await first.recorder.stop();
+    const path = spoolOf(directory.path);
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"code":"insufficient_funds"', '"code":"lost_card"'));
+    const second = await start();
+    await waitFor('the spool to be loaded', async () => linesOf(path).length === 0);
+    await second.recorder.stop();
+    const { rows } = await admin.query('select code from error order by code');
+    expect(rows).toEqual([{ code: 'card_lost' }, { code: 'insufficient_funds' }]);
   });
 
   test('a line that a kill has torn is counted, and those around it are loaded', async () => {
