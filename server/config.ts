@@ -25,8 +25,8 @@ export type Configuration = {
   /** Days for which the error log is kept. */
   readonly errorRetentionDays: number;
   /** Requests a second from one address, and with one key, on average; 0 is without limit. */
-  readonly addressRate: number;
-  readonly keyRate: number;
+  readonly addressRatePerSecond: number;
+  readonly keyRatePerSecond: number;
   /** Proxies in front of the service whose word on the caller's address is taken. */
   readonly trustedProxies: number;
   readonly logLevel: LogLevel;
@@ -124,8 +124,8 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     ...readDataDirectory(environment),
     supportContact: read('SUPPORT_CONTACT'),
     errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS')),
-    addressRate: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
-    keyRate: readRate('RATE_LIMIT_PER_KEY', environment, mode === 'live' ? LIVE_KEY_RATE : 0),
+    addressRatePerSecond: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
+    keyRatePerSecond: readRate('RATE_LIMIT_PER_KEY', environment, mode === 'live' ? LIVE_KEY_RATE : 0),
     trustedProxies: readProxies(read('TRUSTED_PROXIES')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
   };
@@ -166,8 +166,8 @@ export function showConfiguration(configuration: Configuration): string {
     `DATA_DIR=${withoutUrlCredentials(configuration.dataDirectory)}`,
     `SUPPORT_CONTACT=${withoutUrlCredentials(configuration.supportContact)}`,
     `ERROR_RETENTION_DAYS=${configuration.errorRetentionDays}`,
-    `RATE_LIMIT_PER_ADDRESS=${configuration.addressRate}`,
-    `RATE_LIMIT_PER_KEY=${configuration.keyRate}`,
+    `RATE_LIMIT_PER_ADDRESS=${configuration.addressRatePerSecond}`,
+    `RATE_LIMIT_PER_KEY=${configuration.keyRatePerSecond}`,
     `TRUSTED_PROXIES=${configuration.trustedProxies}`,
     `LOG_LEVEL=${configuration.logLevel}`,
   ].join('\n');

@@ -101,9 +101,9 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   // Opens the connection that stays open for transfers, before others take its place.
   void gateway.ready();
   const errors = await openErrorLog(configuration, opened, log);
-  const { addressRate, keyRate, trustedProxies } = configuration;
+  const { addressRatePerSecond, keyRatePerSecond, trustedProxies } = configuration;
   const server = createHttpServer(gateway, {
-    settings: { addressRate, keyRate, trustedProxies },
+    settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies },
     onError: (report) => {
       // What is recorded is without card numbers and keys, and so is what is logged.
       const recorded = errors.record(report);

@@ -47,5 +47,5 @@ export type AccessEntry = {
   readonly path: string;
   readonly status: number;
   readonly code: ErrorCode | undefined;
-  readonly duration_ms: number;
+  readonly durationMilliseconds: number;
 };

@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { endIdleConnection, timeOutRequest } from './admission/late-input.ts';
-import { NoAnswer } from './admission/overdue.ts';
+import { closeIdleConnection, timeOutRequest } from './admission/late-input.ts';
+import { NoResponseError } from './admission/timeouts.ts';
 import { closingRefusal, type HttpService } from './service.ts';
-import { answerBrokenInput, answerConnect, writeRecord } from './wire/broken-input.ts';
+import { respondToConnect, respondToParserError, writeRecord } from './wire/node-errors.ts';
 import type { ErrorRecordResponse } from './wire/record-response.ts';
 
 /** A server of Node for one address. */
@@ -23,30 +23,30 @@ export function createAddressServer(
   const { settings } = service;
   const server = createServer({
     ServerResponse: response,
-    maxHeaderSize: settings.headMost,
-    headersTimeout: settings.headTimeout_ms,
-    requestTimeout: settings.requestTimeout_ms,
-    connectionsCheckingInterval: settings.timeoutCheck_ms,
-    keepAliveTimeout: settings.keepAlive_ms,
+    maxHeaderSize: settings.maxHeadBytes,
+    headersTimeout: settings.headTimeoutMilliseconds,
+    requestTimeout: settings.requestTimeoutMilliseconds,
+    connectionsCheckingInterval: settings.timeoutCheckIntervalMilliseconds,
+    keepAliveTimeout: settings.keepAliveTimeoutMilliseconds,
     // Asked for with the other headers, so that the answer says what is missing.
     requireHostHeader: false,
   });
   // Node drops headers beyond its count without a word; here they are all seen, counted and refused.
   server.maxHeadersCount = 0;
-  server.maxRequestsPerSocket = settings.requestsPerConnection;
+  server.maxRequestsPerSocket = settings.maxRequestsPerConnection;
   // A caller that closes its side after the request still gets its answer.
   Object.assign(server, { httpAllowHalfOpen: true });
-  server.on('connection', (socket) => service.connections.add(socket, settings.linger_ms));
+  server.on('connection', (socket) => service.connections.add(socket, settings.lingerMilliseconds));
   server.on('request', (request, answer) => begin(request, answer, false));
   server.on('checkContinue', (request, answer) => begin(request, answer, true));
   server.on('checkExpectation', (request, answer) => begin(request, answer, false));
   server.on('clientError', (error, socket) => {
     if ((error as NodeJS.ErrnoException).code === 'ERR_HTTP_REQUEST_TIMEOUT') timeOutRequest(service, error, socket);
-    else answerBrokenInput(service, error, socket);
+    else respondToParserError(service, error, socket);
   });
-  // With a listener, Node leaves it to us to close a connection that has been idle for `keepAlive_ms`.
-  server.on('timeout', (socket) => endIdleConnection(service, socket));
-  server.on('connect', (request, socket) => answerConnect(service, request, socket));
+  // With a listener, Node leaves it to us to close a connection that has been idle for `keepAliveTimeoutMilliseconds`.
+  server.on('timeout', (socket) => closeIdleConnection(service, socket));
+  server.on('connect', (request, socket) => respondToConnect(service, request, socket));
   return server;
 }
 
@@ -54,13 +54,13 @@ export function createAddressServer(
  * Connections that may wait to be accepted, where the kernel lets as many: Node takes one in each turn of its loop, and a
  * caller beyond Node's own 511 would have to try again after a second, three, seven.
  */
-const DOOR = 4_096;
+const ACCEPT_BACKLOG = 4_096;
 
 /** Listens on one address. Rejects with the error as Node gives it, such as EADDRINUSE. */
 export function listenOn(server: AddressServer, host: string, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ host, port, backlog: DOOR, ipv6Only: host.includes(':') }, () => {
+    server.listen({ host, port, backlog: ACCEPT_BACKLOG, ipv6Only: host.includes(':') }, () => {
       server.off('error', reject);
       const address = server.address();
       if (address !== null && typeof address === 'object') resolve(address);
@@ -75,72 +75,73 @@ export function isMissingAddress(error: unknown): boolean {
   return error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT';
 }
 
-const POLL_MS = 10;
+const POLL_MILLISECONDS = 10;
 
 /** Milliseconds for which requests on open connections are refused before these are ended, at most. */
-const KEPT_MS = 500;
+const KEEP_ALIVE_DRAIN_MILLISECONDS = 500;
 
 /**
  * Closes servers without losing an answer. Callers are told first, by answers that close their connections; then requests
- * are refused, nothing new is accepted, and those in flight finish. What has not after `drainMost_ms` is answered that
+ * are refused, nothing new is accepted, and those in flight finish. What has not after `maxDrainMilliseconds` is answered that
  * nobody waits for it longer.
  */
 export async function drain(service: HttpService, servers: readonly AddressServer[]): Promise<void> {
   const { settings, active, connections } = service;
   const start = performance.now();
-  const grace_ms = Math.min(settings.drainGrace_ms, settings.drainMost_ms);
-  await untilQuiet(service, grace_ms);
+  const graceMilliseconds = Math.min(settings.drainGraceMilliseconds, settings.maxDrainMilliseconds);
+  await untilQuiet(service, graceMilliseconds);
   // Whoever is refused comes back later, so that the doors get quiet.
   service.isRefusing = true;
-  const closed = await closeDoors(service, servers);
+  const closed = await stopAccepting(service, servers);
   // Whoever has kept a connection, and been slow to use it, is told, too.
-  if (connections.all().length > 0) await untilQuiet(service, KEPT_MS);
-  while (mustWait(service) && performance.now() - start < settings.drainMost_ms) await delay(POLL_MS);
-  for (const exchange of active) exchange.giveUp?.(new NoAnswer('The service closed before the operation had ended.'));
+  if (connections.all().length > 0) await untilQuiet(service, KEEP_ALIVE_DRAIN_MILLISECONDS);
+  while (mustWait(service) && performance.now() - start < settings.maxDrainMilliseconds) await delay(POLL_MILLISECONDS);
+  for (const context of active)
+    context.abandon?.(new NoResponseError('The service closed before the operation had ended.'));
   // A request that has arrived by now is seen by the turn of the loop, and told rather than cut.
   await nextTurn();
   endIdle(service);
   // Answers to what was given up are written now.
-  for (let turn = 0; active.size > 0 && turn < 10; turn += 1) await delay(POLL_MS);
-  for (const connection of connections.all()) connection.end(settings.linger_ms);
-  await Promise.race([Promise.all(closed), delay(LAST_BYTES_MS, undefined, { ref: false })]);
+  for (let turn = 0; active.size > 0 && turn < 10; turn += 1) await delay(POLL_MILLISECONDS);
+  for (const connection of connections.all()) connection.end(settings.lingerMilliseconds);
+  await Promise.race([Promise.all(closed), delay(LAST_BYTES_MILLISECONDS, undefined, { ref: false })]);
   for (const connection of connections.all()) connection.socket.destroy();
   // Stops the timers of Node's server; it is closed already.
   for (const server of servers) server.close();
   await Promise.all(closed);
 }
 
-/** Ends when no request has come for a moment; a service that is asked all the time ends it after `most_ms`. */
-async function untilQuiet(service: HttpService, most_ms: number): Promise<void> {
+/** Ends when no request has come for a moment; a service that is asked all the time ends it after `maxMilliseconds`. */
+async function untilQuiet(service: HttpService, maxMilliseconds: number): Promise<void> {
   const start = performance.now();
   let seen = service.requests;
-  for (let now = start, lastAt = start; now - start < most_ms; now = performance.now()) {
+  for (let now = start, lastAt = start; now - start < maxMilliseconds; now = performance.now()) {
     if (service.requests !== seen) lastAt = now;
-    else if (now - lastAt >= service.settings.drainQuiet_ms) return;
+    else if (now - lastAt >= service.settings.drainQuietMilliseconds) return;
     seen = service.requests;
-    await delay(Math.min(POLL_MS, most_ms));
+    await delay(Math.min(POLL_MILLISECONDS, maxMilliseconds));
   }
 }
 
 /** Milliseconds for which those at the door are let in, at most; each turn of the event loop lets in one. */
-const DOOR_MS = 1_500;
+const ACCEPT_DRAIN_MILLISECONDS = 1_500;
 
 /** A turn of the event loop that had nothing to do takes no longer: in it, nobody can have come unseen. */
-const EMPTY_TURN_MS = 0.05;
+const EMPTY_TURN_MILLISECONDS = 0.05;
 
 /**
  * Accepts nothing more. Callers whose connection waits to be accepted would be reset, so they come in first: the doors
  * close after a turn of the event loop in which nobody came, and which was too short for anybody to come since.
  */
-async function closeDoors(
+async function stopAccepting(
   { connections }: HttpService,
   servers: readonly AddressServer[],
 ): Promise<readonly Promise<unknown>[]> {
-  for (const start = performance.now(); performance.now() - start < DOOR_MS; ) {
+  for (const start = performance.now(); performance.now() - start < ACCEPT_DRAIN_MILLISECONDS; ) {
     const { taken } = connections;
     const begun = performance.now();
     await nextTurn();
-    if (taken === connections.taken && performance.now() - begun < EMPTY_TURN_MS) break;
+    if (taken === connections.taken && performance.now() - begun < EMPTY_TURN_MILLISECONDS) break;
   }
   // Node's own close would cut idle connections at once, and with them requests that are on their way.
   return servers.map((server) => new Promise((done) => NetServer.prototype.close.call(server, done)));
@@ -149,8 +150,8 @@ async function closeDoors(
 /** Whether something is in flight that can still get a better answer than that the service is closing. */
 function mustWait({ active, connections, settings }: HttpService): boolean {
   // A caller who is slow, with its first request or with what it sends or takes, keeps nobody waiting for longer.
-  const isFresh = (since: number): boolean => Date.now() - since < settings.linger_ms;
-  for (const exchange of active) if (exchange.giveUp !== undefined || isFresh(exchange.startedAt)) return true;
+  const isFresh = (since: number): boolean => Date.now() - since < settings.lingerMilliseconds;
+  for (const context of active) if (context.abandon !== undefined || isFresh(context.startedAt)) return true;
   return connections.all().some(({ latest, openedAt }) => latest === undefined && isFresh(openedAt));
 }
 
@@ -160,7 +161,7 @@ function endIdle(service: HttpService): void {
   for (const connection of service.connections.all()) {
     if (connection.onFault !== undefined) connection.onFault(closing);
     else if (!connection.busy && connection.hasInput) writeRecord(service, connection, closing);
-    else if (!connection.busy) connection.end(service.settings.linger_ms);
+    else if (!connection.busy) connection.end(service.settings.lingerMilliseconds);
   }
 }
 
@@ -169,4 +170,4 @@ function nextTurn(): Promise<void> {
 }
 
 /** Time for the last bytes to leave once everything is answered. */
-const LAST_BYTES_MS = 200;
+const LAST_BYTES_MILLISECONDS = 200;

@@ -8,10 +8,10 @@ import { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
 import type { Call, Caller, Reply } from '../operations/call.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
-import { chooseProgram, identify, type ProgramChoice, programMissing, refuseForeignScope } from './admission/caller.ts';
-import { within } from './admission/overdue.ts';
-import type { Exchange } from './exchange.ts';
+import { chooseProgram, identifyCaller, type ProgramChoice, programMissing, requireScope } from './admission/caller.ts';
+import { withTimeout } from './admission/timeouts.ts';
 import { provoke } from './provoke.ts';
+import type { RequestContext } from './request-context.ts';
 import { closingRefusal, type HttpService } from './service.ts';
 import { type ReceivedBody, receiveBody } from './wire/body.ts';
 import { refuseCardNumbers } from './wire/card-numbers.ts';
@@ -25,17 +25,17 @@ import { JsonFault, parseStrictJson } from './wire/strict-json.ts';
 /** Serves one request of an operation, from its credentials to its answer. Never throws and never rejects. */
 export async function serveOperation(
   service: HttpService,
-  exchange: Exchange,
+  context: RequestContext,
   id: OperationId,
   parameters: Readonly<Record<string, string>>,
 ): Promise<void> {
-  exchange.operation = id;
-  exchange.parameters = parameters;
+  context.operation = id;
+  context.parameters = parameters;
   try {
-    const reply = await perform(service, exchange, id, parameters);
-    await sendReply(service, exchange, reply);
+    const reply = await perform(service, context, id, parameters);
+    await sendReply(service, context, reply);
   } catch (thrown) {
-    await sendError(service, exchange, thrown);
+    await sendError(service, context, thrown);
   }
 }
 
@@ -45,81 +45,81 @@ export async function serveOperation(
  */
 async function perform(
   service: HttpService,
-  exchange: Exchange,
+  context: RequestContext,
   id: OperationId,
   parameters: Readonly<Record<string, string>>,
 ): Promise<Reply> {
   const { gateway, settings } = service;
   const operation: Operation = OPERATIONS[id];
-  exchange.isExport = operation.csv === true;
-  const patience = settings.answerWithin_ms + settings.answerGrace_ms;
-  const head = exchange.head ?? readHead(exchange.request, settings.headersMost);
-  exchange.ignoresKey = operation.idempotency === 'none' && head.idempotencyKey !== undefined;
-  service.limits.admitAddress(exchange);
-  const { caller, programId } = await within(exchange, patience, introduce(service, exchange, operation, head));
+  context.isExport = operation.csv === true;
+  const patience = settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds;
+  const head = context.head ?? readHead(context.request, settings.maxHeaders);
+  context.ignoresKey = operation.idempotency === 'none' && head.idempotencyKey !== undefined;
+  service.limits.admitAddress(context);
+  const { caller, programId } = await withTimeout(context, patience, introduce(service, context, operation, head));
   if (head.sandboxProvoke !== undefined && gateway.mode === 'sandbox') {
-    exchange.allow ??= service.routes.methodsOf(exchange.path).join(', ');
-    exchange.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;
+    context.allow ??= service.routes.methodsOf(context.path).join(', ');
+    context.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;
     provoke(head.sandboxProvoke, precedenceOf(id), `${id}_schema`, toWireId('tr', newId()));
   }
-  const body = operation.body === undefined ? undefined : await takeBody(service, exchange, head, operation);
+  const body = operation.body === undefined ? undefined : await takeBody(service, context, head, operation);
   const idempotencyKey = readIdempotencyKey(head, operation.idempotency);
-  exchange.idempotencyKey = idempotencyKey ?? undefined;
+  context.idempotencyKey = idempotencyKey ?? undefined;
   if (programId === undefined) throw programMissing(id);
   refuseControlCharacters(id, parameters);
-  if (operation.csv === true) refuseOldHttp(id, exchange);
-  const sent = readSent(id, exchange, body);
+  if (operation.csv === true) refuseOldHttp(id, context);
+  const sent = readSent(id, context, body);
   const call: Call = {
     operation: id,
-    requestId: exchange.requestId,
+    requestId: context.requestId,
     caller,
     programId,
     parameters,
-    members: readAll(id, exchange, sent),
+    members: readAll(id, context, sent),
     sent: body === undefined ? sent.query : sent.body,
     idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
-    deadline: performance.now() + settings.answerWithin_ms,
+    deadline: performance.now() + settings.operationTimeoutMilliseconds,
   };
-  exchange.members = call.members;
-  service.limits.chargeRows(exchange, rowsIn(call.members));
+  context.members = call.members;
+  service.limits.chargeRows(context, rowsIn(call.members));
   refuseCardNumbers(id, head, { ...sent, parameters, members: call.members });
   if (service.isRefusing) throw closingRefusal();
-  exchange.begun = true;
-  return within(exchange, patience, gateway.handlers[id](call));
+  context.begun = true;
+  return withTimeout(context, patience, gateway.handlers[id](call));
 }
 
 /** Who calls, whether it may and not too often, and in which card program it acts. */
 async function introduce(
   service: HttpService,
-  exchange: Exchange,
+  context: RequestContext,
   operation: Operation,
   head: RequestHead,
 ): Promise<{ readonly caller: Caller; readonly programId: ProgramChoice }> {
   const { gateway, settings, limits } = service;
-  const deadline = performance.now() + settings.answerWithin_ms;
-  const caller = await identify(service, exchange, head, deadline).catch((error: unknown) => {
-    if (error instanceof Refusal && error.code === 'unauthenticated') limits.chargeRefusedCredential(exchange);
+  const deadline = performance.now() + settings.operationTimeoutMilliseconds;
+  const caller = await identifyCaller(service, context, head, deadline).catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === 'unauthenticated') limits.chargeRefusedCredential(context);
     throw error;
   });
-  exchange.caller = caller;
-  limits.admitCaller(exchange, caller);
-  await refuseForeignScope(service, exchange, head, caller, operation);
+  context.caller = caller;
+  limits.admitCaller(context, caller);
+  await requireScope(service, context, head, caller, operation);
   const programId = await chooseProgram(gateway, caller, operation, head, deadline);
-  exchange.programId = programId === '' ? undefined : programId;
-  if (operation.csv === true && programId !== undefined) limits.admitExport(exchange, programId);
+  context.programId = programId === '' ? undefined : programId;
+  if (operation.csv === true && programId !== undefined) limits.admitExport(context, programId);
   return { caller, programId };
 }
 
 /** The body, once nothing stands against reading it. */
 async function takeBody(
   { limits, settings }: HttpService,
-  exchange: Exchange,
+  context: RequestContext,
   head: RequestHead,
   { method, bodyMost = settings.bodyMost }: Operation,
 ): Promise<Buffer> {
   const label: BodyLabel = readBodyLabel(head, method);
-  const body: ReceivedBody = await receiveBody(exchange, { ...settings, bodyMost });
-  limits.chargeBody(exchange, body.received);
+  const body: ReceivedBody = await receiveBody(context, { ...settings, bodyMost });
+  limits.chargeBody(context, body.received);
   refuseForm(label, body.bytes);
   if (body.overflow) throw new Refusal('payload_too_large', `The body has more than ${bodyMost} bytes.`);
   return body.bytes;
@@ -141,7 +141,7 @@ function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<st
  * An export is sent in chunks, and the last one says that it is whole. HTTP/1.0 has none: there, an answer ends where the
  * connection does, and one that was cut off would look like one that is whole.
  */
-function refuseOldHttp(id: OperationId, { request }: Exchange): void {
+function refuseOldHttp(id: OperationId, { request }: RequestContext): void {
   if (request.httpVersion !== '1.0') return;
   const message =
     'An export is sent over HTTP/1.1 only, because HTTP/1.0 cannot show whether all of it has come. ' +
@@ -156,9 +156,9 @@ function rowsIn({ transfers }: Readonly<Record<string, unknown>>): number {
 
 type Sent = { readonly query: QueryMembers; readonly body: JsonValue };
 
-function readSent(id: OperationId, exchange: Exchange, body: Buffer | undefined): Sent {
+function readSent(id: OperationId, context: RequestContext, body: Buffer | undefined): Sent {
   try {
-    return { query: readQuery(exchange.target), body: body === undefined ? {} : parseStrictJson(body) };
+    return { query: readQuery(context.target), body: body === undefined ? {} : parseStrictJson(body) };
   } catch (fault) {
     if (!(fault instanceof JsonFault) && !(fault instanceof QueryFault)) throw fault;
     throw schemaRefusal(id, fault.message, fault.field);
@@ -169,12 +169,12 @@ function readSent(id: OperationId, exchange: Exchange, body: Buffer | undefined)
  * Members of body or query. What the operation does not have is ignored and named, unless it was probably meant for
  * something that the operation has.
  */
-function readAll(id: OperationId, exchange: Exchange, sent: Sent): Readonly<Record<string, unknown>> {
+function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly<Record<string, unknown>> {
   const operation: Operation = OPERATIONS[id];
   const schema = operation.body ?? operation.query;
   const unread = operation.query === undefined ? Object.keys(sent.query) : [];
   if (schema === undefined) {
-    exchange.ignored = unread;
+    context.ignored = unread;
     return {};
   }
   const isBody = operation.body !== undefined;
@@ -186,7 +186,7 @@ function readAll(id: OperationId, exchange: Exchange, sent: Sent): Readonly<Reco
     (operation.idempotency === 'none' ? undefined : findKeyBesideHeader(ignored)) ??
     (isBody ? findInQuery(schema, unread) : undefined);
   if (problem !== undefined) throw refusalOf(id, problem);
-  exchange.ignored = ignored;
+  context.ignored = ignored;
   return reading.members;
 }
 

@@ -5,10 +5,10 @@ import { Refusal } from '../../domain/refusal.ts';
 import { OperationFailure } from '../operations/call.ts';
 
 /** How far off the end of a provoked `service_disabled` is, in milliseconds: so that Retry-After can be tried too. */
-const DISABLED_FOR = 60_000;
+const DISABLED_MILLISECONDS = 60_000;
 
 /** The same for a provoked `rate_limited`. */
-const LIMITED_FOR = 1_000;
+const LIMITED_MILLISECONDS = 1_000;
 
 /**
  * What `Sandbox-Provoke: <code>` makes a request answer with, so that a caller can try every branch of its error
@@ -30,6 +30,7 @@ export function provoke(header: string, known: readonly ErrorCode[], fault: Erro
     throw new OperationFailure('provoked', { moneyMoved, ...(moneyMoved === 'unknown' ? { transferId } : {}) });
   }
   const message = `${CATALOGUE[code].meaning} This was provoked by the Sandbox-Provoke header; nothing was looked at.`;
-  const endsIn = code === 'service_disabled' ? DISABLED_FOR : code === 'rate_limited' ? LIMITED_FOR : undefined;
+  const endsIn =
+    code === 'service_disabled' ? DISABLED_MILLISECONDS : code === 'rate_limited' ? LIMITED_MILLISECONDS : undefined;
   throw new Refusal(code, message, endsIn === undefined ? {} : { endsIn });
 }

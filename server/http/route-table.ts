@@ -26,7 +26,7 @@ export class RouteTable {
 
   /** The methods of a path, sorted; none when there is no such path. */
   methodsOf(path: string): readonly string[] {
-    const found = [...this.#routes.values()].filter(({ segments }) => fits(segments, segmentsOf(path)));
+    const found = [...this.#routes.values()].filter(({ segments }) => matches(segments, segmentsOf(path)));
     return [...new Set(found.flatMap(({ methods }) => [...methods]))].sort();
   }
 
@@ -39,7 +39,7 @@ export class RouteTable {
   operationOf(method: string, path: string): OperationId | undefined {
     const sent = segmentsOf(path);
     for (const [pattern, { segments, methods }] of this.#routes) {
-      if (methods.has(method) && fits(segments, sent)) {
+      if (methods.has(method) && matches(segments, sent)) {
         return OPERATION_OF.get(`${method === 'HEAD' ? 'GET' : method} ${pattern}`);
       }
     }
@@ -52,11 +52,11 @@ function segmentsOf(path: string): readonly string[] {
   return path.slice(1, end).split('/');
 }
 
-function fits(pattern: readonly string[], sent: readonly string[]): boolean {
+function matches(pattern: readonly string[], sent: readonly string[]): boolean {
   if (pattern.at(-1) === '*') return pattern.slice(0, -1).every((segment, at) => segment === sent[at]);
-  return pattern.length === sent.length && pattern.every((segment, at) => fitsSegment(segment, sent[at] ?? ''));
+  return pattern.length === sent.length && pattern.every((segment, at) => matchesSegment(segment, sent[at] ?? ''));
 }
 
-function fitsSegment(pattern: string, sent: string): boolean {
+function matchesSegment(pattern: string, sent: string): boolean {
   return pattern.startsWith(':') ? sent !== '' : pattern === sent;
 }

@@ -2,15 +2,15 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { mountPages } from '../pages/pages.ts';
-import type { Exchange } from './exchange.ts';
 import { serveOperation } from './operation-route.ts';
+import type { RequestContext } from './request-context.ts';
 import { routePattern } from './route-table.ts';
 import type { HttpService } from './service.ts';
-import { exchangeOf } from './wire/record-response.ts';
+import { contextOf } from './wire/record-response.ts';
 import { sendError } from './wire/reply.ts';
 
 /** No id is longer than this; the router measures it. */
-const PARAMETER_LENGTH_MOST = 255;
+const MAX_PARAMETER_LENGTH = 255;
 
 /**
  * The router with all routes mounted. Fastify finds the route and no more: it never sees the body, since credentials
@@ -27,26 +27,26 @@ export function createRoutes(
     genReqId: () => '',
     routerOptions: {
       ignoreTrailingSlash: true,
-      maxParamLength: PARAMETER_LENGTH_MOST,
+      maxParamLength: MAX_PARAMETER_LENGTH,
       // Queries are read by the operation that has one, where a fault can be named.
       querystringParser: () => ({}),
     },
     frameworkErrors: (error, _request, reply) => {
-      void sendError(service, exchangeOf(reply.raw), routerFault(error.code) ?? error);
+      void sendError(service, contextOf(reply.raw), routerFault(error.code) ?? error);
     },
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
   app.addHook('onRoute', ({ method, url }) => service.routes.add([method].flat(), url));
   app.setErrorHandler((error, request, reply) => {
-    const exchange = exchangeOf(reply.raw);
+    const context = contextOf(reply.raw);
     reply.hijack();
-    void sendError(service, exchange, request.is404 ? noRoute(service, exchange) : error);
+    void sendError(service, context, request.is404 ? noRoute(service, context) : error);
   });
   app.setNotFoundHandler((_request, reply) => {
-    const exchange = exchangeOf(reply.raw);
+    const context = contextOf(reply.raw);
     reply.hijack();
-    void sendError(service, exchange, noRoute(service, exchange));
+    void sendError(service, context, noRoute(service, context));
   });
   mountOperations(app, service);
   mountPages(app, service);
@@ -63,12 +63,12 @@ function mountOperations(app: FastifyInstance, service: HttpService): void {
       method: method === 'GET' ? ['GET', 'HEAD'] : [method],
       url: routePattern(path),
       handler: (request, reply) => {
-        const exchange = exchangeOf(reply.raw);
-        exchange.pattern = path;
+        const context = contextOf(reply.raw);
+        context.pattern = path;
         reply.hijack();
         const hasEmpty = Object.values(request.params).includes('');
-        if (hasEmpty) void sendError(service, exchange, noRoute(service, exchange));
-        else void serveOperation(service, exchange, id, request.params);
+        if (hasEmpty) void sendError(service, context, noRoute(service, context));
+        else void serveOperation(service, context, id, request.params);
       },
     });
   }
@@ -79,22 +79,22 @@ function routerFault(code: string): Refusal | undefined {
     return new Refusal('malformed_request', "The path holds a '%' that does not begin an escape of valid UTF-8.");
   }
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
-    const message = `A part of the path has more than ${PARAMETER_LENGTH_MOST} characters, and no id is that long.`;
+    const message = `A part of the path has more than ${MAX_PARAMETER_LENGTH} characters, and no id is that long.`;
     return new Refusal('uri_too_long', message);
   }
   return undefined;
 }
 
 /** What is wrong with a request that no route takes: its method, or its path. */
-function noRoute(service: HttpService, exchange: Exchange): Refusal {
-  const isServerWide = exchange.path === '*';
-  const methods = isServerWide ? service.routes.allMethods() : service.routes.methodsOf(exchange.path);
+function noRoute(service: HttpService, context: RequestContext): Refusal {
+  const isServerWide = context.path === '*';
+  const methods = isServerWide ? service.routes.allMethods() : service.routes.methodsOf(context.path);
   if (methods.length === 0) {
     return new Refusal(
       'route_not_found',
       'There is nothing at this path. The operations are listed in the API reference.',
     );
   }
-  exchange.allow = methods.join(', ');
-  return new Refusal('method_not_allowed', `This path can be used with ${exchange.allow} only.`);
+  context.allow = methods.join(', ');
+  return new Refusal('method_not_allowed', `This path can be used with ${context.allow} only.`);
 }

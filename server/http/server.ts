@@ -4,17 +4,17 @@ import type { FastifyInstance } from 'fastify';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Gateway } from '../operations/call.ts';
 import { Connections } from './admission/connection.ts';
-import { countLate, countUntaken, giveUpOverdue } from './admission/overdue.ts';
-import { EventLoopLag, Intake } from './admission/overload.ts';
+import { AdmissionQueue, EventLoopLag } from './admission/overload.ts';
 import { RateLimits } from './admission/rate-limits.ts';
+import { abandonOverdue, countLateRequests, countUnreadResponses } from './admission/timeouts.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
-import { Exchange } from './exchange.ts';
 import { type AddressServer, type Begin, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
+import { RequestContext } from './request-context.ts';
 import { RouteTable } from './route-table.ts';
 import { createRoutes } from './routes.ts';
 import { closingRefusal, type HttpService } from './service.ts';
 import { DEFAULT_SETTINGS, type HttpSettings } from './settings.ts';
-import { composeErrorAnswer, tell } from './wire/error-response.ts';
+import { composeErrorResponse, reportError } from './wire/error-response.ts';
 import { ErrorRecordResponse } from './wire/record-response.ts';
 import { sendError } from './wire/reply.ts';
 import { readHead, readTarget } from './wire/request-head.ts';
@@ -47,12 +47,12 @@ export type HttpServer = {
   /** The first address that is listened on; undefined before. */
   readonly address: AddressInfo | undefined;
   readonly addresses: readonly AddressInfo[];
-  /** Finishes what is in flight, within bounds, and closes. */
+  /** Finishes what is in flight, withTimeout bounds, and closes. */
   readonly close: () => Promise<void>;
 };
 
 /** How often requests are looked for that have waited too long; an answer in their stead is that much later. */
-const OVERDUE_CHECK_MS = 100;
+const TIMEOUT_CHECK_MILLISECONDS = 100;
 
 /** Builds the HTTP server over the operations. It listens when told to. */
 export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): HttpServer {
@@ -93,11 +93,11 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
       addresses.length = 0;
       throw error;
     }
-    if (service.settings.lagMost_ms > 0) lag.start();
-    overdue = startOverdueCheck(service);
+    if (service.settings.maxLagMilliseconds > 0) lag.start();
+    overdue = startTimeoutCheck(service);
   };
 
-  const shut = async (): Promise<void> => {
+  const closeOnce = async (): Promise<void> => {
     service.isClosing = true;
     lag.stop();
     await drain(service, servers);
@@ -112,33 +112,38 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
       return addresses[0];
     },
     close: () => {
-      closing ??= shut();
+      closing ??= closeOnce();
       return closing;
     },
   };
 }
 
 /** A check that comes later than this was kept from running, as by a process that was stopped. */
-const LATE_CHECK_MS = 1_000;
+const LATE_CHECK_MILLISECONDS = 1_000;
 
 /**
  * Looks for what takes too long. After a pause of the process it looks only once more: the response of the database may
  * have arrived meanwhile, and sockets are read after timers.
  */
-function startOverdueCheck(service: HttpService): NodeJS.Timeout {
+function startTimeoutCheck(service: HttpService): NodeJS.Timeout {
   let lastAt = performance.now();
   return setInterval(() => {
-    const wasPaused = performance.now() - lastAt > OVERDUE_CHECK_MS + LATE_CHECK_MS;
+    const wasPaused = performance.now() - lastAt > TIMEOUT_CHECK_MILLISECONDS + LATE_CHECK_MILLISECONDS;
     lastAt = performance.now();
-    if (!wasPaused) lookForOverdue(service);
-  }, OVERDUE_CHECK_MS).unref();
+    if (!wasPaused) checkTimeouts(service);
+  }, TIMEOUT_CHECK_MILLISECONDS).unref();
 }
 
-function lookForOverdue(service: HttpService): void {
+function checkTimeouts(service: HttpService): void {
   const { active, settings } = service;
-  service.untaken = countUntaken(active);
-  giveUpOverdue(active, service.untaken > settings.untakenMost ? settings.takeWithinCrowd_ms : settings.takeWithin_ms);
-  service.isBehind = countLate(active, settings.lateAfter_ms) > settings.lateMost;
+  service.unreadResponses = countUnreadResponses(active);
+  abandonOverdue(
+    active,
+    service.unreadResponses > settings.maxUnreadResponses
+      ? settings.crowdedReadTimeoutMilliseconds
+      : settings.readTimeoutMilliseconds,
+  );
+  service.isBehind = countLateRequests(active, settings.lateAfterMilliseconds) > settings.maxLateRequests;
 }
 
 function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag): HttpService {
@@ -154,9 +159,9 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     connections: new Connections(),
     limits: new RateLimits(settings),
     active: new Set(),
-    untaken: 0,
-    isOverloaded: () => settings.lagMost_ms > 0 && lag.mean() > settings.lagMost_ms,
-    intake: new Intake(settings.lateAfter_ms),
+    unreadResponses: 0,
+    isOverloaded: () => settings.maxLagMilliseconds > 0 && lag.mean() > settings.maxLagMilliseconds,
+    admissionQueue: new AdmissionQueue(settings.lateAfterMilliseconds),
     requests: 0,
     isBehind: false,
     isClosing: false,
@@ -169,17 +174,17 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
   return class extends ErrorRecordResponse {
     protected override substitute(status: number) {
       const connection = service.connections.of(this.req.socket);
-      const exchange = this.exchange ?? (connection && new Exchange(this.req, this, connection));
-      if (exchange === undefined) return undefined;
-      exchange.answered = true;
-      exchange.operation ??= service.routes.operationOf(this.req.method ?? '', exchange.path);
-      const answer = composeErrorAnswer(substituteFor(status), exchange, service);
-      tell(service, answer.report);
+      const context = this.context ?? (connection && new RequestContext(this.req, this, connection));
+      if (context === undefined) return undefined;
+      context.answered = true;
+      context.operation ??= service.routes.operationOf(this.req.method ?? '', context.path);
+      const answer = composeErrorResponse(substituteFor(status), context, service);
+      reportError(service, answer.report);
       return answer;
     }
 
-    protected override standingHeaders(): readonly (readonly [string, string])[] {
-      const id: readonly (readonly [string, string])[] = this.exchange ? [['Request-Id', this.exchange.wireId]] : [];
+    protected override defaultHeaders(): readonly (readonly [string, string])[] {
+      const id: readonly (readonly [string, string])[] = this.context ? [['Request-Id', this.context.wireId]] : [];
       return [...id, ['Cache-Control', 'no-store'], ['X-Content-Type-Options', 'nosniff']];
     }
   };
@@ -199,51 +204,61 @@ function beginInTurn(
   const connection = service.connections.of(request.socket);
   if (connection === undefined || connection.ended) return;
   connection.latest = { request, response };
-  const exchange = new Exchange(request, response, connection);
-  exchange.awaitsContinue = awaitsContinue;
-  if (response.socket === null) response.once('socket', () => admit(service, app, exchange, response));
-  else admit(service, app, exchange, response);
+  const context = new RequestContext(request, response, connection);
+  context.awaitsContinue = awaitsContinue;
+  if (response.socket === null) response.once('socket', () => admit(service, app, context, response));
+  else admit(service, app, context, response);
 }
 
 /** Takes a request in, in its turn among all that have come at this moment. */
-function admit(service: HttpService, app: FastifyInstance, exchange: Exchange, response: ErrorRecordResponse): void {
-  const { active, intake } = service;
-  const { request } = exchange;
-  response.exchange = exchange;
+function admit(
+  service: HttpService,
+  app: FastifyInstance,
+  context: RequestContext,
+  response: ErrorRecordResponse,
+): void {
+  const { active, admissionQueue } = service;
+  const { request } = context;
+  response.context = context;
   // Whatever it is answered, also when the service has no time for it.
-  exchange.mustClose = hasOldChunks(request);
-  active.add(exchange);
+  context.mustClose = hasOldChunks(request);
+  active.add(context);
   service.requests += 1;
   response.once('close', () => {
-    active.delete(exchange);
-    exchange.connection.bytesAnswered = request.socket.bytesRead;
+    active.delete(context);
+    context.connection.bytesHandled = request.socket.bytesRead;
   });
-  const begin = (): void => route(service, app, exchange, response);
-  const refuse = (): void => void sendError(service, exchange, tooBusy());
+  const begin = (): void => route(service, app, context, response);
+  const refuse = (): void => void sendError(service, context, tooBusy());
   // A service that is asked how it does has not failed because it is busy: it answers late.
-  intake.take(begin, isHealth(exchange) ? begin : refuse);
+  admissionQueue.take(begin, isHealth(context) ? begin : refuse);
 }
 
 /** Faults of HTTP itself, in the order of the contract; what passes goes to the router. */
-function route(service: HttpService, app: FastifyInstance, exchange: Exchange, response: ErrorRecordResponse): void {
-  const { request } = exchange;
+function route(
+  service: HttpService,
+  app: FastifyInstance,
+  context: RequestContext,
+  response: ErrorRecordResponse,
+): void {
+  const { request } = context;
   // The caller has gone while it waited for its turn.
   if (response.closed) return;
   try {
-    exchange.address = service.limits.addressOf(exchange);
-    refuseWhenBusy(service, exchange);
-    if (!isHealth(exchange)) service.limits.countAddress(exchange);
-    exchange.head = readHead(request, service.settings.headersMost);
+    context.address = service.limits.addressOf(context);
+    refuseWhenBusy(service, context);
+    if (!isHealth(context)) service.limits.countAddress(context);
+    context.head = readHead(request, service.settings.maxHeaders);
     if (hasOldChunks(request)) throw new Refusal('malformed_request', OLD_CHUNKS);
-    const { target, authority } = readTarget(exchange.target);
-    exchange.target = target;
-    exchange.authority = authority;
+    const { target, authority } = readTarget(context.target);
+    context.target = target;
+    context.authority = authority;
     request.url = target;
     // Fastify would refuse some media types before the credentials are looked at.
     request.headers['content-type'] = undefined;
     app.routing(request, response);
   } catch (thrown) {
-    void sendError(service, exchange, thrown);
+    void sendError(service, context, thrown);
   }
 }
 
@@ -254,17 +269,17 @@ function hasOldChunks({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 
-function refuseWhenBusy(service: HttpService, exchange: Exchange): void {
+function refuseWhenBusy(service: HttpService, context: RequestContext): void {
   if (service.isRefusing) throw closingRefusal();
-  if (isHealth(exchange)) return;
+  if (isHealth(context)) return;
   const isOverloaded = service.isOverloaded() || service.isBehind;
   // Who takes no answer holds nobody else up.
-  const waiting = service.active.size - service.untaken;
-  if (!isOverloaded && waiting <= service.settings.inFlightMost) return;
+  const waiting = service.active.size - service.unreadResponses;
+  if (!isOverloaded && waiting <= service.settings.maxRequestsInFlight) return;
   throw tooBusy();
 }
 
-function isHealth({ path }: Exchange): boolean {
+function isHealth({ path }: RequestContext): boolean {
   return path === '/health/live' || path === '/health/ready';
 }
 

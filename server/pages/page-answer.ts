@@ -1,7 +1,7 @@
-import type { Exchange } from '../http/exchange.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import type { HttpService } from '../http/service.ts';
 import { discardBody } from '../http/wire/body.ts';
-import { exchangeHeaders } from '../http/wire/error-response.ts';
+import { contextHeaders } from '../http/wire/error-response.ts';
 
 /** A page or a document, ready to be sent. */
 export type PageAnswer = {
@@ -12,34 +12,34 @@ export type PageAnswer = {
 };
 
 /** Sends a page, or the same as data. */
-export async function sendPage(service: HttpService, exchange: Exchange, page: PageAnswer): Promise<void> {
-  if (!exchange.request.complete) await discardBody(exchange, service.settings);
-  if (exchange.answered) return;
-  if (service.isClosing) exchange.mustClose = true;
+export async function sendPage(service: HttpService, context: RequestContext, page: PageAnswer): Promise<void> {
+  if (!context.request.complete) await discardBody(context, service.settings);
+  if (context.answered) return;
+  if (service.isClosing) context.mustClose = true;
   const headers: readonly (readonly [string, string])[] = [
     ['Content-Type', page.type],
     ['Content-Length', String(Buffer.byteLength(page.body))],
-    ['Request-Id', exchange.wireId],
+    ['Request-Id', context.wireId],
     ['Cache-Control', 'no-store'],
     ['X-Content-Type-Options', 'nosniff'],
     ...page.headers,
-    ...exchangeHeaders(exchange),
+    ...contextHeaders(context),
   ];
-  exchange.answered = true;
-  exchange.response.writeHead(200, headers.flat());
-  exchange.response.end(page.body);
-  tellLog(service, exchange);
+  context.answered = true;
+  context.response.writeHead(200, headers.flat());
+  context.response.end(page.body);
+  tellLog(service, context);
 }
 
-function tellLog(service: HttpService, exchange: Exchange): void {
+function tellLog(service: HttpService, context: RequestContext): void {
   try {
     service.log?.({
-      requestId: exchange.requestId,
-      method: exchange.request.method ?? '',
-      path: exchange.pattern ?? '',
+      requestId: context.requestId,
+      method: context.request.method ?? '',
+      path: context.pattern ?? '',
       status: 200,
       code: undefined,
-      duration_ms: Date.now() - exchange.startedAt,
+      durationMilliseconds: Date.now() - context.startedAt,
     });
   } catch {
     // A log that fails never fails the answer.

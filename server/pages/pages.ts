@@ -3,11 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import { catalogueRecord } from '../../contract/catalogue.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { Exchange } from '../http/exchange.ts';
 import { provoke } from '../http/provoke.ts';
+import type { RequestContext } from '../http/request-context.ts';
 import { closingRefusal, type HttpService } from '../http/service.ts';
 import { JSON_TYPE } from '../http/wire/error-response.ts';
-import { exchangeOf } from '../http/wire/record-response.ts';
+import { contextOf } from '../http/wire/record-response.ts';
 import { sendError } from '../http/wire/reply.ts';
 import type { Readiness } from '../operations/call.ts';
 import { catalogueData, findCode } from './catalogue-routes.ts';
@@ -53,16 +53,16 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
       method: ['GET', 'HEAD'],
       url,
       handler: (request, reply) => {
-        const exchange = exchangeOf(reply.raw);
-        exchange.pattern = url;
+        const context = contextOf(reply.raw);
+        context.pattern = url;
         reply.hijack();
-        void servePage(service, exchange, () => {
-          service.limits.admitAddress(exchange);
-          const asked = exchange.head?.sandboxProvoke;
+        void servePage(service, context, () => {
+          service.limits.admitAddress(context);
+          const asked = context.head?.sandboxProvoke;
           if (asked !== undefined && service.gateway.mode === 'sandbox')
             provoke(asked, PROVOKED, 'malformed_request', '');
-          const visit = visitOf(service, kept, exchange, request.params);
-          if (!url.startsWith('/health/')) service.limits.chargePage(exchange, visit.query !== '');
+          const visit = visitOf(service, kept, context, request.params);
+          if (!url.startsWith('/health/')) service.limits.chargePage(context, visit.query !== '');
           return page(visit);
         });
       },
@@ -72,25 +72,25 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
 
 async function servePage(
   service: HttpService,
-  exchange: Exchange,
+  context: RequestContext,
   make: () => PageAnswer | Promise<PageAnswer>,
 ): Promise<void> {
   try {
-    await sendPage(service, exchange, await make());
+    await sendPage(service, context, await make());
   } catch (thrown) {
-    await sendError(service, exchange, thrown);
+    await sendError(service, context, thrown);
   }
 }
 
 function visitOf(
   service: HttpService,
   kept: KeptPages,
-  exchange: Exchange,
+  context: RequestContext,
   parameters: Readonly<Record<string, string>>,
 ): Visit {
-  const { request, target } = exchange;
+  const { request, target } = context;
   // A search is never refused: what is not well-formed in it is searched for as it is, and shown without card numbers.
-  const query = redactCardNumbers(new URLSearchParams(target.slice(exchange.path.length)).get('q') ?? '');
+  const query = redactCardNumbers(new URLSearchParams(target.slice(context.path.length)).get('q') ?? '');
   const { gateway, version, supportContact } = service;
   const setting = { version, mode: gateway.mode, supportContact, base: baseOf(service, request.headers.host) };
   return { service, parameters, query, wantsPage: prefersPage(request.headers.accept), setting, kept };

@@ -57,7 +57,7 @@ export async function startServer(gateway: Gateway, options: HttpOptions = {}): 
   const server = createHttpServer(gateway, {
     onError: (report) => reports.push(report),
     ...options,
-    settings: { lagMost_ms: 0, answerWithin_ms: 300_000, ...options.settings },
+    settings: { maxLagMilliseconds: 0, operationTimeoutMilliseconds: 300_000, ...options.settings },
   });
   await server.listen({ port: 0, host: '127.0.0.1' });
   return { server, port: server.address?.port ?? 0, reports };

@@ -33,7 +33,7 @@ const TRANSFER = post('{"amount":1,"card_id":"c"}');
 
 it('a server that closes says first that it is not ready, and serves until its callers know', async () => {
   started = await startServer(fakeGateway(), {
-    settings: { drainMost_ms: 600_000, drainGrace_ms: 600_000, drainQuiet_ms: 2_500 },
+    settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 600_000, drainQuietMilliseconds: 2_500 },
   });
   const { port, server } = started;
   const kept = await connect(port);
@@ -60,7 +60,9 @@ it('a server that closes says first that it is not ready, and serves until its c
 });
 
 it('a server that is asked all the time closes all the same', async () => {
-  started = await startServer(fakeGateway(), { settings: { drainGrace_ms: 300, drainQuiet_ms: 200 } });
+  started = await startServer(fakeGateway(), {
+    settings: { drainGraceMilliseconds: 300, drainQuietMilliseconds: 200 },
+  });
   const { port, server } = started;
   let isOver = false;
   const statuses = new Set<number>();
@@ -82,7 +84,7 @@ it('a server that is asked all the time closes all the same', async () => {
 
 it('a connection on which nothing was asked yet is given the time to ask, and gets an answer', async () => {
   started = await startServer(fakeGateway(), {
-    settings: { drainGrace_ms: 0, linger_ms: 600_000, drainMost_ms: 600_000 },
+    settings: { drainGraceMilliseconds: 0, lingerMilliseconds: 600_000, maxDrainMilliseconds: 600_000 },
   });
   const { port, server } = started;
   const fresh = await connect(port);
@@ -105,7 +107,7 @@ it('a request whose body comes when nothing more is taken moves nothing, and is 
     return { status: 201, body: '{}' };
   };
   const gateway = fakeGateway({ list_cards: () => promise, create_transfer: created });
-  started = await startServer(gateway, { settings: { drainGrace_ms: 0, drainMost_ms: 600_000 } });
+  started = await startServer(gateway, { settings: { drainGraceMilliseconds: 0, maxDrainMilliseconds: 600_000 } });
   const { port, server } = started;
   const [held, slow] = [await connect(port), await connect(port)];
   held.send(bare('GET', '/api/v0.1/core/card'));

@@ -172,7 +172,10 @@ describe('an export that is refused', () => {
 describe('an export that cannot be read to its end', () => {
   it('is cut off without the last chunk, and the error log has the reason under its request id', async () => {
     // The end comes at once, not when the connection is given up.
-    const started = await serve(breaking('1,2\r\n', '3,4\r\n'), { linger_ms: 60_000, drainMost_ms: 100 });
+    const started = await serve(breaking('1,2\r\n', '3,4\r\n'), {
+      lingerMilliseconds: 60_000,
+      maxDrainMilliseconds: 100,
+    });
     const received = await everything(started, `${GET}${LIVE}`);
     const { head, text, isWhole } = readChunked(received);
     expect(isWhole).toBe(false);
@@ -194,7 +197,7 @@ describe('an export that cannot be read to its end', () => {
 
   it('is cut off when a piece is not there in time', async () => {
     const hanging = sourceOf((index) => (index === 0 ? '1,2\r\n' : new Promise(() => undefined)));
-    const started = await serve(hanging, { answerWithin_ms: 50, answerGrace_ms: 10 });
+    const started = await serve(hanging, { operationTimeoutMilliseconds: 50, operationGraceMilliseconds: 10 });
     expect(readChunked(await everything(started, GET))).toMatchObject({ text: 'a,b\r\n1,2\r\n', isWhole: false });
     expect(started.reports).toMatchObject([{ code: 'unknown_export_transfers' }]);
     expect(hanging.returned).toBe(true);
@@ -203,7 +206,7 @@ describe('an export that cannot be read to its end', () => {
   it('is cut off when its caller takes nothing any more', async () => {
     const started = await serve(
       sourceOf(() => 'x'.repeat(1_000_000)),
-      { takeWithin_ms: 50 },
+      { readTimeoutMilliseconds: 50 },
     );
     const connection = await open(started, GET);
     connection.socket.pause();
@@ -250,7 +253,7 @@ describe('the caller of an export', () => {
 
   it('that stands still is no reason to turn others away', async () => {
     const source = sourceOf(() => 'x'.repeat(1_000_000));
-    const started = await serve(source, { lateAfter_ms: 50, lateMost: 1 });
+    const started = await serve(source, { lateAfterMilliseconds: 50, maxLateRequests: 1 });
     const readers = await Promise.all([1, 2, 3].map(() => open(started, GET)));
     for (const { socket } of readers) socket.pause();
     for (let asked = -1; asked !== source.asked || asked < readers.length; ) {
@@ -298,7 +301,7 @@ describe('while the service closes', () => {
       await delay(5);
       return 'x'.repeat(size);
     });
-    const started = await serve(source, { drainMost_ms: 200, takeWithin_ms: 600_000 });
+    const started = await serve(source, { maxDrainMilliseconds: 200, readTimeoutMilliseconds: 600_000 });
     const connection = await open(started, GET);
     if (size > 10) connection.socket.pause();
     await waitFor('a beginning', async () => source.asked > 3);

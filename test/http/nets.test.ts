@@ -142,7 +142,7 @@ describe('the last net', () => {
   });
 
   it('answers for Node when a connection has had its share of requests', async () => {
-    const { port } = await serve({ settings: { requestsPerConnection: 1 } });
+    const { port } = await serve({ settings: { maxRequestsPerConnection: 1 } });
     const connection = await RawConnection.open(port);
     connection.send(bare('GET', '/health/live').repeat(2));
     expect((await connection.next()).status).toBe(200);
@@ -171,13 +171,19 @@ describe('the last net', () => {
 
 describe('time', () => {
   it('is up for a head that does not come', async () => {
-    const { ask } = await serve({ settings: { headTimeout_ms: 100, requestTimeout_ms: 200, timeoutCheck_ms: 20 } });
+    const { ask } = await serve({
+      settings: { headTimeoutMilliseconds: 100, requestTimeoutMilliseconds: 200, timeoutCheckIntervalMilliseconds: 20 },
+    });
     expectRecord(await ask('GET / HT'), 408, 'request_timeout');
   });
 
   it('is up for a body that does not come, of the request it belongs to', async () => {
     // Time enough for the head, which is sent whole.
-    const settings = { headTimeout_ms: 1_500, requestTimeout_ms: 1_500, timeoutCheck_ms: 20 };
+    const settings = {
+      headTimeoutMilliseconds: 1_500,
+      requestTimeoutMilliseconds: 1_500,
+      timeoutCheckIntervalMilliseconds: 20,
+    };
     const { ask, reports } = await serve({ settings });
     const answer = await ask('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
     expectRecord(answer, 408, 'request_timeout');
@@ -187,7 +193,7 @@ describe('time', () => {
 
   it('sheds requests beyond those that can wait, but never the question whether the service lives', async () => {
     const waiting = fakeGateway({ list_cards: () => new Promise(() => undefined) });
-    const { ask, port } = await serve({ settings: { inFlightMost: 1, drainMost_ms: 0 } }, waiting);
+    const { ask, port } = await serve({ settings: { maxRequestsInFlight: 1, maxDrainMilliseconds: 0 } }, waiting);
     const busy = await RawConnection.open(port);
     busy.send(bare('GET', '/api/v0.1/core/card'));
     while ((await ask(bare('GET', '/health/live'))).status !== 200)
@@ -201,7 +207,7 @@ describe('time', () => {
 
 describe('load', () => {
   it('that the event loop cannot keep up with is shed', async () => {
-    const { ask } = await serve({ settings: { lagMost_ms: 1e-9 } });
+    const { ask } = await serve({ settings: { maxLagMilliseconds: 1e-9 } });
     let answer = await ask(bare('GET', '/api/v0.1/core/card'));
     while (answer.status === 200) answer = await ask(bare('GET', '/api/v0.1/core/card'));
     expectRecord(answer, 503, 'service_unavailable');
@@ -220,7 +226,7 @@ describe('load', () => {
   });
 
   it('of chunks without end is refused, and the refusal arrives', async () => {
-    const { port } = await serve({ settings: { discardMost: 100_000 } });
+    const { port } = await serve({ settings: { maxDiscardedBytes: 100_000 } });
     const connection = await RawConnection.open(port);
     connection.send('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
     connection.send('400\r\n'.concat(' '.repeat(1024), '\r\n').repeat(1000));
@@ -232,7 +238,10 @@ describe('load', () => {
 describe('closing', () => {
   it('gives up on what does not end, and says so', async () => {
     const gateway = fakeGateway({ create_transfer: () => new Promise(() => undefined) });
-    const { server, port, ask } = await serve({ settings: { drainMost_ms: 30, drainGrace_ms: 1 } }, gateway);
+    const { server, port, ask } = await serve(
+      { settings: { maxDrainMilliseconds: 30, drainGraceMilliseconds: 1 } },
+      gateway,
+    );
     const [inHandler, inBody, inHead, idle] = await Promise.all([1, 2, 3, 4].map(() => RawConnection.open(port)));
     if (!inHandler || !inBody || !inHead || !idle) throw new Error('There are four connections.');
     for (const connection of [inHandler, inBody, inHead, idle]) {
@@ -269,7 +278,7 @@ describe('closing a connection', () => {
       return { status: 201, body: '{}' };
     };
     const { server, port } = await serve(
-      { settings: { drainMost_ms: 600_000 } },
+      { settings: { maxDrainMilliseconds: 600_000 } },
       fakeGateway({ create_transfer: create }),
     );
     const connection = await RawConnection.open(port);

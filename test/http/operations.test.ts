@@ -363,7 +363,7 @@ describe('a failure', () => {
   });
 
   it('that never answers is answered for', async () => {
-    const settings = { answerWithin_ms: 20, answerGrace_ms: 10 };
+    const settings = { operationTimeoutMilliseconds: 20, operationGraceMilliseconds: 10 };
     const { ask } = await serve(fakeGateway({ create_transfer: () => new Promise(() => undefined) }), { settings });
     const answer = await ask(post(BODY, ['Idempotency-Key: k']));
     expectRecord(answer, 500, 'unknown_create_transfer');

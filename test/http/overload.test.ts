@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Intake } from '../../server/http/admission/overload.ts';
+import { AdmissionQueue } from '../../server/http/admission/overload.ts';
 import type { Reply } from '../../server/operations/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
 import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
@@ -38,7 +38,7 @@ function held(): { readonly gateway: ReturnType<typeof fakeGateway>; readonly le
 
 it('sheds when requests wait too long, serves those that were accepted, and takes more when they are done', async () => {
   const { gateway, letGo } = held();
-  started = await startServer(gateway, { settings: { lateAfter_ms: 50, lateMost: 2 } });
+  started = await startServer(gateway, { settings: { lateAfterMilliseconds: 50, maxLateRequests: 2 } });
   const { port } = started;
   const waiting = await Promise.all([1, 2, 3].map(() => connect(port)));
   for (const connection of waiting) connection.send(get('/api/v0.1/core/card'));
@@ -71,7 +71,7 @@ describe('the intake', () => {
   });
   afterEach(() => void vi.restoreAllMocks());
   /** Takes in requests with these numbers, and gives what has become of them so far, in its order. */
-  const takeInto = (intake: Intake, told: string[], ...numbers: readonly number[]) => {
+  const takeInto = (intake: AdmissionQueue, told: string[], ...numbers: readonly number[]) => {
     for (const number of numbers) {
       intake.take(
         () => told.push(`begun ${number}`),
@@ -83,7 +83,7 @@ describe('the intake', () => {
 
   it('begins a portion at once and the others turn by turn, in the order in which they came', async () => {
     const told: string[] = [];
-    const intake = new Intake(60_000);
+    const intake = new AdmissionQueue(60_000);
     takeInto(intake, told, ...upTo(200));
     expect(told.length).toBe(64);
     for (const count of [128, 192]) {
@@ -99,7 +99,7 @@ describe('the intake', () => {
 
   it('takes whoever comes alone at once, however many came before', async () => {
     const told: string[] = [];
-    const intake = new Intake(60_000);
+    const intake = new AdmissionQueue(60_000);
     for (const number of upTo(300)) {
       takeInto(intake, told, number);
       expect(told.length).toBe(number + 1);
@@ -109,7 +109,7 @@ describe('the intake', () => {
 
   it('refuses who has waited for too long, when the turn comes', async () => {
     const told: string[] = [];
-    const intake = new Intake(20);
+    const intake = new AdmissionQueue(20);
     takeInto(intake, told, ...upTo(66));
     pass(30);
     await nextTurn();
@@ -119,7 +119,7 @@ describe('the intake', () => {
   it('lets go of what has had its turn while a crowd never ends', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
-    const intake = new Intake(60_000);
+    const intake = new AdmissionQueue(60_000);
     const freed = new Set<number>();
     const registry = new FinalizationRegistry<number>((number) => freed.add(number));
     const takeRequest = (number: number): void => {
@@ -143,7 +143,10 @@ describe('the intake', () => {
 
 it.each([
   ['', {}],
-  [', and is not refused for having waited: it asks how the service does', { lateAfter_ms: 0, lateMost: 1_000 }],
+  [
+    ', and is not refused for having waited: it asks how the service does',
+    { lateAfterMilliseconds: 0, maxLateRequests: 1_000 },
+  ],
 ])('a crowd that comes at once is answered, each of it, and whoever waits is served between%s', async (_, settings) => {
   const { gateway, letGo } = held();
   started = await startServer(gateway, { settings });

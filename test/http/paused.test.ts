@@ -31,7 +31,7 @@ const TRANSFER = post('{"amount":1,"card_id":"c"}');
 const LONGER_THAN_KEEP_ALIVE_MS = 3_300;
 
 it('a request that arrives on a kept connection while the process is stopped is served', async () => {
-  started = await startServer(fakeGateway(), { settings: { keepAlive_ms: 2_000 } });
+  started = await startServer(fakeGateway(), { settings: { keepAliveTimeoutMilliseconds: 2_000 } });
   const kept = await Promise.all(Array.from({ length: 5 }, () => connect(started?.port ?? 0)));
   for (const connection of kept) {
     connection.send(TRANSFER);
@@ -43,7 +43,7 @@ it('a request that arrives on a kept connection while the process is stopped is 
 });
 
 it('a kept connection on which nothing arrives is closed after its time', async () => {
-  started = await startServer(fakeGateway(), { settings: { keepAlive_ms: 100 } });
+  started = await startServer(fakeGateway(), { settings: { keepAliveTimeoutMilliseconds: 100 } });
   const kept = await connect(started.port);
   kept.send(TRANSFER);
   expect((await kept.next()).status).toBe(200);
@@ -56,7 +56,11 @@ it.each([
 ])(
   'the rest of a %s that arrives while the process is stopped is read before the request times out',
   async (_, rest) => {
-    const settings = { headTimeout_ms: 2_000, requestTimeout_ms: 2_000, timeoutCheck_ms: 50 };
+    const settings = {
+      headTimeoutMilliseconds: 2_000,
+      requestTimeoutMilliseconds: 2_000,
+      timeoutCheckIntervalMilliseconds: 50,
+    };
     started = await startServer(fakeGateway(), { settings });
     const { port } = started;
     const slow = await connect(port);
@@ -72,7 +76,11 @@ it.each([
 );
 
 it('a request of which never more than a part arrives is refused, however often the process is stopped', async () => {
-  const settings = { headTimeout_ms: 2_000, requestTimeout_ms: 2_000, timeoutCheck_ms: 50 };
+  const settings = {
+    headTimeoutMilliseconds: 2_000,
+    requestTimeoutMilliseconds: 2_000,
+    timeoutCheckIntervalMilliseconds: 50,
+  };
   started = await startServer(fakeGateway(), { settings });
   const slow = await connect(started.port);
   slow.send(TRANSFER.slice(0, 20));
@@ -83,7 +91,7 @@ it('a request of which never more than a part arrives is refused, however often 
 
 it('a response of the database that arrived while the process was stopped is not given up', async () => {
   const { promise, resolve } = Promise.withResolvers<{ status: 200; body: string }>();
-  const settings = { answerWithin_ms: 2_000, answerGrace_ms: 100 };
+  const settings = { operationTimeoutMilliseconds: 2_000, operationGraceMilliseconds: 100 };
   started = await startServer(fakeGateway({ list_cards: () => promise }), { settings });
   const { port } = started;
   const waiting = await connect(port);

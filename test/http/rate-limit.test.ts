@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { callerAddress, RateLimiter } from '../../server/http/admission/rate-limit.ts';
+import { callerAddress, RateLimiter } from '../../server/http/admission/rate-limiter.ts';
 import type { HttpSettings } from '../../server/http/settings.ts';
 import type { RefusedCredential } from '../../server/operations/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
@@ -12,10 +12,15 @@ describe('the bucket of a caller', () => {
     const limiter = new RateLimiter(2);
     const start = 1_000_000;
     for (let count = 0; count < 20; count += 1) {
-      expect(limiter.take('a', start)).toMatchObject({ isRefused: false, remaining: 19 - count, waits_ms: 0 });
+      expect(limiter.take('a', start)).toMatchObject({ isRefused: false, remaining: 19 - count, waitMilliseconds: 0 });
     }
-    expect(limiter.take('a', start)).toEqual({ isRefused: true, remaining: 0, fullIn_ms: 10_000, waits_ms: 500 });
-    expect(limiter.take('a', start + 499)).toMatchObject({ isRefused: true, waits_ms: 1 });
+    expect(limiter.take('a', start)).toEqual({
+      isRefused: true,
+      remaining: 0,
+      fullAfterMilliseconds: 10_000,
+      waitMilliseconds: 500,
+    });
+    expect(limiter.take('a', start + 499)).toMatchObject({ isRefused: true, waitMilliseconds: 1 });
     expect(limiter.take('a', start + 500)).toMatchObject({ isRefused: false, remaining: 0 });
     expect(limiter.take('a', start + 501)).toMatchObject({ isRefused: true });
     expect(limiter.take('b', start + 501)).toMatchObject({ isRefused: false, remaining: 19 });
@@ -41,10 +46,10 @@ describe('the bucket of a caller', () => {
     const limiter = new RateLimiter(1);
     limiter.charge('a', 1_000, 0);
     for (let count = 0; count < 100; count += 1)
-      expect(limiter.take('a', 0)).toMatchObject({ isRefused: true, remaining: 0, waits_ms: 991_000 });
+      expect(limiter.take('a', 0)).toMatchObject({ isRefused: true, remaining: 0, waitMilliseconds: 991_000 });
     // However often the memory turns meanwhile, called or not.
     for (let at = 5_000; at < 991_000; at += 7_000) limiter.take('other', at);
-    expect(limiter.take('a', 990_999)).toMatchObject({ isRefused: true, waits_ms: 1 });
+    expect(limiter.take('a', 990_999)).toMatchObject({ isRefused: true, waitMilliseconds: 1 });
     expect(limiter.take('a', 991_000)).toMatchObject({ isRefused: false });
     expect(limiter.charge('b', 9, 1_000_000)).toMatchObject({ remaining: 1 });
     expect(limiter.take('b', 1_000_000)).toMatchObject({ isRefused: false, remaining: 0 });
@@ -146,7 +151,7 @@ describe('a server with limits', () => {
   const PROGRAM = ['Authorization: Bearer program'];
 
   it('says of every answer where the caller stands, and refuses what is too much', async () => {
-    const { ask, reports } = await serve({ addressRate: 100, keyRate: 1 });
+    const { ask, reports } = await serve({ addressRatePerSecond: 100, keyRatePerSecond: 1 });
     const [first, ...more] = await times(10, () => ask(OPERATOR));
     expect(first?.status).toBe(200);
     expect(first?.headers.get('ratelimit-policy')).toBe('"address";q=1000;w=10, "key";q=10;w=10');
@@ -191,7 +196,7 @@ describe('a server with limits', () => {
   };
 
   it('counts a body for its size, so that a batch is no way around the limit of a key', async () => {
-    const { ask, port } = await serve({ keyRate: 100 });
+    const { ask, port } = await serve({ keyRatePerSecond: 100 });
     const body = JSON.stringify({ transfers: [{ amount: 1, description: 'x'.repeat(120_000) }] });
     const statuses: number[] = [];
     while (statuses.at(-1) !== 429 && statuses.length < 100) statuses.push((await send(port, 'batch', body)).status);
@@ -206,7 +211,7 @@ describe('a server with limits', () => {
     ['a body that is too large', '', `{"description":"${'x'.repeat(700_000)}"}`, 413, 683],
     ['a body that cannot be read', '', `{"description":${'x'.repeat(15_000)}}`, 400, 14],
   ])('counts %s, and says so with the same answer', async (_, path, body, status, counted) => {
-    const { port } = await serve({ keyRate: 100 });
+    const { port } = await serve({ keyRatePerSecond: 100 });
     const answer = await send(port, path, body);
     expect(answer.status).toBe(status);
     const remaining = Number(/"key";r=([0-9]+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
@@ -215,7 +220,7 @@ describe('a server with limits', () => {
   });
 
   it('judges the address before the key, and the key before the body', async () => {
-    const { ask } = await serve({ addressRate: 1 });
+    const { ask } = await serve({ addressRatePerSecond: 1 });
     for (const { status } of await times(10, () => ask(PROGRAM))) expect(status).toBe(200);
     const refused = await ask(['Authorization: Bearer nonsense']);
     expectRecord(refused, 429, 'rate_limited');
@@ -226,7 +231,7 @@ describe('a server with limits', () => {
   });
 
   it('counts whatever an address asks for, but for how the service does', async () => {
-    const { ask } = await serve({ addressRate: 1 });
+    const { ask } = await serve({ addressRatePerSecond: 1 });
     for (const { status } of await times(20, () => ask([], 'GET', '/health/live'))) expect(status).toBe(200);
     expect((await ask([], 'GET', '/health/ready')).headers.has('ratelimit')).toBe(false);
     for (const answer of await times(10, () => ask([], 'GET', '/nowhere')))
@@ -247,7 +252,7 @@ describe('a server with limits', () => {
     ['/errors.json', 10],
     ['/errors?q=amount', 50],
   ])('counts the page %s as %i requests', async (path, counted) => {
-    const { ask } = await serve({ addressRate: 100 });
+    const { ask } = await serve({ addressRatePerSecond: 100 });
     const answer = await ask([], 'GET', path);
     expect(answer.status).toBe(200);
     const remaining = Number(/"address";r=([0-9]+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
@@ -255,18 +260,18 @@ describe('a server with limits', () => {
   });
 
   it('counts a wrong key as ten requests', async () => {
-    const { ask } = await serve({ addressRate: 2 });
+    const { ask } = await serve({ addressRatePerSecond: 2 });
     const guesses = await times(4, () => ask(['Authorization: Bearer nonsense']));
     expect(guesses.map(({ status }) => status)).toEqual([401, 401, 429, 429]);
     expect(guesses[0]?.headers.get('ratelimit')).toMatch(/^"address";r=1[01];/);
   });
 
   it('believes X-Forwarded-For only as far as it is told to', async () => {
-    const direct = await serve({ addressRate: 1 });
+    const direct = await serve({ addressRatePerSecond: 1 });
     const spoofed = await times(11, () => direct.ask([...PROGRAM, `X-Forwarded-For: 192.0.2.${Math.random()}`]));
     expect(spoofed.at(-1)?.status).toBe(429);
     await end();
-    const behind = await serve({ addressRate: 1, trustedProxies: 1 });
+    const behind = await serve({ addressRatePerSecond: 1, trustedProxies: 1 });
     await times(11, () => behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.1']));
     expect((await behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.1'])).status).toBe(429);
     expect((await behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.2'])).status).toBe(200);

@@ -105,7 +105,7 @@ describe('while the service closes', () => {
     };
     const closing = await startServer(fakeGateway({ list_cards: handler }), {
       // However long the cases take, what is open stays open.
-      settings: { drainMost_ms: 600_000, drainGrace_ms: 0, keepAlive_ms: 600_000 },
+      settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 0, keepAliveTimeoutMilliseconds: 600_000 },
     });
     const busy = await RawConnection.open(closing.port);
     busy.send(bare('GET', '/api/v0.1/core/card'));

@@ -46,7 +46,7 @@ async function gotTooLittle({ caller }: Stalled): Promise<boolean> {
 }
 
 it('callers who take no answer keep nobody out, whatever their number', async () => {
-  started = await startServer(gateway, { settings: { inFlightMost: 2, takeWithin_ms: 600_000 } });
+  started = await startServer(gateway, { settings: { maxRequestsInFlight: 2, readTimeoutMilliseconds: 600_000 } });
   const { port } = started;
   const stalled: Stalled[] = [];
   for (let count = 0; count < 5; count += 1) stalled.push(await stall(port));
@@ -61,7 +61,7 @@ it('callers who take no answer keep nobody out, whatever their number', async ()
 });
 
 it('callers who take no answer are cut off when their time is over', async () => {
-  started = await startServer(gateway, { settings: { takeWithin_ms: 500 } });
+  started = await startServer(gateway, { settings: { readTimeoutMilliseconds: 500 } });
   const stalled: Stalled[] = [];
   for (let count = 0; count < 5; count += 1) stalled.push(await stall(started.port));
   await expect.poll(() => stalled.every(isCutOff)).toBe(true);
@@ -69,7 +69,7 @@ it('callers who take no answer are cut off when their time is over', async () =>
 });
 
 it('there is little patience with callers who take no answer when they are many', async () => {
-  const settings = { takeWithin_ms: 600_000, untakenMost: 2, takeWithinCrowd_ms: 500 };
+  const settings = { readTimeoutMilliseconds: 600_000, maxUnreadResponses: 2, crowdedReadTimeoutMilliseconds: 500 };
   started = await startServer(gateway, { settings });
   const { port } = started;
   const few = [await stall(port), await stall(port)];
@@ -84,7 +84,7 @@ it('there is little patience with callers who take no answer when they are many'
 });
 
 it('a caller who takes an answer slowly gets all of it', async () => {
-  started = await startServer(gateway, { settings: { takeWithin_ms: 600_000 } });
+  started = await startServer(gateway, { settings: { readTimeoutMilliseconds: 600_000 } });
   const slow = await connect(started.port);
   slow.socket.pause();
   slow.send(get('/api/v0.1/core/card'));

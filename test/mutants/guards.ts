@@ -56,7 +56,7 @@ export const WALLS: readonly Mutant[] = [
     edits: [
       {
         file: 'server/http/wire/card-numbers.ts',
-        find: "    findCardNumber(said.body, operation.body, 'body');",
+        find: "    findCardNumber(values.body, operation.body, 'body');",
         replace: '    undefined;',
       },
     ],
@@ -130,8 +130,8 @@ export const CROWDS: readonly Mutant[] = [
     edits: [
       {
         file: 'server/http/admission/overload.ts',
-        find: 'if (isFree && this.#begun < PORTION) {',
-        replace: 'if (isFree || this.#begun < PORTION) {',
+        find: 'if (isFree && this.#begun < BATCH_SIZE) {',
+        replace: 'if (isFree || this.#begun < BATCH_SIZE) {',
       },
     ],
     witnesses: [{ file: 'test/http/overload.test.ts' }],
@@ -147,13 +147,13 @@ export const CROWDS: readonly Mutant[] = [
       },
       {
         file: 'server/http/admission/overload.ts',
-        find: 'this.#waiting.splice(0, PORTION)',
-        replace: 'this.#waiting.splice(0, PORTION).filter((each) => this.#had.push(each))',
+        find: 'this.#waiting.splice(0, BATCH_SIZE)',
+        replace: 'this.#waiting.splice(0, BATCH_SIZE).filter((each) => this.#had.push(each))',
       },
       {
         file: 'server/http/admission/overload.ts',
-        find: '    this.#began = performance.now();\n    this.#begun = PORTION;',
-        replace: '    this.#had.length = 0;\n    this.#began = performance.now();\n    this.#begun = PORTION;',
+        find: '    this.#began = performance.now();\n    this.#begun = BATCH_SIZE;',
+        replace: '    this.#had.length = 0;\n    this.#began = performance.now();\n    this.#begun = BATCH_SIZE;',
       },
     ],
     witnesses: [{ file: 'test/http/overload.test.ts' }],
@@ -163,9 +163,10 @@ export const CROWDS: readonly Mutant[] = [
     mistake: 'what a large request costs counts up to the end of the allowance only',
     edits: [
       {
-        file: 'server/http/admission/rate-limit.ts',
-        find: 'const emptyAt = this.#emptyAt(caller, now) + requests * this.#each_ms;',
-        replace: 'const emptyAt = Math.min(now + WINDOW_MS, this.#emptyAt(caller, now) + requests * this.#each_ms);',
+        file: 'server/http/admission/rate-limiter.ts',
+        find: 'const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;',
+        replace:
+          'const emptyAt = Math.min(now + WINDOW_MILLISECONDS, this.#emptyAt(caller, now) + requests * this.#costMilliseconds);',
       },
     ],
     witnesses: [{ file: 'test/http/rate-limit.test.ts' }],

@@ -51,7 +51,11 @@ async function askQuickly(port: number, bytes: string): Promise<RawAnswer> {
 }
 
 describe('callers who send slowly on purpose', () => {
-  const settings = { headTimeout_ms: 1_500, requestTimeout_ms: 2_000, timeoutCheck_ms: 20 };
+  const settings = {
+    headTimeoutMilliseconds: 1_500,
+    requestTimeoutMilliseconds: 2_000,
+    timeoutCheckIntervalMilliseconds: 20,
+  };
 
   it.each([
     ['a head', `GET ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nX-Padding: `],

@@ -65,8 +65,8 @@ describe('a card program that opens exports and is in no hurry to read them', ()
     csv: { fileName: 'lines.csv', rest: { next: line } },
   });
 
-  async function serve(keyRate: number): Promise<number> {
-    const settings = { keyRate, drainMost_ms: 100 };
+  async function serve(keyRatePerSecond: number): Promise<number> {
+    const settings = { keyRatePerSecond, maxDrainMilliseconds: 100 };
     const { port, server } = await startServer(fakeGateway({ export_transfers: endless }), { settings });
     closers.push(server.close);
     return port;
@@ -109,7 +109,7 @@ describe('a card program that opens exports and is in no hurry to read them', ()
       }
       return known.authenticate(key === 'quick' ? 'program' : key, deadline);
     };
-    const { port, server } = await startServer({ ...known, authenticate }, { settings: { keyRate: 1_000 } });
+    const { port, server } = await startServer({ ...known, authenticate }, { settings: { keyRatePerSecond: 1_000 } });
     closers.push(server.close);
     for (let count = 1; count <= 2 * EXPORTS_MOST; count += 1) {
       const taken = nextTaken();

@@ -5,14 +5,14 @@ import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Caller, Gateway } from '../../operations/call.ts';
-import type { Exchange } from '../exchange.ts';
+import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { quotable } from '../wire/quotable.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
 
 /** What credentials are judged with, and where refused ones are told. */
-type CredentialDesk = Pick<HttpService, 'gateway' | 'limits'>;
+type CredentialService = Pick<HttpService, 'gateway' | 'limits'>;
 
 /** What proxies add to the requests of others; besides, whatever begins with X-Forwarded. */
 const HEADERS_OF_PROXIES: ReadonlySet<string> = new Set([
@@ -26,36 +26,38 @@ const HEADERS_OF_PROXIES: ReadonlySet<string> = new Set([
   'cf-connecting-ip',
 ]);
 
-const KEY_LENGTH_MOST = 512;
-const PROGRAM_ID_LENGTH_MOST = 255;
+const MAX_KEY_LENGTH = 512;
+const MAX_PROGRAM_ID_LENGTH = 255;
 
 /**
  * Who is calling: the bearer of a key, or, in a sandbox without keys, anyone on this machine.
  *
  * @throws {Refusal} unauthenticated, forbidden; whatever the gateway throws
  */
-export async function identify(
-  desk: CredentialDesk,
-  exchange: Exchange,
+export async function identifyCaller(
+  reporter: CredentialService,
+  context: RequestContext,
   head: RequestHead,
   deadline: number,
 ): Promise<Caller> {
-  const { gateway } = desk;
+  const { gateway } = reporter;
   const { authorization } = head;
   if (authorization !== undefined) {
-    return reporting(desk, exchange, authorization, () => gateway.authenticate(bearerKey(authorization), deadline));
+    return reportRefusal(reporter, context, authorization, () =>
+      gateway.authenticate(bearerKey(authorization), deadline),
+    );
   }
   if (!gateway.keyless) {
     throw new Refusal('unauthenticated', "There is no API key. Send the header 'Authorization: Bearer <key>'.");
   }
-  refuseStrangers(exchange, head);
+  refuseRemoteCallers(context, head);
   return { kind: 'sandbox' };
 }
 
 /** Runs a check of a credential that was sent, and tells the gateway when it is refused. */
-async function reporting<Result>(
-  { gateway, limits }: CredentialDesk,
-  exchange: Exchange,
+async function reportRefusal<Result>(
+  { gateway, limits }: CredentialService,
+  context: RequestContext,
   sent: string,
   check: () => Result | Promise<Result>,
 ): Promise<Result> {
@@ -64,7 +66,7 @@ async function reporting<Result>(
   } catch (error) {
     if (error instanceof Refusal) {
       const reason = String(error.details.saw?.refused_because ?? error.code);
-      gateway.onRefusedCredential({ address: limits.addressOf(exchange), sent, reason });
+      gateway.onRefusedCredential({ address: limits.addressOf(context), sent, reason });
     }
     throw error;
   }
@@ -74,7 +76,7 @@ function bearerKey(authorization: string): string {
   const blank = authorization.indexOf(' ');
   const scheme = blank === -1 ? '' : authorization.slice(0, blank).toLowerCase();
   const key = authorization.slice(blank + 1).trim();
-  if (scheme !== 'bearer' || key.length > KEY_LENGTH_MOST || !/^[A-Za-z0-9._~+/=-]+$/.test(key)) {
+  if (scheme !== 'bearer' || key.length > MAX_KEY_LENGTH || !/^[A-Za-z0-9._~+/=-]+$/.test(key)) {
     const details = { saw: { refused_because: 'malformed' } };
     throw new Refusal('unauthenticated', "The Authorization header is not of the form 'Bearer <key>'.", details);
   }
@@ -86,16 +88,16 @@ function bearerKey(authorization: string): string {
  * its origin, or, when it has its own host name resolve to this machine, by that name. A proxy on this machine calls for
  * strangers, also where its word on their addresses is taken, and gives itself away by what it adds.
  */
-function refuseStrangers(exchange: Exchange, head: RequestHead): void {
-  const host = exchange.authority ?? head.host ?? '';
-  if (!isLoopbackAddress(exchange.request.socket.remoteAddress)) {
+function refuseRemoteCallers(context: RequestContext, head: RequestHead): void {
+  const host = context.authority ?? head.host ?? '';
+  if (!isLoopbackAddress(context.request.socket.remoteAddress)) {
     throw forbidden('This sandbox takes requests without a key from its own machine only. Send an API key.');
   }
   if (!isLoopbackAuthority(host)) {
     const message = `Without a key this sandbox must be called as localhost, but the Host is '${quotable(host)}'.`;
     throw forbidden(message);
   }
-  const added = headerOfProxy(exchange.request);
+  const added = headerOfProxy(context.request);
   if (added !== undefined) {
     throw forbidden(
       `Without a key this sandbox takes nothing through a proxy, and the request has the header '${quotable(added)}'. ` +
@@ -128,13 +130,13 @@ function forbidden(message: string): Refusal {
 }
 
 /**
- * Refuses a key without the scope of the operation. A caller without a key has been let in by {@link identify}.
+ * Refuses a key without the scope of the operation. A caller without a key has been let in by {@link identifyCaller}.
  *
  * @throws {Refusal} forbidden
  */
-export async function refuseForeignScope(
-  desk: CredentialDesk,
-  exchange: Exchange,
+export async function requireScope(
+  reporter: CredentialService,
+  context: RequestContext,
   head: RequestHead,
   caller: Caller,
   operation: Operation,
@@ -142,7 +144,7 @@ export async function refuseForeignScope(
   if (caller.kind !== 'program_key' && caller.kind !== 'operator_key') return;
   const needed = scopeOfKey(operation.scope);
   if (caller.scopes.includes(needed)) return;
-  await reporting(desk, exchange, head.authorization ?? '', () => {
+  await reportRefusal(reporter, context, head.authorization ?? '', () => {
     const operators = needed === 'operator' ? ", which only an operator's key can have" : '';
     throw new Refusal(
       'forbidden',
@@ -152,7 +154,7 @@ export async function refuseForeignScope(
   });
 }
 
-/** Inner UUID of the card program of a request; '' for operations without one; undefined when nobody has said. */
+/** Inner UUID of the card program of a request; '' for operations without one; undefined when nobody has values. */
 export type ProgramChoice = string | undefined;
 
 /**
@@ -176,7 +178,7 @@ export async function chooseProgram(
   }
   if (!operation.program) return '';
   if (named === undefined) return caller.kind === 'sandbox' ? gateway.demoProgramId : undefined;
-  if (named.length > PROGRAM_ID_LENGTH_MOST || readsAsCardNumber(named)) {
+  if (named.length > MAX_PROGRAM_ID_LENGTH || readsAsCardNumber(named)) {
     throw new Refusal('program_not_found', 'There is no card program with the id in the Program-Id header.');
   }
   return gateway.findProgram(named, deadline);

@@ -14,9 +14,9 @@ export class Connection {
   /** Told of a fault while a body is read. */
   onFault: ((refusal: Refusal) => void) | undefined = undefined;
   /** Writes the answer to input that broke behind requests which are still being answered, and ends the connection. */
-  owed: (() => void) | undefined = undefined;
+  pendingRecord: (() => void) | undefined = undefined;
   /** Bytes that had come when the last answer was sent. */
-  bytesAnswered = 0;
+  bytesHandled = 0;
   /** Where it comes from, as the rate limits count it; known when it was asked for. */
   address: string | undefined = undefined;
   /** Whether the last answer has been sent: whatever still arrives is not a request. */
@@ -33,26 +33,26 @@ export class Connection {
 
   /** Whether bytes came after the last request that was answered: the beginning of another. */
   get hasInput(): boolean {
-    return this.socket.bytesRead > this.bytesAnswered;
+    return this.socket.bytesRead > this.bytesHandled;
   }
 
   /**
    * Sends what is left, then takes and drops what still arrives for a moment. A socket closed with unread bytes is
    * reset, and a reset can overtake the answer: the caller would never learn why it was refused.
    */
-  end(linger_ms: number): void {
+  end(lingerMilliseconds: number): void {
     if (this.ended) return;
-    const { owed } = this;
-    this.owed = undefined;
+    const { pendingRecord } = this;
+    this.pendingRecord = undefined;
     // Node ends the connection with the last answer it knows of when the caller has ended its side.
-    if (owed !== undefined && !this.busy) owed();
-    // The record that was owed has been the last answer, unless the caller had gone.
+    if (pendingRecord !== undefined && !this.busy) pendingRecord();
+    // The record that was pendingRecord has been the last answer, unless the caller had gone.
     if (this.ended) return;
     this.ended = true;
     const { socket } = this;
     if (socket.destroyed) return;
     socket.end();
-    const timer = setTimeout(() => socket.destroy(), linger_ms);
+    const timer = setTimeout(() => socket.destroy(), lingerMilliseconds);
     timer.unref();
     socket.once('close', () => clearTimeout(timer));
   }
@@ -64,13 +64,13 @@ export class Connections {
   #taken = 0;
 
   /** Takes a new connection in. */
-  add(socket: Socket, linger_ms: number): void {
+  add(socket: Socket, lingerMilliseconds: number): void {
     const connection = new Connection(socket);
     this.#taken += 1;
     this.#open.set(socket, connection);
     socket.once('close', () => this.#open.delete(socket));
     // Node calls this after an answer with "Connection: close".
-    socket.destroySoon = () => connection.end(linger_ms);
+    socket.destroySoon = () => connection.end(lingerMilliseconds);
   }
 
   of(socket: Duplex): Connection | undefined {

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { HttpService } from '../service.ts';
-import { answerBrokenInput } from '../wire/broken-input.ts';
+import { respondToParserError } from '../wire/node-errors.ts';
 
 /*
  * Time limits of connections, for a process that was stopped or starved for longer than they are. Timers run before
@@ -9,10 +9,10 @@ import { answerBrokenInput } from '../wire/broken-input.ts';
  */
 
 /** Turns of the event loop in which whatever has arrived is read; one does for up to a thousand connections. */
-const TURNS_MAX = 3;
+const MAX_TURNS = 3;
 
 /** Closes a connection that was kept for a next request, unless one has arrived. */
-export async function endIdleConnection(service: HttpService, socket: Duplex): Promise<void> {
+export async function closeIdleConnection(service: HttpService, socket: Duplex): Promise<void> {
   const connection = service.connections.of(socket);
   if (connection === undefined) {
     socket.destroy();
@@ -20,7 +20,7 @@ export async function endIdleConnection(service: HttpService, socket: Duplex): P
   }
   // Node restarts the time limit whenever bytes arrive.
   if (await hasRead(connection)) return;
-  if (!connection.busy) connection.end(service.settings.linger_ms);
+  if (!connection.busy) connection.end(service.settings.lingerMilliseconds);
 }
 
 /**
@@ -36,18 +36,18 @@ export async function timeOutRequest(service: HttpService, error: Error, socket:
       wasInBody ? latest.request.complete || latest.response.writableEnded : connection.latest !== latest;
     if (hasArrived()) return;
     const timer = setTimeout(() => {
-      if (!hasArrived()) answerBrokenInput(service, error, socket);
-    }, service.settings.headTimeout_ms);
+      if (!hasArrived()) respondToParserError(service, error, socket);
+    }, service.settings.headTimeoutMilliseconds);
     socket.once('close', () => clearTimeout(timer));
     return;
   }
-  answerBrokenInput(service, error, socket);
+  respondToParserError(service, error, socket);
 }
 
 /** Whether bytes had arrived on a connection that were not read yet; they are read now. */
 async function hasRead({ socket }: { readonly socket: { readonly bytesRead: number } }): Promise<boolean> {
   const { bytesRead } = socket;
-  for (let turn = 0; turn < TURNS_MAX; turn += 1) {
+  for (let turn = 0; turn < MAX_TURNS; turn += 1) {
     await new Promise((next) => setImmediate(next));
     if (socket.bytesRead > bytesRead) return true;
   }

@@ -1,5 +1,5 @@
 import { Refusal } from '../../../domain/refusal.ts';
-import type { Exchange } from '../exchange.ts';
+import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
 
 /** The caller has gone away; there is nobody to answer. */
@@ -16,11 +16,11 @@ export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; 
  *
  * @throws {Refusal} what cut the body short; {@link CallerGone}
  */
-export function receiveBody(exchange: Exchange, settings: HttpSettings): Promise<ReceivedBody> {
-  const { request } = exchange;
+export function receiveBody(context: RequestContext, settings: HttpSettings): Promise<ReceivedBody> {
+  const { request } = context;
   const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > settings.bodyMost && (exchange.awaitsContinue || announced > settings.discardMost)) {
-    exchange.mustClose = true;
+  if (announced > settings.bodyMost && (context.awaitsContinue || announced > settings.maxDiscardedBytes)) {
+    context.mustClose = true;
     request.resume();
     return Promise.resolve({ bytes: Buffer.alloc(0), received: 0, overflow: true });
   }
@@ -30,8 +30,8 @@ export function receiveBody(exchange: Exchange, settings: HttpSettings): Promise
     received += chunk.length;
     if (received <= settings.bodyMost || chunks.length === 0) chunks.push(chunk);
   };
-  return readToEnd(exchange, settings.bodyMost + settings.discardMost, keep).then((isWhole) => {
-    if (!isWhole) exchange.mustClose = true;
+  return readToEnd(context, settings.bodyMost + settings.maxDiscardedBytes, keep).then((isWhole) => {
+    if (!isWhole) context.mustClose = true;
     const [only] = chunks;
     const bytes = only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
     return { bytes, received, overflow: received > settings.bodyMost };
@@ -39,21 +39,21 @@ export function receiveBody(exchange: Exchange, settings: HttpSettings): Promise
 }
 
 /**
- * Waits until a body that nobody reads has arrived, within bounds, before an answer is sent; where it does not arrive,
+ * Waits until a body that nobody reads has arrived, withTimeout bounds, before an answer is sent; where it does not arrive,
  * the connection closes after the answer.
  */
-export async function discardBody(exchange: Exchange, settings: HttpSettings): Promise<void> {
-  const { request, connection } = exchange;
-  if (request.complete || request.destroyed || exchange.mustClose) return;
-  if (exchange.awaitsContinue || connection.fault !== undefined) {
-    exchange.mustClose = true;
+export async function discardBody(context: RequestContext, settings: HttpSettings): Promise<void> {
+  const { request, connection } = context;
+  if (request.complete || request.destroyed || context.mustClose) return;
+  if (context.awaitsContinue || connection.fault !== undefined) {
+    context.mustClose = true;
     return;
   }
-  const timer = setTimeout(() => connection.onFault?.(tooSlow()), settings.linger_ms);
+  const timer = setTimeout(() => connection.onFault?.(tooSlow()), settings.lingerMilliseconds);
   try {
-    if (!(await readToEnd(exchange, settings.discardMost, () => undefined))) exchange.mustClose = true;
+    if (!(await readToEnd(context, settings.maxDiscardedBytes, () => undefined))) context.mustClose = true;
   } catch {
-    exchange.mustClose = true;
+    context.mustClose = true;
   } finally {
     clearTimeout(timer);
   }
@@ -64,8 +64,8 @@ function tooSlow(): Refusal {
 }
 
 /** Reads a body to its end (true) or to a number of bytes (false, and what follows is dropped). */
-function readToEnd(exchange: Exchange, most: number, take: (chunk: Buffer) => void): Promise<boolean> {
-  const { request, response, connection } = exchange;
+function readToEnd(context: RequestContext, most: number, take: (chunk: Buffer) => void): Promise<boolean> {
+  const { request, response, connection } = context;
   return new Promise((resolve, reject) => {
     let left = most;
     const onData = (chunk: Buffer): void => {
@@ -83,7 +83,7 @@ function readToEnd(exchange: Exchange, most: number, take: (chunk: Buffer) => vo
       outcome();
     };
     const onFault = (refusal: Refusal): void => {
-      exchange.mustClose = true;
+      context.mustClose = true;
       settle(() => reject(refusal));
     };
     if (request.readableEnded) return onEnd();
@@ -91,8 +91,8 @@ function readToEnd(exchange: Exchange, most: number, take: (chunk: Buffer) => vo
     if (connection.fault?.request === request) return onFault(connection.fault.refusal);
     connection.onFault = onFault;
     request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);
-    if (exchange.awaitsContinue) {
-      exchange.awaitsContinue = false;
+    if (context.awaitsContinue) {
+      context.awaitsContinue = false;
       response.writeContinue();
     }
   });

@@ -12,7 +12,7 @@ import type { AmountAsSent } from '../../../domain/ledger/money.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** All that a request says and the service reads, before any of it goes further. */
-export type Said = {
+export type RequestValues = {
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: JsonValue;
   readonly body: JsonValue;
@@ -27,17 +27,17 @@ export type Said = {
  *
  * @throws {Refusal} card_number_refused, or invalid_amount where the amount is none either
  */
-export function refuseCardNumbers(id: OperationId, head: RequestHead, said: Said): void {
+export function refuseCardNumbers(id: OperationId, head: RequestHead, values: RequestValues): void {
   const operation: Operation = OPERATIONS[id];
   const problem =
-    findInPath(said.parameters) ??
-    findCardNumber(said.query, operation.query, 'query') ??
+    findInPath(values.parameters) ??
+    findCardNumber(values.query, operation.query, 'query') ??
     findCardNumberInKey(head.idempotencyKey) ??
     findCardNumberIn('The Program-Id header', head.programId) ??
-    findCardNumber(said.body, operation.body, 'body');
+    findCardNumber(values.body, operation.body, 'body');
   if (problem === undefined) return;
   const isAmountFirst = operation.rules.includes('invalid_amount');
-  throw refusalOfCardNumber(problem, isAmountFirst ? (said.members.amount as AmountAsSent | undefined) : undefined);
+  throw refusalOfCardNumber(problem, isAmountFirst ? (values.members.amount as AmountAsSent | undefined) : undefined);
 }
 
 function findInPath(parameters: Readonly<Record<string, string>>): Problem | undefined {

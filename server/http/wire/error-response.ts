@@ -5,7 +5,7 @@ import type { RefusalDetails } from '../../../domain/refusal.ts';
 import type { RefusedRow } from '../../operations/call.ts';
 import { rateHeaders } from '../admission/rate-limits.ts';
 import type { AccessEntry, ErrorReport } from '../error-report.ts';
-import type { Exchange } from '../exchange.ts';
+import type { RequestContext } from '../request-context.ts';
 import { type Fault, faultOf } from './fault.ts';
 import { pathWithoutLongNumbers, withoutLongNumbers } from './quotable.ts';
 import { clientRequestId } from './request-head.ts';
@@ -14,7 +14,7 @@ import { clientRequestId } from './request-head.ts';
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /** An error, ready to be sent: by a response, or on a socket that has none. */
-export type ErrorAnswer = {
+export type ErrorResponse = {
   readonly status: number;
   readonly record: ErrorRecord;
   /** The record as JSON, its members in the order of the specification. */
@@ -24,7 +24,7 @@ export type ErrorAnswer = {
 };
 
 /** Where faults are turned into answers and told to the error log. */
-export type ErrorDesk = {
+export type ErrorReporter = {
   readonly supportContact: string;
   readonly onError: ((report: ErrorReport) => void) | undefined;
   readonly log: ((entry: AccessEntry) => void) | undefined;
@@ -34,37 +34,37 @@ export type ErrorDesk = {
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Characters of a path that no route has: enough to recognise it, and no way to fill the error log. */
-const PATH_MOST = 200;
+const MAX_PATH_LENGTH = 200;
 
-/** The answer to anything thrown while `exchange` was served. */
-export function composeErrorAnswer(thrown: unknown, exchange: Exchange, desk: ErrorDesk): ErrorAnswer {
-  const fault = faultOf(thrown, exchange);
-  const { request } = exchange;
-  const headers = [...faultHeaders(fault, exchange), ...exchangeHeaders(exchange)];
-  return compose(fault, exchange, desk, headers, {
-    address: exchange.address,
+/** The answer to anything thrown while `context` was served. */
+export function composeErrorResponse(thrown: unknown, context: RequestContext, reporter: ErrorReporter): ErrorResponse {
+  const fault = faultOf(thrown, context);
+  const { request } = context;
+  const headers = [...faultHeaders(fault, context), ...contextHeaders(context)];
+  return compose(fault, context, reporter, headers, {
+    address: context.address,
     method: request.method,
-    path: exchange.pattern ?? pathWithoutLongNumbers(exchange.path).slice(0, PATH_MOST),
-    programId: exchange.programId,
-    caller: exchange.caller?.kind,
-    operation: exchange.operation,
-    idempotencyKey: exchange.idempotencyKey,
-    members: exchange.members,
-    parameters: exchange.parameters,
+    path: context.pattern ?? pathWithoutLongNumbers(context.path).slice(0, MAX_PATH_LENGTH),
+    programId: context.programId,
+    caller: context.caller?.kind,
+    operation: context.operation,
+    idempotencyKey: context.idempotencyKey,
+    members: context.members,
+    parameters: context.parameters,
   });
 }
 
 /** What the error log keeps of a success with refused rows: the gravest of them, as if it had been sent by itself. */
-export function reportRow(row: RefusedRow, exchange: Exchange, desk: ErrorDesk): ErrorReport {
+export function reportRow(row: RefusedRow, context: RequestContext, reporter: ErrorReporter): ErrorReport {
   const idempotencyKey = row.idempotencyKey ?? undefined;
   const operation = 'create_transfer';
   const fault = faultOf(row.thrown, { operation, begun: true, idempotencyKey });
-  return compose(fault, exchange, desk, [], {
-    address: exchange.address,
-    method: exchange.request.method,
-    path: exchange.pattern,
-    programId: exchange.programId,
-    caller: exchange.caller?.kind,
+  return compose(fault, context, reporter, [], {
+    address: context.address,
+    method: context.request.method,
+    path: context.pattern,
+    programId: context.programId,
+    caller: context.caller?.kind,
     operation,
     idempotencyKey,
     members: { row: row.index, refused_rows: row.refused },
@@ -73,7 +73,12 @@ export function reportRow(row: RefusedRow, exchange: Exchange, desk: ErrorDesk):
 }
 
 /** The answer to bytes that were not a request. */
-export function composeBareAnswer(thrown: unknown, requestId: string, desk: ErrorDesk, allow?: string): ErrorAnswer {
+export function composeBareResponse(
+  thrown: unknown,
+  requestId: string,
+  reporter: ErrorReporter,
+  allow?: string,
+): ErrorResponse {
   const nothing = { operation: undefined, idempotencyKey: undefined, parameters: undefined };
   const fault = faultOf(thrown, { ...nothing, begun: false });
   const headers = faultHeaders(fault, { allow, idempotencyKey: undefined });
@@ -85,7 +90,7 @@ export function composeBareAnswer(thrown: unknown, requestId: string, desk: Erro
     caller: undefined,
     members: undefined,
   };
-  return compose(fault, { requestId, startedAt: Date.now() }, desk, headers, { ...nothing, ...unread });
+  return compose(fault, { requestId, startedAt: Date.now() }, reporter, headers, { ...nothing, ...unread });
 }
 
 type Sent = Pick<
@@ -96,17 +101,17 @@ type Sent = Pick<
 function compose(
   fault: Fault,
   request: { readonly requestId: string; readonly startedAt: number },
-  desk: ErrorDesk,
+  reporter: ErrorReporter,
   headers: HeaderList,
   sent: Sent,
-): ErrorAnswer {
+): ErrorResponse {
   const { code, entry, details } = fault;
   const { status, type } = entry;
   const wireId = toWireId('req', request.requestId);
   // Messages quote what was sent. A card number in it goes no further, whoever composed the message.
   const cause = redactCardNumbers(fault.message);
   const message =
-    type === 'Request Error' ? cause : withSupport(cause, { contact: desk.supportContact, requestId: wireId });
+    type === 'Request Error' ? cause : withSupport(cause, { contact: reporter.supportContact, requestId: wireId });
   const record: ErrorRecord = { Message: message, Status: status, Code: code, Type: type };
   const report: ErrorReport = {
     ...sent,
@@ -123,16 +128,16 @@ function compose(
     field: details.field,
     cause: fault.cause ?? undefined,
   };
-  const standing: HeaderList = [['Content-Type', JSON_TYPE], ['Request-Id', wireId], ...STANDING];
-  return { status, record, body: JSON.stringify(record), headers: [...standing, ...headers], report };
+  const common: HeaderList = [['Content-Type', JSON_TYPE], ['Request-Id', wireId], ...COMMON_HEADERS];
+  return { status, record, body: JSON.stringify(record), headers: [...common, ...headers], report };
 }
 
-const STANDING: HeaderList = [
+const COMMON_HEADERS: HeaderList = [
   ['Cache-Control', 'no-store'],
   ['X-Content-Type-Options', 'nosniff'],
 ];
 
-function faultHeaders(fault: Fault, request: Pick<Exchange, 'allow' | 'idempotencyKey'>): HeaderList {
+function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow' | 'idempotencyKey'>): HeaderList {
   const { code, entry, details, moneyMoved, transferId } = fault;
   const isDoubtful = moneyMoved === 'unknown' && request.idempotencyKey === undefined;
   const retryAfter = retryAfterSeconds(fault);
@@ -160,24 +165,24 @@ function retryAfterSeconds(fault: { readonly code: string; readonly details: Ref
 }
 
 /** Headers that speak of the request, on errors and successes alike. */
-export function exchangeHeaders(exchange: Exchange): HeaderList {
+export function contextHeaders(context: RequestContext): HeaderList {
   const headers: [string, string][] = [];
-  const clientId = clientRequestId(exchange.request);
+  const clientId = clientRequestId(context.request);
   if (clientId !== undefined) headers.push(['Client-Request-Id', clientId]);
-  if (exchange.ignored.length > 0) headers.push(['Ignored-Fields', ignoredFields(exchange.ignored)]);
-  if (exchange.ignoresKey) headers.push(['Ignored-Headers', 'Idempotency-Key']);
-  if (exchange.rate.length > 0) for (const [name, value] of rateHeaders(exchange.rate)) headers.push([name, value]);
-  if (exchange.mustClose) headers.push(['Connection', 'close']);
+  if (context.ignored.length > 0) headers.push(['Ignored-Fields', ignoredFields(context.ignored)]);
+  if (context.ignoresKey) headers.push(['Ignored-Headers', 'Idempotency-Key']);
+  if (context.rate.length > 0) for (const [name, value] of rateHeaders(context.rate)) headers.push([name, value]);
+  if (context.mustClose) headers.push(['Connection', 'close']);
   return headers;
 }
 
-const IGNORED_MOST = 20;
+const MAX_IGNORED_FIELDS = 20;
 
 function ignoredFields(names: readonly string[]): string {
   const shown = names
-    .slice(0, IGNORED_MOST)
+    .slice(0, MAX_IGNORED_FIELDS)
     .map((name) => percentEncoded(redactCardNumbers(withoutLongNumbers(name)).slice(0, 40)));
-  return names.length > IGNORED_MOST ? `${shown.join(', ')}, ...` : shown.join(', ');
+  return names.length > MAX_IGNORED_FIELDS ? `${shown.join(', ')}, ...` : shown.join(', ');
 }
 
 function percentEncoded(name: string): string {
@@ -185,21 +190,21 @@ function percentEncoded(name: string): string {
 }
 
 /** The most characters of a header that holds text of the caller. */
-const HEADER_MOST = 300;
+const MAX_HEADER_LENGTH = 300;
 
 /** Text that can stand in a header: printable ASCII as it is, everything else percent-encoded. */
 export function headerSafe(text: string): string {
-  if (text.length <= HEADER_MOST && !/[^\x20-\x7e]/.test(text)) return text;
+  if (text.length <= MAX_HEADER_LENGTH && !/[^\x20-\x7e]/.test(text)) return text;
   return text
-    .slice(0, HEADER_MOST)
+    .slice(0, MAX_HEADER_LENGTH)
     .toWellFormed()
     .replaceAll(/[^\x20-\x7e]/gu, percentEncoded);
 }
 
 /** Tells the error log; a log that fails never fails the answer. */
-export function tell(desk: ErrorDesk, report: ErrorReport): void {
+export function reportError(reporter: ErrorReporter, report: ErrorReport): void {
   try {
-    desk.onError?.(report);
+    reporter.onError?.(report);
   } catch {
     // The answer matters more than its record, and the log counts what it loses itself.
   }

@@ -4,7 +4,7 @@ import { CATALOGUE, type ErrorCode } from '../../../domain/errors.ts';
 import { OPERATIONS } from '../../../domain/operation.ts';
 import { Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
 import { OperationFailure } from '../../operations/call.ts';
-import type { Exchange } from '../exchange.ts';
+import type { RequestContext } from '../request-context.ts';
 
 /** Anything that was thrown, as what will be answered. */
 export type Fault = {
@@ -21,7 +21,7 @@ export type Fault = {
 };
 
 /** What has become known of a request: enough to say what a fault of it means. */
-export type KnownRequest = Pick<Exchange, 'operation' | 'begun' | 'idempotencyKey'>;
+export type KnownRequest = Pick<RequestContext, 'operation' | 'begun' | 'idempotencyKey'>;
 
 /**
  * What anything thrown means: a refusal is the answer no, a failure says itself what it did, and everything else is a

@@ -1,7 +1,7 @@
 import { Refusal } from '../../../domain/refusal.ts';
 import type { RequestHead } from './request-head.ts';
 
-const LENGTH_MOST = 255;
+const MAX_KEY_LENGTH = 255;
 
 /**
  * The idempotency key of a request: 1 to 255 visible ASCII characters, as they are or as a quoted string (RFC 8941),
@@ -19,8 +19,8 @@ export function readIdempotencyKey(head: RequestHead, use: 'none' | 'optional' |
   }
   const key = sent.startsWith('"') ? unquoted(sent) : sent;
   if (key === '') throw invalid('The Idempotency-Key is empty.');
-  if (key.length > LENGTH_MOST) {
-    throw invalid(`The Idempotency-Key has ${key.length} characters, and ${LENGTH_MOST} are the most.`);
+  if (key.length > MAX_KEY_LENGTH) {
+    throw invalid(`The Idempotency-Key has ${key.length} characters, and ${MAX_KEY_LENGTH} are the most.`);
   }
   for (let at = 0; at < key.length; at += 1) {
     const code = key.charCodeAt(at);

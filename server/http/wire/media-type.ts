@@ -6,7 +6,7 @@ import type { RequestHead } from './request-head.ts';
 export type BodyLabel = 'json' | 'form';
 
 /**
- * What the headers say about the body. No Content-Type is JSON; a form type may be JSON, its first byte will tell.
+ * What the headers say about the body. No Content-Type is JSON; a form type may be JSON, its first byte will reportError.
  *
  * @throws {Refusal} unsupported_media_type
  */

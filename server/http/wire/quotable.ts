@@ -1,7 +1,7 @@
-const DIGITS_MOST = 7;
+const MAX_DIGITS = 7;
 
 /** Characters between two digits, at most, that do not end a number: "4111 - 1111" is one. */
-const SEPARATOR_MOST = 3;
+const MAX_SEPARATOR_LENGTH = 3;
 
 /**
  * Text of the caller as a message, header or report may show it: short, printable, and without anything that could be
@@ -24,7 +24,7 @@ export function withoutLongNumbers(text: string): string {
       continue;
     }
     const run = digitRun(text, at);
-    if (run.digits > DIGITS_MOST) {
+    if (run.digits > MAX_DIGITS) {
       result += `${text.slice(copied, at)}…`;
       copied = run.end;
     }
@@ -53,7 +53,7 @@ function digitRun(text: string, start: number): { readonly digits: number; reado
     if (isDigit(code)) {
       digits += 1;
       end = at + 1;
-    } else if (!isSeparator(code) || at - end >= SEPARATOR_MOST) {
+    } else if (!isSeparator(code) || at - end >= MAX_SEPARATOR_LENGTH) {
       break;
     }
   }

@@ -1,11 +1,11 @@
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http';
 import { ERROR_TYPES } from '../../../domain/catalogue-entry.ts';
 import { CATALOGUE, isErrorCode } from '../../../domain/errors.ts';
-import type { Exchange } from '../exchange.ts';
-import { type ErrorAnswer, JSON_TYPE } from './error-response.ts';
+import type { RequestContext } from '../request-context.ts';
+import { type ErrorResponse, JSON_TYPE } from './error-response.ts';
 
 /** Bytes of an error's body that are looked at; a record is far smaller. */
-const HELD_MOST = 65_536;
+const MAX_HELD_BYTES = 65_536;
 
 /** Headers that survive when an answer is replaced: they speak of the connection. */
 const KEPT = new Set(['connection', 'keep-alive']);
@@ -21,18 +21,18 @@ type Callback = (error?: Error | null) => void;
  */
 export class ErrorRecordResponse extends ServerResponse {
   /** The request this answers, once the service has looked at it. */
-  exchange: Exchange | undefined = undefined;
+  context: RequestContext | undefined = undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #isReleased = false;
 
   /** The answer to send instead of one with this status that was no record; given by the server that it belongs to. */
-  protected substitute(_status: number): ErrorAnswer | undefined {
+  protected substitute(_status: number): ErrorResponse | undefined {
     return undefined;
   }
 
   /** Headers of an answer that somebody else than the operation routes wrote. */
-  protected standingHeaders(): readonly (readonly [string, string])[] {
+  protected defaultHeaders(): readonly (readonly [string, string])[] {
     return [];
   }
 
@@ -47,7 +47,7 @@ export class ErrorRecordResponse extends ServerResponse {
       this.#remember(typeof first === 'string' ? second : first);
       return this;
     }
-    if (!isError && this.exchange?.answered === false) this.#addStanding();
+    if (!isError && this.context?.answered === false) this.#addStanding();
     return typeof first === 'string' ? super.writeHead(statusCode, first, second) : super.writeHead(statusCode, first);
   }
 
@@ -76,7 +76,7 @@ export class ErrorRecordResponse extends ServerResponse {
 
   #hold(chunk: unknown, encoding: BufferEncoding): void {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
-    if (!(bytes instanceof Uint8Array) || this.#heldBytes > HELD_MOST) return;
+    if (!(bytes instanceof Uint8Array) || this.#heldBytes > MAX_HELD_BYTES) return;
     this.#held.push(Buffer.from(bytes));
     this.#heldBytes += bytes.length;
   }
@@ -100,7 +100,7 @@ export class ErrorRecordResponse extends ServerResponse {
     }
   }
 
-  #substitute(): ErrorAnswer | undefined {
+  #substitute(): ErrorResponse | undefined {
     try {
       return this.substitute(this.statusCode);
     } catch {
@@ -109,7 +109,7 @@ export class ErrorRecordResponse extends ServerResponse {
   }
 
   #addStanding(): void {
-    for (const [name, value] of this.standingHeaders()) if (!this.hasHeader(name)) this.setHeader(name, value);
+    for (const [name, value] of this.defaultHeaders()) if (!this.hasHeader(name)) this.setHeader(name, value);
   }
 
   /** Settles what will be sent and writes its head; the body is returned. */
@@ -168,8 +168,8 @@ function isCallback(value: unknown): value is () => void {
   return typeof value === 'function';
 }
 
-/** The exchange that belongs to a response of this server. */
-export function exchangeOf(response: ServerResponse): Exchange {
-  if (response instanceof ErrorRecordResponse && response.exchange !== undefined) return response.exchange;
+/** The context that belongs to a response of this server. */
+export function contextOf(response: ServerResponse): RequestContext {
+  if (response instanceof ErrorRecordResponse && response.context !== undefined) return response.context;
   throw new TypeError('The response does not belong to a request of this server.');
 }

@@ -1,59 +1,71 @@
 import type { OutgoingHttpHeader } from 'node:http';
 import type { ErrorCode } from '../../../domain/errors.ts';
 import type { CsvExport, Reply } from '../../operations/call.ts';
-import type { Exchange } from '../exchange.ts';
+import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { CallerGone, discardBody } from './body.ts';
-import { composeErrorAnswer, exchangeHeaders, headerSafe, JSON_TYPE, reportRow, tell } from './error-response.ts';
-import { pour } from './stream.ts';
+import {
+  composeErrorResponse,
+  contextHeaders,
+  headerSafe,
+  JSON_TYPE,
+  reportError,
+  reportRow,
+} from './error-response.ts';
+import { streamText } from './stream.ts';
 
 /** The media type of an export. */
 const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 /** Sends the reply of an operation. */
-export async function sendReply(service: HttpService, exchange: Exchange, reply: Reply): Promise<void> {
+export async function sendReply(service: HttpService, context: RequestContext, reply: Reply): Promise<void> {
   const { status, body, location, replayed, csv } = reply;
   if (typeof body !== 'string' || (status !== 200 && status !== 201)) {
     throw new TypeError('The operation answered with something that is not a reply.');
   }
-  if (csv !== undefined) return sendCsv(service, exchange, body, csv);
+  if (csv !== undefined) return sendCsv(service, context, body, csv);
   const more: OutgoingHttpHeader[] = [];
   if (location !== undefined) more.push('Location', headerSafe(location));
   if (replayed === true) more.push('Idempotent-Replayed', 'true');
-  if (reply.refusedRow !== undefined) tell(service, reportRow(reply.refusedRow, exchange, service));
-  await send(service, exchange, status, body, more);
+  if (reply.refusedRow !== undefined) reportError(service, reportRow(reply.refusedRow, context, service));
+  await send(service, context, status, body, more);
 }
 
 async function send(
   service: HttpService,
-  exchange: Exchange,
+  context: RequestContext,
   status: number,
   body: string,
   more: readonly OutgoingHttpHeader[],
 ): Promise<void> {
-  if (!exchange.request.complete) await discardBody(exchange, service.settings);
-  if (exchange.answered) return;
+  if (!context.request.complete) await discardBody(context, service.settings);
+  if (context.answered) return;
   const length = String(Buffer.byteLength(body));
-  writeHead(service, exchange, status, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...more]);
-  exchange.response.end(body);
-  writeLog(service, exchange, status, undefined);
+  writeHead(service, context, status, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...more]);
+  context.response.end(body);
+  writeLog(service, context, status, undefined);
 }
 
 /** Writes the head of a success; from here on the request counts as answered. */
-function writeHead(service: HttpService, exchange: Exchange, status: number, own: readonly OutgoingHttpHeader[]): void {
-  if (service.isClosing) exchange.mustClose = true;
+function writeHead(
+  service: HttpService,
+  context: RequestContext,
+  status: number,
+  own: readonly OutgoingHttpHeader[],
+): void {
+  if (service.isClosing) context.mustClose = true;
   const headers: OutgoingHttpHeader[] = [
     ...own,
     'Request-Id',
-    exchange.wireId,
+    context.wireId,
     'Cache-Control',
     'no-store',
     'X-Content-Type-Options',
     'nosniff',
   ];
-  for (const [name, value] of exchangeHeaders(exchange)) headers.push(name, value);
-  exchange.answered = true;
-  exchange.response.writeHead(status, headers);
+  for (const [name, value] of contextHeaders(context)) headers.push(name, value);
+  context.answered = true;
+  context.response.writeHead(status, headers);
 }
 
 /**
@@ -61,48 +73,48 @@ function writeHead(service: HttpService, exchange: Exchange, status: number, own
  * reading fails, the caller stalls or the service closes, the connection is cut instead, and the error log has the reason
  * under the request id.
  */
-async function sendCsv(service: HttpService, exchange: Exchange, first: string, csv: CsvExport): Promise<void> {
-  const { request, response } = exchange;
-  if (!request.complete) await discardBody(exchange, service.settings);
-  if (exchange.answered) return;
+async function sendCsv(service: HttpService, context: RequestContext, first: string, csv: CsvExport): Promise<void> {
+  const { request, response } = context;
+  if (!request.complete) await discardBody(context, service.settings);
+  if (context.answered) return;
   const disposition = `attachment; filename="${headerSafe(csv.fileName)}"`;
-  writeHead(service, exchange, 200, ['Content-Type', CSV_TYPE, 'Content-Disposition', disposition]);
+  writeHead(service, context, 200, ['Content-Type', CSV_TYPE, 'Content-Disposition', disposition]);
   try {
-    if (request.method !== 'HEAD') await pour(service, exchange, first, csv.rest);
+    if (request.method !== 'HEAD') await streamText(service, context, first, csv.rest);
     // Where the caller has gone there is nothing to end.
     if (!response.destroyed) response.end();
-    writeLog(service, exchange, 200, undefined);
+    writeLog(service, context, 200, undefined);
   } catch (thrown) {
     // What has been written leaves, with the request id in it, and the connection ends without the last chunk.
-    exchange.connection.end(service.settings.linger_ms);
-    const answer = composeErrorAnswer(thrown, exchange, service);
-    tell(service, answer.report);
-    writeLog(service, exchange, 200, answer.record.Code);
+    context.connection.end(service.settings.lingerMilliseconds);
+    const answer = composeErrorResponse(thrown, context, service);
+    reportError(service, answer.report);
+    writeLog(service, context, 200, answer.record.Code);
   }
 }
 
 /** Answers with the record of anything that was thrown. Never throws and never rejects. */
-export async function sendError(service: HttpService, exchange: Exchange, thrown: unknown): Promise<void> {
+export async function sendError(service: HttpService, context: RequestContext, thrown: unknown): Promise<void> {
   try {
-    exchange.operation ??= service.routes.operationOf(exchange.request.method ?? '', exchange.path);
-    await discardBody(exchange, service.settings);
-    if (exchange.answered || thrown instanceof CallerGone) return;
-    if (service.isClosing) exchange.mustClose = true;
-    exchange.answered = true;
-    const answer = composeErrorAnswer(thrown, exchange, service);
-    tell(service, answer.report);
-    exchange.response.writeHead(answer.status, answer.headers.flat());
-    exchange.response.end(answer.body);
-    writeLog(service, exchange, answer.status, answer.record.Code);
+    context.operation ??= service.routes.operationOf(context.request.method ?? '', context.path);
+    await discardBody(context, service.settings);
+    if (context.answered || thrown instanceof CallerGone) return;
+    if (service.isClosing) context.mustClose = true;
+    context.answered = true;
+    const answer = composeErrorResponse(thrown, context, service);
+    reportError(service, answer.report);
+    context.response.writeHead(answer.status, answer.headers.flat());
+    context.response.end(answer.body);
+    writeLog(service, context, answer.status, answer.record.Code);
   } catch {
-    lastResort(exchange);
+    lastResort(context);
   }
 }
 
 /** An answer could not even be composed: the response itself puts a record there, or the connection is cut. */
-function lastResort(exchange: Exchange): void {
-  const { response } = exchange;
-  exchange.answered = true;
+function lastResort(context: RequestContext): void {
+  const { response } = context;
+  context.answered = true;
   if (response.headersSent) {
     response.destroy();
     return;
@@ -111,15 +123,15 @@ function lastResort(exchange: Exchange): void {
   response.end();
 }
 
-function writeLog(service: HttpService, exchange: Exchange, status: number, code: ErrorCode | undefined): void {
+function writeLog(service: HttpService, context: RequestContext, status: number, code: ErrorCode | undefined): void {
   if (service.log === undefined) return;
   const entry = {
-    requestId: exchange.requestId,
-    method: exchange.request.method ?? '',
-    path: exchange.pattern ?? '',
+    requestId: context.requestId,
+    method: context.request.method ?? '',
+    path: context.pattern ?? '',
     status,
     code,
-    duration_ms: Date.now() - exchange.startedAt,
+    durationMilliseconds: Date.now() - context.startedAt,
   };
   try {
     service.log(entry);

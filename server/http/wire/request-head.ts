@@ -51,11 +51,11 @@ const LENGTHS: ReadonlySet<number> = new Set(SINGLE.map((name) => name.length));
  *
  * @throws {Refusal} headers_too_large, malformed_request or expectation_failed, in this order.
  */
-export function readHead(request: IncomingMessage, headersMost: number): RequestHead {
+export function readHead(request: IncomingMessage, maxHeaders: number): RequestHead {
   const { rawHeaders } = request;
-  if (rawHeaders.length > headersMost * 2) {
+  if (rawHeaders.length > maxHeaders * 2) {
     const count = rawHeaders.length / 2;
-    throw new Refusal('headers_too_large', `The request has ${count} headers, and ${headersMost} are the most.`);
+    throw new Refusal('headers_too_large', `The request has ${count} headers, and ${maxHeaders} are the most.`);
   }
   const values: (string | undefined)[] = [];
   let idempotencyKeyTwice = false;

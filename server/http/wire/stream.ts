@@ -1,27 +1,31 @@
 import type { ServerResponse } from 'node:http';
-import { NoAnswer, within } from '../admission/overdue.ts';
-import type { Exchange } from '../exchange.ts';
+import { NoResponseError, withTimeout } from '../admission/timeouts.ts';
+import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 
 /**
  * Writes pieces of text as fast as the caller takes them and no faster: the next one is read when the last has left, so
  * one piece is in memory, whatever the length. Ends when there are no more, or when the caller has gone.
  *
- * Throws what reading throws, and NoAnswer when a piece is not read or not taken in time, or the service closes.
+ * Throws what reading throws, and NoResponseError when a piece is not read or not taken in time, or the service closes.
  */
-export async function pour(
+export async function streamText(
   service: HttpService,
-  exchange: Exchange,
+  context: RequestContext,
   first: string,
   rest: AsyncIterator<string, void, undefined>,
 ): Promise<void> {
   const { settings } = service;
-  const { response } = exchange;
+  const { response } = context;
   try {
     for (let piece = first; ; ) {
-      if (piece !== '' && !response.write(piece) && !response.destroyed) await waitUntilTaken(service, exchange);
+      if (piece !== '' && !response.write(piece) && !response.destroyed) await waitUntilTaken(service, context);
       if (response.destroyed) return;
-      const next = await within(exchange, settings.answerWithin_ms + settings.answerGrace_ms, rest.next());
+      const next = await withTimeout(
+        context,
+        settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds,
+        rest.next(),
+      );
       if (next.done === true) return;
       piece = next.value;
     }
@@ -31,13 +35,13 @@ export async function pour(
   }
 }
 
-async function waitUntilTaken(service: HttpService, exchange: Exchange): Promise<void> {
-  const { takeWithin_ms } = service.settings;
+async function waitUntilTaken(service: HttpService, context: RequestContext): Promise<void> {
+  const { readTimeoutMilliseconds } = service.settings;
   try {
-    await within(exchange, takeWithin_ms, taken(exchange.response));
+    await withTimeout(context, readTimeoutMilliseconds, taken(context.response));
   } catch (thrown) {
     if (service.isClosing) throw thrown;
-    throw new NoAnswer(`The caller took nothing of the export for ${takeWithin_ms} ms.`);
+    throw new NoResponseError(`The caller took nothing of the export for ${readTimeoutMilliseconds} ms.`);
   }
 }
 

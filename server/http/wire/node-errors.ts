@@ -5,7 +5,7 @@ import { Refusal } from '../../../domain/refusal.ts';
 import { newId } from '../../ids.ts';
 import type { Connection } from '../admission/connection.ts';
 import type { HttpService } from '../service.ts';
-import { composeBareAnswer, type HeaderList, tell } from './error-response.ts';
+import { composeBareResponse, type HeaderList, reportError } from './error-response.ts';
 
 type ParserError = Error & { readonly code?: string; readonly reason?: string; readonly rawPacket?: Buffer };
 
@@ -28,10 +28,10 @@ const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, message: string
 };
 
 /**
- * Answers what Node's parser could not read (`clientError`). Answers that are still owed on the connection go first:
+ * Answers what Node's parser could not read (`clientError`). Answers that are still pendingRecord on the connection go first:
  * a fault in the body of the last request is that request's answer; a fault behind it is answered after it.
  */
-export function answerBrokenInput(service: HttpService, error: ParserError, socket: Duplex): void {
+export function respondToParserError(service: HttpService, error: ParserError, socket: Duplex): void {
   const connection = service.connections.of(socket);
   if (connection === undefined || error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -43,13 +43,13 @@ export function answerBrokenInput(service: HttpService, error: ParserError, sock
   const isInBody = latest !== undefined && !latest.request.complete;
   connection.fault = { refusal, request: isInBody ? latest.request : undefined };
   if (!connection.busy) {
-    if (isInBody) connection.end(service.settings.linger_ms);
+    if (isInBody) connection.end(service.settings.lingerMilliseconds);
     else writeRecord(service, connection, refusal);
   } else if (isInBody) {
     connection.onFault?.(refusal);
   } else {
-    connection.owed = () => writeRecord(service, connection, refusal);
-    latest?.response.once('close', () => connection.owed?.());
+    connection.pendingRecord = () => writeRecord(service, connection, refusal);
+    latest?.response.once('close', () => connection.pendingRecord?.());
   }
 }
 
@@ -76,14 +76,14 @@ function refusalOf(error: ParserError): Refusal {
 export function writeRecord(service: HttpService, connection: Connection, thrown: unknown, allow?: string): void {
   const { socket } = connection;
   if (!socket.writable || connection.ended) return;
-  connection.owed = undefined;
-  const answer = composeBareAnswer(thrown, newId(), service, allow);
-  tell(service, answer.report);
-  socket.write(rawAnswer(answer.status, answer.headers, answer.body));
-  connection.end(service.settings.linger_ms);
+  connection.pendingRecord = undefined;
+  const answer = composeBareResponse(thrown, newId(), service, allow);
+  reportError(service, answer.report);
+  socket.write(rawResponse(answer.status, answer.headers, answer.body));
+  connection.end(service.settings.lingerMilliseconds);
 }
 
-function rawAnswer(status: number, headers: HeaderList, body: string): string {
+function rawResponse(status: number, headers: HeaderList, body: string): string {
   const own: HeaderList = [
     ['Content-Length', String(Buffer.byteLength(body))],
     ['Connection', 'close'],
@@ -94,7 +94,7 @@ function rawAnswer(status: number, headers: HeaderList, body: string): string {
 }
 
 /** Answers CONNECT, for which Node gives the bare socket away: the service is no proxy. */
-export function answerConnect(service: HttpService, _request: IncomingMessage, socket: Duplex): void {
+export function respondToConnect(service: HttpService, _request: IncomingMessage, socket: Duplex): void {
   const connection = service.connections.of(socket);
   if (connection === undefined) {
     socket.destroy();

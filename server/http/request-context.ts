@@ -5,13 +5,13 @@ import type { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
 import type { Caller } from '../operations/call.ts';
 import type { Connection } from './admission/connection.ts';
-import type { RateStanding } from './admission/rate-limit.ts';
+import type { RateStatus } from './admission/rate-limiter.ts';
 import type { RequestHead } from './wire/request-head.ts';
 
-const NOT_LIMITED: RateStanding = [];
+const NOT_LIMITED: RateStatus = [];
 
 /** One request and what has become known of it so far: what its answer, and a report of its failure, are made from. */
-export class Exchange {
+export class RequestContext {
   /** Inner UUID of the request. */
   readonly requestId = newId();
   readonly startedAt = Date.now();
@@ -50,17 +50,17 @@ export class Exchange {
   mustClose = false;
   answered = false;
   /** The refusal of a request that is one too many for its address. */
-  excess: Refusal | undefined = undefined;
+  addressLimitRefusal: Refusal | undefined = undefined;
   /** Where it stands under the rate limits; empty where there are none, or before they were looked at. */
-  rate: RateStanding = NOT_LIMITED;
+  rate: RateStatus = NOT_LIMITED;
   /** When the wait for a step of it began, by `performance.now()`. */
-  waitsSince = Number.POSITIVE_INFINITY;
+  waitingSince = Number.POSITIVE_INFINITY;
   /** When the wait for a step of it is over, by `performance.now()`. */
-  overdueAt = Number.POSITIVE_INFINITY;
+  timesOutAt = Number.POSITIVE_INFINITY;
   /** When it was noticed that the whole answer is written and not yet taken, by `performance.now()`. */
   writtenAt: number | undefined = undefined;
   /** Ends the wait for the operation, with an error. */
-  giveUp: ((reason: Error) => void) | undefined = undefined;
+  abandon: ((reason: Error) => void) | undefined = undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, connection: Connection) {
     this.request = request;

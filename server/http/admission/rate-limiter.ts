@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net';
 /** Seconds over which a rate is an average: so long can a caller send all of it at once. */
 export const WINDOW_SECONDS = 10;
 
-const WINDOW_MS = WINDOW_SECONDS * 1000;
+const WINDOW_MILLISECONDS = WINDOW_SECONDS * 1000;
 
 /** What sums of floating-point milliseconds can be off by, and more. */
 const INEXACT = 0.001;
@@ -12,17 +12,17 @@ const INEXACT = 0.001;
  * Callers remembered at most in half of the memory. An entry takes some hundred bytes; who comes from more addresses
  * than this in ten seconds is not stopped by a limit per address.
  */
-const REMEMBERED_MOST = 100_000;
+const MAX_REMEMBERED_CALLERS = 100_000;
 
 /** What stands in the RateLimit header for one policy, and how long a caller that is refused has to wait. */
-export type Standing = {
+export type Allowance = {
   readonly isRefused: boolean;
   /** Requests that could be sent at once now. */
   readonly remaining: number;
   /** Milliseconds until everything could be sent at once again. */
-  readonly fullIn_ms: number;
+  readonly fullAfterMilliseconds: number;
   /** Milliseconds until the next request is taken; 0 when it is taken now. */
-  readonly waits_ms: number;
+  readonly waitMilliseconds: number;
 };
 
 /**
@@ -37,15 +37,15 @@ export type Standing = {
 export class RateLimiter {
   /** What a caller may send in a window. */
   readonly quota: number;
-  readonly #each_ms: number;
+  readonly #costMilliseconds: number;
   readonly #most: number;
   #newer = new Map<string, number>();
   #older = new Map<string, number>();
   #turnedAt = 0;
 
-  constructor(rate: number, most = REMEMBERED_MOST) {
+  constructor(rate: number, most = MAX_REMEMBERED_CALLERS) {
     this.quota = rate * WINDOW_SECONDS;
-    this.#each_ms = WINDOW_MS / this.quota;
+    this.#costMilliseconds = WINDOW_MILLISECONDS / this.quota;
     this.#most = most;
   }
 
@@ -55,30 +55,33 @@ export class RateLimiter {
   }
 
   /** Takes a request of a caller, or refuses it; a refused request costs nothing. `now` is in milliseconds. */
-  take(caller: string, now: number): Standing {
+  take(caller: string, now: number): Allowance {
     const before = this.#emptyAt(caller, now);
-    const after = before + this.#each_ms;
-    const waits_ms = after - now - WINDOW_MS;
-    const isRefused = waits_ms > INEXACT;
-    if (isRefused) return { ...this.#standing(before, now), isRefused, waits_ms: whole(waits_ms) };
+    const after = before + this.#costMilliseconds;
+    const waitMilliseconds = after - now - WINDOW_MILLISECONDS;
+    const isRefused = waitMilliseconds > INEXACT;
+    if (isRefused) return { ...this.#allowance(before, now), isRefused, waitMilliseconds: whole(waitMilliseconds) };
     this.#newer.set(caller, after);
-    return this.#standing(after, now);
+    return this.#allowance(after, now);
   }
 
   /** Counts `requests` more of a caller, beyond its allowance if need be: the next one waits until that is made up for. */
-  charge(caller: string, requests: number, now: number): Standing {
-    const emptyAt = this.#emptyAt(caller, now) + requests * this.#each_ms;
+  charge(caller: string, requests: number, now: number): Allowance {
+    const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;
     this.#newer.set(caller, emptyAt);
-    return this.#standing(emptyAt, now);
+    return this.#allowance(emptyAt, now);
   }
 
-  #standing(emptyAt: number, now: number): Standing {
-    const remaining = Math.max(0, Math.floor((WINDOW_MS - (emptyAt - now)) / this.#each_ms + INEXACT));
-    return { isRefused: false, remaining, fullIn_ms: whole(emptyAt - now), waits_ms: 0 };
+  #allowance(emptyAt: number, now: number): Allowance {
+    const remaining = Math.max(
+      0,
+      Math.floor((WINDOW_MILLISECONDS - (emptyAt - now)) / this.#costMilliseconds + INEXACT),
+    );
+    return { isRefused: false, remaining, fullAfterMilliseconds: whole(emptyAt - now), waitMilliseconds: 0 };
   }
 
   #emptyAt(caller: string, now: number): number {
-    if (now - this.#turnedAt >= WINDOW_MS || this.#newer.size >= this.#most) this.#turn(now);
+    if (now - this.#turnedAt >= WINDOW_MILLISECONDS || this.#newer.size >= this.#most) this.#turn(now);
     return Math.max(now, this.#newer.get(caller) ?? this.#older.get(caller) ?? 0);
   }
 
@@ -103,10 +106,10 @@ function whole(milliseconds: number): number {
 export type Policy = 'address' | 'key';
 
 /** Where a request stands under each policy that it was counted for: what the RateLimit headers of its answer say. */
-export type RateStanding = readonly {
+export type RateStatus = readonly {
   readonly policy: Policy;
   readonly limiter: RateLimiter;
-  readonly standing: Standing;
+  readonly allowance: Allowance;
 }[];
 
 /**
