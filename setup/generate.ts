@@ -1,7 +1,8 @@
 // Writes every committed file that is made from the tables of the code; with --check it only compares.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { openApiDocument } from '../contract/openapi.ts';
+import { openApiDocument } from '../contract/openapi/document.ts';
 import { root } from './command.ts';
 import {
   CHECKSUMS_FILE,
@@ -19,7 +20,7 @@ import { transferDrawing } from './reference/transfer-drawing.ts';
 import { transferReference } from './reference/transfers.ts';
 
 const generated: Readonly<Record<string, () => string>> = {
-  'contract/openapi.json': () => `${JSON.stringify(openApiDocument(), null, 2)}\n`,
+  'contract/openapi.json': () => formatted('contract/openapi.json', JSON.stringify(openApiDocument())),
   'docs/reference/api.md': apiReference,
   'docs/reference/card-states.svg': cardDrawing,
   'docs/reference/cards.md': cardReference,
@@ -30,6 +31,19 @@ const generated: Readonly<Record<string, () => string>> = {
   'docs/reference/transfers.md': transferReference,
   [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
 };
+
+/** The text in the format of all files of the project. */
+function formatted(file: string, text: string): string {
+  const biome = join(root, 'node_modules', '@biomejs', 'biome', 'bin', 'biome');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [biome, 'format', `--stdin-file-path=${file}`], {
+    cwd: root,
+    encoding: 'utf8',
+    input: text,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  if (status !== 0) throw new Error(`${file} could not be formatted: ${stderr}`);
+  return stdout;
+}
 
 function committed(file: string): string | undefined {
   try {

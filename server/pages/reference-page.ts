@@ -1,7 +1,7 @@
 import { TYPE_GUIDES } from '../../contract/catalogue.ts';
 import { exampleFile, exampleReply } from '../../contract/example-replies.ts';
 import { curlOf, exampleOf } from '../../contract/example-requests.ts';
-import { type Field, fieldsOf } from '../../contract/fields.ts';
+import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
 import {
   OPERATIONS,
   type OperationId,

@@ -1,6 +1,6 @@
 import { exampleFile, exampleReply } from '../../contract/example-replies.ts';
 import { curlOf, exampleOf } from '../../contract/example-requests.ts';
-import { type Field, fieldsOf } from '../../contract/fields.ts';
+import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
 import {
   OPERATIONS,
   type OperationId,

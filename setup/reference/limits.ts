@@ -1,5 +1,5 @@
-import { fieldsOf } from '../../contract/fields.ts';
 import { CardLimits, DirectionLimits, ProgramLimits } from '../../contract/limit-schemas.ts';
+import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import {
   type Direction,

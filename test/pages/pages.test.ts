@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CatalogueRecord, operationsWith, resolverOf } from '../../contract/catalogue.ts';
 import { exampleRecord } from '../../contract/example-failures.ts';
-import { fieldsOf } from '../../contract/fields.ts';
+import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode, isErrorCode } from '../../domain/errors.ts';
 import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';

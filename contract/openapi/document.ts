@@ -1,29 +1,22 @@
 import type { TObject } from 'typebox';
-import { ERROR_TYPES } from '../domain/catalogue-entry.ts';
-import { CATALOGUE, type ErrorCode } from '../domain/errors.ts';
-import * as audit from './audit-schemas.ts';
-import * as cards from './card-schemas.ts';
-import { CatalogueRecord, ERROR_CODES, familyOf, operationsWith, TYPE_GUIDES } from './catalogue.ts';
-import * as errorLog from './error-log-schemas.ts';
-import { exampleRecord } from './example-failures.ts';
-import { exampleFile, exampleReply } from './example-replies.ts';
-import { exampleOf, examplePath } from './example-requests.ts';
+import { ERROR_TYPES } from '../../domain/catalogue-entry.ts';
+import * as audit from '../audit-schemas.ts';
+import * as cards from '../card-schemas.ts';
+import { CatalogueRecord, TYPE_GUIDES } from '../catalogue.ts';
+import * as errorLog from '../error-log-schemas.ts';
+import { exampleFile, exampleReply } from '../example-replies.ts';
+import { exampleOf, examplePath } from '../example-requests.ts';
+import * as limits from '../limit-schemas.ts';
+import { MERGE_PATCH } from '../operation.ts';
+import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, parametersOf, precedenceOf } from '../operations.ts';
+import * as operator from '../operator-schemas.ts';
+import * as parts from '../schema-parts.ts';
+import { SECTIONS, sectionOf } from '../sections.ts';
+import * as transfers from '../transfer-schemas.ts';
+import { errorExamples, errorResponsesOf, sharedErrorResponses } from './error-responses.ts';
 import { fieldsOf } from './fields.ts';
-import * as limits from './limit-schemas.ts';
-import { ERROR_HEADERS, errorHeadersOf, REPLY_HEADERS, REQUEST_HEADERS } from './openapi-headers.ts';
-import { MERGE_PATCH } from './operation.ts';
-import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, parametersOf, precedenceOf } from './operations.ts';
-import * as operator from './operator-schemas.ts';
-import * as parts from './schema-parts.ts';
-import { SECTIONS, sectionOf } from './sections.ts';
-import * as transfers from './transfer-schemas.ts';
-
-/** JSON as the document is made of. */
-type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
-type JsonObject = { readonly [name: string]: Json | undefined };
-
-/** How the examples say that support is reached; each service has its own setting. */
-const CONTACT = 'support@example.com';
+import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
+import { type Json, type JsonObject, reference } from './json.ts';
 
 /** Schemas with a name: wherever one of them stands in the table, the document refers to it. */
 const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entries({
@@ -65,9 +58,9 @@ export function openApiDocument(): JsonObject {
     components: {
       schemas: Object.fromEntries(NAMED.map(([name, schema]) => [name, toJson(schema, true)])),
       headers: { ...REPLY_HEADERS, ...ERROR_HEADERS },
-      parameters: REQUEST_HEADERS,
-      responses: Object.fromEntries(SHARED_ANSWERS.map((code) => [code, errorResponse([code])])),
-      examples: Object.fromEntries(ERROR_CODES.map((code) => [code, errorExample(code)])),
+      parameters: { ...REQUEST_HEADERS, ...Object.fromEntries(SHARED_PARAMETERS) },
+      responses: sharedErrorResponses(),
+      examples: errorExamples(),
       securitySchemes: {
         apiKey: {
           type: 'http',
@@ -108,8 +101,10 @@ function operationObject(id: OperationId): JsonObject {
     description: describe(id),
     tags: [sectionOf(id).title],
     parameters: [
-      ...parametersOf(operation.path).map((name) => pathParameter(id, name)),
-      ...(operation.query === undefined ? [] : queryParameters(operation.query)),
+      ...ownParameters(id).map((parameter) => {
+        const name = sharedName(parameter);
+        return name === undefined ? parameter : reference('parameters', name);
+      }),
       ...(idempotency === 'none'
         ? []
         : [reference('parameters', idempotency === 'required' ? 'IdempotencyKeyRequired' : 'IdempotencyKey')]),
@@ -152,19 +147,53 @@ function describe(id: OperationId): string {
   return `Scope: \`${scope}\`.${patch}${keys[idempotency]}\n\nErrors, the first that applies is the answer: ${own}.`;
 }
 
-function pathParameter(id: OperationId, name: string): JsonObject {
-  const at = OPERATIONS[id].path.split('/').indexOf(`{${name}}`);
+type Parameter = JsonObject & { readonly name: string };
+
+/** The parameters in the path and the query of an operation. */
+function ownParameters(id: OperationId): readonly Parameter[] {
+  const { path, query } = OPERATIONS[id];
+  return [
+    ...parametersOf(path).map((name) => pathParameter(id, name)),
+    ...(query === undefined ? [] : queryParameters(query)),
+  ];
+}
+
+/** Parameters that several operations have in common, by the name under which the document refers to them. */
+const SHARED_PARAMETERS: ReadonlyMap<string, Parameter> = sharedParameters();
+
+function sharedParameters(): ReadonlyMap<string, Parameter> {
+  const counts = new Map<string, number>();
+  const shared = new Map<string, Parameter>();
+  for (const parameter of OPERATION_IDS.flatMap(ownParameters)) {
+    const text = JSON.stringify(parameter);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+    if (counts.get(text) !== 2) continue;
+    const number = [...shared.values()].filter(({ name }) => name === parameter.name).length + 1;
+    shared.set(number === 1 ? parameter.name : `${parameter.name}_${number}`, parameter);
+  }
+  return shared;
+}
+
+function sharedName(parameter: Parameter): string | undefined {
+  const text = JSON.stringify(parameter);
+  return [...SHARED_PARAMETERS].find(([, shared]) => JSON.stringify(shared) === text)?.[0];
+}
+
+/** A path parameter; the operations that have it share the example of the first. */
+function pathParameter(id: OperationId, name: string): Parameter {
+  const first = OPERATION_IDS.find((other) => parametersOf(OPERATIONS[other].path).includes(name)) ?? id;
+  const at = OPERATIONS[first].path.split('/').indexOf(`{${name}}`);
   return {
     name,
     in: 'path',
     required: true,
     description: `Names the ${name.replace(/_id$/, '').replaceAll('_', ' ')}`,
     schema: { type: 'string', minLength: 1, maxLength: 255 },
-    example: examplePath(id).split('/')[at] ?? '',
+    example: examplePath(first).split('/')[at] ?? '',
   };
 }
 
-function queryParameters(query: TObject): readonly JsonObject[] {
+function queryParameters(query: TObject): readonly Parameter[] {
   const required: readonly string[] = query.required ?? [];
   return Object.entries(query.properties).map(([name, schema]) => {
     const description: unknown = Reflect.get(schema, 'description');
@@ -178,20 +207,8 @@ function queryParameters(query: TObject): readonly JsonObject[] {
   });
 }
 
-/** Codes that stand alone under their status wherever they occur, so that one response serves all operations. */
-const SHARED_ANSWERS: readonly ErrorCode[] = ERROR_CODES.filter(
-  (code) =>
-    familyOf(code) === undefined &&
-    operationsWith(code).length > 1 &&
-    operationsWith(code).every(
-      (id) => precedenceOf(id).filter((other) => CATALOGUE[other].status === CATALOGUE[code].status).length === 1,
-    ),
-);
-
 function responses(id: OperationId): JsonObject {
   const { status, idempotency, method, csv } = OPERATIONS[id];
-  const codes = precedenceOf(id);
-  const errors = [...new Set(codes.map((code) => CATALOGUE[code].status))].sort((left, right) => left - right);
   const headers = [
     'Request-Id',
     ...(method === 'POST' && status === 201 ? ['Location'] : []),
@@ -206,17 +223,7 @@ function responses(id: OperationId): JsonObject {
       headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
       content: replyContent(id),
     },
-    ...Object.fromEntries(
-      errors.map((error) => {
-        const own = codes.filter((code) => CATALOGUE[code].status === error);
-        const [only] = own;
-        const isShared = own.length === 1 && only !== undefined && SHARED_ANSWERS.includes(only);
-        return [
-          String(error),
-          isShared ? reference('responses', only) : errorResponse(own, movesMoney(id), idempotency !== 'none'),
-        ];
-      }),
-    ),
+    ...errorResponsesOf(id),
   };
 }
 
@@ -229,29 +236,6 @@ function replyContent(id: OperationId): JsonObject {
     'null is empty, an object is JSON, and amounts are minor units. An export that breaks off is cut without its last ' +
     `chunk, so that no part passes for the whole. The columns, in their order:\n\n${columns.join('\n')}`;
   return { 'text/csv': { schema: { type: 'string', description }, example: exampleFile(id) } };
-}
-
-function errorResponse(codes: readonly ErrorCode[], isMoney?: boolean, takesKey?: boolean): JsonObject {
-  const names = errorHeadersOf(codes, isMoney, takesKey);
-  return {
-    description: codes.map((code) => `\`${code}\`: ${CATALOGUE[code].meaning}`).join('\n\n'),
-    headers: Object.fromEntries(names.map((name) => [name, reference('headers', name)])),
-    content: {
-      'application/json': {
-        schema: {
-          allOf: [
-            reference('schemas', 'ErrorRecord'),
-            { type: 'object', properties: { Code: { type: 'string', enum: codes } } },
-          ],
-        },
-        examples: Object.fromEntries(codes.map((code) => [code, reference('examples', code)])),
-      },
-    },
-  };
-}
-
-function errorExample(code: ErrorCode): JsonObject {
-  return { summary: CATALOGUE[code].meaning, value: { ...exampleRecord(code, CONTACT) } };
 }
 
 /** The catalogue itself: no operation, open to everyone, a page or data by Accept. */
@@ -286,7 +270,7 @@ const CATALOGUE_PATHS: JsonObject = {
           },
         },
         405: reference('responses', 'method_not_allowed'),
-        500: errorResponse(['unknown_request'], false),
+        500: reference('responses', 'unknown_request'),
         503: reference('responses', 'service_unavailable'),
       },
     },
@@ -316,18 +300,14 @@ const CATALOGUE_PATHS: JsonObject = {
             'text/html': { schema: { type: 'string' } },
           },
         },
-        404: errorResponse(['route_not_found'], false),
+        404: reference('responses', 'route_not_found'),
         405: reference('responses', 'method_not_allowed'),
-        500: errorResponse(['unknown_request'], false),
+        500: reference('responses', 'unknown_request'),
         503: reference('responses', 'service_unavailable'),
       },
     },
   },
 };
-
-function reference(kind: string, name: string): { readonly $ref: string } {
-  return { $ref: `#/components/${kind}/${name}` };
-}
 
 /** Plain JSON of a schema or an example, with named schemas referred to; `isRoot` when the schema itself is wanted. */
 function toJson(value: unknown, isRoot = false): Json {

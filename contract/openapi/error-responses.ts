@@ -1,0 +1,116 @@
+import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import { familyOf } from '../catalogue.ts';
+import { exampleRecord } from '../example-failures.ts';
+import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from '../operations.ts';
+import { errorHeadersOf } from './headers.ts';
+import { type JsonObject, reference } from './json.ts';
+
+/** The support contact in examples; each service has its own setting. */
+const CONTACT = 'support@example.com';
+
+/** The codes of one status that some operations can return. Equal sets are one component of the document. */
+type CodeSet = {
+  readonly name: string;
+  readonly codes: readonly ErrorCode[];
+  readonly operations: readonly OperationId[];
+};
+
+/** Codes that each operation has under its own name: what the document says of all of them at once. */
+const FAMILIES = {
+  schema: {
+    name: 'operation_schema',
+    pattern: '^[a-z_]+_schema$',
+    description: "`{operation}_schema`: the request does not match the operation's schema.",
+  },
+  unknown: {
+    name: 'unknown_operation',
+    pattern: '^unknown_[a-z_]+$',
+    description: '`unknown_{operation}`: the operation failed because of a fault inside the service.',
+  },
+} as const;
+
+function familyIn(code: ErrorCode): (typeof FAMILIES)[keyof typeof FAMILIES] | undefined {
+  const kind = familyOf(code)?.kind;
+  return kind === undefined ? undefined : FAMILIES[kind];
+}
+
+const nameOf = (code: ErrorCode): string => familyIn(code)?.name ?? code;
+
+const CODE_SETS: readonly CodeSet[] = codeSets();
+
+function codeSets(): readonly CodeSet[] {
+  const sets = new Map<string, CodeSet>();
+  for (const id of OPERATION_IDS) {
+    for (const codes of byStatus(precedenceOf(id)).values()) {
+      const name = codes.map(nameOf).join('.');
+      const operations = [...(sets.get(name)?.operations ?? []), id];
+      sets.set(name, { name, codes: sets.get(name)?.codes ?? codes, operations });
+    }
+  }
+  return [...sets.values()];
+}
+
+function byStatus(codes: readonly ErrorCode[]): ReadonlyMap<number, readonly ErrorCode[]> {
+  const found = new Map<number, ErrorCode[]>();
+  for (const code of codes) {
+    const { status } = CATALOGUE[code];
+    found.set(status, [...(found.get(status) ?? []), code]);
+  }
+  return found;
+}
+
+/** The error responses of an operation by status: references to those that other operations have, too. */
+export function errorResponsesOf(id: OperationId): JsonObject {
+  const statuses = [...byStatus(precedenceOf(id))].sort(([left], [right]) => left - right);
+  return Object.fromEntries(
+    statuses.map(([status, codes]) => {
+      const name = codes.map(nameOf).join('.');
+      const isShared = CODE_SETS.some((set) => set.name === name && set.operations.length > 1);
+      return [String(status), isShared ? reference('responses', name) : responseOf({ name, codes, operations: [id] })];
+    }),
+  );
+}
+
+/** The error responses that several operations, or paths that are no operation, have in common. */
+export function sharedErrorResponses(): JsonObject {
+  const shared = CODE_SETS.filter(({ operations }) => operations.length > 1);
+  const pages: CodeSet = { name: 'unknown_request', codes: ['unknown_request'], operations: [] };
+  return Object.fromEntries([...shared, pages].map((set) => [set.name, responseOf(set)]));
+}
+
+function responseOf({ codes, operations }: CodeSet): JsonObject {
+  const isMoney = operations.some(movesMoney);
+  const takesKey = operations.some((id) => OPERATIONS[id].idempotency !== 'none');
+  const headers = errorHeadersOf(codes, isMoney, takesKey);
+  const own = codes.filter((code) => familyIn(code) === undefined);
+  const patterns = codes.flatMap((code) => familyIn(code)?.pattern ?? []);
+  const choices = [
+    ...(own.length === 0 ? [] : [{ enum: own }]),
+    ...patterns.map((pattern) => ({ type: 'string', pattern })),
+  ];
+  const code = choices.length === 1 ? choices[0] : { anyOf: choices };
+  return {
+    description: codes.map((one) => familyIn(one)?.description ?? `\`${one}\`: ${CATALOGUE[one].meaning}`).join('\n\n'),
+    headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
+    content: {
+      'application/json': {
+        schema: { allOf: [reference('schemas', 'ErrorRecord'), { type: 'object', properties: { Code: code } }] },
+        examples: Object.fromEntries(codes.map((one) => [nameOf(one), reference('examples', nameOf(one))])),
+      },
+    },
+  };
+}
+
+/** One example for each code, and one for all codes of a family. */
+export function errorExamples(): JsonObject {
+  const codes = new Map<string, ErrorCode>([['unknown_request', 'unknown_request']]);
+  for (const code of CODE_SETS.flatMap((set) => set.codes)) {
+    if (!codes.has(nameOf(code))) codes.set(nameOf(code), code);
+  }
+  return Object.fromEntries(
+    [...codes].map(([name, code]) => [
+      name,
+      { summary: CATALOGUE[code].meaning, value: { ...exampleRecord(code, CONTACT) } },
+    ]),
+  );
+}
