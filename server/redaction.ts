@@ -112,3 +112,71 @@ function stackOf({ stack = '' }: Error): string | null {
   const frames = stack.search(/^ {4}at /m);
   return frames === -1 ? null : withoutSecrets(stack.slice(frames), STACK_MOST);
 }
+
+/** Digits in a row that are shown; longer runs can be part of a card number. */
+const MAX_DIGITS = 7;
+
+/** Separators between two digits of one number: "4111 - 1111" is one number. */
+const MAX_SEPARATOR_LENGTH = 3;
+
+/**
+ * Caller text for a message, header or report: at most `maxLength` characters, printable ASCII, and no run of eight or
+ * more digits, also when grouped by blanks, dots or dashes, because it could be part of a card number.
+ */
+export function maskedText(text: string, maxLength = 40): string {
+  const shown = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
+  const visible = shown.replaceAll(/[^\x20-\x7e…]/g, '?');
+  return maskLongNumbers(visible);
+}
+
+/** Replaces every long run of digits by an ellipsis. */
+export function maskLongNumbers(text: string): string {
+  let result = '';
+  let copied = 0;
+  let at = 0;
+  while (at < text.length) {
+    if (!isDigit(text.charCodeAt(at))) {
+      at += 1;
+      continue;
+    }
+    const run = digitRun(text, at);
+    if (run.digits > MAX_DIGITS) {
+      result += `${text.slice(copied, at)}…`;
+      copied = run.end;
+    }
+    at = run.end;
+  }
+  return copied === 0 ? text : result + text.slice(copied);
+}
+
+/** Masks the long numbers of a path, escaped digits included. A path without one is returned as it was sent. */
+export function maskPath(path: string): string {
+  const decoded = path.replaceAll(/%([2-7][0-9a-f])/gi, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  const shown = maskLongNumbers(decoded);
+  return shown === decoded ? path : shown;
+}
+
+function digitRun(text: string, start: number): { readonly digits: number; readonly end: number } {
+  let digits = 0;
+  let end = start;
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isDigit(code)) {
+      digits += 1;
+      end = at + 1;
+    } else if (!isSeparator(code) || at - end >= MAX_SEPARATOR_LENGTH) {
+      break;
+    }
+  }
+  return { digits, end };
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+function isSeparator(code: number): boolean {
+  return code === 0x20 || code === 0x2d || code === 0x2e;
+}

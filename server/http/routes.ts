@@ -1,8 +1,8 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { mountPages } from '../pages/pages.ts';
 import { serveOperation } from './operation-route.ts';
+import { mountPages } from './page-route.ts';
 import type { RequestContext } from './request-context.ts';
 import { routePattern } from './route-table.ts';
 import type { HttpService } from './service.ts';

@@ -1,7 +1,7 @@
 import { type CatalogueRecord, catalogueRecord, ERROR_CODES } from '../../contract/catalogue.ts';
 import { type ErrorCode, isErrorCode } from '../../domain/errors.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { quotable } from '../http/wire/quotable.ts';
+import { maskedText } from '../redaction.ts';
 import { searchCatalogue } from './error-search.ts';
 
 /** The catalogue as data, in its own order; with a query, what fits it, best first. */
@@ -22,5 +22,5 @@ export function findCode(name: string): NamedCode {
   const isData = name.endsWith('.json');
   const code = isData ? name.slice(0, -5) : name;
   if (isErrorCode(code)) return { code, isData };
-  throw new Refusal('route_not_found', `There is no error code '${quotable(code)}'. All of them are at /errors.`);
+  throw new Refusal('route_not_found', `There is no error code '${maskedText(code)}'. All of them are at /errors.`);
 }

@@ -17,7 +17,6 @@ import {
 import { curlOf, EXAMPLE_REQUEST_ID } from '../../contract/example-requests.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
-import { JSON_TYPE } from '../http/wire/error-response.ts';
 import { SIGNS, TONES } from './error-list-page.ts';
 import { type Html, html } from './page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageSetting } from './page-layout.ts';
@@ -81,7 +80,7 @@ function answer(code: ErrorCode, { supportContact }: PageSetting): Html {
 ${listing(
   'An example of the answer',
   html`<span class="status">HTTP/1.1 ${status} ${STATUS_CODES[status]}</span>
-${line({ name: 'Content-Type', value: JSON_TYPE })}${headers.filter(({ sometimes }) => !sometimes).map(line)}
+${line({ name: 'Content-Type', value: 'application/json; charset=utf-8' })}${headers.filter(({ sometimes }) => !sometimes).map(line)}
 ${JSON.stringify(exampleRecord(code, supportContact), null, 2)}`,
 )}
 <dl class="says">${headers.map(

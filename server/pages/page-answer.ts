@@ -1,8 +1,3 @@
-import type { RequestContext } from '../http/request-context.ts';
-import type { HttpService } from '../http/service.ts';
-import { discardBody } from '../http/wire/body.ts';
-import { contextHeaders } from '../http/wire/error-response.ts';
-
 /** A page or a document, ready to be sent. */
 export type PageAnswer = {
   readonly type: 'text/html; charset=utf-8' | 'application/json; charset=utf-8';
@@ -10,41 +5,6 @@ export type PageAnswer = {
   readonly body: string | Buffer;
   readonly headers: readonly (readonly [name: string, value: string])[];
 };
-
-/** Sends a page, or the same as data. */
-export async function sendPage(service: HttpService, context: RequestContext, page: PageAnswer): Promise<void> {
-  if (!context.request.complete) await discardBody(context, service.settings);
-  if (context.answered) return;
-  if (service.isClosing) context.mustClose = true;
-  const headers: readonly (readonly [string, string])[] = [
-    ['Content-Type', page.type],
-    ['Content-Length', String(Buffer.byteLength(page.body))],
-    ['Request-Id', context.wireId],
-    ['Cache-Control', 'no-store'],
-    ['X-Content-Type-Options', 'nosniff'],
-    ...page.headers,
-    ...contextHeaders(context),
-  ];
-  context.answered = true;
-  context.response.writeHead(200, headers.flat());
-  context.response.end(page.body);
-  tellLog(service, context);
-}
-
-function tellLog(service: HttpService, context: RequestContext): void {
-  try {
-    service.log?.({
-      requestId: context.requestId,
-      method: context.request.method ?? '',
-      path: context.pattern ?? '',
-      status: 200,
-      code: undefined,
-      durationMilliseconds: Date.now() - context.startedAt,
-    });
-  } catch {
-    // A log that fails never fails the answer.
-  }
-}
 
 /**
  * Whether the caller would rather have a page than data. Only one that names HTML and does not like JSON better gets

@@ -1,113 +1,90 @@
 import { readFileSync } from 'node:fs';
-import type { FastifyInstance } from 'fastify';
 import { catalogueRecord } from '../../contract/catalogue.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { provoke } from '../http/provoke.ts';
-import type { RequestContext } from '../http/request-context.ts';
-import { closingRefusal, type HttpService } from '../http/service.ts';
-import { JSON_TYPE } from '../http/wire/error-response.ts';
-import { contextOf } from '../http/wire/record-response.ts';
-import { sendError } from '../http/wire/reply.ts';
 import type { Readiness } from '../operations/call.ts';
 import { catalogueData, findCode } from './catalogue-routes.ts';
 import { errorCodePage } from './error-code-page.ts';
 import { errorListPage } from './error-list-page.ts';
 import { homePage } from './home-page.ts';
 import { KeptPages } from './kept-pages.ts';
-import { type PageAnswer, prefersPage, sendPage } from './page-answer.ts';
+import { type PageAnswer, prefersPage } from './page-answer.ts';
 import { documentOf, PAGE_POLICY, type Page, type PageSetting } from './page-layout.ts';
 import { referencePage } from './reference-page.ts';
 
-/** A request for a page: what it says, and how the service that shows it is set. */
-type Visit = {
-  readonly service: HttpService;
+/** A request for a page. */
+export type PageRequest = {
   readonly parameters: Readonly<Record<string, string>>;
-  /** What was typed into the search; empty where nothing was. */
+  /** The search, the query parameter `q`; empty when there is none. */
+  readonly search: string;
+  /** The Accept header. */
+  readonly accept: string | undefined;
+  /** The Host header. */
+  readonly host: string | undefined;
+};
+
+/** What the pages show of the service. */
+export type PageHost = {
+  readonly version: string;
+  readonly mode: 'sandbox' | 'live';
+  readonly supportContact: string;
+  /** Rejects with a Refusal while the service closes. */
+  readonly ready: () => Promise<Readiness>;
+};
+
+/** Makes the response to a request for a page. Throws a Refusal when there is none. */
+export type PageHandler = (request: PageRequest) => PageAnswer | Promise<PageAnswer>;
+
+type Visit = {
+  readonly host: PageHost;
+  readonly parameters: Readonly<Record<string, string>>;
   readonly query: string;
   readonly wantsPage: boolean;
   readonly setting: PageSetting;
   readonly kept: KeptPages;
 };
 
-/** What Sandbox-Provoke can make of a page: the one code that no operation has. */
-const PROVOKED = ['unknown_request'] as const;
-
+const JSON_TYPE = 'application/json; charset=utf-8';
 const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
 
-/** Mounts what is no operation and needs neither key nor database: the root, health, the catalogue, the reference. */
-export function mountPages(app: FastifyInstance, service: HttpService): void {
+/** The pages by route: the root, health, the error catalogue, the API reference. They need neither key nor database. */
+export function createPages(host: PageHost): Readonly<Record<string, PageHandler>> {
   const kept = new KeptPages();
   const pages: Readonly<Record<string, (visit: Visit) => PageAnswer | Promise<PageAnswer>>> = {
     '/': showHome,
     '/health/live': () => asData({ status: 'live' }),
-    '/health/ready': async () => asData(await readiness(service)),
+    '/health/ready': async () => asData(await readiness(host)),
     '/errors': (visit) => showErrors(visit, visit.wantsPage),
     '/errors.json': (visit) => showErrors(visit, false),
     '/errors/:code': showError,
     '/docs': (visit) => asKeptPage('docs', visit, referencePage),
     '/openapi.json': (visit) => asKeptData('openapi', visit, () => readFileSync(OPENAPI, 'utf8')),
   };
-  for (const [url, page] of Object.entries(pages)) {
-    app.route<{ Params: Record<string, string> }>({
-      method: ['GET', 'HEAD'],
-      url,
-      handler: (request, reply) => {
-        const context = contextOf(reply.raw);
-        context.pattern = url;
-        reply.hijack();
-        void servePage(service, context, () => {
-          service.limits.admitAddress(context);
-          const asked = context.head?.sandboxProvoke;
-          if (asked !== undefined && service.gateway.mode === 'sandbox')
-            provoke(asked, PROVOKED, 'malformed_request', '');
-          const visit = visitOf(service, kept, context, request.params);
-          if (!url.startsWith('/health/')) service.limits.chargePage(context, visit.query !== '');
-          return page(visit);
-        });
-      },
-    });
-  }
+  return Object.fromEntries(
+    Object.entries(pages).map(([url, page]) => [url, (request) => page(visitOf(host, kept, request))]),
+  );
 }
 
-async function servePage(
-  service: HttpService,
-  context: RequestContext,
-  make: () => PageAnswer | Promise<PageAnswer>,
-): Promise<void> {
-  try {
-    await sendPage(service, context, await make());
-  } catch (thrown) {
-    await sendError(service, context, thrown);
-  }
-}
-
-function visitOf(
-  service: HttpService,
-  kept: KeptPages,
-  context: RequestContext,
-  parameters: Readonly<Record<string, string>>,
-): Visit {
-  const { request, target } = context;
-  // A search is never refused: what is not well-formed in it is searched for as it is, and shown without card numbers.
-  const query = redactCardNumbers(new URLSearchParams(target.slice(context.path.length)).get('q') ?? '');
-  const { gateway, version, supportContact } = service;
-  const setting = { version, mode: gateway.mode, supportContact, base: baseOf(service, request.headers.host) };
-  return { service, parameters, query, wantsPage: prefersPage(request.headers.accept), setting, kept };
+function visitOf(host: PageHost, kept: KeptPages, request: PageRequest): Visit {
+  const { version, mode, supportContact } = host;
+  const setting = { version, mode, supportContact, base: baseOf(host, request.host) };
+  // A search is never refused; card numbers in it are not shown.
+  const query = redactCardNumbers(request.search);
+  return { host, parameters: request.parameters, query, wantsPage: prefersPage(request.accept), setting, kept };
 }
 
 /**
- * Where the commands on a page go: to this service, when it is a sandbox and was called by a plain name, and else to
- * where a sandbox usually is. Commands that provoke failures are not to be tried on a live service.
+ * The base URL of the commands on a page: this service, when it is a sandbox and the Host is a plain name; otherwise the
+ * default address of a sandbox. Commands that provoke failures are not meant for a live service.
  */
-function baseOf({ gateway }: HttpService, host: string | undefined): string {
+function baseOf({ mode }: PageHost, host: string | undefined): string {
   const isPlain = host !== undefined && /^([a-zA-Z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9]{1,5})?$/.test(host);
-  return gateway.mode === 'sandbox' && isPlain ? `http://${host}` : 'http://localhost:8080';
+  return mode === 'sandbox' && isPlain ? `http://${host}` : 'http://localhost:8080';
 }
 
 function showHome(visit: Visit): PageAnswer {
   if (visit.wantsPage) return varying(asPage(homePage(visit.setting), visit.setting));
-  const { gateway, version } = visit.service;
+  const { version, mode, supportContact } = visit.host;
   const links = {
     transfers: '/api/v0.1/core/transfer',
     docs: '/docs',
@@ -116,7 +93,7 @@ function showHome(visit: Visit): PageAnswer {
     live: '/health/live',
     ready: '/health/ready',
   };
-  const root = { service: 'transfer-service', version, mode: gateway.mode, support: gateway.supportContact, links };
+  const root = { service: 'transfer-service', version, mode, support: supportContact, links };
   return varying(asData(root));
 }
 
@@ -174,9 +151,8 @@ function varying(answer: PageAnswer): PageAnswer {
   return { ...answer, headers: [['Vary', 'Accept'], ...answer.headers] };
 }
 
-async function readiness({ gateway, isClosing }: HttpService): Promise<{ readonly status: 'ready' }> {
-  if (isClosing) throw closingRefusal();
-  const readiness = await gateway.ready();
+async function readiness(host: PageHost): Promise<{ readonly status: 'ready' }> {
+  const readiness = await host.ready();
   if (readiness === 'ready') return { status: 'ready' };
   throw new Refusal('service_unavailable', NOT_READY[readiness]);
 }

@@ -63,8 +63,8 @@ export const house: readonly Room[] = [
   },
   {
     room: 'server/pages',
-    mayImport: [...FOUNDATION, 'server/operations', 'server/http'],
-    packages: ['fastify', 'node:'],
+    mayImport: [...FOUNDATION, 'server/operations'],
+    packages: ['node:'],
   },
   {
     room: 'server/jobs',

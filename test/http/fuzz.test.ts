@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { quotable, withoutLongNumbers } from '../../server/http/wire/quotable.ts';
 import { codeOfRecord } from '../../server/http/wire/record-response.ts';
+import { maskedText, maskLongNumbers } from '../../server/redaction.ts';
 import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
 import { RawConnection } from '../harness/raw-connection.ts';
 import { bare, post } from './cases.ts';
@@ -78,7 +78,7 @@ describe('text of the caller in a message', () => {
     const piece = fc.constantFrom('4', '1', '0', '12', '3456', '4111 1111', '-', ' ', '.', 'a', '  ', 'é', '\n');
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
-        const shown = quotable(pieces.join(''), 200);
+        const shown = maskedText(pieces.join(''), 200);
         expect(shown).toMatch(/^[\x20-\x7e…]*$/);
         expect(shown.replaceAll(/(?<=\d)[-. ](?=\d)/g, '')).not.toMatch(/\d{8}/);
       }),
@@ -86,8 +86,8 @@ describe('text of the caller in a message', () => {
   });
 
   it('is otherwise left as it is', () => {
-    expect(quotable("card_1 it's 1234567")).toBe("card_1 it's 1234567");
-    expect(withoutLongNumbers('/card/4111111111111111/x/12-34-56-78')).toBe('/card/…/x/…');
-    expect(quotable('x'.repeat(50))).toBe(`${'x'.repeat(40)}…`);
+    expect(maskedText("card_1 it's 1234567")).toBe("card_1 it's 1234567");
+    expect(maskLongNumbers('/card/4111111111111111/x/12-34-56-78')).toBe('/card/…/x/…');
+    expect(maskedText('x'.repeat(50))).toBe(`${'x'.repeat(40)}…`);
   });
 });

@@ -5,9 +5,9 @@ import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { Caller, Gateway } from '../../operations/call.ts';
+import { maskedText } from '../../redaction.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
-import { quotable } from '../wire/quotable.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 import { isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
 
@@ -94,18 +94,18 @@ function refuseRemoteCallers(context: RequestContext, head: RequestHead): void {
     throw forbidden('This sandbox takes requests without a key from its own machine only. Send an API key.');
   }
   if (!isLoopbackAuthority(host)) {
-    const message = `Without a key this sandbox must be called as localhost, but the Host is '${quotable(host)}'.`;
+    const message = `Without a key this sandbox must be called as localhost, but the Host is '${maskedText(host)}'.`;
     throw forbidden(message);
   }
   const added = headerOfProxy(context.request);
   if (added !== undefined) {
     throw forbidden(
-      `Without a key this sandbox takes nothing through a proxy, and the request has the header '${quotable(added)}'. ` +
+      `Without a key this sandbox takes nothing through a proxy, and the request has the header '${maskedText(added)}'. ` +
         'Make a key and send it.',
     );
   }
   if (head.origin !== undefined && !isLoopbackOrigin(head.origin)) {
-    const origin = quotable(head.origin);
+    const origin = maskedText(head.origin);
     throw forbidden(`Without a key this sandbox takes nothing from web pages elsewhere: the Origin is '${origin}'.`);
   }
   const site = head.fetchSite?.toLowerCase();

@@ -3,11 +3,11 @@ import { type ErrorRecord, withSupport } from '../../../domain/error-record.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { RefusalDetails } from '../../../domain/refusal.ts';
 import type { RefusedRow } from '../../operations/call.ts';
+import { maskLongNumbers, maskPath } from '../../redaction.ts';
 import { rateHeaders } from '../admission/rate-limits.ts';
 import type { AccessEntry, ErrorReport } from '../error-report.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type Fault, faultOf } from './fault.ts';
-import { pathWithoutLongNumbers, withoutLongNumbers } from './quotable.ts';
 import { clientRequestId } from './request-head.ts';
 
 /** Headers in the order in which they are sent. */
@@ -44,7 +44,7 @@ export function composeErrorResponse(thrown: unknown, context: RequestContext, r
   return compose(fault, context, reporter, headers, {
     address: context.address,
     method: request.method,
-    path: context.pattern ?? pathWithoutLongNumbers(context.path).slice(0, MAX_PATH_LENGTH),
+    path: context.pattern ?? maskPath(context.path).slice(0, MAX_PATH_LENGTH),
     programId: context.programId,
     caller: context.caller?.kind,
     operation: context.operation,
@@ -181,7 +181,7 @@ const MAX_IGNORED_FIELDS = 20;
 function ignoredFields(names: readonly string[]): string {
   const shown = names
     .slice(0, MAX_IGNORED_FIELDS)
-    .map((name) => percentEncoded(redactCardNumbers(withoutLongNumbers(name)).slice(0, 40)));
+    .map((name) => percentEncoded(redactCardNumbers(maskLongNumbers(name)).slice(0, 40)));
   return names.length > MAX_IGNORED_FIELDS ? `${shown.join(', ')}, ...` : shown.join(', ');
 }
 

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../../contract/json.ts';
-import { quotable } from './quotable.ts';
+import { maskedText } from '../../redaction.ts';
 
 /** What is wrong with a query, in a sentence. */
 export class QueryFault extends Error {
@@ -30,7 +30,7 @@ export function readQuery(target: string): QueryMembers {
     const name = decodePart(equals === -1 ? pair : pair.slice(0, equals));
     if (name === '__proto__') throw new QueryFault("The query parameter '__proto__' is not allowed.");
     if (members[name] !== undefined) {
-      throw new QueryFault(`The query parameter '${quotable(name)}' is there twice.`, `/${quotable(name)}`);
+      throw new QueryFault(`The query parameter '${maskedText(name)}' is there twice.`, `/${maskedText(name)}`);
     }
     members[name] = equals === -1 ? '' : decodePart(pair.slice(equals + 1));
   }

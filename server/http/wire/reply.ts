@@ -28,20 +28,25 @@ export async function sendReply(service: HttpService, context: RequestContext, r
   if (location !== undefined) more.push('Location', headerSafe(location));
   if (replayed === true) more.push('Idempotent-Replayed', 'true');
   if (reply.refusedRow !== undefined) reportError(service, reportRow(reply.refusedRow, context, service));
-  await send(service, context, status, body, more);
+  await sendBody(service, context, { status, type: JSON_TYPE, body, headers: more });
 }
 
-async function send(
-  service: HttpService,
-  context: RequestContext,
-  status: number,
-  body: string,
-  more: readonly OutgoingHttpHeader[],
-): Promise<void> {
+/** A success that is sent whole. */
+export type WholeBody = {
+  readonly status: number;
+  /** The Content-Type. */
+  readonly type: string;
+  readonly body: string | Buffer;
+  readonly headers: readonly OutgoingHttpHeader[];
+};
+
+/** Sends a success whose body is complete. */
+export async function sendBody(service: HttpService, context: RequestContext, whole: WholeBody): Promise<void> {
+  const { status, type, body, headers } = whole;
   if (!context.request.complete) await discardBody(context, service.settings);
   if (context.answered) return;
   const length = String(Buffer.byteLength(body));
-  writeHead(service, context, status, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...more]);
+  writeHead(service, context, status, ['Content-Type', type, 'Content-Length', length, ...headers]);
   context.response.end(body);
   writeLog(service, context, status, undefined);
 }

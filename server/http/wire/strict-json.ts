@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer';
 import { JsonNumber, type JsonValue } from '../../../contract/json.ts';
-import { quotable } from './quotable.ts';
+import { maskedText } from '../../redaction.ts';
 
 const DEPTH_MOST = 32;
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -271,8 +271,8 @@ class Reader {
   }
 
   #twice(name: string, at: number): JsonFault {
-    const field = this.#depth === 1 ? `/${quotable(name).replaceAll('~', '~0').replaceAll('/', '~1')}` : undefined;
-    return this.#fault(`the member '${quotable(name)}' is there twice`, at, field);
+    const field = this.#depth === 1 ? `/${maskedText(name).replaceAll('~', '~0').replaceAll('/', '~1')}` : undefined;
+    return this.#fault(`the member '${maskedText(name)}' is there twice`, at, field);
   }
 
   #unexpected(expected: string): JsonFault {
