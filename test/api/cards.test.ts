@@ -431,7 +431,7 @@ describe('which refusal comes first', () => {
       path: '/api/v0.1/core/card/card_full',
       body: { status: 'closed', balance_to: 'funding', last_four: 'x' },
     });
-    expect([refused.status, refused.members.Code, refused.headers['money-moved']]).toEqual([
+    expect([refused.status, refused.fields.Code, refused.headers['money-moved']]).toEqual([
       400,
       'update_card_schema',
       'no',

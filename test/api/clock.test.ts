@@ -55,7 +55,7 @@ describe('move_clock', () => {
     [{ seconds_ahead: '60' }, '/seconds_ahead'],
   ])('%j is refused', async (body, field) => {
     const answer = await sendRaw(running().url, { path: '/api/v0.1/sandbox/clock', body });
-    expect([answer.status, answer.members.Code]).toEqual([400, 'move_clock_schema']);
+    expect([answer.status, answer.fields.Code]).toEqual([400, 'move_clock_schema']);
     expect([answer.headers['error-field'], answer.headers['money-moved']]).toEqual([field, undefined]);
   });
 

@@ -14,7 +14,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
-import { type RawAnswer, type RawRequest, sendRaw } from '../harness/raw-request.ts';
+import { type RawRequest, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';
 
 const TRANSFERS = '/api/v0.1/core/transfer';
@@ -31,7 +31,7 @@ describe('live mode, from an empty directory on', () => {
 
   const as = (key: string, programId?: string) =>
     new TransferService({ baseUrl: service.url, key, programId, maximumRetries: 0 });
-  const send = (raw: RawRequest): Promise<RawAnswer> => sendRaw(service.url, raw);
+  const send = (raw: RawRequest): Promise<RawResponse> => sendRaw(service.url, raw);
   const get = (path: string, headers: Readonly<Record<string, string>>) => send({ method: 'GET', path, headers });
   const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
 
@@ -86,8 +86,8 @@ describe('live mode, from an empty directory on', () => {
     ['a well-formed key that nobody made', { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(72)}` }],
   ])('credentials: %s is a 401 that says how', async (_, headers) => {
     const answer = await get(TRANSFERS, headers);
-    expect(answer.members).toMatchObject({ Status: 401, Code: 'unauthenticated', Type: 'Request Error' });
-    expect(answer.members.Message).toContain('Bearer <key>');
+    expect(answer.fields).toMatchObject({ Status: 401, Code: 'unauthenticated', Type: 'Request Error' });
+    expect(answer.fields.Message).toContain('Bearer <key>');
     expect(answer.headers['www-authenticate']).toMatch(/^Bearer /);
     const money = await send({ headers, body: { amount: 1, card_id: 'card-of-first' } });
     expect([money.status, money.headers['money-moved']]).toEqual([401, 'no']);
@@ -97,7 +97,7 @@ describe('live mode, from an empty directory on', () => {
     const last = operatorKey.endsWith('0') ? '1' : '0';
     const mistyped = await get(TRANSFERS, bearer(`${operatorKey.slice(0, -1)}${last}`));
     expect(mistyped.status).toBe(401);
-    expect(mistyped.members.Message).toContain('mistyped');
+    expect(mistyped.fields.Message).toContain('mistyped');
     const [, secret = ''] = /_([0-9a-f]{72})$/.exec(keys.first) ?? [];
     const spliced = await get(TRANSFERS, bearer(`${operatorKey.slice(0, 20)}${secret}`));
     expect(spliced.status).toBe(401);
@@ -122,7 +122,7 @@ describe('live mode, from an empty directory on', () => {
       [revoked.key, 'revoked'],
       [expired.key, 'expired'],
     ] as const) {
-      const answer = async () => (await get(TRANSFERS, bearer(key))).members;
+      const answer = async () => (await get(TRANSFERS, bearer(key))).fields;
       await waitFor(`the key is ${word}`, async () => (await answer()).Status === 401);
       expect(await answer()).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining(word) });
     }
@@ -208,7 +208,7 @@ describe('live mode, from an empty directory on', () => {
   test('with keys, where a request comes from does not matter', async () => {
     const strangers = { Host: 'bank.test', Origin: 'https://bank.test', 'Sec-Fetch-Site': 'cross-site' };
     expect((await get(TRANSFERS, { ...bearer(keys.first), ...strangers })).status).toBe(200);
-    expect((await get(TRANSFERS, strangers)).members.Code).toBe('unauthenticated');
+    expect((await get(TRANSFERS, strangers)).fields.Code).toBe('unauthenticated');
   });
 
   test('no secret is anywhere in the database', async () => {
@@ -246,8 +246,8 @@ describe('live mode, from an empty directory on', () => {
     }
     process.kill((await embeddedServerOf(directory.path)).processId, 'SIGKILL');
     const answers = await Promise.all(fresh.map((key) => get(TRANSFERS, bearer(key))));
-    for (const { status, members } of answers) {
-      if (status !== 200) expect(members).toMatchObject({ Status: 500, Code: 'unknown_list_transfers' });
+    for (const { status, fields } of answers) {
+      if (status !== 200) expect(fields).toMatchObject({ Status: 500, Code: 'unknown_list_transfers' });
     }
     for (const key of fresh) {
       await waitFor('the database is back', async () => (await get(TRANSFERS, bearer(key))).status === 200);
@@ -319,11 +319,11 @@ describe('a sandbox without keys is for its own machine only', () => {
     { Host: '127.0.0.1:8080', Origin: 'http://127.0.0.1:8080', 'X-Forwarded-For': '203.0.113.9' },
   ])('%j is refused', async (headers) => {
     const answer = await get(headers);
-    expect(answer.members).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
+    expect(answer.fields).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
     const money = await sendRaw(running().url, { headers, body: { amount: 1, card_id: 'card_active' } });
-    expect([money.members.Code, money.headers['money-moved']]).toEqual(['forbidden', 'no']);
+    expect([money.fields.Code, money.headers['money-moved']]).toEqual(['forbidden', 'no']);
     const form = { ...headers, 'Content-Type': 'text/plain' };
-    expect((await sendRaw(running().url, { headers: form, body: '{}' })).members.Code).toBe('forbidden');
+    expect((await sendRaw(running().url, { headers: form, body: '{}' })).fields.Code).toBe('forbidden');
   });
 
   test.each<Record<string, string>>([
@@ -344,17 +344,17 @@ describe('a sandbox without keys is for its own machine only', () => {
     const forwarded = { Host: `127.0.0.1:${new URL(running().url).port}`, 'X-Forwarded-For': '203.0.113.9' };
     expect((await list({ Host: forwarded.Host })).status).toBe(200);
     const refused = await list(forwarded);
-    expect(refused.members).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
-    expect(refused.members.Message).toContain('Make a key');
+    expect(refused.fields).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
+    expect(refused.fields.Message).toContain('Make a key');
     const { key } = await running().client.keys.create(operatorKeyBody('behind a proxy'));
     expect((await list({ ...forwarded, Authorization: `Bearer ${key}` })).status).toBe(200);
   });
 
   test('a bad key is not overlooked, and a good one is bound to its program', async () => {
-    expect((await get({ Authorization: 'Bearer nonsense' })).members.Code).toBe('unauthenticated');
+    expect((await get({ Authorization: 'Bearer nonsense' })).fields.Code).toBe('unauthenticated');
     const { client } = running();
     const { program_id } = await client.programs.create({ name: 'Other', currency: 'USD' });
     const { key } = await client.keys.create(programKey('shop', program_id));
-    expect((await get({ Authorization: `Bearer ${key}` })).members.Code).toBe('card_not_found');
+    expect((await get({ Authorization: `Bearer ${key}` })).fields.Code).toBe('card_not_found');
   });
 });

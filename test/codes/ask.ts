@@ -1,5 +1,5 @@
 import type { ExampleRequest } from '../../contract/example-requests.ts';
-import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
+import { RawConnection, type RawResponse } from '../harness/raw-connection.ts';
 
 /** A request as it goes over the wire; a name may be there twice. */
 export type Question = {
@@ -25,7 +25,7 @@ export function toQuestion(example: ExampleRequest, more: Readonly<Record<string
 }
 
 /** Sends a request on a connection of its own and gives the answer. */
-export async function ask(url: string, question: Question): Promise<RawAnswer> {
+export async function ask(url: string, question: Question): Promise<RawResponse> {
   const connection = await RawConnection.open(Number(new URL(url).port));
   try {
     connection.send(bytesOf(question));
@@ -36,9 +36,9 @@ export async function ask(url: string, question: Question): Promise<RawAnswer> {
 }
 
 /** Sends requests one after the other, on one connection as long as the service keeps it, and gives their answers. */
-export async function askAll(url: string, questions: readonly Question[]): Promise<readonly RawAnswer[]> {
+export async function askAll(url: string, questions: readonly Question[]): Promise<readonly RawResponse[]> {
   const open = (): Promise<RawConnection> => RawConnection.open(Number(new URL(url).port));
-  const answers: RawAnswer[] = [];
+  const answers: RawResponse[] = [];
   let connection = await open();
   try {
     for (const question of questions) {

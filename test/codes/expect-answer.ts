@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { movesMoney, type OperationId, precedenceOf } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
-import type { RawAnswer } from '../harness/raw-connection.ts';
+import type { RawResponse } from '../harness/raw-connection.ts';
 
 /** What an answer must be, beyond what the catalogue says of its code. */
 export type Expected = {
@@ -27,7 +27,7 @@ const HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Holds an answer against the catalogue: status, record, and each header that it must or must not have. */
-export function expectAnswer(answer: RawAnswer, expected: Expected): void {
+export function expectAnswer(answer: RawResponse, expected: Expected): void {
   const { code, operation, method = 'GET' } = expected;
   const entry = CATALOGUE[code];
   const header = (name: string): string | undefined => answer.headers.get(name);
@@ -45,7 +45,7 @@ export function expectAnswer(answer: RawAnswer, expected: Expected): void {
   else expectRecord(answer, code);
 }
 
-function expectMoney({ headers }: RawAnswer, { code, operation, moneyMoved, keyed }: Expected): void {
+function expectMoney({ headers }: RawResponse, { code, operation, moneyMoved, keyed }: Expected): void {
   const { retry, moneyMoved: told } = CATALOGUE[code];
   const isMoney = operation !== undefined && movesMoney(operation);
   const moved = isMoney ? (moneyMoved ?? 'no') : undefined;
@@ -57,7 +57,7 @@ function expectMoney({ headers }: RawAnswer, { code, operation, moneyMoved, keye
 }
 
 /** The headers that belong to one code each. */
-function expectCauseHeaders({ headers }: RawAnswer, { code, opensWithin }: Expected): void {
+function expectCauseHeaders({ headers }: RawResponse, { code, opensWithin }: Expected): void {
   const header = (name: string): string | undefined => headers.get(name);
   const isChallenge = code === 'unauthenticated';
   expect(header('www-authenticate')).toBe(isChallenge ? 'Bearer realm="transfer-service"' : undefined);
@@ -75,7 +75,7 @@ function expectCauseHeaders({ headers }: RawAnswer, { code, opensWithin }: Expec
   expect(header('error-field') ?? '/').toMatch(/^\//);
 }
 
-function expectRecord({ body, status, headers }: RawAnswer, code: ErrorCode): void {
+function expectRecord({ body, status, headers }: RawResponse, code: ErrorCode): void {
   expect(Number(headers.get('content-length'))).toBe(Buffer.byteLength(body));
   const record: Record<string, unknown> = JSON.parse(body);
   expect(Object.keys(record)).toEqual(['Message', 'Status', 'Code', 'Type']);

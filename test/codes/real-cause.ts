@@ -2,13 +2,13 @@ import { type ExampleRequest, exampleOf } from '../../contract/example-requests.
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { TransferService } from '../../sdk/client.ts';
-import type { RawAnswer } from '../harness/raw-connection.ts';
+import type { RawResponse } from '../harness/raw-connection.ts';
 import { ask, type Question, toQuestion } from './ask.ts';
 import type { Expected } from './expect-answer.ts';
 import type { World } from './world.ts';
 
 /** An answer that a real cause brought about, and what it must be. */
-export type Observation = { readonly answer: RawAnswer; readonly expected: Expected };
+export type Observation = { readonly answer: RawResponse; readonly expected: Expected };
 
 /** What really brings a code about. */
 export type RealCause = {

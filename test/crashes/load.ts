@@ -1,5 +1,5 @@
 import type { Agent } from 'node:http';
-import { keptConnections, type RawAnswer, Silence, sendRaw } from '../harness/raw-request.ts';
+import { keptConnections, NoResponse, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { isDone, isKept } from './checker.ts';
 import type { Answer, Change, ChangeStory, Story, Terms } from './told.ts';
 
@@ -140,7 +140,7 @@ export class Load {
       const raw = { headers, ...('terms' in story ? creationOf(story) : changeOf(story)) };
       story.answers.push(toAnswer(await sendRaw(baseUrl, raw, this.#agent)));
     } catch (error) {
-      if (!(error instanceof Silence)) throw error;
+      if (!(error instanceof NoResponse)) throw error;
       if (!wasDead && !this.#dead.has(baseUrl)) this.unansweredByTheLiving += 1;
       if (error.isRefused) return;
       story.silences += 1;
@@ -226,7 +226,7 @@ function changeOf({ key, change }: OpenChange) {
 }
 
 /** What of an answer is compared. */
-export function toAnswer({ status, text, headers }: RawAnswer): Answer {
+export function toAnswer({ status, text, headers }: RawResponse): Answer {
   const header = (name: string): string | undefined => {
     const value = headers[name];
     return typeof value === 'string' ? value : undefined;

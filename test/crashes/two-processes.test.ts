@@ -43,7 +43,7 @@ test(`the last balance is spent once, ${ROUNDS} times over`, async () => {
     await second.client.transfers.create({ amount: 100, card_id });
     const spend = ({ url }: ServiceProcess) => sendRaw(url, { body: { amount: 100, card_id, type: 'unload' } });
     const answers = await Promise.all([spend(first), spend(second)]);
-    expect(answers.map(({ members }) => members.status ?? members.Code).sort()).toEqual([
+    expect(answers.map(({ fields: members }) => members.status ?? members.Code).sort()).toEqual([
       'completed',
       'insufficient_funds',
     ]);

@@ -3,7 +3,7 @@ import { type ClientRequest, request } from 'node:http';
 import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { waitFor } from '../harness/process.ts';
-import { type RawAnswer, Silence, sendRaw } from '../harness/raw-request.ts';
+import { NoResponse, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import type { Stage } from './stage.ts';
 
 /** Operations that move a cent, or let go of one. */
@@ -21,8 +21,8 @@ export type Attempt = {
   transferId?: string;
 };
 
-/** What the caller heard. Silence is no answer at all, or not a whole one. */
-export type Heard = { readonly answer: RawAnswer | undefined; readonly milliseconds: number };
+/** What the caller heard. NoResponse is no answer at all, or not a whole one. */
+export type Heard = { readonly answer: RawResponse | undefined; readonly milliseconds: number };
 
 /** Every way to ask: a deposit always has a key. */
 const WAYS: readonly (readonly [MoneyOperation, withKey: boolean])[] = [
@@ -56,7 +56,7 @@ export async function prepare(stage: Stage, attempt: Attempt): Promise<void> {
   await waitFor('the transfer that is to be changed', async () => {
     const headers = { 'Idempotency-Key': `before-${marker}` };
     const answer = await sendRaw(stage.service().url, { headers, body }).catch(() => undefined);
-    if (answer?.status === 201) attempt.transferId = String(answer.members.transfer_id);
+    if (answer?.status === 201) attempt.transferId = String(answer.fields.transfer_id);
     return attempt.transferId !== undefined;
   });
 }
@@ -89,7 +89,7 @@ export async function send(stage: Stage, attempt: Attempt): Promise<Heard> {
     const answer = await sendRaw(stage.service().url, toRequest(attempt));
     return { answer, milliseconds: performance.now() - started };
   } catch (error) {
-    if (!(error instanceof Silence)) throw error;
+    if (!(error instanceof NoResponse)) throw error;
     return { answer: undefined, milliseconds: performance.now() - started };
   }
 }
@@ -170,9 +170,9 @@ export async function lookUp(
   by: { readonly id: string } | { readonly key: string },
 ): Promise<number> {
   const path = 'id' in by ? `${TRANSFER}/${by.id}` : `${TRANSFER}?idempotency_key=${by.key}`;
-  const { status, members } = await sendRaw(stage.service().url, { method: 'GET', path });
-  if (!('id' in by)) return Array.isArray(members.data) ? members.data.length : Number.NaN;
+  const { status, fields } = await sendRaw(stage.service().url, { method: 'GET', path });
+  if (!('id' in by)) return Array.isArray(fields.data) ? fields.data.length : Number.NaN;
   if (status !== 200) return 0;
-  if (operation === 'reverse_transfer') return Number(members.reversed_amount);
-  return members.status === (operation === 'cancel_transfer' ? 'canceled' : 'completed') ? 1 : 0;
+  if (operation === 'reverse_transfer') return Number(fields.reversed_amount);
+  return fields.status === (operation === 'cancel_transfer' ? 'canceled' : 'completed') ? 1 : 0;
 }

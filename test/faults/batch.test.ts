@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { trialBalance } from '../harness/ledger.ts';
-import { type RawAnswer, sendRaw } from '../harness/raw-request.ts';
+import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { type Attempt, movementsOf } from './attempt.ts';
 import { change, lay, openStage, type Stage, untilReady } from './stage.ts';
 
@@ -29,7 +29,7 @@ function newRows(): readonly Attempt[] {
   }));
 }
 
-function sendRows(rows: readonly Attempt[]): Promise<RawAnswer> {
+function sendRows(rows: readonly Attempt[]): Promise<RawResponse> {
   const transfers = rows.map(({ key, marker }) => ({
     idempotency_key: key,
     amount: 1,
@@ -115,13 +115,13 @@ test.each(FAULTS)('batch: $name', async ({ says, arrange }) => {
   const answer = await sendRows(rows).finally(mend);
   expect(stage.proxy.traps).toEqual([]);
   await untilReady(stage);
-  const told = (answer.members.data as readonly Row[]).map((row) => row.money_moved);
+  const told = (answer.fields.data as readonly Row[]).map((row) => row.money_moved);
   expect(told.join(' ')).toBe(says);
   const moved = await movedOf(rows);
   for (const [at, word] of told.entries()) {
     if (word !== 'unknown') expect(moved[at], `row ${at}`).toBe(word === 'yes' ? 1 : 0);
   }
-  const again = (await sendRows(rows)).members.data as readonly Row[];
+  const again = (await sendRows(rows)).fields.data as readonly Row[];
   expect(again.map((row) => [row.status, row.replayed])).toEqual(moved.map((count) => [201, count === 1]));
   expect(await movedOf(rows)).toEqual(rows.map(() => 1));
   expect(await trialBalance(stage.ledger)).toMatchObject({ balanced: true, postings_compared: true });

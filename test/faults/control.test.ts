@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RawAnswer } from '../harness/raw-request.ts';
+import type { RawResponse } from '../harness/raw-request.ts';
 import { type Attempt, type Heard, newAttempts, prepare, send } from './attempt.ts';
 import { openStage, type Stage } from './stage.ts';
 import { judge } from './verdict.ts';
@@ -18,7 +18,7 @@ afterAll(async () => {
 
 function forged(status: number, moneyMoved: string | undefined, more: Record<string, string> = {}): Heard {
   const headers = { ...(moneyMoved === undefined ? {} : { 'money-moved': moneyMoved }), ...more };
-  const answer: RawAnswer = { status, headers, text: '', members: {} };
+  const answer: RawResponse = { status, headers, text: '', fields: {} };
   return { answer, milliseconds: 1 };
 }
 

@@ -108,7 +108,7 @@ async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[])
     const { status = 201 } = one.answer ?? {};
     const own = `unknown_${attempts[at]?.operation}`;
     const codes = [fault.code ?? own, ...(fault.orBusy === true ? ['service_unavailable'] : [])];
-    if (status >= 300) expect(codes).toContain(one.answer?.members.Code);
+    if (status >= 300) expect(codes).toContain(one.answer?.fields.Code);
   }
   return heard;
 }

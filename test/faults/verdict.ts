@@ -65,7 +65,7 @@ export async function judge(
     fault,
     request: `${operation}${key === null ? '' : ' + key'}`,
     answer:
-      heard.answer === undefined ? '-' : `${heard.answer.status} ${String(heard.answer.members.Code ?? '')}`.trim(),
+      heard.answer === undefined ? '-' : `${heard.answer.status} ${String(heard.answer.fields.Code ?? '')}`.trim(),
     says,
     retry,
     moved,

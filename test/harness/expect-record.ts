@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
-import type { RawAnswer } from './raw-connection.ts';
+import type { RawResponse } from './raw-connection.ts';
 
 const INTERNAL = /\bat \S+ \(|node:|FST_|HPE_|ERR_|ECONN|secret|Error:|undefined|\[object/;
 
 /** Holds an answer against everything that an error must be, whatever brought it about. */
-export function expectRecord(answer: RawAnswer, status: number, code: string, method = 'GET'): void {
+export function expectRecord(answer: RawResponse, status: number, code: string, method = 'GET'): void {
   expect(answer.headers.get('error-code')).toBe(code);
   expect(answer.statusLine).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [A-Z][A-Za-z' -]+$`));
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -32,7 +32,7 @@ export function expectRecord(answer: RawAnswer, status: number, code: string, me
 }
 
 /** The message of a record. */
-export function messageOf(answer: RawAnswer): string {
+export function messageOf(answer: RawResponse): string {
   const record: { readonly Message?: unknown } = JSON.parse(answer.body);
   return String(record.Message);
 }

@@ -1,18 +1,20 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
 import { OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { KEY_SCOPES, PROGRAM_SCOPES } from '../../domain/scope.ts';
 import { createHttpServer, type ErrorReport, type HttpOptions, type HttpServer } from '../../server/http/server.ts';
 import type { Gateway, Handler } from '../../server/operations/call.ts';
+import { RawConnection, type RawResponse } from './raw-connection.ts';
 
-/** Inner UUIDs of the programs that the gateway of the tests knows. */
+/** UUIDs of the two programs that the fake gateway knows. */
 export const DEMO_PROGRAM = '01920000-0000-7000-8000-000000000001';
 export const OTHER_PROGRAM = '01920000-0000-7000-8000-000000000002';
 export const OTHER_PROGRAM_ID = 'prog_01920000000070008000000000000002';
 export const DEMO_PROGRAM_ID = 'prog_01920000000070008000000000000001';
 
-/** What the rest of the house is to http: handlers by operation, keys by name. */
+/** A gateway with handlers by operation; the keys are 'operator', 'program' and 'broken'. */
 export function fakeGateway(
   handlers: Partial<Record<OperationId, Handler>> = {},
   more: Partial<Omit<Gateway, 'handlers'>> = {},
@@ -44,15 +46,19 @@ export function fakeGateway(
   };
 }
 
-/** A server that listens, and the errors it reported. */
-export type TestServer = {
+/** A server that listens on a free port of the loopback, and the errors it reported. */
+export type HttpTestServer = {
   readonly server: HttpServer;
   readonly port: number;
   readonly reports: ErrorReport[];
+  /** A connection that is closed at the end of the test. */
+  readonly connect: (bytes?: string | Buffer) => Promise<RawConnection>;
+  /** Sends bytes on a connection of their own and reads the response. */
+  readonly ask: (bytes: string | Buffer, method?: string) => Promise<RawResponse>;
 };
 
-/** Starts a server on a free port of the loopback; it sheds nothing, so that a slow machine fails no test. */
-export async function startServer(gateway: Gateway, options: HttpOptions = {}): Promise<TestServer> {
+/** Starts a server. It sheds no load unless the options say so: a slow machine fails no test. */
+export async function startHttpServer(gateway = fakeGateway(), options: HttpOptions = {}): Promise<HttpTestServer> {
   const reports: ErrorReport[] = [];
   const server = createHttpServer(gateway, {
     onError: (report) => reports.push(report),
@@ -60,7 +66,26 @@ export async function startServer(gateway: Gateway, options: HttpOptions = {}): 
     settings: { maxLagMilliseconds: 0, operationTimeoutMilliseconds: 300_000, ...options.settings },
   });
   await server.listen({ port: 0, host: '127.0.0.1' });
-  return { server, port: server.address?.port ?? 0, reports };
+  const port = server.address?.port ?? 0;
+  const connect = async (bytes?: string | Buffer): Promise<RawConnection> => {
+    const connection = await RawConnection.open(port);
+    onTestFinished(() => connection.close());
+    if (bytes !== undefined) connection.send(bytes);
+    return connection;
+  };
+  const ask = async (bytes: string | Buffer, method?: string): Promise<RawResponse> => {
+    const connection = await RawConnection.open(port);
+    connection.send(bytes);
+    return connection.next(method).finally(() => connection.close());
+  };
+  return { server, port, reports, connect, ask };
+}
+
+/** Starts a server that is closed at the end of the test, after the connections to it. */
+export async function serve(gateway?: Gateway, options?: HttpOptions): Promise<HttpTestServer> {
+  const started = await startHttpServer(gateway, options);
+  onTestFinished(() => started.server.close());
+  return started;
 }
 
 /** The server's side of the next connection that a server of this process accepts. */

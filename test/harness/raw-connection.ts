@@ -1,7 +1,21 @@
 import { connect, type Socket } from 'node:net';
 
-/** An answer as its bytes said it. */
-export type RawAnswer = {
+const TRANSFER = '/api/v0.1/core/transfer';
+
+/** A POST of a body to create_transfer, with headers as given. */
+export function post(body: string | Buffer, headers: readonly string[] = ['Content-Type: application/json']): Buffer {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const head = [`POST ${TRANSFER} HTTP/1.1`, 'Host: localhost', ...headers, `Content-Length: ${bytes.length}`];
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
+}
+
+/** A request without a body. */
+export function bare(method: string, path: string, headers: readonly string[] = ['Host: localhost']): string {
+  return `${[`${method} ${path} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
+}
+
+/** A response, read from its bytes. */
+export type RawResponse = {
   readonly statusLine: string;
   readonly status: number;
   /** Headers by lower-case name; a repeated one is joined by " & ", so that a test sees it. */
@@ -9,10 +23,10 @@ export type RawAnswer = {
   readonly body: string;
 };
 
-/** Only a server that never answers gets there. */
-const WAIT_MOST_MS = 120_000;
+/** Only a server that never responds reaches it. */
+const TIMEOUT_MILLISECONDS = 120_000;
 
-/** A connection on which a test writes the bytes it likes and reads answers one by one. */
+/** A connection on which a test writes any bytes and reads responses one by one. */
 export class RawConnection {
   readonly socket: Socket;
   #received = Buffer.alloc(0);
@@ -34,7 +48,7 @@ export class RawConnection {
 
   static open(port: number, host = '127.0.0.1'): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      // Half open, so that a test decides itself when its side ends.
+      // Half open: the test decides when its side ends.
       const socket = connect({ port, host, allowHalfOpen: true });
       const connection = new RawConnection(socket);
       socket.once('connect', () => resolve(connection)).once('error', reject);
@@ -45,18 +59,18 @@ export class RawConnection {
     this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
-  /** The next answer that is not provisional; `method` says whether a body follows its head. */
-  async next(method = 'GET'): Promise<RawAnswer> {
+  /** The next final response; a response to HEAD has no body. */
+  async next(method = 'GET'): Promise<RawResponse> {
     for (;;) {
-      const answer = this.#take(method);
-      if (answer !== undefined && answer.status >= 200) return answer;
-      if (answer !== undefined) continue;
+      const response = this.#take(method);
+      if (response !== undefined && response.status >= 200) return response;
+      if (response !== undefined) continue;
       if (this.#ended) throw new Error(`The connection ended after: ${JSON.stringify(this.#received.toString())}`);
       await this.#wait();
     }
   }
 
-  /** What comes after the answers that were read, up to the end of the connection. */
+  /** All bytes after the responses that were read, up to the end of the connection. */
   async rest(): Promise<string> {
     while (!this.#ended) await this.#wait();
     return this.#received.toString();
@@ -72,7 +86,7 @@ export class RawConnection {
 
   #wait(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`Nothing came: ${this.received}`)), WAIT_MOST_MS);
+      const timer = setTimeout(() => reject(new Error(`Nothing came: ${this.received}`)), TIMEOUT_MILLISECONDS);
       this.#wake = () => {
         clearTimeout(timer);
         resolve();
@@ -80,7 +94,7 @@ export class RawConnection {
     });
   }
 
-  #take(method: string): RawAnswer | undefined {
+  #take(method: string): RawResponse | undefined {
     const end = this.#received.indexOf('\r\n\r\n');
     if (end === -1) return undefined;
     const [statusLine = '', ...lines] = this.#received.subarray(0, end).toString('latin1').split('\r\n');
@@ -98,4 +112,15 @@ export class RawConnection {
     this.#received = this.#received.subarray(end + 4 + length);
     return { statusLine, status, headers, body };
   }
+}
+
+/** Whether a port of the loopback accepts connections. */
+export function isListening(port: number): Promise<boolean> {
+  return RawConnection.open(port).then(
+    (connection) => {
+      connection.close();
+      return true;
+    },
+    () => false,
+  );
 }

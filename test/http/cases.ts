@@ -1,3 +1,5 @@
+import { bare, post } from '../harness/raw-connection.ts';
+
 /** One request as bytes, and what its answer must be. */
 export type RawCase = {
   readonly name: string;
@@ -19,18 +21,6 @@ export type RawCase = {
 
 const TRANSFER = '/api/v0.1/core/transfer';
 const CARD = '4111111111111111';
-
-/** A POST of a body to create_transfer, with headers as given. */
-export function post(body: string | Buffer, headers: readonly string[] = ['Content-Type: application/json']): Buffer {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  const head = [`POST ${TRANSFER} HTTP/1.1`, 'Host: localhost', ...headers, `Content-Length: ${bytes.length}`];
-  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), bytes]);
-}
-
-/** A request without a body. */
-export function bare(method: string, path: string, headers: readonly string[] = ['Host: localhost']): string {
-  return `${[`${method} ${path} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
-}
 
 const GOOD_BODY = '{"amount":1000,"card_id":"card_1"}';
 const JSON_HEADER = 'Content-Type: application/json';

@@ -1,24 +1,17 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { HttpOptions } from '../../server/http/server.ts';
 import type { Handler } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
-import { fakeGateway, nextTaken, startServer, type TestServer } from '../harness/http-server.ts';
+import { fakeGateway, type HttpTestServer, nextTaken, serve as startServer } from '../harness/http-server.ts';
 import { waitFor } from '../harness/process.ts';
-import { RawConnection } from '../harness/raw-connection.ts';
-import { bare } from './cases.ts';
+import { bare } from '../harness/raw-connection.ts';
 
 const EXPORT = '/api/v0.1/core/transfer/export';
 const GET = bare('GET', EXPORT);
 const LIVE = bare('GET', '/health/live');
 const LAST_CHUNK = '\r\n0\r\n\r\n';
-
-const closers: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
 
 /** An export whose pieces a test gives out, and what it sees of how they are taken. */
 type Source = { readonly handler: Handler; asked: number; returned: boolean };
@@ -53,22 +46,12 @@ const breaking = (...texts: readonly string[]) =>
     throw new Error('secret: the store broke');
   });
 
-async function serve({ handler }: { readonly handler: Handler }, settings: HttpOptions['settings'] = {}) {
-  const started: TestServer = await startServer(fakeGateway({ export_transfers: handler }), { settings });
-  closers.push(started.server.close);
-  return started;
-}
-
-async function open({ port }: TestServer, bytes: string): Promise<RawConnection> {
-  const connection = await RawConnection.open(port);
-  closers.push(async () => connection.close());
-  connection.send(bytes);
-  return connection;
-}
+const serve = ({ handler }: { readonly handler: Handler }, settings: HttpOptions['settings'] = {}) =>
+  startServer(fakeGateway({ export_transfers: handler }), { settings });
 
 /** Everything that comes until the server ends the connection. */
-async function everything(started: TestServer, bytes: string): Promise<string> {
-  return (await open(started, bytes)).rest();
+async function everything(started: HttpTestServer, bytes: string): Promise<string> {
+  return (await started.connect(bytes)).rest();
 }
 
 type Received = { readonly head: string; readonly text: string; readonly isWhole: boolean; readonly after: string };
@@ -124,7 +107,7 @@ describe('an export that ends', () => {
 
   it('reaches a caller that has ended its side', async () => {
     const started = await serve(pieces('1,2\r\n'));
-    const connection = await open(started, GET);
+    const connection = await started.connect(GET);
     connection.socket.end();
     expect(readChunked(await connection.rest())).toMatchObject({ text: 'a,b\r\n1,2\r\n', isWhole: true });
   });
@@ -139,7 +122,7 @@ describe('an export that ends', () => {
 
   it('answers HEAD with its head, reads no further, and leaves the connection usable', async () => {
     const source = pieces('1,2\r\n');
-    const connection = await open(await serve(source), bare('HEAD', EXPORT));
+    const connection = await (await serve(source)).connect(bare('HEAD', EXPORT));
     const head = await connection.next('HEAD');
     expect(head.status).toBe(200);
     expect(head.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
@@ -152,7 +135,7 @@ describe('an export that ends', () => {
 describe('an export that is refused', () => {
   it('is an ordinary record when what it begins with cannot be read', async () => {
     const started = await serve({ handler: () => Promise.reject(new Error('secret')) });
-    const connection = await open(started, GET);
+    const connection = await started.connect(GET);
     const answer = await connection.next();
     expectRecord(answer, 500, 'unknown_export_transfers');
     connection.send(LIVE);
@@ -161,7 +144,7 @@ describe('an export that is refused', () => {
 
   it.each(['GET', 'HEAD'])('is one in HTTP/1.0, whose answers end where the connection does: %s', async (method) => {
     const source = pieces('1,2\r\n');
-    const connection = await open(await serve(source), bare(method, EXPORT).replace('HTTP/1.1', 'HTTP/1.0'));
+    const connection = await (await serve(source)).connect(bare(method, EXPORT).replace('HTTP/1.1', 'HTTP/1.0'));
     const answer = await connection.next(method);
     expectRecord(answer, 400, 'export_transfers_schema', method);
     if (method === 'GET') expect(messageOf(answer)).toMatch(/HTTP\/1\.1/);
@@ -208,7 +191,7 @@ describe('an export that cannot be read to its end', () => {
       sourceOf(() => 'x'.repeat(1_000_000)),
       { readTimeoutMilliseconds: 50 },
     );
-    const connection = await open(started, GET);
+    const connection = await started.connect(GET);
     connection.socket.pause();
     await waitFor('the report', async () => started.reports.length > 0);
     expect(String(started.reports[0]?.cause)).toContain('took nothing of the export for 50 ms');
@@ -225,7 +208,7 @@ describe('the caller of an export', () => {
     const { port } = await serve(source);
     const taken = nextTaken();
     const socket = connect(port, '127.0.0.1');
-    closers.push(async () => socket.destroy());
+    onTestFinished(() => void socket.destroy());
     socket.pause().write(GET);
     const answering = await taken;
     const left = () => (answering.bytesWritten - answering.writableLength) / piece.length;
@@ -254,13 +237,13 @@ describe('the caller of an export', () => {
   it('that stands still is no reason to turn others away', async () => {
     const source = sourceOf(() => 'x'.repeat(1_000_000));
     const started = await serve(source, { lateAfterMilliseconds: 50, maxLateRequests: 1 });
-    const readers = await Promise.all([1, 2, 3].map(() => open(started, GET)));
+    const readers = await Promise.all([1, 2, 3].map(() => started.connect(GET)));
     for (const { socket } of readers) socket.pause();
     for (let asked = -1; asked !== source.asked || asked < readers.length; ) {
       asked = source.asked;
       await delay(300);
     }
-    expect(await (await open(started, bare('GET', '/'))).next()).toMatchObject({ status: 200 });
+    expect(await (await started.connect(bare('GET', '/'))).next()).toMatchObject({ status: 200 });
   });
 
   it('that goes away stops the reading, and is nobody’s error', async () => {
@@ -269,7 +252,7 @@ describe('the caller of an export', () => {
       return 'x'.repeat(10_000);
     });
     const started = await serve(source);
-    const connection = await open(started, GET);
+    const connection = await started.connect(GET);
     await waitFor('a beginning', async () => connection.received.length > 20_000);
     connection.close();
     await waitFor('the end of the reading', async () => source.returned);
@@ -286,7 +269,7 @@ describe('while the service closes', () => {
       return index < 10 ? '1,2\r\n' : undefined;
     });
     const started = await serve(source);
-    const connection = await open(started, GET);
+    const connection = await started.connect(GET);
     await waitFor('a beginning', async () => connection.received.includes('1,2'));
     await started.server.close();
     expect(readChunked(await connection.rest())).toMatchObject({ isWhole: true, after: '' });
@@ -302,7 +285,7 @@ describe('while the service closes', () => {
       return 'x'.repeat(size);
     });
     const started = await serve(source, { maxDrainMilliseconds: 200, readTimeoutMilliseconds: 600_000 });
-    const connection = await open(started, GET);
+    const connection = await started.connect(GET);
     if (size > 10) connection.socket.pause();
     await waitFor('a beginning', async () => source.asked > 3);
     // It ends at all, and what ended the export was the closing and not the time in which something must be taken.

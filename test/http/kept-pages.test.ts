@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { KeptPages } from '../../server/pages/kept-pages.ts';
-import { fakeGateway, startServer } from '../harness/http-server.ts';
-import { RawConnection } from '../harness/raw-connection.ts';
+import { serve } from '../harness/http-server.ts';
 
 test('a page is made once for those who call the service by one name, and only the last name is kept', () => {
   const kept = new KeptPages();
@@ -26,23 +25,17 @@ test('a page is made once for those who call the service by one name, and only t
 test.each(['/docs', '/errors', '/errors/unauthenticated'])(
   '%s is the same each time, and its length is told to HEAD',
   async (path) => {
-    const { port, server } = await startServer(fakeGateway({}));
-    const connection = await RawConnection.open(port);
-    try {
-      const ask = (method: string, host = 'localhost') => {
-        connection.send(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nAccept: text/html\r\n\r\n`);
-        return connection.next(method);
-      };
-      const first = await ask('GET');
-      expect(first.body).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/);
-      expect((await ask('GET')).body).toBe(first.body);
-      const head = await ask('HEAD');
-      expect([head.body, head.headers.get('content-length')]).toEqual(['', first.headers.get('content-length')]);
-      await ask('GET', 'elsewhere.test:81');
-      expect((await ask('GET')).body).toBe(first.body);
-    } finally {
-      connection.close();
-      await server.close();
-    }
+    const connection = await (await serve()).connect();
+    const ask = (method: string, host = 'localhost') => {
+      connection.send(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nAccept: text/html\r\n\r\n`);
+      return connection.next(method);
+    };
+    const first = await ask('GET');
+    expect(first.body).toMatch(/^<!doctype html>[\s\S]*<\/html>\n$/);
+    expect((await ask('GET')).body).toBe(first.body);
+    const head = await ask('HEAD');
+    expect([head.body, head.headers.get('content-length')]).toEqual(['', first.headers.get('content-length')]);
+    await ask('GET', 'elsewhere.test:81');
+    expect((await ask('GET')).body).toBe(first.body);
   },
 );

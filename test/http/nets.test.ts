@@ -1,34 +1,14 @@
 import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { CATALOGUE } from '../../domain/errors.ts';
-import { createHttpServer, type HttpOptions } from '../../server/http/server.ts';
+import { createHttpServer } from '../../server/http/server.ts';
 import { ErrorRecordResponse } from '../../server/http/wire/record-response.ts';
 import type { Handler } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
-import { fakeGateway, startServer } from '../harness/http-server.ts';
-import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
-import { bare, post } from './cases.ts';
-
-const closers: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
-async function serve(options: HttpOptions = {}, gateway = fakeGateway()) {
-  const started = await startServer(gateway, options);
-  closers.push(started.server.close);
-  const ask = async (bytes: string | Buffer, method?: string): Promise<RawAnswer> => {
-    const connection = await RawConnection.open(started.port);
-    connection.send(bytes);
-    const answer = await connection.next(method);
-    connection.close();
-    return answer;
-  };
-  return { ...started, ask };
-}
+import { fakeGateway, serve } from '../harness/http-server.ts';
+import { bare, post, RawConnection } from '../harness/raw-connection.ts';
 
 /** Pages that do what a page must not do. */
 const badPages: readonly [name: string, status: number, code: string, mount: (app: FastifyInstance) => void][] = [
@@ -120,7 +100,7 @@ const badPages: readonly [name: string, status: number, code: string, mount: (ap
 
 describe('the last net', () => {
   it.each(badPages)('puts the record there when a page %s', async (_name, status, code, extend) => {
-    const { ask } = await serve({ extend: (app) => void extend(app) });
+    const { ask } = await serve(undefined, { extend: (app) => void extend(app) });
     const answer = await ask(bare('GET', '/page'));
     if (code === 'card_suspected_fraud') {
       expect(answer.body).toBe('{"Message":"x","Status":409,"Code":"card_suspected_fraud","Type":"Request Error"}');
@@ -135,16 +115,15 @@ describe('the last net', () => {
   it('leaves what is no error as it is, and adds the standing headers', async () => {
     const extend = (app: FastifyInstance) =>
       void app.get('/page', (_, reply) => reply.type('text/html').send('<p>hello</p>'));
-    const answer = await (await serve({ extend })).ask(bare('GET', '/page'));
+    const answer = await (await serve(undefined, { extend })).ask(bare('GET', '/page'));
     expect([answer.status, answer.body]).toEqual([200, '<p>hello</p>']);
     expect(answer.headers.get('request-id')).toMatch(/^req_/);
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
   });
 
   it('answers for Node when a connection has had its share of requests', async () => {
-    const { port } = await serve({ settings: { maxRequestsPerConnection: 1 } });
-    const connection = await RawConnection.open(port);
-    connection.send(bare('GET', '/health/live').repeat(2));
+    const { connect } = await serve(undefined, { settings: { maxRequestsPerConnection: 1 } });
+    const connection = await connect(bare('GET', '/health/live').repeat(2));
     expect((await connection.next()).status).toBe(200);
     expect(
       await connection.next().then(
@@ -152,26 +131,24 @@ describe('the last net', () => {
         () => 'closed',
       ),
     ).toSatisfy((status) => status === 503 || status === 'closed');
-    connection.close();
   });
 
   it('stands on its own under a server of Node', async () => {
     const server = createServer({ ServerResponse: ErrorRecordResponse }, (_request, response) => response.end('fine'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    closers.push(() => new Promise((resolve) => server.close(resolve)));
+    onTestFinished(() => new Promise<void>((resolve) => void server.close(() => resolve())));
     const address = server.address();
     const connection = await RawConnection.open(typeof address === 'object' ? (address?.port ?? 0) : 0);
     connection.send('GET / HTTP/1.1\r\n\r\n');
     const answer = await connection.next();
     expect(Object.keys(JSON.parse(answer.body))).toEqual(['Message', 'Status', 'Code', 'Type']);
     expect(answer.headers.get('error-code')).toBe('unknown_request');
-    connection.close();
   });
 });
 
 describe('time', () => {
   it('is up for a head that does not come', async () => {
-    const { ask } = await serve({
+    const { ask } = await serve(undefined, {
       settings: { headTimeoutMilliseconds: 100, requestTimeoutMilliseconds: 200, timeoutCheckIntervalMilliseconds: 20 },
     });
     expectRecord(await ask('GET / HT'), 408, 'request_timeout');
@@ -184,7 +161,7 @@ describe('time', () => {
       requestTimeoutMilliseconds: 1_500,
       timeoutCheckIntervalMilliseconds: 20,
     };
-    const { ask, reports } = await serve({ settings });
+    const { ask, reports } = await serve(undefined, { settings });
     const answer = await ask('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
     expectRecord(answer, 408, 'request_timeout');
     expect(answer.headers.get('money-moved')).toBe('no');
@@ -193,21 +170,19 @@ describe('time', () => {
 
   it('sheds requests beyond those that can wait, but never the question whether the service lives', async () => {
     const waiting = fakeGateway({ list_cards: () => new Promise(() => undefined) });
-    const { ask, port } = await serve({ settings: { maxRequestsInFlight: 1, maxDrainMilliseconds: 0 } }, waiting);
-    const busy = await RawConnection.open(port);
-    busy.send(bare('GET', '/api/v0.1/core/card'));
+    const { ask, connect } = await serve(waiting, { settings: { maxRequestsInFlight: 1, maxDrainMilliseconds: 0 } });
+    await connect(bare('GET', '/api/v0.1/core/card'));
     while ((await ask(bare('GET', '/health/live'))).status !== 200)
       await new Promise((resolve) => setTimeout(resolve, 5));
     const answer = await ask(post('{}'));
     expectRecord(answer, 503, 'service_unavailable');
     expect(answer.headers.get('money-moved')).toBe('no');
-    busy.close();
   });
 });
 
 describe('load', () => {
   it('that the event loop cannot keep up with is shed', async () => {
-    const { ask } = await serve({ settings: { maxLagMilliseconds: 1e-9 } });
+    const { ask } = await serve(undefined, { settings: { maxLagMilliseconds: 1e-9 } });
     let answer = await ask(bare('GET', '/api/v0.1/core/card'));
     while (answer.status === 200) answer = await ask(bare('GET', '/api/v0.1/core/card'));
     expectRecord(answer, 503, 'service_unavailable');
@@ -215,34 +190,33 @@ describe('load', () => {
   });
 
   it('of a body far too large is refused while it is still being sent, and the refusal arrives', async () => {
-    const { port } = await serve();
-    const connection = await RawConnection.open(port);
-    connection.send('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n');
+    const { connect } = await serve();
+    const connection = await connect(
+      'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n',
+    );
     connection.send(Buffer.alloc(8_000_000, ' '));
     const answer = await connection.next();
     expectRecord(answer, 413, 'payload_too_large');
     expect(answer.headers.get('connection')).toBe('close');
-    connection.close();
   });
 
   it('of chunks without end is refused, and the refusal arrives', async () => {
-    const { port } = await serve({ settings: { maxDiscardedBytes: 100_000 } });
-    const connection = await RawConnection.open(port);
-    connection.send('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n');
+    const { connect } = await serve(undefined, { settings: { maxDiscardedBytes: 100_000 } });
+    const connection = await connect(
+      'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
     connection.send('400\r\n'.concat(' '.repeat(1024), '\r\n').repeat(1000));
     expectRecord(await connection.next(), 413, 'payload_too_large');
-    connection.close();
   });
 });
 
 describe('closing', () => {
   it('gives up on what does not end, and says so', async () => {
     const gateway = fakeGateway({ create_transfer: () => new Promise(() => undefined) });
-    const { server, port, ask } = await serve(
-      { settings: { maxDrainMilliseconds: 30, drainGraceMilliseconds: 1 } },
-      gateway,
-    );
-    const [inHandler, inBody, inHead, idle] = await Promise.all([1, 2, 3, 4].map(() => RawConnection.open(port)));
+    const { server, port, ask, connect } = await serve(gateway, {
+      settings: { maxDrainMilliseconds: 30, drainGraceMilliseconds: 1 },
+    });
+    const [inHandler, inBody, inHead, idle] = await Promise.all([1, 2, 3, 4].map(() => connect()));
     if (!inHandler || !inBody || !inHead || !idle) throw new Error('There are four connections.');
     for (const connection of [inHandler, inBody, inHead, idle]) {
       connection.send(bare('GET', '/health/live'));
@@ -277,13 +251,11 @@ describe('closing a connection', () => {
       await held;
       return { status: 201, body: '{}' };
     };
-    const { server, port } = await serve(
-      { settings: { maxDrainMilliseconds: 600_000 } },
-      fakeGateway({ create_transfer: create }),
-    );
-    const connection = await RawConnection.open(port);
+    const { server, connect } = await serve(fakeGateway({ create_transfer: create }), {
+      settings: { maxDrainMilliseconds: 600_000 },
+    });
     const transfer = (key: string): Buffer => post('{"amount":1,"card_id":"c"}', [`Idempotency-Key: ${key}`]);
-    connection.send(Buffer.concat([transfer('first'), transfer('second')]));
+    const connection = await connect(Buffer.concat([transfer('first'), transfer('second')]));
     while (keys.length === 0) await new Promise((resolve) => setImmediate(resolve));
     const closed = server.close();
     letGo();
@@ -298,7 +270,7 @@ describe('closing a connection', () => {
 describe('listening', () => {
   it('takes several addresses with one port, and a missing IPv6 is no error', async () => {
     const server = createHttpServer(fakeGateway());
-    closers.push(server.close);
+    onTestFinished(() => server.close());
     await server.listen({ port: 0, hosts: ['127.0.0.1', '::1', '2001:db8::1'] });
     expect(new Set(server.addresses.map(({ port }) => port)).size).toBe(1);
     for (const { address, port } of server.addresses) {
@@ -337,14 +309,14 @@ describe('pages', () => {
   });
 
   it('name the service and say whether it lives and is ready', async () => {
-    const { ask } = await serve({ version: '9.9.9' });
+    const { ask } = await serve(undefined, { version: '9.9.9' });
     expect(JSON.parse((await ask(bare('GET', '/'))).body)).toMatchObject({
       service: 'transfer-service',
       version: '9.9.9',
     });
     expect((await ask(bare('GET', '/health/live'))).body).toBe('{"status":"live"}');
     expect((await ask(bare('GET', '/health/ready'))).body).toBe('{"status":"ready"}');
-    const down = await serve({}, fakeGateway({}, { ready: async () => 'silent' }));
+    const down = await serve(fakeGateway({}, { ready: async () => 'silent' }));
     const answer = await down.ask(bare('GET', '/health/ready'));
     expectRecord(answer, 503, 'service_unavailable');
     expect(messageOf(answer)).toContain('database');

@@ -1,7 +1,6 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { JsonNumber } from '../../contract/json.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { HttpOptions } from '../../server/http/server.ts';
 import { type Call, type Gateway, type Handler, OperationFailure } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import {
@@ -10,32 +9,12 @@ import {
   fakeGateway,
   OTHER_PROGRAM,
   OTHER_PROGRAM_ID,
-  startServer,
+  serve,
 } from '../harness/http-server.ts';
-import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
-import { bare, post } from './cases.ts';
+import { bare, post } from '../harness/raw-connection.ts';
 
 const BODY = '{"amount":1000,"card_id":"card_1"}';
 const TRANSFER = '/api/v0.1/core/transfer';
-const closers: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
-async function serve(gateway: Gateway, options?: HttpOptions) {
-  const started = await startServer(gateway, options);
-  closers.push(started.server.close);
-  const ask = async (bytes: string | Buffer, method?: string): Promise<RawAnswer> => {
-    const connection = await RawConnection.open(started.port);
-    connection.send(bytes);
-    const answer = await connection.next(method);
-    connection.close();
-    return answer;
-  };
-  return { ...started, ask };
-}
-
 /** A server whose create_transfer keeps the calls it gets. */
 async function recording(more: Partial<Omit<Gateway, 'handlers'>> = {}) {
   const calls: Call[] = [];
@@ -158,9 +137,8 @@ describe('a request that is well', () => {
   });
 
   it('is taken in pieces, after 100 Continue, in chunks, and when the caller ends its side', async () => {
-    const { port } = await recording();
-    const connection = await RawConnection.open(port);
-    connection.send(
+    const { connect } = await recording();
+    const connection = await connect(
       `POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`,
     );
     while (!connection.received.includes('100 Continue')) await new Promise((resolve) => setImmediate(resolve));
@@ -177,10 +155,9 @@ describe('a request that is well', () => {
   });
 
   it('waits for the answers before it on a connection, and is not run when one of them closes it', async () => {
-    const { port, calls } = await recording();
-    const connection = await RawConnection.open(port);
+    const { connect, calls } = await recording();
     const tooLarge = `POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n`;
-    connection.send(
+    const connection = await connect(
       Buffer.concat([post(BODY, ['Idempotency-Key: 1']), post(BODY, ['Idempotency-Key: 2']), Buffer.from(tooLarge)]),
     );
     expect((await connection.next()).status).toBe(201);

@@ -4,8 +4,8 @@ import { callerAddress, RateLimiter } from '../../server/http/admission/rate-lim
 import type { HttpSettings } from '../../server/http/settings.ts';
 import type { RefusedCredential } from '../../server/operations/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
-import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
-import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
+import { fakeGateway, serve as startServer } from '../harness/http-server.ts';
+import { bare, type RawResponse } from '../harness/raw-connection.ts';
 
 describe('the bucket of a caller', () => {
   it('lets ten seconds of the rate through at once, and then the rate', () => {
@@ -116,34 +116,26 @@ describe('the address of a caller', () => {
 });
 
 describe('a server with limits', () => {
-  let started: TestServer | undefined;
-  const end = async (): Promise<void> => {
-    vi.restoreAllMocks();
-    await started?.server.close();
-    started = undefined;
-  };
-  afterEach(end);
+  afterEach(() => void vi.restoreAllMocks());
 
   /** Starts a server for which no time passes, so that no allowance grows while a test sends what uses it up. */
   async function serve(settings: Partial<HttpSettings>) {
     const refused: RefusedCredential[] = [];
     const onRefusedCredential = (one: RefusedCredential): void => void refused.push(one);
-    started = await startServer(fakeGateway({}, { keyless: false, onRefusedCredential }), { settings });
-    const { port, reports } = started;
+    vi.restoreAllMocks();
+    const server = await startServer(fakeGateway({}, { keyless: false, onRefusedCredential }), { settings });
     vi.spyOn(performance, 'now').mockReturnValue(performance.now());
-    const ask = async (headers: readonly string[] = [], method = 'GET', path = '/api/v0.1/core/transfer') => {
-      const connection = await RawConnection.open(port);
-      try {
-        connection.send(`${method} ${path} HTTP/1.1\r\n${['Host: localhost', ...headers].join('\r\n')}\r\n\r\n`);
-        return await connection.next(method);
-      } finally {
-        connection.close();
-      }
-    };
-    return { ask, port, reports, refused };
+    const ask = (headers: readonly string[] = [], method = 'GET', path = '/api/v0.1/core/transfer') =>
+      server.ask(bare(method, path, ['Host: localhost', ...headers]), method);
+    /** Posts a body to a path below that of transfers, with the key of a program. */
+    const send = (path: string, body: string) =>
+      server.ask(
+        `${bare('POST', `/api/v0.1/core/transfer${path}`, ['Host: localhost', ...PROGRAM, 'Content-Type: application/json', `Content-Length: ${body.length}`])}${body}`,
+      );
+    return { ask, send, reports: server.reports, refused };
   }
-  const times = async (count: number, ask: () => Promise<RawAnswer>): Promise<readonly RawAnswer[]> => {
-    const answers: RawAnswer[] = [];
+  const times = async (count: number, ask: () => Promise<RawResponse>): Promise<readonly RawResponse[]> => {
+    const answers: RawResponse[] = [];
     for (let at = 0; at < count; at += 1) answers.push(await ask());
     return answers;
   };
@@ -177,29 +169,14 @@ describe('a server with limits', () => {
       const { ask, refused } = await serve({ trustedProxies });
       expectRecord(await ask(forwarded), 401, 'unauthenticated');
       expect(refused).toEqual([expect.objectContaining({ address })]);
-      await end();
     }
   });
 
-  /** Posts a body to a path below that of transfers, with the key of a program. */
-  const send = async (port: number, path: string, body: string): Promise<RawAnswer> => {
-    const connection = await RawConnection.open(port);
-    try {
-      connection.send(
-        `POST /api/v0.1/core/transfer${path === '' ? '' : `/${path}`} HTTP/1.1\r\nHost: localhost\r\n${PROGRAM.join('')}` +
-          `\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-      );
-      return await connection.next();
-    } finally {
-      connection.close();
-    }
-  };
-
   it('counts a body for its size, so that a batch is no way around the limit of a key', async () => {
-    const { ask, port } = await serve({ keyRatePerSecond: 100 });
+    const { ask, send } = await serve({ keyRatePerSecond: 100 });
     const body = JSON.stringify({ transfers: [{ amount: 1, description: 'x'.repeat(120_000) }] });
     const statuses: number[] = [];
-    while (statuses.at(-1) !== 429 && statuses.length < 100) statuses.push((await send(port, 'batch', body)).status);
+    while (statuses.at(-1) !== 429 && statuses.length < 100) statuses.push((await send('/batch', body)).status);
     // 1,000 requests at once, and 100 more a second; a batch of 120 KB is some 118 of them.
     expect(statuses.length).toBeGreaterThanOrEqual(9);
     expect(statuses.length).toBeLessThan(30);
@@ -207,12 +184,12 @@ describe('a server with limits', () => {
   });
 
   it.each([
-    ['rows of a batch', 'batch', JSON.stringify({ transfers: Array.from({ length: 901 }, () => ({})) }), 200, 900],
+    ['rows of a batch', '/batch', JSON.stringify({ transfers: Array.from({ length: 901 }, () => ({})) }), 200, 900],
     ['a body that is too large', '', `{"description":"${'x'.repeat(700_000)}"}`, 413, 683],
     ['a body that cannot be read', '', `{"description":${'x'.repeat(15_000)}}`, 400, 14],
   ])('counts %s, and says so with the same answer', async (_, path, body, status, counted) => {
-    const { port } = await serve({ keyRatePerSecond: 100 });
-    const answer = await send(port, path, body);
+    const { send } = await serve({ keyRatePerSecond: 100 });
+    const answer = await send(path, body);
     expect(answer.status).toBe(status);
     const remaining = Number(/"key";r=([0-9]+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
     expect(remaining).toBeLessThanOrEqual(1_000 - counted);
@@ -270,7 +247,6 @@ describe('a server with limits', () => {
     const direct = await serve({ addressRatePerSecond: 1 });
     const spoofed = await times(11, () => direct.ask([...PROGRAM, `X-Forwarded-For: 192.0.2.${Math.random()}`]));
     expect(spoofed.at(-1)?.status).toBe(429);
-    await end();
     const behind = await serve({ addressRatePerSecond: 1, trustedProxies: 1 });
     await times(11, () => behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.1']));
     expect((await behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.1'])).status).toBe(429);

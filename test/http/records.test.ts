@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
+import type { Reply } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
-import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
-import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
-import { bare, CASES, type RawCase } from './cases.ts';
+import { fakeGateway, type HttpTestServer, serve, startHttpServer } from '../harness/http-server.ts';
+import { bare, isListening, type RawConnection, type RawResponse } from '../harness/raw-connection.ts';
+import { CASES, type RawCase } from './cases.ts';
 
 const GOOD = bare('GET', '/api/v0.1/core/transfer/tr_1');
 function sendCase(connection: RawConnection, sample: RawCase): void {
@@ -11,12 +12,12 @@ function sendCase(connection: RawConnection, sample: RawCase): void {
   if (sample.ends === true) connection.socket.end();
 }
 
-function expectHeaders(answer: RawAnswer, sample: RawCase): void {
+function expectHeaders(answer: RawResponse, sample: RawCase): void {
   for (const [name, value] of Object.entries(sample.headers ?? {})) expect(answer.headers.get(name)).toBe(value);
 }
 
 /** The connection is closed after the answer, or takes another request. */
-async function expectAfterwards(connection: RawConnection, sample: RawCase, answer: RawAnswer): Promise<void> {
+async function expectAfterwards(connection: RawConnection, sample: RawCase, answer: RawResponse): Promise<void> {
   if (answer.headers.get('connection') === 'close') {
     expect(await connection.rest()).toBe('');
     return;
@@ -26,37 +27,31 @@ async function expectAfterwards(connection: RawConnection, sample: RawCase, answ
   expect((await connection.next()).status).toBe(200);
 }
 
-let fresh: TestServer;
-
+let server: HttpTestServer;
 beforeAll(async () => {
-  fresh = await startServer(fakeGateway());
+  server = await startHttpServer();
 });
-
-afterAll(async () => {
-  await fresh.server.close();
-});
+afterAll(() => server.server.close());
 
 describe('every fault of a request is answered with the error record', () => {
   it.each([
     ['Content-Length: 3', 'Transfer-Encoding: chunked'],
     ['Transfer-Encoding: chunked', 'Content-Length: 3'],
   ])('%s and then %s: the message says that there are both', async (...headers) => {
-    const connection = await RawConnection.open(fresh.port);
-    connection.send(`${bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers])}3\r\n{ }\r\n0\r\n\r\n`);
+    const connection = await server.connect(
+      `${bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers])}3\r\n{ }\r\n0\r\n\r\n`,
+    );
     const answer = await connection.next();
     expectRecord(answer, 400, 'malformed_request');
     expect(messageOf(answer)).toContain('both a Content-Length and a Transfer-Encoding (chunked) header');
-    connection.close();
   });
 
   it.each([
     [['Content-Length: 3', 'Content-Length: 3'], 'more than one Content-Length'],
     [['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], "'chunked' once"],
   ])('%j: the message says that it is there twice', async (headers, says) => {
-    const connection = await RawConnection.open(fresh.port);
-    connection.send(bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers]));
+    const connection = await server.connect(bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers]));
     expect(messageOf(await connection.next())).toContain(says);
-    connection.close();
   });
 
   it('has enough cases, each with a name of its own', () => {
@@ -65,60 +60,42 @@ describe('every fault of a request is answered with the error record', () => {
   });
 
   it.each(CASES)('on a fresh connection: $name', async (sample) => {
-    const connection = await RawConnection.open(fresh.port);
+    const connection = await server.connect();
     sendCase(connection, sample);
     const answer = await connection.next(sample.method);
     expectRecord(answer, sample.status, sample.code, sample.method);
     expectHeaders(answer, sample);
     if (sample.ends !== true) await expectAfterwards(connection, sample, answer);
-    connection.close();
   });
 
   it.each(CASES)('as the second request on a connection: $name', async (sample) => {
-    const connection = await RawConnection.open(fresh.port);
-    connection.send(GOOD);
+    const connection = await server.connect(GOOD);
     expect((await connection.next()).status).toBe(200);
     sendCase(connection, sample);
     expectRecord(await connection.next(sample.method), sample.status, sample.code, sample.method);
-    connection.close();
   });
 
   it.each(CASES)('pipelined behind another request: $name', async (sample) => {
-    const connection = await RawConnection.open(fresh.port);
-    connection.send(Buffer.concat([Buffer.from(GOOD), Buffer.from(sample.send)]));
+    const connection = await server.connect(Buffer.concat([Buffer.from(GOOD), Buffer.from(sample.send)]));
     if (sample.ends === true) connection.socket.end();
     expect((await connection.next()).status).toBe(200);
     expectRecord(await connection.next(sample.method), sample.status, sample.code, sample.method);
-    connection.close();
   });
 });
 
 describe('while the service closes', () => {
   it('answers every case on an open connection with a record, and closes the connection', async () => {
-    let letGo: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
-    const handler = async () => {
-      await held;
-      return { status: 200 as const, body: '{"held":true}' };
-    };
-    const closing = await startServer(fakeGateway({ list_cards: handler }), {
+    const { promise, resolve } = Promise.withResolvers<Reply>();
+    const closing = await serve(fakeGateway({ list_cards: () => promise }), {
       // However long the cases take, what is open stays open.
       settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 0, keepAliveTimeoutMilliseconds: 600_000 },
     });
-    const busy = await RawConnection.open(closing.port);
-    busy.send(bare('GET', '/api/v0.1/core/card'));
-    const open = await Promise.all(
-      CASES.map(async (sample) => ({ sample, connection: await RawConnection.open(closing.port) })),
-    );
-    for (const { connection } of open) {
-      connection.send(GOOD);
-      expect((await connection.next()).status).toBe(200);
-    }
+    const busy = await closing.connect(bare('GET', '/api/v0.1/core/card'));
+    const open = await Promise.all(CASES.map(async (sample) => ({ sample, connection: await closing.connect(GOOD) })));
+    for (const { connection } of open) expect((await connection.next()).status).toBe(200);
     const closed = closing.server.close();
-    // Until it takes no more requests.
-    await expect.poll(() => connects(closing.port)).toBe(false);
+    // Until it accepts no more requests.
+    await expect.poll(() => isListening(closing.port)).toBe(false);
     for (const { sample, connection } of open) {
       sendCase(connection, sample);
       const answer = await connection.next(sample.method);
@@ -127,21 +104,9 @@ describe('while the service closes', () => {
       expectRecord(answer, isErrorCode(code) ? CATALOGUE[code].status : 0, code, sample.method);
       expect(answer.headers.get('connection')).toBe('close');
       if (code === 'service_unavailable') expect(answer.headers.get('retry-after')).toBe('1');
-      connection.close();
     }
-    letGo();
+    resolve({ status: 200, body: '{"held":true}' });
     expect((await busy.next()).body).toBe('{"held":true}');
     await closed;
-    busy.close();
   });
 });
-
-function connects(port: number): Promise<boolean> {
-  return RawConnection.open(port).then(
-    (connection) => {
-      connection.close();
-      return true;
-    },
-    () => false,
-  );
-}

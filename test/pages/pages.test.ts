@@ -5,23 +5,23 @@ import { exampleRecord } from '../../contract/example-failures.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode, isErrorCode } from '../../domain/errors.ts';
-import { fakeGateway, startServer, type TestServer } from '../harness/http-server.ts';
+import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { type Element, readPage } from './page-reader.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
 const CODES = Object.keys(CATALOGUE).filter(isErrorCode);
 const HOSTILE = `<script>alert(1)</script>"'&amp; onfocus=x </style><img src=x> ${'z'.repeat(40)}`;
 
-let running: TestServer;
-let live: TestServer;
+let running: HttpTestServer;
+let live: HttpTestServer;
 
 beforeAll(async () => {
   const never = async () => {
     throw new Error('a page must not need the database');
   };
-  running = await startServer(fakeGateway({}, { authenticate: never, findProgram: never, ready: never }));
+  running = await startHttpServer(fakeGateway({}, { authenticate: never, findProgram: never, ready: never }));
   const contact = 'https://help.example/?a=1&b="2"<b>';
-  live = await startServer(fakeGateway({}, { mode: 'live', keyless: false, supportContact: contact }));
+  live = await startHttpServer(fakeGateway({}, { mode: 'live', keyless: false, supportContact: contact }));
 });
 
 afterAll(async () => {

@@ -1,60 +1,45 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Handler } from '../../server/operations/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
-import { DEMO_PROGRAM_ID, fakeGateway, nextTaken, OTHER_PROGRAM_ID, startServer } from '../harness/http-server.ts';
-import { RawConnection } from '../harness/raw-connection.ts';
+import {
+  DEMO_PROGRAM_ID,
+  fakeGateway,
+  type HttpTestServer,
+  nextTaken,
+  OTHER_PROGRAM_ID,
+  serve as startServer,
+} from '../harness/http-server.ts';
+import { bare, type RawConnection } from '../harness/raw-connection.ts';
 
 const EXPORT = '/api/v0.1/core/transfer/export';
 const EXPORTS_MOST = 20;
 
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
+const ask = ({ connect }: HttpTestServer, key: string, more: readonly string[] = [], path = EXPORT) =>
+  connect(bare('GET', path, ['Host: localhost', `Authorization: Bearer ${key}`, ...more]));
 
-async function ask(port: number, key: string, more = '', path = EXPORT): Promise<RawConnection> {
-  const connection = await RawConnection.open(port);
-  closers.push(() => connection.close());
-  connection.send(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n${more}\r\n`);
-  return connection;
-}
-
-/** The status of an answer whose body may have no end. */
+/** The status of a response whose body may be endless. */
 async function statusOf({ socket }: RawConnection): Promise<number> {
   const chunk = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(chunk.toString('latin1'))?.[1]);
 }
 
-describe('a stranger who comes through a proxy on the machine of a sandbox without keys', () => {
-  it.each([0, 1, 10])(
-    'is refused without a key, also where the word of %i proxies is taken',
-    async (trustedProxies) => {
-      const { port, server } = await startServer(fakeGateway(), { settings: { trustedProxies } });
-      closers.push(server.close);
-      const keys = async (headers: readonly string[]) => {
-        const connection = await RawConnection.open(port);
-        closers.push(() => connection.close());
-        // nginx, unless told otherwise, names the service itself as the host.
-        const head = ['GET /api/v0.1/operator/key HTTP/1.1', `Host: 127.0.0.1:${port}`, ...headers];
-        connection.send(`${head.join('\r\n')}\r\n\r\n`);
-        return connection.next();
-      };
-      expect((await keys([])).status).toBe(200);
-      for (const header of [
-        'X-Forwarded-For: 127.0.0.1',
-        'X-Forwarded-For: 203.0.113.9, 127.0.0.1',
-        'Via: 1.1 proxy',
-      ]) {
-        expectRecord(await keys([header]), 403, 'forbidden');
-        expectRecord(await keys([header, 'Authorization: Bearer nonsense']), 401, 'unauthenticated');
-        expect((await keys([header, 'Authorization: Bearer operator'])).status).toBe(200);
-      }
-    },
-  );
+describe('a request through a proxy on the machine of a sandbox without keys', () => {
+  it.each([0, 1, 10])('is refused without a key, also when %i proxies are trusted', async (trustedProxies) => {
+    const { ask, port } = await startServer(fakeGateway(), { settings: { trustedProxies } });
+    // By default nginx sends the address of the service as the host.
+    const keys = (headers: readonly string[]) =>
+      ask(bare('GET', '/api/v0.1/operator/key', [`Host: 127.0.0.1:${port}`, ...headers]));
+    expect((await keys([])).status).toBe(200);
+    for (const header of ['X-Forwarded-For: 127.0.0.1', 'X-Forwarded-For: 203.0.113.9, 127.0.0.1', 'Via: 1.1 proxy']) {
+      expectRecord(await keys([header]), 403, 'forbidden');
+      expectRecord(await keys([header, 'Authorization: Bearer nonsense']), 401, 'unauthenticated');
+      expect((await keys([header, 'Authorization: Bearer operator'])).status).toBe(200);
+    }
+  });
 });
 
-describe('a card program that opens exports and is in no hurry to read them', () => {
+describe('a card program that opens exports and reads them slowly', () => {
   const line = async (): Promise<IteratorResult<string, void>> => {
     await delay(20);
     return { done: false, value: '1,2\r\n' };
@@ -65,67 +50,64 @@ describe('a card program that opens exports and is in no hurry to read them', ()
     csv: { fileName: 'lines.csv', rest: { next: line } },
   });
 
-  async function serve(keyRatePerSecond: number): Promise<number> {
-    const settings = { keyRatePerSecond, maxDrainMilliseconds: 100 };
-    const { port, server } = await startServer(fakeGateway({ export_transfers: endless }), { settings });
-    closers.push(server.close);
-    return port;
-  }
+  const serve = (keyRatePerSecond: number) =>
+    startServer(fakeGateway({ export_transfers: endless }), {
+      settings: { keyRatePerSecond, maxDrainMilliseconds: 100 },
+    });
 
-  async function openAll(port: number): Promise<readonly RawConnection[]> {
+  async function openAll(server: HttpTestServer): Promise<readonly RawConnection[]> {
     const opened: RawConnection[] = [];
     for (let count = 0; count < EXPORTS_MOST; count += 1) {
-      const connection = await ask(port, 'program');
+      const connection = await ask(server, 'program');
       expect(await statusOf(connection)).toBe(200);
       opened.push(connection);
     }
     return opened;
   }
 
-  it('has twenty at a time; the next is told to wait, others are served, and one that ends makes room', async () => {
-    const port = await serve(1_000);
-    const opened = await openAll(port);
-    const refused = await (await ask(port, 'program')).next();
+  it('has twenty at a time; the next is refused, others are served, and one that ends frees its place', async () => {
+    const server = await serve(1_000);
+    const opened = await openAll(server);
+    const refused = await (await ask(server, 'program')).next();
     expectRecord(refused, 429, 'rate_limited');
     expect(refused.headers.get('retry-after')).toBe('1');
-    // The same program under another key, too: keys are free to make.
-    const byOperator = await (await ask(port, 'operator', `Program-Id: ${DEMO_PROGRAM_ID}\r\n`)).next();
+    // Also with another key: a program may have many.
+    const byOperator = await (await ask(server, 'operator', [`Program-Id: ${DEMO_PROGRAM_ID}`])).next();
     expectRecord(byOperator, 429, 'rate_limited');
-    // Nobody else waits for it, and neither does what else the program asks.
-    expect(await statusOf(await ask(port, 'operator', `Program-Id: ${OTHER_PROGRAM_ID}\r\n`))).toBe(200);
-    expect((await (await ask(port, 'program', '', '/api/v0.1/core/transfer')).next()).status).toBe(200);
+    // Other programs and other operations of this program are not affected.
+    expect(await statusOf(await ask(server, 'operator', [`Program-Id: ${OTHER_PROGRAM_ID}`]))).toBe(200);
+    expect((await (await ask(server, 'program', [], '/api/v0.1/core/transfer')).next()).status).toBe(200);
     opened[0]?.socket.destroy();
-    await expect.poll(async () => statusOf(await ask(port, 'program'))).toBe(200);
+    await expect.poll(async () => statusOf(await ask(server, 'program'))).toBe(200);
   });
 
-  it('does not count those whose caller has gone before it was known', async () => {
+  it('does not count those whose caller disconnected before it was authenticated', async () => {
     const known = fakeGateway({ export_transfers: endless });
     const { promise: letGo, resolve } = Promise.withResolvers<void>();
-    let asked = 0;
+    let requested = 0;
     const authenticate: typeof known.authenticate = async (key, deadline) => {
       if (key === 'program') {
-        asked += 1;
+        requested += 1;
         await letGo;
       }
       return known.authenticate(key === 'quick' ? 'program' : key, deadline);
     };
-    const { port, server } = await startServer({ ...known, authenticate }, { settings: { keyRatePerSecond: 1_000 } });
-    closers.push(server.close);
+    const server = await startServer({ ...known, authenticate }, { settings: { keyRatePerSecond: 1_000 } });
     for (let count = 1; count <= 2 * EXPORTS_MOST; count += 1) {
       const taken = nextTaken();
-      const caller = await ask(port, 'program');
-      const answering = await taken;
-      await expect.poll(() => asked).toBe(count);
+      const caller = await ask(server, 'program');
+      const serverSocket = await taken;
+      await expect.poll(() => requested).toBe(count);
       caller.socket.resetAndDestroy();
-      await expect.poll(() => answering.destroyed).toBe(true);
+      await expect.poll(() => serverSocket.destroyed).toBe(true);
     }
     resolve();
-    for (let count = 0; count < EXPORTS_MOST; count += 1) expect(await statusOf(await ask(port, 'quick'))).toBe(200);
+    for (let count = 0; count < EXPORTS_MOST; count += 1) expect(await statusOf(await ask(server, 'quick'))).toBe(200);
   });
 
-  it('has as many as it likes where nothing is limited', async () => {
-    const port = await serve(0);
-    await openAll(port);
-    expect(await statusOf(await ask(port, 'program'))).toBe(200);
+  it('has no limit where rate limits are off', async () => {
+    const server = await serve(0);
+    await openAll(server);
+    expect(await statusOf(await ask(server, 'program'))).toBe(200);
   });
 });

@@ -20,7 +20,7 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
-import { type RawAnswer, sendRaw } from '../harness/raw-request.ts';
+import { type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { refusalOf } from '../harness/service.ts';
 
 const TRANSFERS = OPERATIONS.list_transfers.path;
@@ -36,7 +36,7 @@ let programId = '';
 let grant = '';
 
 const as = (key: string, service = first) => new TransferService({ baseUrl: service.url, key, maximumRetries: 0 });
-const ask = (service: ServiceProcess, key: string, path = TRANSFERS): Promise<RawAnswer> =>
+const ask = (service: ServiceProcess, key: string, path = TRANSFERS): Promise<RawResponse> =>
   sendRaw(service.url, { method: 'GET', path, headers: { Authorization: `Bearer ${key}` } });
 const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));
 
@@ -125,15 +125,15 @@ describe('what a key is', () => {
       `ts_${publicPart}_${secret}${crc32(`${publicPart}_${secret}`).toString(16).padStart(8, '0')}`;
     const answerTo = async (key: string) => {
       expect(readKeyParts(key)).toBeDefined();
-      const { status, headers, members } = await ask(first, key);
+      const { status, headers, fields } = await ask(first, key);
       // What differs between any two answers; the rate limit counts down.
       const { 'request-id': requestId, date, ratelimit, ...others } = headers;
       for (const header of [requestId, date, ratelimit]) expect(header).toBeTypeOf('string');
-      return { status, headers: others, members };
+      return { status, headers: others, fields };
     };
     const unknown = await answerTo(withSecret(randomBytes(8).toString('hex')));
-    expect(unknown.members).toMatchObject({ Status: 401, Code: 'unauthenticated' });
-    expect(unknown.members.Message).toContain('The API key is unknown.');
+    expect(unknown.fields).toMatchObject({ Status: 401, Code: 'unauthenticated' });
+    expect(unknown.fields.Message).toContain('The API key is unknown.');
     for (const { key } of [working, revoked, expired]) {
       expect(await answerTo(withSecret(key.slice(3, 19)))).toEqual(unknown);
     }
@@ -183,11 +183,11 @@ describe('scopes', () => {
       // The media type is judged after the credentials and before anything is done.
       const answer = await tryOperation(id, key);
       const needed = OPERATIONS[id].scope;
-      if (needed === scope) expect(answer.members.Code, id).not.toBe('forbidden');
+      if (needed === scope) expect(answer.fields.Code, id).not.toBe('forbidden');
       else {
-        expect(answer.members, id).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
-        expect(answer.members.Message).toContain(`needs the scope '${needed}'`);
-        expect(answer.members.Message).toContain(`This key has: ${scope}.`);
+        expect(answer.fields, id).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
+        expect(answer.fields.Message).toContain(`needs the scope '${needed}'`);
+        expect(answer.fields.Message).toContain(`This key has: ${scope}.`);
       }
     }
   });
@@ -195,14 +195,14 @@ describe('scopes', () => {
   test("a key of a program may do nothing of an operator's, whatever scopes it has", async () => {
     const { key } = await newKey([...PROGRAM_SCOPES]);
     const answer = await ask(first, key, OPERATIONS.list_keys.path);
-    expect(answer.members.Message).toBe(
+    expect(answer.fields.Message).toBe(
       "This operation needs the scope 'operator', which only an operator's key can have. " +
         `This key has: ${PROGRAM_SCOPES.join(', ')}.`,
     );
   });
 
   /** Asks in a way that changes nothing, whether the key may or not. */
-  function tryOperation(id: OperationId, key: string): Promise<RawAnswer> {
+  function tryOperation(id: OperationId, key: string): Promise<RawResponse> {
     const { method, path } = exampleOf(id);
     const type = OPERATIONS[id].body === undefined ? {} : { 'Content-Type': 'text/xml' };
     const headers = { Authorization: `Bearer ${key}`, 'Program-Id': 'prog_none', ...type };
@@ -215,7 +215,7 @@ describe('a key ends', () => {
   test('on every process within a second of its revocation, however busy it is', async () => {
     const made = await newKey();
     let revokedAt = Number.POSITIVE_INFINITY;
-    type Seen = { readonly sentAt: number; readonly answer: RawAnswer };
+    type Seen = { readonly sentAt: number; readonly answer: RawResponse };
     const hammers = [first, first, second, second].map((service) => ({ service, seen: [] as Seen[] }));
     const hammer = async ({ service, seen }: (typeof hammers)[number]): Promise<void> => {
       // What is sent after that second is the proof, so there is some of it on every machine.
@@ -237,7 +237,7 @@ describe('a key ends', () => {
       expect(refused?.length).toBeGreaterThan(0);
       expect(seen.length).toBe((letIn?.length ?? 0) + (refused?.length ?? 0));
       for (const { answer } of refused ?? []) {
-        expect(answer.members).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining('revoked') });
+        expect(answer.fields).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining('revoked') });
       }
       const late = letIn?.filter(({ sentAt }) => sentAt > revokedAt + 1000).map(({ sentAt }) => sentAt - revokedAt);
       expect(late).toEqual([]);
@@ -252,7 +252,7 @@ describe('a key ends', () => {
     });
     await waitFor('its time has come', async () => Date.now() >= Date.parse(expires_at ?? ''));
     for (const service of [first, second]) {
-      expect((await ask(service, key)).members).toMatchObject({
+      expect((await ask(service, key)).fields).toMatchObject({
         Status: 401,
         Message: expect.stringContaining('has expired'),
       });

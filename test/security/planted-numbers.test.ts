@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pause } from '../errors/log-reader.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
-import { type RawAnswer, RawConnection } from '../harness/raw-connection.ts';
+import { RawConnection, type RawResponse } from '../harness/raw-connection.ts';
 import { NumberSearch, type PlantedNumber, plantedNumbers } from './card-numbers.ts';
 import { PLACES, type Place } from './planting.ts';
 
@@ -35,7 +35,7 @@ afterAll(async () => {
 type Planted = { readonly place: Place; readonly number: PlantedNumber };
 
 /** Sends it until it is looked at: a busy machine may be told to come back. */
-async function plant(planted: Planted): Promise<RawAnswer> {
+async function plant(planted: Planted): Promise<RawResponse> {
   for (let tries = 0; ; tries += 1) {
     const answer = await sendOnce(planted);
     if (answer.headers.get('error-code') !== 'service_unavailable' || tries === 100) return answer;
@@ -43,7 +43,7 @@ async function plant(planted: Planted): Promise<RawAnswer> {
   }
 }
 
-async function sendOnce({ place, number }: Planted): Promise<RawAnswer> {
+async function sendOnce({ place, number }: Planted): Promise<RawResponse> {
   const connection = await RawConnection.open(Number(new URL(service.url).port));
   try {
     connection.send(place.bytes(number.written));
@@ -67,7 +67,7 @@ async function plantAll(planted: readonly Planted[], isStopped: boolean): Promis
   return wrong;
 }
 
-function judge({ place, number }: Planted, answer: RawAnswer, isStopped: boolean): string | undefined {
+function judge({ place, number }: Planted, answer: RawResponse, isStopped: boolean): string | undefined {
   const heads = [...answer.headers.values()].join('\n');
   const shown = new NumberSearch([number.digits]).findIn(`${heads}\n${answer.body}`);
   if (shown.size > 0) return `the answer shows it: ${answer.body.slice(0, 300)}`;
@@ -84,7 +84,7 @@ function judge({ place, number }: Planted, answer: RawAnswer, isStopped: boolean
   return came === comes ? undefined : `the response was ${came}, not ${comes}: ${answer.body}`;
 }
 
-function judgeRow({ body }: RawAnswer, comes: string | 200, isStopped: boolean): string | undefined {
+function judgeRow({ body }: RawResponse, comes: string | 200, isStopped: boolean): string | undefined {
   const [row] =
     (JSON.parse(body) as { readonly data?: readonly { readonly error?: { readonly Code: string } }[] }).data ?? [];
   // What would reach the database finds none.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
-import type { RawAnswer, RawRequest } from '../harness/raw-request.ts';
+import type { RawRequest, RawResponse } from '../harness/raw-request.ts';
 import {
   type Belongings,
   headersFor,
@@ -132,7 +132,7 @@ const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
 };
 
 /** An answer as far as it could tell anything: without what differs between any two answers, and without the ids sent. */
-function tellingOf({ status, headers, text }: RawAnswer, asked: Belongings) {
+function tellingOf({ status, headers, text }: RawResponse, asked: Belongings) {
   const { cursors, ...ids } = asked;
   const sent = [...Object.values(ids), ...Object.values(cursors)];
   const without = (value: string): string =>
@@ -226,7 +226,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
           path: filled,
           ...(body === undefined ? {} : { body: { program_id: owns.program, name: 'x', disabled: true, reason: 'x' } }),
         });
-        expect(answer.members).toMatchObject({ Status: 403, Code: 'forbidden' });
+        expect(answer.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
         return { ...tellingOf(answer, owns), statements: world.takeStatements() };
       };
       const foreign = await askAbout(theirs.owns);
@@ -244,7 +244,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
           const request = attempt(asOf, mine.owns);
           world.takeStatements();
           const answer = await mine.ask({ ...request, headers: { ...request.headers, 'Program-Id': program } });
-          expect(answer.members).toMatchObject({ Status: 403, Code: 'forbidden' });
+          expect(answer.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
           return { ...tellingOf(answer, asOf), statements: world.takeStatements() };
         };
         const nothing = neverMade(theirs.owns);
@@ -313,7 +313,7 @@ describe.each(['stands', 'is down'] as const)('of one name in two programs, whil
       const make = async (request: RawRequest): Promise<Readonly<Record<string, unknown>>> => {
         const answer = await ask(request);
         expect(answer.status, answer.text).toBeLessThan(300);
-        return answer.members;
+        return answer.fields;
       };
       const load = { amount, card_id: NAME, reference: NAME, metadata: { [NAME]: NAME } };
       const { transfer_id: loaded } = await make(write('create_transfer', '', load, NAME));

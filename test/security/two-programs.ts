@@ -6,7 +6,7 @@ import type { Gateway } from '../../server/operations/call.ts';
 import { openProgramSearch } from '../../server/programs/find-program.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import type { Database } from '../../server/store/connection/database.ts';
-import { startServer } from '../harness/http-server.ts';
+import { startHttpServer } from '../harness/http-server.ts';
 import { programKey } from '../harness/keys.ts';
 import {
   connect,
@@ -15,7 +15,7 @@ import {
   type TestServer as Postgres,
   startServer as startPostgres,
 } from '../harness/ledger.ts';
-import { type RawAnswer, type RawRequest, sendRaw } from '../harness/raw-request.ts';
+import { type RawRequest, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 
 /** Everything that one card program has, by what it is called on the wire. */
 export type Belongings = {
@@ -43,7 +43,7 @@ type Cursor = 'transfers' | 'cards' | 'reversals' | 'errors';
 export type Tenant = { readonly secret: string; readonly owns: Belongings; readonly ask: Ask };
 
 /** Sends a request with the key of the program. */
-export type Ask = (request: RawRequest) => Promise<RawAnswer>;
+export type Ask = (request: RawRequest) => Promise<RawResponse>;
 
 /** A service in this process with two card programs, and what it asks of the database. */
 export type TwoPrograms = {
@@ -81,7 +81,7 @@ export async function startTwoPrograms(secondWall: SecondWall = 'stands'): Promi
     watch(database, tell);
     return database;
   };
-  const http = await startServer(gatewayOf(ledger));
+  const http = await startHttpServer(gatewayOf(ledger));
   const url = `http://127.0.0.1:${http.port}`;
   const settleBoth = async () => [await settle(ledger, url, 'first'), await settle(ledger, url, 'second')] as const;
   const [first, second] = await settleBoth().catch(async (error: unknown) => {
@@ -122,7 +122,11 @@ async function takeDownSecondWall({ connection }: Postgres): Promise<void> {
   }
 }
 
-async function stop(http: Awaited<ReturnType<typeof startServer>>, ledger: Ledger, postgres: Postgres): Promise<void> {
+async function stop(
+  http: Awaited<ReturnType<typeof startHttpServer>>,
+  ledger: Ledger,
+  postgres: Postgres,
+): Promise<void> {
   await http.server.close();
   await ledger.close();
   await postgres.stop();
@@ -176,12 +180,12 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   const make = async (operation: OperationId, members: object, path = OPERATIONS[operation].path) => {
     const answer = await ask({ path, headers: headersFor(operation, idempotencyKey), body: members });
     if (answer.status >= 300) throw new Error(answer.text);
-    return answer.members as Readonly<Record<string, string>>;
+    return answer.fields as Readonly<Record<string, string>>;
   };
   const namedCard = `card-of-${name}`;
   await make('create_card', { card_id: namedCard, holder_reference: MARK });
   const unnamed = await ask({ path: OPERATIONS.create_card.path, body: { holder_reference: MARK } });
-  const card = String(unnamed.members.card_id);
+  const card = String(unnamed.fields.card_id);
   const own = { metadata: { note: MARK }, description: MARK };
   const reference = `reference-of-${name}`;
   const { transfer_id: transfer = '' } = await make('create_transfer', {
@@ -193,7 +197,7 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   // Without a key of its own, each further one is sent under another.
   const unkeyed = async (members: object) => {
     const answer = await ask({ body: { amount: 500, card_id: card, ...own, ...members } });
-    return String(answer.members.transfer_id);
+    return String(answer.fields.transfer_id);
   };
   const hold = await unkeyed({ capture: 'manual' });
   const scheduled = await unkeyed({ scheduled_for: new Date(Date.now() + 86_400_000).toISOString() });
@@ -208,9 +212,9 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   await ask({ path: pathOf('reverse_transfer', transfer), body: { amount: 50 } });
   const errors = [await logError(ledger, program), await logError(ledger, program)];
   const next = async (path: string) => {
-    const { members } = await ask({ method: 'GET', path: `${path}?limit=1` });
-    if (typeof members.next_cursor !== 'string') throw new Error(`${path} has no second page`);
-    return members.next_cursor;
+    const { fields } = await ask({ method: 'GET', path: `${path}?limit=1` });
+    if (typeof fields.next_cursor !== 'string') throw new Error(`${path} has no second page`);
+    return fields.next_cursor;
   };
   const cursors = {
     transfers: await next(OPERATIONS.list_transfers.path),

@@ -131,7 +131,7 @@ describe('a start says what there is', () => {
       expect(origin).toBe(`http://localhost:${port}`);
       const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
       const answer = await sendRaw(service.url, { path: pathname, headers, body: shown?.[2] });
-      expect([answer.status, answer.members.amount]).toEqual([201, 1000]);
+      expect([answer.status, answer.fields.amount]).toEqual([201, 1000]);
     } finally {
       await service.stop();
     }

@@ -57,7 +57,7 @@ test('the same keys at the same moment move the money of each service once, and 
     [...keys, ...keys].flatMap((key) => SCHEMAS.map((schema) => send(schema, key))),
   )) {
     expect(replies.status).toBe(201);
-    made.add(replies.members.transfer_id);
+    made.add(replies.fields.transfer_id);
   }
   expect(made.size).toBe(keys.length * SCHEMAS.length);
   for (const [index, schema] of SCHEMAS.entries()) {

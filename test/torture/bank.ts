@@ -47,12 +47,12 @@ async function move(services: TwoServices, random: () => number, tally: Tally, g
     const capture = random() < 0.2 ? 'manual' : 'automatic';
     const body = { type: 'card_to_card', amount, card_id, destination_card_id, capture };
     const made = await sendRaw(url, { body }, agent);
-    tally.add(made.status === 201 ? 'transfers' : `refused_${made.members.Code}`);
+    tally.add(made.status === 201 ? 'transfers' : `refused_${made.fields.Code}`);
     if (made.status === 201 && capture === 'manual') {
       const verb = random() < 0.5 ? 'capture' : 'cancel';
-      const path = `/api/v0.1/core/transfer/${made.members.transfer_id}/${verb}`;
+      const path = `/api/v0.1/core/transfer/${made.fields.transfer_id}/${verb}`;
       const ended = await sendRaw(url, { path, ...(verb === 'capture' ? { body: {} } : {}) }, agent);
-      tally.add(ended.status === 200 ? verb : `refused_${ended.members.Code}`);
+      tally.add(ended.status === 200 ? verb : `refused_${ended.fields.Code}`);
     }
   }
   agent.destroy();

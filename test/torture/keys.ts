@@ -2,7 +2,7 @@ import { readBooks } from '../crashes/books.ts';
 import { findContradictions, isDone } from '../crashes/checker.ts';
 import { toAnswer } from '../crashes/load.ts';
 import type { Answer, Story, Terms } from '../crashes/told.ts';
-import { keptConnections, Silence, sendRaw } from '../harness/raw-request.ts';
+import { keptConnections, NoResponse, sendRaw } from '../harness/raw-request.ts';
 import { type Findings, type Row, type Setting, streamOf, Tally } from './row.ts';
 import { startTwoServices } from './two-services.ts';
 
@@ -77,7 +77,7 @@ async function sendTogether(
       const raw = { headers: { 'Idempotency-Key': story.key }, body };
       story.answers.push(toAnswer(await sendRaw(urls[index % urls.length] ?? '', raw, agent)));
     } catch (error) {
-      if (!(error instanceof Silence)) throw error;
+      if (!(error instanceof NoResponse)) throw error;
       story.silences += 1;
     }
   };

@@ -3,7 +3,7 @@ import { findContradictions, isDone } from '../crashes/checker.ts';
 import type { Load } from '../crashes/load.ts';
 import type { Answer } from '../crashes/told.ts';
 import type { ServiceProcess } from '../harness/process.ts';
-import { Silence, sendRaw } from '../harness/raw-request.ts';
+import { NoResponse, sendRaw } from '../harness/raw-request.ts';
 import type { Tally } from './row.ts';
 
 /** The members of an error record, in the order that the specification gives. */
@@ -84,7 +84,7 @@ export async function untilAtWork(url: string, most = 60_000): Promise<number> {
       const { status } = await sendRaw(url, { body: { amount: 1, card_id: 'card_active' } });
       if (status === 201) return performance.now() - started;
     } catch (error) {
-      if (!(error instanceof Silence)) throw error;
+      if (!(error instanceof NoResponse)) throw error;
     }
     await new Promise((wake) => setTimeout(wake, 20));
   }

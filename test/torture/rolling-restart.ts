@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { readBooksAt, readTexts } from '../crashes/books.ts';
 import { findMadeInSilence } from '../crashes/checker.ts';
 import { Load } from '../crashes/load.ts';
-import { Silence } from '../harness/raw-request.ts';
+import { NoResponse } from '../harness/raw-request.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 import { answersOf, brokenRecordsIn, contradictionsIn, makeCards, silencesOf, tallyLoad } from './loads.ts';
 import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
@@ -105,7 +105,7 @@ function askReadiness(url: string): Promise<string> {
       resolve('hung');
       asked.destroy();
     });
-    asked.once('error', (error) => resolve(new Silence(error, false).isRefused ? 'gone' : 'cut'));
+    asked.once('error', (error) => resolve(new NoResponse(error, false).isRefused ? 'gone' : 'cut'));
   });
 }
 

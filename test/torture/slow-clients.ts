@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { readBooksAt } from '../crashes/books.ts';
-import { keptConnections, Silence, sendRaw } from '../harness/raw-request.ts';
+import { keptConnections, NoResponse, sendRaw } from '../harness/raw-request.ts';
 import { type Fleet, lackOfDescriptors, startFleet } from './fleet.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from './row.ts';
 
@@ -145,15 +145,15 @@ async function sendOne(
   const raw = { headers: { 'Idempotency-Key': key }, body: { amount: 1, card_id: CARD, metadata: { key } } };
   for (;;) {
     const answer = await sendRaw(url, raw, agent).catch((error: unknown) => {
-      if (error instanceof Silence) return error;
+      if (error instanceof NoResponse) return error;
       throw error;
     });
-    const status = answer instanceof Silence ? answer.message : answer.status;
+    const status = answer instanceof NoResponse ? answer.message : answer.status;
     if (status === 201) {
       tally.add(`served_${where}`);
       return tally.time(`latency_${where}`, performance.now() - due);
     }
-    const isHonest = !(answer instanceof Silence) && status === 503 && answer.headers['money-moved'] === 'no';
+    const isHonest = !(answer instanceof NoResponse) && status === 503 && answer.headers['money-moved'] === 'no';
     tally.add(isHonest ? `shed_${where}` : `failed_${where}`);
     if (!isHonest) tally.violate(where, [`${key} was answered: ${status}`]);
     if (performance.now() - due > PATIENCE) return tally.violate(where, [`${key} was not served`]);

@@ -82,8 +82,8 @@ test.each(vectors)('$name', async (vector) => {
     const body = JSON.stringify(vector.request).replaceAll('"$card"', '"card_active"');
     const answer = await sendRaw(service.url, { headers: { 'Content-Type': 'application/json' }, body });
     expect(answer.status).toBe(vector.expect.Status);
-    if (vector.expect.Code === undefined) expect(answer.members).toMatchObject(JSON.parse(body));
-    else expectRecord(answer.members, vector.expect);
+    if (vector.expect.Code === undefined) expect(answer.fields).toMatchObject(JSON.parse(body));
+    else expectRecord(answer.fields, vector.expect);
   } finally {
     await restore();
   }

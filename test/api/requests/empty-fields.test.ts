@@ -3,7 +3,7 @@ import { DEMO_PROGRAM } from '../../../contract/example-requests.ts';
 import type { Operation } from '../../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../../contract/operations.ts';
 import { programKey } from '../../harness/keys.ts';
-import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 import { held, made, newCard } from '../arrange.ts';
 
@@ -16,7 +16,7 @@ afterAll(() => expectBalancedBooks(running()));
 
 const tableOf = (id: OperationId): Operation => OPERATIONS[id];
 
-function send(id: OperationId, body: object | undefined, query = ''): Promise<RawAnswer> {
+function send(id: OperationId, body: object | undefined, query = ''): Promise<RawResponse> {
   const { method, path, idempotency } = tableOf(id);
   const filled = parametersOf(path).reduce((text, name) => text.replace(`{${name}}`, `${name}_1`), path);
   const headers: Record<string, string> = idempotency === 'required' ? { 'Idempotency-Key': 'empty-members' } : {};
@@ -65,12 +65,12 @@ describe('bodies', () => {
 
   test.each(GUARDED)('%s refuses an empty %s', async (id, name) => {
     for (const empty of [null, '']) {
-      const { members, headers } = await send(id, { ...BESIDE[id], [name]: empty });
-      expect(members).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
+      const { fields, headers } = await send(id, { ...BESIDE[id], [name]: empty });
+      expect(fields).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
       expect(headers['error-field']).toBe(`/${name}`);
       const what = empty === null ? 'null' : 'empty';
       const message = `'${name}' must not be ${what}: send a value, or omit the field ${guardedIn(id)[name]}.`;
-      expect(members.Message).toBe(message);
+      expect(fields.Message).toBe(message);
     }
   });
 
@@ -81,16 +81,16 @@ describe('bodies', () => {
       [{ out: { maximum_amount: '' } }, '/limits/out/maximum_amount'],
       [{ maximum_balance: null }, '/limits/maximum_balance'],
     ] as const) {
-      const { members, headers } = await send('create_card', { limits });
-      expect(members).toMatchObject({ Status: 400, Code: 'create_card_schema' });
+      const { fields, headers } = await send('create_card', { limits });
+      expect(fields).toMatchObject({ Status: 400, Code: 'create_card_schema' });
       expect(headers['error-field']).toBe(field);
     }
   });
 
   test('a row of a batch is held to the same', async () => {
     const row = { amount: 1, card_id: 'card_active', idempotency_key: 'empty-row', scheduled_for: '' };
-    const { members } = await send('create_transfer_batch', { transfers: [row] });
-    expect(members.data).toMatchObject([{ status: 400, transfer: null, error: { Code: 'create_transfer_schema' } }]);
+    const { fields } = await send('create_transfer_batch', { transfers: [row] });
+    expect(fields.data).toMatchObject([{ status: 400, transfer: null, error: { Code: 'create_transfer_schema' } }]);
   });
 
   test('what may be empty counts as missing', async () => {
@@ -111,8 +111,8 @@ describe('bodies', () => {
     ] as const) {
       for (const body of ['{"amount":null}', '{"amount":""}']) {
         const path = `/api/v0.1/core/transfer/${id}/${verb}`;
-        const { members, headers } = await sendRaw(running().url, { path, body });
-        expect(members).toMatchObject({ Status: 400, Code: `${verb}_transfer_schema` });
+        const { fields, headers } = await sendRaw(running().url, { path, body });
+        expect(fields).toMatchObject({ Status: 400, Code: `${verb}_transfer_schema` });
         expect([headers['error-field'], headers['money-moved']]).toEqual(['/amount', 'no']);
       }
     }
@@ -138,10 +138,10 @@ describe('keys and the switch', () => {
     ['operator in a program', { name: 'x', program_id: DEMO_PROGRAM, scopes: ['operator'] }, '/scopes', 'all_programs'],
   ])('create_key with %s makes no key', async (_, body, field, says) => {
     const before = await keyCount();
-    const { members, headers } = await send('create_key', body);
-    expect(members).toMatchObject({ Status: 400, Code: 'create_key_schema' });
+    const { fields, headers } = await send('create_key', body);
+    expect(fields).toMatchObject({ Status: 400, Code: 'create_key_schema' });
     expect(headers['error-field']).toBe(field);
-    expect(members.Message).toContain(says);
+    expect(fields.Message).toContain(says);
     expect(await keyCount()).toBe(before);
   });
 
@@ -163,11 +163,11 @@ describe('keys and the switch', () => {
       { program: 'x' },
       { programId: 'x' },
     ]) {
-      const { members } = await send('change_switch', { ...change, ...scope });
-      expect(members, JSON.stringify(scope)).toMatchObject({ Status: 400, Code: 'change_switch_schema' });
+      const { fields } = await send('change_switch', { ...change, ...scope });
+      expect(fields, JSON.stringify(scope)).toMatchObject({ Status: 400, Code: 'change_switch_schema' });
     }
     const inProgram = { ...change, program_id: DEMO_PROGRAM, type: '' };
-    expect((await send('change_switch', inProgram)).members.Code).toBe('change_switch_schema');
+    expect((await send('change_switch', inProgram)).fields.Code).toBe('change_switch_schema');
     expect((await client().switch.get()).data.filter(({ disabled }) => disabled)).toEqual([]);
     const refused = await refusalOf(client().switch.change({ ...change, program_id: '' }));
     expect(refused).toMatchObject({ Code: 'change_switch_schema', field: '/program_id' });
@@ -177,9 +177,9 @@ describe('keys and the switch', () => {
 describe('queries', () => {
   test.each(PARAMETERS)('%s refuses an empty %s', async (id, name) => {
     for (const query of [`?${name}=`, `?${name}`]) {
-      const { members, headers } = await send(id, undefined, query);
-      expect(members).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
-      expect(members.Message).toBe(`'${name}' is empty: send a value, or omit the parameter.`);
+      const { fields, headers } = await send(id, undefined, query);
+      expect(fields).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
+      expect(fields.Message).toBe(`'${name}' is empty: send a value, or omit the parameter.`);
       expect(headers['error-field']).toBe(`/${name}`);
     }
   });

@@ -253,7 +253,7 @@ function faulty({ operation, id, body }: Subject, faults: readonly Fault[]): Raw
 }
 
 async function answerTo(subject: Subject, faults: readonly Fault[]): Promise<unknown> {
-  const send = async () => (await sendRaw(running().url, faulty(subject, faults))).members.Code;
+  const send = async () => (await sendRaw(running().url, faulty(subject, faults))).fields.Code;
   if (!faults.includes(DISABLED)) return send();
   await running().client.switch.change({ disabled: true, reason: 'a test' });
   try {

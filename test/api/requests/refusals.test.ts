@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode } from '../../../domain/errors.ts';
 import type { TransferService, UpdateCardBody } from '../../../sdk/client.ts';
-import { type RawAnswer, type RawRequest, sendRaw } from '../../harness/raw-request.ts';
+import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
 import { held, made, newCard, spent } from '../arrange.ts';
 
 const running = useService();
-const send = (raw: RawRequest): Promise<RawAnswer> => sendRaw(running().url, raw);
+const send = (raw: RawRequest): Promise<RawResponse> => sendRaw(running().url, raw);
 const disable = () => running().client.switch.change({ disabled: true, reason: 'a test' });
 const enable = () => running().client.switch.change({ disabled: false });
 afterAll(() => expectBalancedBooks(running()));
@@ -64,10 +64,10 @@ describe('every refusal by its natural cause', () => {
   test.each(CAUSES)('%s: %j', async (code, body, field) => {
     const before = await running().client.trialBalance.get();
     const headers = code === 'idempotency_key_exists' ? { 'Idempotency-Key': USED_KEY } : {};
-    const { status, members, headers: answered } = await send({ headers, body });
+    const { status, fields, headers: answered } = await send({ headers, body });
     const { status: Status, type: Type } = CATALOGUE[code];
-    expect(Object.keys(members)).toEqual(['Message', 'Status', 'Code', 'Type']);
-    expect([status, members]).toEqual([Status, { Message: members.Message, Status, Code: code, Type }]);
+    expect(Object.keys(fields)).toEqual(['Message', 'Status', 'Code', 'Type']);
+    expect([status, fields]).toEqual([Status, { Message: fields.Message, Status, Code: code, Type }]);
     expect([answered['money-moved'], answered['error-field']]).toEqual(['no', field]);
     expect((await running().client.trialBalance.get()).currencies).toEqual(before.currencies);
   });
@@ -75,9 +75,9 @@ describe('every refusal by its natural cause', () => {
   test('service_disabled', async () => {
     await disable();
     try {
-      const { status, members, headers } = await send({ body: { amount: 1, card_id: 'card_active' } });
-      expect([status, members.Code, members.Type]).toEqual([424, 'service_disabled', 'Process Error']);
-      expect(members.Message).toContain('contact support');
+      const { status, fields, headers } = await send({ body: { amount: 1, card_id: 'card_active' } });
+      expect([status, fields.Code, fields.Type]).toEqual([424, 'service_disabled', 'Process Error']);
+      expect(fields.Message).toContain('contact support');
       expect(headers['money-moved']).toBe('no');
     } finally {
       await enable();
@@ -127,16 +127,16 @@ const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: objec
 ];
 
 test.each(TWO_CARDS)('from card to card: %s at %s of %j', async (code, field, body) => {
-  const { members, headers } = await send({ body: { amount: 1, type: 'card_to_card', ...body } });
-  expect([members.Code, headers['error-field']]).toEqual([code, field]);
+  const { fields, headers } = await send({ body: { amount: 1, type: 'card_to_card', ...body } });
+  expect([fields.Code, headers['error-field']]).toEqual([code, field]);
 });
 
 test('all missing fields are named together, before anything that is wrong with the others', async () => {
-  const { members } = await send({ body: { amount: '', card_id: null, type: 'gift', Capture: 'x' } });
-  expect(members.Message).toBe("The required fields 'amount' and 'card_id' are missing.");
+  const { fields } = await send({ body: { amount: '', card_id: null, type: 'gift', Capture: 'x' } });
+  expect(fields.Message).toBe("The required fields 'amount' and 'card_id' are missing.");
   const variant = await send({ body: { amount: 85.5, card_id: 'card_missing', type: 'gift', Capture: 'x' } });
-  expect(variant.members.Message).toContain("'Capture'");
-  expect(variant.members.Code).toBe('create_transfer_schema');
+  expect(variant.fields.Message).toContain("'Capture'");
+  expect(variant.fields.Code).toBe('create_transfer_schema');
 });
 
 /** Brings about what a refusal needs, and gives the call that is refused. */

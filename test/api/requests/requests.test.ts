@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { type RawAnswer, type RawRequest, sendRaw } from '../../harness/raw-request.ts';
+import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
 // What plain clients send, and what the service makes of it: lenient where that is safe, strict where it would lie.
 
 const running = useService();
-const send = (raw: RawRequest): Promise<RawAnswer> => sendRaw(running().url, raw);
+const send = (raw: RawRequest): Promise<RawResponse> => sendRaw(running().url, raw);
 afterAll(() => expectBalancedBooks(running()));
 
 const LOAD = { amount: 1, card_id: 'card_active' };
@@ -24,7 +24,7 @@ describe('what is read as JSON', () => {
     ["curl's form type with a charset", `${FORM}; charset=utf-8`],
   ])('%s', async (_, type) => {
     const answer = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: LOAD });
-    expect([answer.status, answer.members.status]).toEqual([201, 'completed']);
+    expect([answer.status, answer.fields.status]).toEqual([201, 'completed']);
   });
 
   test.each([
@@ -33,8 +33,8 @@ describe('what is read as JSON', () => {
     ["curl's form type", FORM],
   ])('an empty body is {} with %s', async (_, type) => {
     const answer = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: '' });
-    expect(answer.members).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
-    expect(answer.members.Message).toContain("'amount' and 'card_id'");
+    expect(answer.fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
+    expect(answer.fields.Message).toContain("'amount' and 'card_id'");
     const card = await send({ path: '/api/v0.1/core/card', body: ' \n' });
     expect(card.status).toBe(201);
   });
@@ -47,7 +47,7 @@ describe('what is read as JSON', () => {
     ['a multipart form', 'multipart/form-data; boundary=x', '--x--'],
   ])('%s is not', async (_, type, body) => {
     const answer = await send({ headers: { 'Content-Type': type }, body });
-    expect(answer.members).toMatchObject({ Status: 415, Code: 'unsupported_media_type', Type: 'Request Error' });
+    expect(answer.fields).toMatchObject({ Status: 415, Code: 'unsupported_media_type', Type: 'Request Error' });
     expect(answer.headers.accept).toBe('application/json');
     expect(answer.headers['money-moved']).toBe('no');
   });
@@ -61,12 +61,12 @@ describe('what is read as JSON', () => {
       body: { holder_reference: null },
     };
     expect((await send(patch)).status).toBe(200);
-    expect((await send({ headers, body: LOAD })).members).toMatchObject({ Code: 'unsupported_media_type' });
+    expect((await send({ headers, body: LOAD })).fields).toMatchObject({ Code: 'unsupported_media_type' });
   });
 
   test('a compressed body is not either', async () => {
     const answer = await send({ headers: { 'Content-Encoding': 'gzip' }, body: LOAD });
-    expect(answer.members).toMatchObject({ Code: 'unsupported_media_type' });
+    expect(answer.fields).toMatchObject({ Code: 'unsupported_media_type' });
   });
 });
 
@@ -85,7 +85,7 @@ describe('paths', () => {
     ['GET', `/api/v0.1/core/transfer/${'x'.repeat(300)}`, 414, 'uri_too_long'],
   ])('%s %s is answered with %i', async (method, path, status, code) => {
     const answer = await send({ method, path });
-    expect([answer.status, answer.members.Code]).toEqual([status, code]);
+    expect([answer.status, answer.fields.Code]).toEqual([status, code]);
     expect(answer.headers.allow !== undefined).toBe(status === 405);
   });
 });
@@ -109,10 +109,10 @@ describe('members', () => {
     ['TYPE', 'type'],
     ['meta_data', 'metadata'],
   ])('%s is refused with the right name, %s', async (variant, name) => {
-    const { members, headers } = await send({ body: { ...LOAD, [variant]: 'x' } });
-    expect(members).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
-    expect(members.Message).toContain(`'${variant}'`);
-    expect(members.Message).toContain(`'${name}'`);
+    const { fields, headers } = await send({ body: { ...LOAD, [variant]: 'x' } });
+    expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
+    expect(fields.Message).toContain(`'${variant}'`);
+    expect(fields.Message).toContain(`'${name}'`);
     expect(headers['error-field']).toBe(`/${variant}`);
   });
 
@@ -139,15 +139,15 @@ describe('members', () => {
     ],
     [{ amount: 100, card: 'card_active' }, '/card_id', "The required field 'card_id' is missing."],
   ])('%j: the variant is named beside the missing field', async (body, field, message) => {
-    const { members, headers } = await send({ body });
-    expect(members).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Message: message });
+    const { fields, headers } = await send({ body });
+    expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Message: message });
     expect(headers['error-field']).toBe(field);
   });
 
   test.each(['scheduled_for', 'expires_at'])('%s is refused when it is too far ahead', async (name) => {
-    const { members } = await send({ body: { ...LOAD, capture: 'manual', [name]: '2099-01-01T00:00:00Z' } });
-    expect(members).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
-    expect(members.Message).toContain(`'${name}'`);
+    const { fields } = await send({ body: { ...LOAD, capture: 'manual', [name]: '2099-01-01T00:00:00Z' } });
+    expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
+    expect(fields.Message).toContain(`'${name}'`);
   });
 
   test.each<[object | string, string]>([
@@ -168,15 +168,15 @@ describe('members', () => {
     ['{"amount": 1, "amount": 2, "card_id": "card_active"}', '/amount'],
   ])('%j is refused at %s', async (body, field) => {
     const answer = await send({ body });
-    expect(answer.members).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Type: 'Request Error' });
+    expect(answer.fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Type: 'Request Error' });
     expect([answer.headers['error-field'], answer.headers['money-moved']]).toEqual([field, 'no']);
   });
 
   test.each(['[]', '"x"', '7', 'null', '{', '{"amount": 1,}', "{'amount': 1}", '\u0000'])(
     'the body %s is no JSON object',
     async (body) => {
-      const { members } = await send({ body });
-      expect(members).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
+      const { fields } = await send({ body });
+      expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
     },
   );
 
@@ -193,9 +193,9 @@ describe('members', () => {
     '1000000000000',
     '" 1"',
   ])('the amount %s is none', async (amount) => {
-    const { members, headers } = await send({ body: `{"card_id": "card_active", "amount": ${amount}}` });
-    expect(members).toMatchObject({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' });
-    expect(members.Message).toContain('minor units');
+    const { fields, headers } = await send({ body: `{"card_id": "card_active", "amount": ${amount}}` });
+    expect(fields).toMatchObject({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' });
+    expect(fields.Message).toContain('minor units');
     expect(headers['error-field']).toBe('/amount');
   });
 });
@@ -220,7 +220,7 @@ describe('what every answer carries', () => {
       'should-retry': 'false',
     });
     const explained = await send({ method: 'GET', path: '/errors/card_closed.json' });
-    expect([explained.status, explained.members.status]).toEqual([200, 409]);
+    expect([explained.status, explained.fields.status]).toEqual([200, 409]);
   });
 
   test('HEAD has the code in a header, and no body', async () => {

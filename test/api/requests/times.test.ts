@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { Operation } from '../../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../../contract/operations.ts';
 import { operatorKey } from '../../harness/keys.ts';
-import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
 // Dates and times of requests lie within the years 1900 to 9999, wherever they are sent.
@@ -56,7 +56,7 @@ const REQUIRED: Readonly<Partial<Record<OperationId, object>>> = {
   create_key: operatorKey('a test'),
 };
 
-function ask(id: OperationId, where: 'body' | 'query', name: string, value: string): Promise<RawAnswer> {
+function ask(id: OperationId, where: 'body' | 'query', name: string, value: string): Promise<RawResponse> {
   const { method, path } = tableOf(id);
   const filled = parametersOf(path).reduce((text, parameter) => text.replace(`{${parameter}}`, 'card_active'), path);
   if (where === 'query') {
@@ -75,10 +75,10 @@ test('there are such members', () => {
 describe('outside of the years, or no time at all', () => {
   test.each(MEMBERS)('%s refuses it in %s', async (id, name, format, where) => {
     for (const value of BAD[format] ?? []) {
-      const { members, headers } = await ask(id, where, name, value);
-      expect(members, value).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
+      const { fields, headers } = await ask(id, where, name, value);
+      expect(fields, value).toMatchObject({ Status: 400, Code: `${id}_schema`, Type: 'Request Error' });
       expect(headers['error-field']).toBe(`/${name}`);
-      expect(members.Message).toMatch(/1900.*9999/);
+      expect(fields.Message).toMatch(/1900.*9999/);
     }
   });
 });
@@ -91,10 +91,10 @@ describe('at both ends of the years', () => {
 
   test.each(MEMBERS.filter(([id]) => id !== 'change_switch'))('%s reads it in %s', async (id, name, format, where) => {
     for (const value of ENDS[format] ?? []) {
-      const { status, members } = await ask(id, where, name, value);
-      expect(status, `${value}: ${members.Message}`).toBeLessThan(500);
+      const { status, fields } = await ask(id, where, name, value);
+      expect(status, `${value}: ${fields.Message}`).toBeLessThan(500);
       // What is past, or too far ahead, is refused for that; nothing is refused for its form.
-      expect(String(members.Message)).not.toMatch(/1900 to 9999|1900-01-01 to/);
+      expect(String(fields.Message)).not.toMatch(/1900 to 9999|1900-01-01 to/);
     }
   });
 

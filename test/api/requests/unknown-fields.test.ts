@@ -4,7 +4,7 @@ import { OPERATION_IDS, OPERATIONS } from '../../../contract/operations.ts';
 import { isClosed } from '../../../contract/schema-parts.ts';
 import { beginsAs, isMeantFor } from '../../../contract/similar-names.ts';
 import { programKey } from '../../harness/keys.ts';
-import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 import { held, made, newCard } from '../arrange.ts';
 
@@ -17,10 +17,10 @@ afterAll(() => expectBalancedBooks(running()));
 const CORE = '/api/v0.1/core';
 const OPERATOR = '/api/v0.1/operator';
 
-async function expectRefusal(asked: Promise<RawAnswer>, code: string, field: string, says: string): Promise<void> {
-  const { members, headers } = await asked;
-  expect(members).toMatchObject({ Status: 400, Code: code, Type: 'Request Error' });
-  expect(members.Message).toContain(says);
+async function expectRefusal(asked: Promise<RawResponse>, code: string, field: string, says: string): Promise<void> {
+  const { fields, headers } = await asked;
+  expect(fields).toMatchObject({ Status: 400, Code: code, Type: 'Request Error' });
+  expect(fields.Message).toContain(says);
   expect(headers['error-field']).toBe(field);
   // What is refused was not ignored.
   expect(headers).not.toHaveProperty('ignored-fields');
@@ -115,8 +115,8 @@ describe('elsewhere', () => {
   });
 
   test('a required member that is misspelt is named beside the right one', async () => {
-    const { members } = await sendRaw(running().url, { body: { amout: 1, card_id: 'card_active' } });
-    expect(members.Message).toBe("The required field 'amount' is missing. You sent 'amout'; did you mean 'amount'?");
+    const { fields } = await sendRaw(running().url, { body: { amout: 1, card_id: 'card_active' } });
+    expect(fields.Message).toBe("The required field 'amount' is missing. You sent 'amout'; did you mean 'amount'?");
   });
 });
 

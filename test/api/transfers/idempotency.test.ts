@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 import { held, inSeconds, made, moneyOf, newCard } from '../arrange.ts';
 
@@ -10,17 +10,21 @@ const LOAD = { amount: 10, card_id: 'card_active' };
 let keys = 0;
 const newKey = () => `key-${++keys}`;
 
-function send(key: string, body: object | string, headers: Readonly<Record<string, string>> = {}): Promise<RawAnswer> {
+function send(
+  key: string,
+  body: object | string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<RawResponse> {
   return sendRaw(running().url, { headers: { 'Idempotency-Key': key, ...headers }, body });
 }
 
 const balance = async () => (await running().client.cards.get('card_active')).balance;
-const replayed = (answer: RawAnswer) => answer.headers['idempotent-replayed'];
+const replayed = (answer: RawResponse) => answer.headers['idempotent-replayed'];
 const disable = () => running().client.switch.change({ disabled: true, reason: 'a test' });
 const enable = () => running().client.switch.change({ disabled: false });
 
 /** Fails unless `second` is `first` again, to the letter, and says so. */
-function expectReplay(second: RawAnswer, first: RawAnswer): void {
+function expectReplay(second: RawResponse, first: RawResponse): void {
   expect([second.status, second.text]).toEqual([first.status, first.text]);
   expect(second.headers.location).toBe(first.headers.location);
   expect([replayed(first), replayed(second)]).toEqual([undefined, 'true']);
@@ -42,7 +46,7 @@ describe('the same request again', () => {
     const key = newKey();
     const unload = { amount: 5, card_id, type: 'unload' };
     const first = await send(key, unload);
-    expect(first.members.Code).toBe('insufficient_funds');
+    expect(first.fields.Code).toBe('insufficient_funds');
     await running().client.transfers.create({ amount: 100, card_id });
     const again = await send(key, unload);
     expectReplay(again, first);
@@ -86,12 +90,12 @@ describe('the same request again', () => {
 test('a key that is a card number is refused with the advice to use another one, not to omit it', async () => {
   const number = '4111111111111111';
   const advice = 'reads as a card number, which the service accepts nowhere. Use another key, such as a UUID.';
-  const { members } = await send(number, LOAD);
-  expect([members.Code, members.Message]).toEqual(['card_number_refused', `The Idempotency-Key header ${advice}`]);
+  const { fields } = await send(number, LOAD);
+  expect([fields.Code, fields.Message]).toEqual(['card_number_refused', `The Idempotency-Key header ${advice}`]);
   const transfers = [{ ...LOAD, idempotency_key: number }];
   const batch = await sendRaw(running().url, { path: '/api/v0.1/core/transfer/batch', body: { transfers } });
   const message = `'idempotency_key' ${advice}`;
-  expect(batch.members.data).toMatchObject([{ error: { Code: 'card_number_refused', Message: message } }]);
+  expect(batch.fields.data).toMatchObject([{ error: { Code: 'card_number_refused', Message: message } }]);
 });
 
 describe('another request under the same key', () => {
@@ -107,7 +111,7 @@ describe('another request under the same key', () => {
     const first = await send(key, LOAD);
     const before = await balance();
     const refused = await send(key, other);
-    expect(refused.members).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
+    expect(refused.fields).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
     expect(refused.headers['money-moved']).toBe('no');
     expectReplay(await send(key, LOAD), first);
     expect(await balance()).toBe(before);
@@ -117,7 +121,7 @@ describe('another request under the same key', () => {
     const key = newKey();
     const refused = { amount: 1, card_id: 'card_closed' };
     expect((await send(key, refused)).status).toBe(409);
-    expect((await send(key, LOAD)).members.Code).toBe('idempotency_key_exists');
+    expect((await send(key, LOAD)).fields.Code).toBe('idempotency_key_exists');
   });
 
   test('the same key in another program, or for another operation, is another key', async () => {
@@ -145,7 +149,7 @@ describe('what is not stored: the same key can still succeed', () => {
   test('404, once the card is there', async () => {
     const key = newKey();
     const load = { amount: 1, card_id: 'registered-later' };
-    expect((await send(key, load)).members.Code).toBe('card_not_found');
+    expect((await send(key, load)).fields.Code).toBe('card_not_found');
     await running().client.cards.create({ card_id: 'registered-later' });
     const created = await send(key, load);
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
@@ -177,7 +181,7 @@ describe('what is not stored: the same key can still succeed', () => {
     await running().database.stop();
     try {
       const failed = await send(key, LOAD);
-      expect([failed.members.Code, failed.headers['money-moved']]).toEqual(['unknown_create_transfer', 'no']);
+      expect([failed.fields.Code, failed.headers['money-moved']]).toEqual(['unknown_create_transfer', 'no']);
     } finally {
       await running().database.start();
     }
@@ -213,7 +217,7 @@ async function changeable(change: Change): Promise<string> {
   return change === 'reverse' ? made(client, card, 10) : held(client, card, 10);
 }
 
-function sendChange(change: Change, transferId: string, key: string, body: object = {}): Promise<RawAnswer> {
+function sendChange(change: Change, transferId: string, key: string, body: object = {}): Promise<RawResponse> {
   const path = `/api/v0.1/core/transfer/${transferId}/${change}`;
   return sendRaw(running().url, {
     path,
@@ -256,7 +260,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     await disable();
     try {
       expectReplay(await sendChange(change, transferId, key), first);
-      expect((await sendChange(change, other, key)).members.Code).toBe('idempotency_key_exists');
+      expect((await sendChange(change, other, key)).fields.Code).toBe('idempotency_key_exists');
       expect((await sendChange(change, other, newKey())).status).toBe(change === 'cancel' ? 200 : 424);
     } finally {
       await enable();
@@ -264,7 +268,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     expect((await sendChange(change, other, key)).status).toBe(422);
     if (change === 'cancel') return;
     const refused = await sendChange(change, transferId, key, { amount: 10 });
-    expect(refused.members).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
+    expect(refused.fields).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
     expect(refused.headers['money-moved']).toBe('no');
     expectReplay(await sendChange(change, transferId, key), first);
   });
@@ -274,13 +278,13 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     const [key, card] = [newKey(), await newCard(client)];
     const transferId = change === 'reverse' ? await held(client, card, 10) : await made(client, card, 10);
     const first = await sendChange(change, transferId, key);
-    expect([first.status, first.members.Code]).toEqual([409, 'invalid_transfer_status']);
+    expect([first.status, first.fields.Code]).toEqual([409, 'invalid_transfer_status']);
     if (change === 'reverse') await client.transfers.capture(transferId);
     const again = await sendChange(change, transferId, key);
     expectReplay(again, first);
     expect(again.headers['money-moved']).toBe('no');
     const [later, good] = [newKey(), await changeable(change)];
-    expect((await sendChange(change, 'tr_missing', later)).members.Code).toBe('transfer_not_found');
+    expect((await sendChange(change, 'tr_missing', later)).fields.Code).toBe('transfer_not_found');
     const done = await sendChange(change, good, later);
     expect([done.status, replayed(done)]).toEqual([STATUSES[change], undefined]);
   });
@@ -291,7 +295,7 @@ test('one key is another key for every operation, and each keeps its own answer'
   const [key, card] = [newKey(), await newCard(client)];
   const body = { amount: 10, card_id: card, capture: 'manual' };
   const created = await send(key, body);
-  const transferId = String(created.members.transfer_id);
+  const transferId = String(created.fields.transfer_id);
   const captured = await sendChange('capture', transferId, key);
   const reversed = await sendChange('reverse', transferId, key);
   const canceled = await sendChange('cancel', await held(client, card), key);
@@ -299,7 +303,7 @@ test('one key is another key for every operation, and each keeps its own answer'
   expect([created, captured, reversed, canceled].map(replayed)).toEqual([undefined, undefined, undefined, undefined]);
   // The first answer of create_transfer is still that of a hold.
   expectReplay(await send(key, body), created);
-  expect(created.members.status).toBe('pending');
+  expect(created.fields.status).toBe('pending');
   expectReplay(await sendChange('capture', transferId, key), captured);
   expectReplay(await sendChange('reverse', transferId, key), reversed);
   const found = await client.transfers.list({ idempotency_key: key });
@@ -313,11 +317,11 @@ test('no clock speaks against a replay: what is over by now was ahead when it wa
   const scheduled = { amount: 1, card_id, scheduled_for: inSeconds(60) };
   const pending = { amount: 1, card_id, capture: 'manual', expires_at: inSeconds(60) };
   const [first, second] = [await send(later, scheduled), await send(hold, pending)];
-  expect([first.members.status, second.members.status]).toEqual(['scheduled', 'pending']);
+  expect([first.fields.status, second.fields.status]).toEqual(['scheduled', 'pending']);
   await client.sandbox.moveClock({ seconds_ahead: 120 });
   try {
-    expect((await send(newKey(), scheduled)).members.Code).toBe('create_transfer_schema');
-    expect((await send(newKey(), pending)).members.Code).toBe('create_transfer_schema');
+    expect((await send(newKey(), scheduled)).fields.Code).toBe('create_transfer_schema');
+    expect((await send(newKey(), pending)).fields.Code).toBe('create_transfer_schema');
     expectReplay(await send(later, scheduled), first);
     expectReplay(await send(hold, pending), second);
   } finally {
@@ -333,12 +337,12 @@ test.each([
   ['empty in quotes', '""'],
   ['not ASCII', 'schlüssel'],
 ])('a key that is %s is refused', async (_, key) => {
-  const { members } = await send(key, LOAD);
-  expect(members).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
+  const { fields } = await send(key, LOAD);
+  expect(fields).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
 });
 
 test('two keys are refused, 255 characters are not', async () => {
   const twice = await sendRaw(running().url, { headers: { 'Idempotency-Key': ['a', 'a'] }, body: LOAD });
-  expect(twice.members.Code).toBe('invalid_idempotency_key');
+  expect(twice.fields.Code).toBe('invalid_idempotency_key');
   expect((await send('x'.repeat(255), LOAD)).status).toBe(201);
 });

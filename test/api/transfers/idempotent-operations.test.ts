@@ -7,7 +7,7 @@ import type { TransferService } from '../../../sdk/client.ts';
 import { connect } from '../../harness/ledger.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../harness/process.ts';
-import { type RawAnswer, sendRaw } from '../../harness/raw-request.ts';
+import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks } from '../../harness/service.ts';
 import { STOCK_BINARIES } from '../../harness/stock-postgres.ts';
 
@@ -89,7 +89,7 @@ let database: pg.Client;
 /** The service that has the database server, and one beside it that was started after the requests in {@link early}. */
 let first: ServiceProcess;
 let second: ServiceProcess;
-const early = new Map<OperationId, { readonly key: string; readonly sent: Sent; readonly answer: RawAnswer }>();
+const early = new Map<OperationId, { readonly key: string; readonly sent: Sent; readonly answer: RawResponse }>();
 
 beforeAll(async () => {
   directory = await ledgerDirectory();
@@ -119,7 +119,7 @@ function send(
   key: string,
   { id = '', body }: Sent,
   headers: Readonly<Record<string, string>> = {},
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const { method, path } = OPERATIONS[operation];
   return sendRaw(service.url, {
     method,
@@ -130,7 +130,7 @@ function send(
 }
 
 /** On a slow machine some of those that wait for the first may be answered 503, before anything was done. */
-async function sendUntilServed(...request: Parameters<typeof send>): Promise<RawAnswer> {
+async function sendUntilServed(...request: Parameters<typeof send>): Promise<RawResponse> {
   for (;;) {
     const answer = await send(...request);
     if (answer.status !== 503) return answer;
@@ -142,21 +142,21 @@ async function count(query: string): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-const isReplay = ({ headers }: RawAnswer): boolean => headers['idempotent-replayed'] === 'true';
+const isReplay = ({ headers }: RawResponse): boolean => headers['idempotent-replayed'] === 'true';
 
 /** The secret of a new key, and the answer without it: what every replay of it must be. */
-function withoutSecret({ status, text, members, headers }: RawAnswer) {
-  const { key, key_omitted: _, ...rest } = members;
+function withoutSecret({ status, text, fields, headers }: RawResponse) {
+  const { key, key_omitted: _, ...rest } = fields;
   return { secret: key, kept: { status, text: key === undefined ? text : rest, location: headers.location } };
 }
 
 /** Fails unless `again` is the answer to `made` given again, but for the secret of a new key. */
-function expectReplay(again: RawAnswer, made: RawAnswer): void {
+function expectReplay(again: RawResponse, made: RawResponse): void {
   expect(withoutSecret(again).kept).toEqual(withoutSecret(made).kept);
   expect([isReplay(made), isReplay(again)]).toEqual([false, true]);
-  if (!('key' in made.members)) return;
-  expect(made.members).toMatchObject({ key: expect.stringMatching(/^ts_/), key_omitted: null });
-  expect(again.members).toMatchObject({ key: null, key_omitted: expect.stringContaining('not stored') });
+  if (!('key' in made.fields)) return;
+  expect(made.fields).toMatchObject({ key: expect.stringMatching(/^ts_/), key_omitted: null });
+  expect(again.fields).toMatchObject({ key: null, key_omitted: expect.stringContaining('not stored') });
 }
 
 test('every POST that makes or changes something takes a key', () => {
@@ -201,7 +201,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
       const other = await another(sent, first.client);
       const before = await count(counted);
       const refused = await send(second, operation, key, other);
-      expect(refused.members).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
+      expect(refused.fields).toMatchObject({ Status: 422, Code: 'idempotency_key_exists', Type: 'Request Error' });
       expectReplay(await send(first, operation, key, sent), made);
       expect(await count(counted)).toBe(before);
       expect((await send(first, operation, randomUUID(), other)).status).toBe(OPERATIONS[operation].status);
@@ -216,7 +216,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
 
     test('a key that is none is a 400', async () => {
       const refused = await send(first, operation, 'a b', await ask(first.client));
-      expect(refused.members).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
+      expect(refused.fields).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
     });
   },
 );
@@ -231,7 +231,7 @@ describe('what is stored', () => {
     expect((await send(first, 'create_card', key, taken)).status).toBe(201);
     const other = randomUUID();
     const refused = await send(first, 'create_card', other, taken);
-    expect([refused.members.Code, isReplay(refused)]).toEqual(['duplicate_card', false]);
+    expect([refused.fields.Code, isReplay(refused)]).toEqual(['duplicate_card', false]);
     const again = await send(second, 'create_card', other, taken);
     expect([again.text, again.headers['error-field'], isReplay(again)]).toEqual([refused.text, '/card_id', true]);
     const missing = randomUUID();
@@ -244,7 +244,7 @@ describe('what is stored', () => {
     const [key, sent] = [randomUUID(), { body: { name: randomUUID(), currency: 'USD' } }];
     await first.database.stop();
     try {
-      expect((await send(first, 'create_program', key, sent)).members.Code).toBe('unknown_create_program');
+      expect((await send(first, 'create_program', key, sent)).fields.Code).toBe('unknown_create_program');
     } finally {
       await first.database.start();
       await database.end();
@@ -258,13 +258,13 @@ describe('what is stored', () => {
     const [made, rolled] = [randomUUID(), randomUUID()];
     const create = { body: { name: 'secret', scopes: ['cards:read'], all_programs: true } };
     const created = await send(first, 'create_key', made, create);
-    const roll = { id: String(created.members.key_id), body: {} };
+    const roll = { id: String(created.fields.key_id), body: {} };
     const next = await send(first, 'roll_key', rolled, roll);
     expectReplay(await send(first, 'create_key', made, create), created);
     expectReplay(await send(first, 'roll_key', rolled, roll), next);
     const dump = await dumpOf(database);
-    for (const { members } of [created, next]) {
-      const [, publicPart = '-', secret = '-'] = /^ts_([0-9a-f]{16})_([0-9a-f]{64})/.exec(String(members.key)) ?? [];
+    for (const { fields } of [created, next]) {
+      const [, publicPart = '-', secret = '-'] = /^ts_([0-9a-f]{16})_([0-9a-f]{64})/.exec(String(fields.key)) ?? [];
       expect(dump).toContain(publicPart);
       for (const text of [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret, 'hex').toString('base64')]) {
         expect(dump).not.toContain(text);
@@ -272,7 +272,7 @@ describe('what is stored', () => {
     }
     // What was rolled once was not rolled again: the new key is the last.
     const { data } = await first.client.keys.list();
-    expect(data.find(({ key_id }) => key_id === next.members.key_id)?.replaced_by).toBeNull();
+    expect(data.find(({ key_id }) => key_id === next.fields.key_id)?.replaced_by).toBeNull();
   });
 });
 
@@ -324,7 +324,7 @@ test('no clock speaks against a replay: a key that has expired by now is still t
   const made = await send(first, 'create_key', key, sent);
   await first.client.sandbox.moveClock({ seconds_ahead: 7200 });
   try {
-    expect((await send(first, 'create_key', randomUUID(), sent)).members.Code).toBe('create_key_schema');
+    expect((await send(first, 'create_key', randomUUID(), sent)).fields.Code).toBe('create_key_schema');
     expectReplay(await send(first, 'create_key', key, sent), made);
   } finally {
     await first.client.sandbox.moveClock({ seconds_ahead: 0 });
@@ -339,7 +339,7 @@ test('a late retry of what has been undone since undoes nothing', async () => {
   expectReplay(await send(first, 'change_switch', disable, disabled), made);
   expect((await first.client.switch.get()).data.filter((setting) => setting.disabled)).toEqual([]);
   const rolled = await send(first, 'roll_key', roll, { id: keyId, body: {} });
-  await first.client.keys.revoke(String(rolled.members.key_id));
+  await first.client.keys.revoke(String(rolled.fields.key_id));
   expectReplay(await send(first, 'roll_key', roll, { id: keyId, body: {} }), rolled);
 });
 
