@@ -95,22 +95,22 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     how: { request: get(TRANSFER, { Authorization: 'Bearer nonsense' }) },
   },
   rate_limited: {
-    message: 'This address has sent more requests than 10 in 10 seconds. Send the next one in 1 second.',
+    message: 'This address sent more than 10 requests in 10 seconds. Retry in 1 second.',
   },
   forbidden: {
-    message: `Without a key this sandbox takes nothing from web pages elsewhere: the Origin is 'https://example.com'.`,
+    message: `Without an API key this sandbox accepts no requests from other web pages, but the Origin is 'https://example.com'.`,
     how: { request: get(TRANSFER, { Origin: 'https://example.com' }) },
   },
   route_not_found: {
-    message: 'There is nothing at this path. The operations are listed in the API reference.',
+    message: 'There is no route at this path. See the API reference at /docs.',
     how: { request: get('/api/v0.1/core/nothing') },
   },
   method_not_allowed: {
-    message: 'This path can be used with GET, HEAD, POST only.',
+    message: 'This path supports only GET, HEAD, POST.',
     how: { request: { method: 'DELETE', path: TRANSFER, headers: {} } },
   },
   malformed_request: {
-    message: "The path holds a '%' that does not begin an escape of valid UTF-8.",
+    message: "The path contains a '%' that is not part of a valid UTF-8 escape.",
     how: { request: get(`${TRANSFER}/%zz`) },
   },
   unsupported_media_type: {
@@ -125,12 +125,12 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     shell: `curl -i {base}${TRANSFER} -H 'Content-Type: application/json' -d "$(printf '%017000d' 0)"`,
   },
   uri_too_long: {
-    message: 'A part of the path has more than 255 characters, and no id is that long.',
+    message: 'A segment of the path is longer than 255 characters.',
     how: { request: get(`${TRANSFER}/${'0'.repeat(300)}`) },
     shell: `curl -i "{base}${TRANSFER}/$(printf '%0300d' 0)"`,
   },
   headers_too_large: {
-    message: 'The request line and the headers are larger than they may be.',
+    message: 'The request line and the headers are too large.',
     how: {
       request: get(TRANSFER, { Padding: '0'.repeat(9_000) }),
     },
@@ -141,7 +141,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     shell: `curl -i {base}${TRANSFER} -H 'Content-Length: 100' -d '{'`,
   },
   expectation_failed: {
-    message: "The Expect header can only be '100-continue'. Leave it out.",
+    message: "The Expect header can only be '100-continue'. Omit it.",
     how: { request: get(TRANSFER, { Expect: 'something' }) },
   },
   service_unavailable: { message: 'The service is closing.' },
@@ -360,7 +360,7 @@ function schemaFault(id: OperationId): SchemaFault {
     const message = "'limit' must be a whole number from 1 to 100, but it is '0'.";
     return { request: { method, path: `${path}?limit=0`, headers }, message, field: '/limit' };
   }
-  const message = "The query parameter 'a' is there twice.";
+  const message = "The query parameter 'a' is repeated.";
   return { request: { method, path: `${path}?a=1&a=2`, headers }, message, field: '/a' };
 }
 

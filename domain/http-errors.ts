@@ -20,7 +20,7 @@ export const HTTP_ERRORS = {
       'An address has sent wrong API keys: each of them counts as ten requests.',
       'An address has asked for pages: each of them counts as ten requests, and a search among the errors as fifty.',
       'A key has sent large bodies or batches: each 1,024 bytes, and each row but the first, count as one request more.',
-      'A card program reads twenty exports already, and opens one more.',
+      'A card program with 20 exports in progress requests one more.',
     ],
     resolution: 'Wait as long as the Retry-After header says, then send the request again; spread requests over time.',
     reproduce: 'Start the sandbox with RATE_LIMIT_PER_ADDRESS=1, then send twenty requests at once.',
@@ -51,7 +51,7 @@ export const HTTP_ERRORS = {
   route_not_found: {
     ...CALLER,
     status: 404,
-    meaning: 'There is nothing at this path.',
+    meaning: 'There is no route at this path.',
     causes: ['The path is mistyped, or its version is not one that this service has.'],
     resolution: 'Compare the path with the API reference at /docs.',
     reproduce: 'GET /api/v0.1/core/nothing.',

@@ -13,13 +13,17 @@ import { withTimeout } from './admission/timeouts.ts';
 import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
 import { closingRefusal, type HttpService } from './service.ts';
-import { type ReceivedBody, receiveBody } from './wire/body.ts';
+import { type BodyLabel, type ReceivedBody, readBodyLabel, receiveBody, refuseForm } from './wire/body.ts';
 import { refuseCardNumbers } from './wire/card-numbers.ts';
-import { readIdempotencyKey } from './wire/idempotency-key.ts';
-import { type BodyLabel, readBodyLabel, refuseForm } from './wire/media-type.ts';
-import { QueryFault, type QueryMembers, readQuery } from './wire/query.ts';
 import { sendError, sendReply } from './wire/reply.ts';
-import { type RequestHead, readHead } from './wire/request-head.ts';
+import {
+  QueryFault,
+  type QueryMembers,
+  type RequestHead,
+  readHead,
+  readIdempotencyKey,
+  readQuery,
+} from './wire/request-head.ts';
 import { JsonFault, parseStrictJson } from './wire/strict-json.ts';
 
 /** Serves one request of an operation, from its credentials to its answer. Never throws and never rejects. */

@@ -21,7 +21,7 @@ const LIMITED_MILLISECONDS = 1_000;
 export function provoke(header: string, known: readonly ErrorCode[], fault: ErrorCode, transferId: string): never {
   const [code = '', parameter] = header.split(';').map((part) => part.trim());
   if (!isErrorCode(code) || !known.includes(code)) {
-    const message = `The Sandbox-Provoke header names no code that this route answers with. It can be: ${known.join(', ')}.`;
+    const message = `The Sandbox-Provoke header does not name a code of this route. Codes of this route: ${known.join(', ')}.`;
     throw new Refusal(fault, message);
   }
   if (code === 'service_unavailable') throw new OperationFailure('provoked', { busy: true, moneyMoved: 'no' });
@@ -29,7 +29,7 @@ export function provoke(header: string, known: readonly ErrorCode[], fault: Erro
     const moneyMoved: MoneyMoved = parameter === 'money_moved=unknown' ? 'unknown' : 'no';
     throw new OperationFailure('provoked', { moneyMoved, ...(moneyMoved === 'unknown' ? { transferId } : {}) });
   }
-  const message = `${CATALOGUE[code].meaning} This was provoked by the Sandbox-Provoke header; nothing was looked at.`;
+  const message = `${CATALOGUE[code].meaning} This error was caused by the Sandbox-Provoke header; the request was not processed.`;
   const endsIn =
     code === 'service_disabled' ? DISABLED_MILLISECONDS : code === 'rate_limited' ? LIMITED_MILLISECONDS : undefined;
   throw new Refusal(code, message, endsIn === undefined ? {} : { endsIn });

@@ -76,10 +76,10 @@ function mountOperations(app: FastifyInstance, service: HttpService): void {
 
 function routerFault(code: string): Refusal | undefined {
   if (code === 'FST_ERR_BAD_URL') {
-    return new Refusal('malformed_request', "The path holds a '%' that does not begin an escape of valid UTF-8.");
+    return new Refusal('malformed_request', "The path contains a '%' that is not part of a valid UTF-8 escape.");
   }
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') {
-    const message = `A part of the path has more than ${MAX_PARAMETER_LENGTH} characters, and no id is that long.`;
+    const message = `A segment of the path is longer than ${MAX_PARAMETER_LENGTH} characters.`;
     return new Refusal('uri_too_long', message);
   }
   return undefined;
@@ -90,11 +90,8 @@ function noRoute(service: HttpService, context: RequestContext): Refusal {
   const isServerWide = context.path === '*';
   const methods = isServerWide ? service.routes.allMethods() : service.routes.methodsOf(context.path);
   if (methods.length === 0) {
-    return new Refusal(
-      'route_not_found',
-      'There is nothing at this path. The operations are listed in the API reference.',
-    );
+    return new Refusal('route_not_found', 'There is no route at this path. See the API reference at /docs.');
   }
   context.allow = methods.join(', ');
-  return new Refusal('method_not_allowed', `This path can be used with ${context.allow} only.`);
+  return new Refusal('method_not_allowed', `This path supports only ${context.allow}.`);
 }

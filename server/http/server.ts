@@ -7,18 +7,19 @@ import { Connections } from './admission/connection.ts';
 import { AdmissionQueue, EventLoopLag } from './admission/overload.ts';
 import { RateLimits } from './admission/rate-limits.ts';
 import { abandonOverdue, countLateRequests, countUnreadResponses } from './admission/timeouts.ts';
+import { drain } from './drain.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
-import { type AddressServer, type Begin, createAddressServer, drain, isMissingAddress, listenOn } from './listening.ts';
+import { type AddressServer, type Begin, createAddressServer, isMissingAddress, listenOn } from './listening.ts';
 import { RequestContext } from './request-context.ts';
 import { RouteTable } from './route-table.ts';
 import { createRoutes } from './routes.ts';
 import { closingRefusal, type HttpService } from './service.ts';
 import { DEFAULT_SETTINGS, type HttpSettings } from './settings.ts';
 import { composeErrorResponse, reportError } from './wire/error-response.ts';
+import { substituteFor } from './wire/node-errors.ts';
 import { ErrorRecordResponse } from './wire/record-response.ts';
 import { sendError } from './wire/reply.ts';
 import { readHead, readTarget } from './wire/request-head.ts';
-import { substituteFor } from './wire/substitute.ts';
 
 export type { AccessEntry, ErrorReport } from './error-report.ts';
 export type { HttpSettings } from './settings.ts';
@@ -262,7 +263,7 @@ function route(
   }
 }
 
-const OLD_CHUNKS = 'A request of HTTP/1.0 cannot have a Transfer-Encoding. Send HTTP/1.1.';
+const OLD_CHUNKS = 'An HTTP/1.0 request cannot have a Transfer-Encoding. Use HTTP/1.1.';
 
 /** HTTP/1.0 knows no chunks: where such a body ends is anybody's guess, so nothing after it is a request (RFC 9112, 6.1). */
 function hasOldChunks({ httpVersion, headers }: IncomingMessage): boolean {
@@ -284,6 +285,6 @@ function isHealth({ path }: RequestContext): boolean {
 }
 
 function tooBusy(): Refusal {
-  const message = 'The service has more to do than it can answer in time, and has not begun with this request.';
+  const message = 'The service is overloaded and did not start this request.';
   return new Refusal('service_unavailable', message);
 }

@@ -196,7 +196,7 @@ describe('scopes', () => {
     const { key } = await newKey([...PROGRAM_SCOPES]);
     const answer = await ask(first, key, OPERATIONS.list_keys.path);
     expect(answer.fields.Message).toBe(
-      "This operation needs the scope 'operator', which only an operator's key can have. " +
+      "This operation needs the scope 'operator', which only operator keys can have. " +
         `This key has: ${PROGRAM_SCOPES.join(', ')}.`,
     );
   });

@@ -9,7 +9,6 @@ import { maskedText } from '../../redaction.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import type { RequestHead } from '../wire/request-head.ts';
-import { isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
 
 /** What credentials are judged with, and where refused ones are told. */
 type CredentialService = Pick<HttpService, 'gateway' | 'limits'>;
@@ -48,7 +47,7 @@ export async function identifyCaller(
     );
   }
   if (!gateway.keyless) {
-    throw new Refusal('unauthenticated', "There is no API key. Send the header 'Authorization: Bearer <key>'.");
+    throw new Refusal('unauthenticated', "The request has no API key. Send the header 'Authorization: Bearer <key>'.");
   }
   refuseRemoteCallers(context, head);
   return { kind: 'sandbox' };
@@ -91,27 +90,29 @@ function bearerKey(authorization: string): string {
 function refuseRemoteCallers(context: RequestContext, head: RequestHead): void {
   const host = context.authority ?? head.host ?? '';
   if (!isLoopbackAddress(context.request.socket.remoteAddress)) {
-    throw forbidden('This sandbox takes requests without a key from its own machine only. Send an API key.');
+    throw forbidden('This sandbox accepts requests without an API key only from its own machine. Send an API key.');
   }
   if (!isLoopbackAuthority(host)) {
-    const message = `Without a key this sandbox must be called as localhost, but the Host is '${maskedText(host)}'.`;
+    const message = `Without an API key this sandbox must be called as localhost, but the Host is '${maskedText(host)}'.`;
     throw forbidden(message);
   }
   const added = headerOfProxy(context.request);
   if (added !== undefined) {
     throw forbidden(
-      `Without a key this sandbox takes nothing through a proxy, and the request has the header '${maskedText(added)}'. ` +
-        'Make a key and send it.',
+      `Without an API key this sandbox accepts no requests through a proxy, but the request has the header '${maskedText(added)}'.` +
+        'Send an API key.',
     );
   }
   if (head.origin !== undefined && !isLoopbackOrigin(head.origin)) {
     const origin = maskedText(head.origin);
-    throw forbidden(`Without a key this sandbox takes nothing from web pages elsewhere: the Origin is '${origin}'.`);
+    throw forbidden(
+      `Without an API key this sandbox accepts no requests from other web pages, but the Origin is '${origin}'.`,
+    );
   }
   const site = head.fetchSite?.toLowerCase();
   if (site !== undefined && site !== 'same-origin' && site !== 'none') {
     throw forbidden(
-      `Without a key this sandbox takes nothing from web pages elsewhere: Sec-Fetch-Site is not 'same-origin'.`,
+      `Without an API key this sandbox accepts no requests from other web pages, but Sec-Fetch-Site is not 'same-origin'.`,
     );
   }
 }
@@ -145,7 +146,7 @@ export async function requireScope(
   const needed = scopeOfKey(operation.scope);
   if (caller.scopes.includes(needed)) return;
   await reportRefusal(reporter, context, head.authorization ?? '', () => {
-    const operators = needed === 'operator' ? ", which only an operator's key can have" : '';
+    const operators = needed === 'operator' ? ', which only operator keys can have' : '';
     throw new Refusal(
       'forbidden',
       `This operation needs the scope '${needed}'${operators}. This key has: ${caller.scopes.join(', ')}.`,
@@ -172,7 +173,7 @@ export async function chooseProgram(
   const named = head.programId === '' ? undefined : head.programId;
   if (caller.kind === 'program_key') {
     if (named !== undefined && fromWireId('prog', named) !== caller.programId) {
-      throw forbidden('This key belongs to another card program than the one that the Program-Id header names.');
+      throw forbidden('This API key does not belong to the card program in the Program-Id header.');
     }
     return operation.program ? caller.programId : '';
   }
@@ -189,4 +190,38 @@ export function programMissing(operation: OperationId): Refusal {
   const message =
     "The required header 'Program-Id' is missing: this API key can act in all card programs, so each request must name one.";
   return new Refusal(`${operation}_schema`, message);
+}
+
+/** Whether a Host header, or the authority of an origin, names this machine by a name that only it answers to. */
+function isLoopbackAuthority(authority: string): boolean {
+  const host = hostOf(authority.toLowerCase());
+  return host === 'localhost' || /^[a-z0-9.-]+\.localhost$/.test(host) || host === '[::1]' || isLoopbackIPv4(host);
+}
+
+/** Whether an Origin header names a page of this machine. */
+function isLoopbackOrigin(origin: string): boolean {
+  const lower = origin.toLowerCase();
+  const scheme = ['http://', 'https://'].find((candidate) => lower.startsWith(candidate));
+  return scheme !== undefined && isLoopbackAuthority(lower.slice(scheme.length));
+}
+
+/** Whether the other end of a connection is on this machine. */
+function isLoopbackAddress(address: string | undefined): boolean {
+  if (address === undefined) return false;
+  return address === '::1' || isLoopbackIPv4(address.startsWith('::ffff:') ? address.slice(7) : address);
+}
+
+function hostOf(authority: string): string {
+  const port = /:[0-9]{0,5}$/.exec(authority);
+  const host = port === null || authority === '[::1]' ? authority : authority.slice(0, port.index);
+  return host.endsWith('.') ? host.slice(0, -1) : host;
+}
+
+function isLoopbackIPv4(host: string): boolean {
+  const parts = host.split('.', 5);
+  return parts.length === 4 && parts[0] === '127' && parts.every(isOctet);
+}
+
+function isOctet(part: string): boolean {
+  return /^(?:0|[1-9][0-9]{0,2})$/.test(part) && Number(part) <= 255;
 }

@@ -96,7 +96,7 @@ export class RateLimits {
     if (this.#ofKey === undefined || response.closed) return;
     const underWay = this.#exports.get(programId) ?? 0;
     if (underWay >= MAX_CONCURRENT_EXPORTS) {
-      const message = `This card program reads ${MAX_CONCURRENT_EXPORTS} exports already. Send this one again when one has ended.`;
+      const message = `This card program already has ${MAX_CONCURRENT_EXPORTS} exports in progress. Retry when one has ended.`;
       throw new Refusal('rate_limited', message, { endsIn: 1000 });
     }
     this.#exports.set(programId, underWay + 1);
@@ -145,8 +145,8 @@ function count(context: RequestContext, policy: Policy, limiter: RateLimiter, wh
   const seconds = Math.ceil(allowance.waitMilliseconds / 1000);
   const sender = policy === 'address' ? 'This address' : 'This key';
   const message =
-    `${sender} has sent more requests than ${limiter.quota} in ${WINDOW_SECONDS} seconds. ` +
-    `Send the next one in ${seconds} second${seconds === 1 ? '' : 's'}.`;
+    `${sender} sent more than ${limiter.quota} requests in ${WINDOW_SECONDS} seconds.` +
+    `Retry in ${seconds} second${seconds === 1 ? '' : 's'}.`;
   return new Refusal('rate_limited', message, { endsIn: allowance.waitMilliseconds });
 }
 

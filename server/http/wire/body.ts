@@ -1,20 +1,22 @@
+import { MERGE_PATCH, type Operation } from '../../../contract/operation.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
+import type { RequestHead } from './request-head.ts';
 
-/** The caller has gone away; there is nobody to answer. */
+/** The caller closed the connection, so no response is sent. */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
 }
 
-/** A body as it arrived: its bytes, or only the first of them when there were too many, and how many have come. */
+/** A received body: its bytes, or only the first of them when it is too large, and the number of bytes received. */
 export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; readonly overflow: boolean };
 
 /**
- * Receives a body of at most `settings.bodyMost` bytes. Of a larger one the rest is thrown away up to a bound, so that
- * the caller is done sending when the answer comes; beyond the bound the connection closes.
+ * Receives a body of at most `settings.bodyMost` bytes. Up to `settings.maxDiscardedBytes` of a larger body are read and
+ * discarded, so that the caller has finished sending when the response arrives; then the connection closes.
  *
- * @throws {Refusal} what cut the body short; {@link CallerGone}
+ * @throws {Refusal} when the body is cut short; {@link CallerGone}
  */
 export function receiveBody(context: RequestContext, settings: HttpSettings): Promise<ReceivedBody> {
   const { request } = context;
@@ -38,10 +40,7 @@ export function receiveBody(context: RequestContext, settings: HttpSettings): Pr
   });
 }
 
-/**
- * Waits until a body that nobody reads has arrived, withTimeout bounds, before an answer is sent; where it does not arrive,
- * the connection closes after the answer.
- */
+/** Reads and discards the rest of a body before the response is sent. If it does not end in time, the connection closes. */
 export async function discardBody(context: RequestContext, settings: HttpSettings): Promise<void> {
   const { request, connection } = context;
   if (request.complete || request.destroyed || context.mustClose) return;
@@ -63,7 +62,7 @@ function tooSlow(): Refusal {
   return new Refusal('request_timeout', 'The body did not arrive in time.');
 }
 
-/** Reads a body to its end (true) or to a number of bytes (false, and what follows is dropped). */
+/** Reads a body. Resolves to true at its end, and to false after `most` bytes; the rest is discarded. */
 function readToEnd(context: RequestContext, most: number, take: (chunk: Buffer) => void): Promise<boolean> {
   const { request, response, connection } = context;
   return new Promise((resolve, reject) => {
@@ -74,7 +73,8 @@ function readToEnd(context: RequestContext, most: number, take: (chunk: Buffer) 
       if (left < 0) settle(() => resolve(false));
     };
     const onEnd = (): void => settle(() => resolve(true));
-    const onGone = (): void => settle(() => reject(new CallerGone('The connection closed before the body was there.')));
+    const onGone = (): void =>
+      settle(() => reject(new CallerGone('The connection closed before the whole body arrived.')));
     const settle = (outcome: () => void): void => {
       request.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone);
       connection.onFault = undefined;
@@ -96,4 +96,54 @@ function readToEnd(context: RequestContext, most: number, take: (chunk: Buffer) 
       response.writeContinue();
     }
   });
+}
+
+/** The media type of a body: JSON, or the form type that curl sends by default. */
+export type BodyLabel = 'json' | 'form';
+
+/**
+ * What the headers say about the body. No Content-Type is JSON; a form type may be JSON, its first byte will reportError.
+ *
+ * @throws {Refusal} unsupported_media_type
+ */
+export function readBodyLabel(head: RequestHead, method: Operation['method']): BodyLabel {
+  const { contentType, contentEncoding, transferEncoding } = head;
+  if (contentEncoding !== undefined && contentEncoding !== '' && contentEncoding.toLowerCase() !== 'identity') {
+    throw unsupported('The body has a Content-Encoding. Send the body without compression.');
+  }
+  if (transferEncoding !== undefined && transferEncoding.toLowerCase() !== 'chunked') {
+    throw unsupported("The Transfer-Encoding can only be 'chunked'. Send the body without compression.");
+  }
+  if (contentType === undefined || contentType === 'application/json') return 'json';
+  const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
+  for (const parameter of parameters) refuseCharset(parameter);
+  if (type === '' || type === 'application/json') return 'json';
+  if (type === MERGE_PATCH && method === 'PATCH') return 'json';
+  if (type === 'application/x-www-form-urlencoded') return 'form';
+  throw unsupported("The Content-Type must be 'application/json'.");
+}
+
+function refuseCharset(parameter: string): void {
+  const [name = '', value = ''] = parameter.split('=', 2);
+  if (name.trim() !== 'charset') return;
+  const charset = value.trim().replaceAll('"', '');
+  if (charset !== 'utf-8' && charset !== 'utf8') throw unsupported('The charset of the body must be UTF-8.');
+}
+
+/**
+ * Refuses a body with the form type unless it is empty or a JSON object, which curl sends with this type by default.
+ *
+ * @throws {Refusal} unsupported_media_type
+ */
+export function refuseForm(label: BodyLabel, bytes: Buffer): void {
+  if (label === 'json') return;
+  // The JSON parser skips a byte order mark.
+  const text = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+  const first = text.find((byte) => byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09);
+  if (first === undefined || first === 0x7b) return;
+  throw unsupported("The body is a form. Send a JSON object, as 'Content-Type: application/json'.");
+}
+
+function unsupported(message: string): Refusal {
+  return new Refusal('unsupported_media_type', message);
 }

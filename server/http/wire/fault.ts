@@ -50,7 +50,7 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
 }
 
 function busyFault(failure: OperationFailure, isMoney: boolean): Fault {
-  const message = 'The service has more to do than it can answer in time, and has done nothing of this request.';
+  const message = 'The service is overloaded and did not process this request.';
   return {
     code: 'service_unavailable',
     entry: CATALOGUE.service_unavailable,

@@ -9,22 +9,28 @@ import { composeBareResponse, type HeaderList, reportError } from './error-respo
 
 type ParserError = Error & { readonly code?: string; readonly reason?: string; readonly rawPacket?: Buffer };
 
-/** What Node's parser reports by code, in the caller's words; anything else is simply not HTTP/1.1. */
+/** The errors of Node's parser, by code. Any other code is reported as invalid HTTP/1.1. */
 const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, message: string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
-  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request line and the headers are larger than they may be.'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: ['payload_too_large', 'The extensions of the chunks are larger than they may be.'],
-  HPE_INVALID_METHOD: ['malformed_request', 'The request does not begin with a method of HTTP.'],
+  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request line and the headers are too large.'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: ['payload_too_large', 'The chunk extensions of the body are too large.'],
+  HPE_INVALID_METHOD: ['malformed_request', 'The request does not begin with an HTTP method.'],
   HPE_INVALID_VERSION: ['malformed_request', 'The request line does not end in HTTP/1.1 or HTTP/1.0.'],
-  HPE_INVALID_CONSTANT: ['malformed_request', 'The request line is not one of HTTP/1.1.'],
-  HPE_INVALID_URL: ['malformed_request', 'The path holds a character that must be escaped.'],
-  HPE_INVALID_HEADER_TOKEN: ['malformed_request', 'A header holds a character that is not allowed there.'],
+  HPE_INVALID_CONSTANT: ['malformed_request', 'The request line is not valid HTTP/1.1.'],
+  HPE_INVALID_URL: ['malformed_request', 'The path contains a character that must be percent-encoded.'],
+  HPE_INVALID_HEADER_TOKEN: ['malformed_request', 'A header contains a character that is not allowed.'],
   HPE_INVALID_CONTENT_LENGTH: ['malformed_request', 'The Content-Length is not a whole number.'],
   HPE_UNEXPECTED_CONTENT_LENGTH: ['malformed_request', 'The request has more than one Content-Length header.'],
-  HPE_INVALID_TRANSFER_ENCODING: ['malformed_request', "The Transfer-Encoding must have 'chunked' once, at its end."],
-  HPE_INVALID_CHUNK_SIZE: ['malformed_request', 'The size of a chunk of the body is not a hexadecimal number.'],
-  HPE_INVALID_EOF_STATE: ['malformed_request', 'The connection ended before the whole request was there.'],
-  HPE_CLOSED_CONNECTION: ['malformed_request', "There is more after a request with 'Connection: close'."],
+  HPE_INVALID_TRANSFER_ENCODING: [
+    'malformed_request',
+    "The Transfer-Encoding must contain 'chunked' once, as its last value.",
+  ],
+  HPE_INVALID_CHUNK_SIZE: ['malformed_request', 'A chunk size in the body is not a hexadecimal number.'],
+  HPE_INVALID_EOF_STATE: ['malformed_request', 'The connection ended before the whole request arrived.'],
+  HPE_CLOSED_CONNECTION: [
+    'malformed_request',
+    "The connection has more data after a request with 'Connection: close'.",
+  ],
 };
 
 /**
@@ -56,15 +62,15 @@ export function respondToParserError(service: HttpService, error: ParserError, s
 function refusalOf(error: ParserError): Refusal {
   const start = error.rawPacket?.subarray(0, 5).toString('latin1') ?? '';
   if (start.startsWith('\x16\x03')) {
-    return new Refusal('malformed_request', 'This port speaks HTTP, and the request is TLS. Use http:// to call it.');
+    return new Refusal('malformed_request', 'This port serves HTTP, but the request is TLS. Use an http:// URL.');
   }
   if (start.startsWith('PRI *')) {
-    return new Refusal('malformed_request', 'This port speaks HTTP/1.1, and the request is HTTP/2.');
+    return new Refusal('malformed_request', 'This port serves HTTP/1.1, but the request is HTTP/2.');
   }
-  // The code names whichever of the two headers came last; only the reason tells that there are both.
+  // The code depends on the order of the two headers; only the reason shows that both are present.
   if (error.reason?.includes("can't be present with") === true) {
     const message =
-      'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one of them: ' +
+      'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one:' +
       'with both, two servers can disagree about where the body ends.';
     return new Refusal('malformed_request', message);
   }
@@ -72,7 +78,7 @@ function refusalOf(error: ParserError): Refusal {
   return new Refusal(code, message);
 }
 
-/** Writes a record to a connection on which no response is under way, and ends it. */
+/** Writes an error record directly to the socket when no response is in progress, and ends the connection. */
 export function writeRecord(service: HttpService, connection: Connection, thrown: unknown, allow?: string): void {
   const { socket } = connection;
   if (!socket.writable || connection.ended) return;
@@ -93,7 +99,7 @@ function rawResponse(status: number, headers: HeaderList, body: string): string 
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${lines.join('')}\r\n${body}`;
 }
 
-/** Answers CONNECT, for which Node gives the bare socket away: the service is no proxy. */
+/** Refuses CONNECT. Node hands over the socket without a response object. */
 export function respondToConnect(service: HttpService, _request: IncomingMessage, socket: Duplex): void {
   const connection = service.connections.of(socket);
   if (connection === undefined) {
@@ -103,8 +109,31 @@ export function respondToConnect(service: HttpService, _request: IncomingMessage
   socket.on('error', () => socket.destroy());
   socket.resume();
   const allow = service.routes.allMethods().join(', ');
-  const refusal = new Refusal('method_not_allowed', 'The service is no proxy: CONNECT cannot be used.');
+  const refusal = new Refusal('method_not_allowed', 'The service is not a proxy: CONNECT is not supported.');
   if (connection.busy)
     connection.latest?.response.once('close', () => writeRecord(service, connection, refusal, allow));
   else writeRecord(service, connection, refusal, allow);
+}
+
+/** The errors that Node and Fastify respond with themselves, by status. */
+const BY_STATUS: ReadonlyMap<number, readonly [code: ErrorCode, message: string]> = new Map([
+  [400, ['malformed_request', 'The request is not valid HTTP/1.1.']],
+  [401, ['unauthenticated', 'The request has no valid API key.']],
+  [403, ['forbidden', 'The request is not allowed.']],
+  [404, ['route_not_found', 'There is no route at this path.']],
+  [408, ['request_timeout', 'The request did not arrive in time.']],
+  [413, ['payload_too_large', 'The body is too large.']],
+  [414, ['uri_too_long', 'The path is too long.']],
+  [415, ['unsupported_media_type', "The Content-Type must be 'application/json'."]],
+  [417, ['expectation_failed', "The Expect header can only be '100-continue'."]],
+  [431, ['headers_too_large', 'The headers are too large.']],
+  [503, ['service_unavailable', 'The service does not accept more requests on this connection.']],
+]);
+
+/** The error to send instead of a response with `status` that is not an error record. */
+export function substituteFor(status: number): unknown {
+  const known = BY_STATUS.get(status);
+  if (known !== undefined) return new Refusal(known[0], known[1]);
+  if (status < 500) return new Refusal('malformed_request', 'The request is not valid.');
+  return new Error(`A response with status ${status} was not an error record.`);
 }

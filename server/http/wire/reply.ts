@@ -21,7 +21,7 @@ const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 export async function sendReply(service: HttpService, context: RequestContext, reply: Reply): Promise<void> {
   const { status, body, location, replayed, csv } = reply;
   if (typeof body !== 'string' || (status !== 200 && status !== 201)) {
-    throw new TypeError('The operation answered with something that is not a reply.');
+    throw new TypeError('The operation did not return a reply.');
   }
   if (csv !== undefined) return sendCsv(service, context, body, csv);
   const more: OutgoingHttpHeader[] = [];

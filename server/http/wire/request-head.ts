@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import type { JsonValue } from '../../../contract/json.ts';
 import { containsCardNumber } from '../../../domain/cards/card-number.ts';
 import { Refusal } from '../../../domain/refusal.ts';
+import { maskedText } from '../../redaction.ts';
 
-/** The headers that the service looks at, each at most once. */
+/** The headers that the service reads, each at most once. */
 export type RequestHead = {
   readonly host: string | undefined;
   readonly authorization: string | undefined;
@@ -15,11 +17,11 @@ export type RequestHead = {
   readonly fetchSite: string | undefined;
   readonly sandboxProvoke: string | undefined;
   readonly idempotencyKey: string | undefined;
-  /** Whether Idempotency-Key was sent more than once: a fault of the operation that takes one, not of HTTP. */
+  /** Whether Idempotency-Key was sent more than once: refused by the operations that use one. */
   readonly idempotencyKeyTwice: boolean;
 };
 
-/** Headers that have one value. Node would join some when they are repeated, and take the first or last of others. */
+/** Headers with a single value. When one is repeated, Node joins the values or keeps only the first or last. */
 const SINGLE = [
   'Host',
   'Authorization',
@@ -55,7 +57,7 @@ export function readHead(request: IncomingMessage, maxHeaders: number): RequestH
   const { rawHeaders } = request;
   if (rawHeaders.length > maxHeaders * 2) {
     const count = rawHeaders.length / 2;
-    throw new Refusal('headers_too_large', `The request has ${count} headers, and ${maxHeaders} are the most.`);
+    throw new Refusal('headers_too_large', `The request has ${count} headers; the maximum is ${maxHeaders}.`);
   }
   const values: (string | undefined)[] = [];
   let idempotencyKeyTwice = false;
@@ -65,12 +67,12 @@ export function readHead(request: IncomingMessage, maxHeaders: number): RequestH
     if (values[position] === undefined) values[position] = rawHeaders[at + 1];
     else if (position === IDEMPOTENCY_KEY) idempotencyKeyTwice = true;
     else {
-      const message = `The header '${SINGLE[position]}' was sent more than once, and it can have one value only.`;
+      const message = `The header '${SINGLE[position]}' was sent more than once.`;
       throw new Refusal('malformed_request', message);
     }
   }
   const head = named(values, idempotencyKeyTwice);
-  // Node's parser lets HTTP/2.0 pass in a request line, where it cannot be meant.
+  // Node's parser accepts HTTP/2.0 in a request line.
   if (request.httpVersionMajor !== 1) {
     throw new Refusal('malformed_request', 'The request line does not end in HTTP/1.1 or HTTP/1.0.');
   }
@@ -105,11 +107,11 @@ function named(values: readonly (string | undefined)[], idempotencyKeyTwice: boo
 
 function refuseExpectation(expect: string | undefined): void {
   if (expect === undefined || expect.toLowerCase() === '100-continue') return;
-  throw new Refusal('expectation_failed', "The Expect header can only be '100-continue'. Leave it out.");
+  throw new Refusal('expectation_failed', "The Expect header can only be '100-continue'. Omit it.");
 }
 
 /**
- * The path and query of a request, also when it was sent in absolute form, as to a proxy.
+ * The path and query of a request. A target in absolute form, as sent to a proxy, is accepted (RFC 9112, 3.2.2).
  *
  * @throws {Refusal} malformed_request
  */
@@ -117,7 +119,7 @@ export function readTarget(url: string): { readonly target: string; readonly aut
   for (let at = 0; at < url.length; at += 1) {
     const code = url.charCodeAt(at);
     if (code <= 0x20 || code >= 0x7f || code === 0x23) {
-      const message = "The path holds a '#', a blank or a character that is not ASCII; such characters are escaped.";
+      const message = "The path contains a '#', a space or a non-ASCII character. Percent-encode it.";
       throw new Refusal('malformed_request', message);
     }
   }
@@ -132,9 +134,114 @@ export function readTarget(url: string): { readonly target: string; readonly aut
   return { target: target.startsWith('/') ? target : `/${target}`, authority: rest.slice(0, end) };
 }
 
-/** The caller's own Request-Id, when it can be given back without harm. */
+/** The caller's own Request-Id, when it is safe to return. */
 export function clientRequestId(request: IncomingMessage): string | undefined {
   const id = request.headers['request-id'];
   if (typeof id !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(id) || /[0-9]{12}/.test(id)) return undefined;
   return containsCardNumber(id) ? undefined : id;
+}
+
+const MAX_KEY_LENGTH = 255;
+
+/**
+ * The idempotency key of a request: 1 to 255 visible ASCII characters, plain or as a quoted string (RFC 8941); both forms
+ * are the same key. Null when it is absent, or when the operation does not use one.
+ *
+ * @throws {Refusal} invalid_idempotency_key
+ */
+export function readIdempotencyKey(head: RequestHead, use: 'none' | 'optional' | 'required'): string | null {
+  if (use === 'none') return null;
+  if (head.idempotencyKeyTwice) throw invalid('The Idempotency-Key header was sent more than once.');
+  const sent = head.idempotencyKey;
+  if (sent === undefined) {
+    if (use === 'optional') return null;
+    throw invalid('This operation requires an Idempotency-Key header.');
+  }
+  const key = sent.startsWith('"') ? unquoted(sent) : sent;
+  if (key === '') throw invalid('The Idempotency-Key is empty.');
+  if (key.length > MAX_KEY_LENGTH) {
+    throw invalid(`The Idempotency-Key has ${key.length} characters; the maximum is ${MAX_KEY_LENGTH}.`);
+  }
+  for (let at = 0; at < key.length; at += 1) {
+    const code = key.charCodeAt(at);
+    if (code < 0x21 || code > 0x7e) {
+      throw invalid(`Character ${at + 1} of the Idempotency-Key is not a visible ASCII character.`);
+    }
+  }
+  return key;
+}
+
+function unquoted(sent: string): string {
+  let key = '';
+  for (let at = 1; at < sent.length; at += 1) {
+    const character = sent.charAt(at);
+    if (character === '"') {
+      if (at === sent.length - 1) return key;
+      break;
+    }
+    if (character === '\\') {
+      at += 1;
+      const escaped = sent.charAt(at);
+      if (escaped !== '"' && escaped !== '\\') break;
+      key += escaped;
+    } else {
+      key += character;
+    }
+  }
+  throw invalid('The Idempotency-Key begins with a quotation mark but is not a valid quoted string.');
+}
+
+function invalid(message: string): Refusal {
+  return new Refusal('invalid_idempotency_key', message);
+}
+
+/** A query that cannot be read; the message is a full sentence. */
+export class QueryFault extends Error {
+  override readonly name = 'QueryFault';
+  readonly field: string | undefined;
+
+  constructor(message: string, field?: string) {
+    super(message);
+    this.field = field;
+  }
+}
+
+/** The parameters of a query, by name; every value is a string. */
+export type QueryMembers = { readonly [name: string]: JsonValue };
+
+/**
+ * Reads the query of a request target. Repeated parameters are refused, because readers differ in which one they use.
+ *
+ * @throws {QueryFault}
+ */
+export function readQuery(target: string): QueryMembers {
+  const members: { [name: string]: JsonValue } = Object.create(null);
+  const start = target.indexOf('?');
+  if (start === -1) return members;
+  for (const pair of target.slice(start + 1).split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = decodePart(equals === -1 ? pair : pair.slice(0, equals));
+    if (name === '__proto__') throw new QueryFault("The query parameter '__proto__' is not allowed.");
+    if (members[name] !== undefined) {
+      throw new QueryFault(`The query parameter '${maskedText(name)}' is repeated.`, `/${maskedText(name)}`);
+    }
+    members[name] = equals === -1 ? '' : decodePart(pair.slice(equals + 1));
+  }
+  return members;
+}
+
+function decodePart(part: string): string {
+  const text = decoded(part.replaceAll('+', ' '));
+  if (text.includes('\0')) throw new QueryFault('The query contains %00, which is not allowed.');
+  return text;
+}
+
+function decoded(part: string): string {
+  if (!part.includes('%')) return part;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new QueryFault("The query contains a '%' that is not part of a valid UTF-8 escape.");
+  }
 }

@@ -41,7 +41,7 @@ async function waitUntilTaken(service: HttpService, context: RequestContext): Pr
     await withTimeout(context, readTimeoutMilliseconds, taken(context.response));
   } catch (thrown) {
     if (service.isClosing) throw thrown;
-    throw new NoResponseError(`The caller took nothing of the export for ${readTimeoutMilliseconds} ms.`);
+    throw new NoResponseError(`The caller read nothing of the export for ${readTimeoutMilliseconds} ms.`);
   }
 }
 

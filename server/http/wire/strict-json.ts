@@ -137,9 +137,9 @@ class Reader {
       if (this.#peek() !== QUOTE) throw this.#unexpected('a member name in double quotes was expected');
       const start = this.#at;
       const name = this.#string();
-      if (name === '__proto__') throw this.#fault("the member name '__proto__' is not allowed", start);
+      if (name === '__proto__') throw this.#fault("the field name '__proto__' is not allowed", start);
       if (members[name] !== undefined) throw this.#twice(name, start);
-      if (this.#peek() !== COLON) throw this.#unexpected("':' was expected after the member name");
+      if (this.#peek() !== COLON) throw this.#unexpected("':' was expected after the field name");
       this.#at += 1;
       members[name] = this.#value();
       const code = this.#peek();
@@ -186,7 +186,7 @@ class Reader {
     const integer = this.#at;
     this.#digits();
     if (this.#text.charCodeAt(integer) === ZERO && this.#at - integer > 1) {
-      throw this.#fault('a number may not begin with a zero', start);
+      throw this.#fault('a number must not begin with a zero', start);
     }
     if (this.#text.charCodeAt(this.#at) === 0x2e) {
       this.#at += 1;
@@ -220,7 +220,7 @@ class Reader {
       if (code === BACKSLASH) return this.#stringWithEscapes(start, at);
       if (code < 0x20) throw this.#fault('a control character in a string must be escaped', at);
     }
-    throw this.#fault('a string that begins here does not end', start - 1);
+    throw this.#fault('the string that begins here is not terminated', start - 1);
   }
 
   #stringWithEscapes(start: number, firstEscape: number): string {
@@ -247,7 +247,7 @@ class Reader {
       }
       copied = at + 1;
     }
-    throw this.#fault('a string that begins here does not end', start - 1);
+    throw this.#fault('the string that begins here is not terminated', start - 1);
   }
 
   /** The character of a `\uXXXX`, or of two of them when they are a surrogate pair. */
@@ -257,7 +257,7 @@ class Reader {
     if (unit < 0xd800 || unit > 0xdfff) return String.fromCharCode(unit);
     const isPair = unit < 0xdc00 && this.#text.charCodeAt(at + 6) === BACKSLASH;
     const low = isPair ? this.#hexadecimal(at + 6) : 0;
-    if (low < 0xdc00 || low > 0xdfff) throw this.#fault('half of a surrogate pair is not a character', at);
+    if (low < 0xdc00 || low > 0xdfff) throw this.#fault('a surrogate must be part of a pair', at);
     return String.fromCharCode(unit, low);
   }
 
@@ -265,14 +265,14 @@ class Reader {
   #hexadecimal(at: number): number {
     const digits = this.#text.slice(at + 2, at + 6);
     if (this.#text.charAt(at + 1) !== 'u' || !/^[0-9a-fA-F]{4}$/.test(digits)) {
-      throw this.#fault('a backslash must begin one of the escapes that JSON has', at);
+      throw this.#fault('a backslash must begin a JSON escape sequence', at);
     }
     return Number.parseInt(digits, 16);
   }
 
   #twice(name: string, at: number): JsonFault {
     const field = this.#depth === 1 ? `/${maskedText(name).replaceAll('~', '~0').replaceAll('/', '~1')}` : undefined;
-    return this.#fault(`the member '${maskedText(name)}' is there twice`, at, field);
+    return this.#fault(`the field '${maskedText(name)}' is repeated`, at, field);
   }
 
   #unexpected(expected: string): JsonFault {

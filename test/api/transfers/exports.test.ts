@@ -228,7 +228,7 @@ describe('a long export', () => {
     // The stop is what cut it, and not the half minute in which a reader must take something.
     const logged = service.errors().split('\n');
     expect(logged.find((line) => line.includes(cut.requestId ?? 'no request id'))).toContain(
-      'The service closed before the operation had ended.',
+      'The service closed before the operation finished.',
     );
   });
 });
