@@ -22,7 +22,7 @@ let server: TestServer;
 let ledger: Ledger;
 let admin: Awaited<ReturnType<typeof connect>>;
 
-/** Row n is n times two minutes old. A thousand kinds of rows, so that each index has something to tell apart. */
+/** Row n is n times two minutes old. A thousand kinds of rows, so that each index has something to printFigure apart. */
 const FILL = `
   with numbered as (
     select n, ($1::bigint - n * $2::bigint) as ms, md5(n::text) as digits from generate_series(0, $3::int - 1) as n

@@ -1,39 +1,28 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { InspectedErrorRecord, TransferService } from '../../sdk/client.ts';
 import { TransferServiceError } from '../../sdk/client.ts';
 
-/** How long a look-up is repeated, in milliseconds: an error that is not there by then was lost. A second is the promise. */
-const PATIENCE = 120_000;
+/** An error that is not found by then is lost; the promise is a second, on a machine that is not busy. */
+const TIMEOUT_MILLISECONDS = 120_000;
 
-/** An error that was found, and how long after its answer, in milliseconds. */
-export type Found = { readonly error: InspectedErrorRecord; readonly after: number };
+/** An error that was found, and how long after its response. */
+export type Found = { readonly error: InspectedErrorRecord; readonly afterMilliseconds: number };
 
-/** Looks an error up until it is there. Call it as soon as the answer has come. */
+/** Looks an error up until it is found. Call it as soon as the response has arrived. */
 export async function lookUp(client: TransferService, requestId: string): Promise<Found> {
-  const answered = performance.now();
+  const start = performance.now();
   for (;;) {
     const error = await client.errors.inspect(requestId).catch((failure: unknown) => {
-      if (failure instanceof TransferServiceError && performance.now() - answered < PATIENCE) return undefined;
+      if (failure instanceof TransferServiceError && performance.now() - start < TIMEOUT_MILLISECONDS) return undefined;
       throw failure;
     });
-    if (error !== undefined) return { error, after: performance.now() - answered };
-    await pause(10);
+    if (error !== undefined) return { error, afterMilliseconds: performance.now() - start };
+    await delay(10);
   }
 }
 
-/** The error that a call is answered with; fails when it is answered with anything else. */
-export async function errorOf(call: Promise<unknown>): Promise<TransferServiceError & { readonly requestId: string }> {
-  const answer = await call.then(
-    (record: unknown) => new Error(`it was not refused: ${JSON.stringify(record)}`),
-    (failure: unknown) => failure,
-  );
-  if (answer instanceof TransferServiceError && answer.requestId !== undefined) {
-    return answer as TransferServiceError & { readonly requestId: string };
-  }
-  throw answer;
-}
-
-/** The path of the spool that the first process below a data directory has. */
+/** The path of the error spool of a service process, counted from 1, in a data directory. */
 export function spoolOf(dataDirectory: string, number = 1): string {
   return `${dataDirectory}/error-spool/${number}/error-spool.jsonl`;
 }
@@ -49,17 +38,12 @@ export function linesOf(path: string): readonly string[] {
   }
 }
 
-/** Prints a figure of a run; what was measured is worth a line even where nothing depends on it. */
-export function tell(what: string, figure: number, unit: string): void {
+/** Prints a measured figure. */
+export function printFigure(what: string, figure: number, unit: string): void {
   process.stdout.write(`${what}: ${figure.toFixed(figure < 10 ? 2 : 0)} ${unit}\n`);
 }
 
-/** The worst of some figures. */
+/** The largest figure. */
 export function worst(figures: readonly number[]): number {
   return Math.max(...figures);
-}
-
-/** Waits some milliseconds. */
-export function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

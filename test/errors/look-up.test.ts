@@ -1,33 +1,25 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect as connectSocket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { TransferService } from '../../sdk/client.ts';
 import { programKey, withSecret } from '../harness/keys.ts';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { embeddedServerOf, type ServiceProcess, startService } from '../harness/process.ts';
-import { errorOf, lookUp, pause, tell, worst } from './log-reader.ts';
+import { embeddedServerOf } from '../harness/process.ts';
+import { refusalOf, useService } from '../harness/service.ts';
+import { lookUp, printFigure, worst } from './log-reader.ts';
 
 const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';
 const TRANSFER = OPERATIONS.create_transfer.path;
 
-let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
-let service: ServiceProcess;
-beforeAll(async () => {
-  directory = await ledgerDirectory();
-  service = await startService({ DATA_DIR: directory.path });
-});
-afterAll(async () => {
-  await service.stop();
-  await directory.remove();
-});
+const service = useService();
 
 type Sent = { readonly requestId: string; readonly status: number; readonly code: string };
 
 async function send(path: string, init: RequestInit = {}): Promise<Sent> {
-  const answer = await fetch(`${service.url}${path}`, init);
+  const answer = await fetch(`${service().url}${path}`, init);
   await answer.text();
   return {
     requestId: answer.headers.get('request-id') ?? '',
@@ -38,7 +30,7 @@ async function send(path: string, init: RequestInit = {}): Promise<Sent> {
 
 /** Sends bytes that need not be HTTP, and reads the answer until the service closes the connection. */
 function sendBytes(bytes: string): Promise<Sent> {
-  const { hostname, port } = new URL(service.url);
+  const { hostname, port } = new URL(service().url);
   return new Promise((resolve, reject) => {
     let text = '';
     const socket = connectSocket(Number(port), hostname, () => socket.write(bytes, 'latin1'));
@@ -68,7 +60,7 @@ function patch(body: unknown): RequestInit {
 /** Waits until what was answered before is stored. */
 async function settle(): Promise<void> {
   const { requestId } = await send('/settled');
-  await lookUp(service.client, requestId);
+  await lookUp(service().client, requestId);
 }
 
 describe('every error is found within a second of its answer', () => {
@@ -85,16 +77,16 @@ describe('every error is found within a second of its answer', () => {
       provoked.push([code, send(url, method === 'GET' ? { headers } : { ...post({}, headers), method })]);
       if (provoked.length % 8 !== 0) continue;
       const sent = await Promise.all(provoked.slice(-8).map(([, one]) => one));
-      const found = await Promise.all(sent.map(({ requestId }) => lookUp(service.client, requestId)));
-      delays.push(...found.map(({ after }) => after));
+      const found = await Promise.all(sent.map(({ requestId }) => lookUp(service().client, requestId)));
+      delays.push(...found.map(({ afterMilliseconds }) => afterMilliseconds));
     }
     for (const [code, sent] of provoked) {
       const { requestId, status } = await sent;
-      const { error } = await lookUp(service.client, requestId);
+      const { error } = await lookUp(service().client, requestId);
       expect(error).toMatchObject({ request_id: requestId, code, status, type: CATALOGUE[code as ErrorCode].type });
     }
     expect(provoked.length).toBeGreaterThan(60);
-    tell('errors of an operation, the slowest found after', worst(delays), 'ms');
+    printFigure('errors of an operation, the slowest found after', worst(delays), 'ms');
   });
 
   test.each<[string, () => Promise<Sent>]>([
@@ -126,16 +118,16 @@ describe('every error is found within a second of its answer', () => {
     ['card_not_empty', () => send('/api/v0.1/core/card/card_inactive', patch({ status: 'closed' }))],
   ])('%s through its real cause', async (code, provoke) => {
     const sent = await provoke();
-    const { error, after } = await lookUp(service.client, sent.requestId);
+    const { error, afterMilliseconds } = await lookUp(service().client, sent.requestId);
     expect(error).toMatchObject({ code, request_id: sent.requestId, status: sent.status });
     expect(sent.code).toBe(code);
-    tell(code, after, 'ms until found');
+    printFigure(code, afterMilliseconds, 'ms until found');
   });
 });
 
 test('of a path that nothing has, as much is recorded as one needs to recognise it', async () => {
   const path = `/nowhere/${'x'.repeat(5_000)}`;
-  const { error } = await lookUp(service.client, (await send(path)).requestId);
+  const { error } = await lookUp(service().client, (await send(path)).requestId);
   expect(error.path).toBe(path.slice(0, 200));
 });
 
@@ -147,8 +139,8 @@ test('what is recorded of a refusal: everything that was known of the request', 
     description: 'for lunch',
     metadata: { b: '1', a: '2' },
   };
-  const refused = await errorOf(service.client.transfers.create(body as never, { idempotencyKey: 'order-17' }));
-  const { error } = await lookUp(service.client, refused.requestId);
+  const refused = await refusalOf(service().client.transfers.create(body as never, { idempotencyKey: 'order-17' }));
+  const { error } = await lookUp(service().client, refused.requestId);
   expect(error).toEqual({
     request_id: refused.requestId,
     created_at: expect.stringMatching(/^20\d\d-/),
@@ -174,10 +166,10 @@ test('what is recorded of a refusal: everything that was known of the request', 
 });
 
 test('what is recorded of a refused capture: which transfer, how much, and what stood against it', async () => {
-  const { client } = service;
+  const { client } = service();
   const body = { amount: 500, card_id: 'card_active', capture: 'manual' } as const;
   const { transfer_id } = await client.transfers.create(body);
-  const tooMuch = await errorOf(client.transfers.capture(transfer_id, { amount: 501 }, { idempotencyKey: 'room-7' }));
+  const tooMuch = await refusalOf(client.transfers.capture(transfer_id, { amount: 501 }, { idempotencyKey: 'room-7' }));
   expect((await lookUp(client, tooMuch.requestId)).error).toMatchObject({
     operation: 'capture_transfer',
     code: 'amount_too_large',
@@ -192,7 +184,7 @@ test('what is recorded of a refused capture: which transfer, how much, and what 
     causes: [],
   });
   await client.transfers.cancel(transfer_id);
-  const tooLate = await errorOf(client.transfers.capture(transfer_id));
+  const tooLate = await refusalOf(client.transfers.capture(transfer_id));
   expect((await lookUp(client, tooLate.requestId)).error).toMatchObject({
     code: 'invalid_transfer_status',
     status: 409,
@@ -202,8 +194,8 @@ test('what is recorded of a refused capture: which transfer, how much, and what 
 
 test('what is recorded of a doubtful failure: the transfer that may exist, and what was thrown', async () => {
   const headers = { 'Sandbox-Provoke': 'unknown_create_transfer; money_moved=unknown' };
-  const answer = await fetch(`${service.url}${TRANSFER}`, post({ amount: 1, card_id: 'card_active' }, headers));
-  const { error } = await lookUp(service.client, answer.headers.get('request-id') ?? '');
+  const answer = await fetch(`${service().url}${TRANSFER}`, post({ amount: 1, card_id: 'card_active' }, headers));
+  const { error } = await lookUp(service().client, answer.headers.get('request-id') ?? '');
   expect(error).toMatchObject({
     code: 'unknown_create_transfer',
     status: 500,
@@ -217,12 +209,12 @@ test('what is recorded of a doubtful failure: the transfer that may exist, and w
 
 describe('card programs', () => {
   test('a key sees the errors of its own program; those of others and of none are as if they never were', async () => {
-    const { client, url } = service;
+    const { client, url } = service();
     const { program_id } = await client.programs.create({ name: 'Gifts', currency: 'USD' });
     const { key } = await withSecret(client.keys.create(programKey('shop', program_id)));
     const own = new TransferService({ baseUrl: url, key, maximumRetries: 0 });
-    const mine = await errorOf(own.cards.get('card_active'));
-    const theirs = await errorOf(client.cards.get('card_nowhere'));
+    const mine = await refusalOf(own.cards.get('card_active'));
+    const theirs = await refusalOf(client.cards.get('card_nowhere'));
     const nobodys = await send('/nowhere');
     for (const { requestId } of [mine, theirs, nobodys]) await lookUp(client, requestId);
 
@@ -233,9 +225,9 @@ describe('card programs', () => {
     expect(Object.keys(shown)).not.toContain('caller');
 
     const never = 'req_01a1fb99f33475829e5a6cdb072c0ea9';
-    const missing = await errorOf(own.errors.get(never));
+    const missing = await refusalOf(own.errors.get(never));
     for (const { requestId } of [theirs, nobodys]) {
-      const refused = await errorOf(own.errors.get(requestId));
+      const refused = await refusalOf(own.errors.get(requestId));
       expect([refused.Status, refused.Code, refused.Type]).toEqual([missing.Status, missing.Code, missing.Type]);
       expect(refused.Message).toBe(missing.Message.replace(never, requestId));
     }
@@ -247,20 +239,20 @@ describe('card programs', () => {
       'error_not_found',
       'card_not_found',
     ]);
-    expect((await errorOf(client.errors.get(mine.requestId))).Code).toBe('error_not_found');
+    expect((await refusalOf(client.errors.get(mine.requestId))).Code).toBe('error_not_found');
     expect((await client.errors.get(mine.requestId, { programId: program_id })).request_id).toBe(mine.requestId);
     const found = await client.errors.search({ program_id });
     expect(found.data.map(({ caller }) => caller)).toContain('program_key');
 
     for (const call of [own.errors.inspect(mine.requestId), own.errors.search(), own.errors.count()]) {
-      expect((await errorOf(call)).Code).toBe('forbidden');
+      expect((await refusalOf(call)).Code).toBe('forbidden');
     }
   });
 
   test('an operator counts them all', async () => {
     await settle();
-    const counts = await service.client.errors.count();
-    const { data, dropped } = await service.client.errors.search({ code: 'route_not_found', limit: 100 });
+    const counts = await service().client.errors.count();
+    const { data, dropped } = await service().client.errors.search({ code: 'route_not_found', limit: 100 });
     expect(counts.data.find(({ code }) => code === 'route_not_found')).toMatchObject({ type: 'Request Error' });
     const sum = counts.data
       .filter(({ code }) => code === 'route_not_found')
@@ -279,7 +271,7 @@ describe('what must never be kept', () => {
   const traces = NUMBERS.map((number) => new RegExp([...number.replaceAll(/[^0-9]/g, '')].join('[^0-9a-z]{0,3}')));
 
   test('card numbers and keys, wherever they are sent, are in no table, no spool and no log', async () => {
-    const { client } = service;
+    const { client } = service();
     const { key } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
     const wrongKey = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
     await plant(key, wrongKey);
@@ -287,13 +279,13 @@ describe('what must never be kept', () => {
     await client.sandbox.stopDatabase();
     await plant(key, wrongKey);
     await pause(500);
-    const spool = readAll(`${directory.path}/error-spool`);
+    const spool = readAll(`${service().directory}/error-spool`);
     expect(spool).toContain('[redacted]');
     expectClean('the spool', spool, key);
     await client.sandbox.startDatabase();
     await settle();
 
-    const { databaseUrl } = await embeddedServerOf(directory.path);
+    const { databaseUrl } = await embeddedServerOf(service().directory);
     const database = new pg.Client(databaseUrl);
     await database.connect();
     const { rows } = await database.query('select * from error');
@@ -301,7 +293,7 @@ describe('what must never be kept', () => {
     const table = JSON.stringify(rows);
     expect(table).toContain('[redacted]');
     expectClean('the table', table, key);
-    expectClean('the log', service.output(), key);
+    expectClean('the log', service().output(), key);
   });
 
   async function plant(key: string, wrongKey: string): Promise<void> {

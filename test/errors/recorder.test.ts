@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   type ErrorRecorder,
@@ -11,7 +12,7 @@ import { StrangerBudget } from '../../server/error-log/unauthenticated-budget.ts
 import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
-import { linesOf, pause, spoolOf, tell } from './log-reader.ts';
+import { linesOf, printFigure, spoolOf } from './log-reader.ts';
 
 type Report = Parameters<ErrorRecorder['record']>[0];
 
@@ -151,7 +152,7 @@ describe('with the database', () => {
       // A service takes breath between requests, too; but first it gets more at once than the queue can hold.
       if (index % 500 === 499 && index > 2_000) await pause(1);
     }
-    tell('report in a flood', ((performance.now() - started) * 1000) / flood.length, 'us, pauses included');
+    printFigure('report in a flood', ((performance.now() - started) * 1000) / flood.length, 'us, pauses included');
     await recorder.stop();
     // What a statement that took too long on a slow machine has left in the spool is loaded by the next process.
     const next = await start({}, { spoolMost: 300_000 });
@@ -356,11 +357,11 @@ test('figures: what a report costs, and how many errors are stored in a second',
   ] as const) {
     const started = performance.now();
     for (const one of list) recorder.record(one);
-    tell(`a report of a ${name} in onError`, ((performance.now() - started) * 1000) / list.length, 'us');
+    printFigure(`a report of a ${name} in onError`, ((performance.now() - started) * 1000) / list.length, 'us');
   }
   const started = performance.now();
   await waitFor('all of them to be stored', async () => (await stored()) === 20_000);
   const seconds = (performance.now() - started) / 1000;
   await recorder.stop();
-  tell('stored without a rest', 20_000 / seconds, 'errors a second');
+  printFigure('stored without a rest', 20_000 / seconds, 'errors a second');
 });

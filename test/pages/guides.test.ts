@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { type ServiceProcess, startService } from '../harness/process.ts';
+import { describe, expect, it } from 'vitest';
+import { useService } from '../harness/service.ts';
 import { type GuideStep, readGuide } from './guide-reader.ts';
 
 const TIME = /"20\d\d-\d\d-\d\dT[0-9:.]+Z"/g;
@@ -20,24 +19,13 @@ describe.each(['cards', 'limits', 'transfers'])('docs/%s.md', (name) => {
   const steps = readGuide(text);
   /** What the ids of the guide are in this run. */
   const ids = new Map<string, string>();
-  let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
-  let service: ServiceProcess;
-
-  beforeAll(async () => {
-    directory = await ledgerDirectory();
-    service = await startService({ DATA_DIR: directory.path });
-  });
-
-  afterAll(async () => {
-    await service.stop();
-    await directory.remove();
-  });
+  const service = useService();
 
   /** Sends a command to the service of this run, with its ids, and a date that is still to come. */
   async function send({ method, url, body }: GuideStep): Promise<string> {
     const withIds = (words: string) => words.replaceAll(/tr_[0-9a-f]+…/g, (id) => ids.get(id) ?? id);
     const soon = new Date(Date.now() + 86_400_000).toISOString();
-    const address = withIds(url).replace('http://localhost:8080', service.url);
+    const address = withIds(url).replace('http://localhost:8080', service().url);
     const sent = body?.replace(/("scheduled_for": )"[^"]*"/, `$1"${soon}"`);
     // curl labels what it sends as a form.
     const headers = sent === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ERROR_CODES, familyOf, headersOf, operationsWith } from '../../contract/catalogue.ts';
 import {
   doubtProvokingRequest,
@@ -13,8 +13,7 @@ import { OPERATIONS, type OperationId, parametersOf } from '../../contract/opera
 import type { ErrorCode } from '../../domain/errors.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { type ServiceProcess, startService } from '../harness/process.ts';
+import { useService } from '../harness/service.ts';
 
 type Answer = {
   readonly status: number;
@@ -37,25 +36,14 @@ const DATABASE_CODES = ERROR_CODES.filter(
   (code) => familyOf(code)?.kind === 'unknown' && !WITHOUT_REQUEST.includes(code),
 );
 
-let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
-let service: ServiceProcess;
-
-beforeAll(async () => {
-  directory = await ledgerDirectory();
-  service = await startService({ DATA_DIR: directory.path });
-});
-
-afterAll(async () => {
-  await service.stop();
-  await directory.remove();
-});
+const service = useService();
 
 /** Sends what curl would, its label of a form included. */
 function send({ method, path, headers, body }: ExampleRequest): Promise<Answer> {
   const label = body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
   const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(service.url);
+    const { hostname, port } = new URL(service().url);
     const all = { ...label, ...length, ...headers };
     const sent = request({ hostname, port, path, method, headers: all, agent: false }, (response) => {
       const chunks: Buffer[] = [];

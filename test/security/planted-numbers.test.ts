@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pause } from '../errors/log-reader.ts';
-import { ledgerDirectory } from '../harness/ledger-directory.ts';
-import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { expect, test } from 'vitest';
+import { embeddedServerOf, waitFor } from '../harness/process.ts';
 import { RawConnection, type RawResponse } from '../harness/raw-connection.ts';
+import { useService } from '../harness/service.ts';
 import { NumberSearch, type PlantedNumber, plantedNumbers } from './card-numbers.ts';
 import { PLACES, type Place } from './planting.ts';
 
@@ -20,17 +20,7 @@ const ABREAST = 8;
 /** Stands in the ledger on purpose: what is searched must be able to find something. No network gives it out. */
 const CANARY = '1234567890123456';
 
-let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
-let service: ServiceProcess;
-
-beforeAll(async () => {
-  directory = await ledgerDirectory();
-  service = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'trace' });
-});
-afterAll(async () => {
-  if (service.child.exitCode === null) await service.stop();
-  await directory.remove();
-});
+const service = useService({ LOG_LEVEL: 'trace' });
 
 type Planted = { readonly place: Place; readonly number: PlantedNumber };
 
@@ -44,7 +34,7 @@ async function plant(planted: Planted): Promise<RawResponse> {
 }
 
 async function sendOnce({ place, number }: Planted): Promise<RawResponse> {
-  const connection = await RawConnection.open(Number(new URL(service.url).port));
+  const connection = await RawConnection.open(Number(new URL(service().url).port));
   try {
     connection.send(place.bytes(number.written));
     return await connection.next();
@@ -93,7 +83,7 @@ function judgeRow({ body }: RawResponse, comes: string | 200, isStopped: boolean
 }
 
 test('no card number that is sent is found anywhere afterwards', { timeout: 600_000 }, async () => {
-  const { client } = service;
+  const { client } = service();
   const planted = plantedNumbers(COUNT).map((number, at) => ({
     number,
     place: PLACES[at % PLACES.length] ?? PLACES[0],
@@ -108,7 +98,7 @@ test('no card number that is sent is found anywhere afterwards', { timeout: 600_
   await client.sandbox.stopDatabase();
   expect(await plantAll(all.slice(first), true)).toEqual([]);
   await pause(500);
-  const spool = filesBelow(join(directory.path, 'error-spool')).map(readText).join('\n');
+  const spool = filesBelow(join(service().directory, 'error-spool')).map(readText).join('\n');
   expect(spool).toContain('card_number_refused');
   const search = new NumberSearch([...all.map(({ number }) => number.digits), CANARY]);
   expect(search.findIn(spool)).toEqual(new Map());
@@ -125,16 +115,16 @@ test('no card number that is sent is found anywhere afterwards', { timeout: 600_
   const rows = search.findIn(await everyRow());
   expect([...rows].filter(([number]) => number !== CANARY)).toEqual([]);
   expect(rows.has(CANARY)).toBe(true);
-  expect(search.findIn(service.output())).toEqual(new Map());
+  expect(search.findIn(service().output())).toEqual(new Map());
 
-  await service.stop();
-  expect(search.findIn(service.output())).toEqual(new Map());
-  const everything = [service.output(), ...filesBelow(directory.path).map(readText)];
+  await service().stop();
+  expect(search.findIn(service().output())).toEqual(new Map());
+  const everything = [service().output(), ...filesBelow(service().directory).map(readText)];
   const disguised = all.flatMap(({ place, number }) => place.disguised?.(number.written) ?? []);
   const bytes = disguised.map((one) => Buffer.from(one, 'utf8').toString('latin1'));
   expect(disguised.length).toBeGreaterThan(10);
   expect([...bytes, ...disguised].filter((one) => everything.some((text) => text.includes(one)))).toEqual([]);
-  const found = filesBelow(directory.path).flatMap((path) =>
+  const found = filesBelow(service().directory).flatMap((path) =>
     [...search.findIn(readText(path))].map(([number, context]) => ({ path, number, context })),
   );
   // The canary lies in the file of its table and in the write-ahead log; nothing lies anywhere else.
@@ -145,7 +135,7 @@ test('no card number that is sent is found anywhere afterwards', { timeout: 600_
 
 /** Every row of every table as text: what is compressed in a file is not compressed here. */
 async function everyRow(): Promise<string> {
-  const { databaseUrl } = await embeddedServerOf(directory.path);
+  const { databaseUrl } = await embeddedServerOf(service().directory);
   const database = new pg.Client(databaseUrl);
   await database.connect();
   try {

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ledgerDirectory } from '../../harness/ledger-directory.ts';
-import { type ServiceProcess, startService, waitFor } from '../../harness/process.ts';
+import { expect, test } from 'vitest';
+import { waitFor } from '../../harness/process.ts';
 import { sendRaw } from '../../harness/raw-request.ts';
-import { expectBalancedBooks } from '../../harness/service.ts';
+import { expectBalancedBooks, useService } from '../../harness/service.ts';
 
 type Expectation = {
   readonly Status: number;
@@ -40,31 +39,22 @@ const { record, vectors } = JSON.parse(text) as Conformance;
 /** Every keyword of an expectation that the test below looks at: one that it does not know would prove nothing. */
 const KEYWORDS = ['Status', 'Code', 'Type', 'message_names', 'message_omits', 'message_says'];
 
-let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
-let service: ServiceProcess;
-beforeAll(async () => {
-  directory = await ledgerDirectory();
-  service = await startService({ DATA_DIR: directory.path });
-});
-afterAll(async () => {
-  await service?.stop();
-  await directory?.remove();
-});
+const service = useService();
 
 /** Brings about what a vector takes as given, and gives the way back. */
 const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
   nothing: async () => async () => undefined,
   'the database is stopped': async () => {
-    await service.database.stop();
+    await service().database.stop();
     return async () => {
-      await service.database.start();
-      const ready = async () => (await sendRaw(service.url, { method: 'GET', path: '/health/ready' })).status === 200;
+      await service().database.start();
+      const ready = async () => (await sendRaw(service().url, { method: 'GET', path: '/health/ready' })).status === 200;
       await waitFor('the database answers again', ready);
     };
   },
   'an operator disabled the service': async () => {
-    await service.client.switch.change({ disabled: true, reason: 'conformance' });
-    return async () => void (await service.client.switch.change({ disabled: false }));
+    await service().client.switch.change({ disabled: true, reason: 'conformance' });
+    return async () => void (await service().client.switch.change({ disabled: false }));
   },
 };
 
@@ -80,7 +70,7 @@ test.each(vectors)('$name', async (vector) => {
   const restore = await bringAbout();
   try {
     const body = JSON.stringify(vector.request).replaceAll('"$card"', '"card_active"');
-    const answer = await sendRaw(service.url, { headers: { 'Content-Type': 'application/json' }, body });
+    const answer = await sendRaw(service().url, { headers: { 'Content-Type': 'application/json' }, body });
     expect(answer.status).toBe(vector.expect.Status);
     if (vector.expect.Code === undefined) expect(answer.fields).toMatchObject(JSON.parse(body));
     else expectRecord(answer.fields, vector.expect);
@@ -102,10 +92,10 @@ function expectRecord(members: Readonly<Record<string, unknown>>, expected: Expe
 }
 
 test('afterwards everything is as it was, and the books balance', async () => {
-  const state = await service.client.switch.get();
+  const state = await service().client.switch.get();
   expect(state.data.filter(({ disabled }) => disabled)).toEqual([]);
   const created = vectors.filter(({ expect: { Status } }) => Status === 201).length;
   // 25,000 is what the sandbox gives the card.
-  expect((await service.client.cards.get('card_active')).balance).toBe(25_000 + created * 1000);
-  await expectBalancedBooks(service);
+  expect((await service().client.cards.get('card_active')).balance).toBe(25_000 + created * 1000);
+  await expectBalancedBooks(service());
 });

@@ -1,10 +1,9 @@
 import { connect } from 'node:net';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { IncompleteAnswer, type TextChunks } from '../../../sdk/client.ts';
-import { ledgerDirectory } from '../../harness/ledger-directory.ts';
-import { embeddedServerOf, type ServiceProcess, startService, waitFor } from '../../harness/process.ts';
-import { expectBalancedBooks } from '../../harness/service.ts';
+import { embeddedServerOf, waitFor } from '../../harness/process.ts';
+import { expectBalancedBooks, useService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
 
 /** Lines of the long export, and how wide they are: a hundred megabytes, which no buffer between two sockets holds. */
@@ -18,19 +17,8 @@ const TRANSFER_HEAD =
   'transfer_id,program_id,card_id,destination_card_id,type,amount,captured_amount,reversed_amount,currency,status,' +
   'outcome,capture,expires_at,scheduled_for,description,reference,metadata,error,created_at,updated_at,completed_at';
 
-let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
-let service: ServiceProcess;
-const client = () => service.client;
-
-beforeAll(async () => {
-  directory = await ledgerDirectory();
-  service = await startService({ DATA_DIR: directory.path, NODE_OPTIONS: HEAP });
-});
-
-afterAll(async () => {
-  await service?.stop();
-  await directory?.remove();
-});
+const service = useService({ NODE_OPTIONS: HEAP });
+const client = () => service().client;
 
 async function textOf(chunks: Promise<TextChunks>): Promise<string> {
   return (await Array.fromAsync(await chunks)).join('');
@@ -127,7 +115,7 @@ describe('an export', () => {
     });
     const [lines] = await Promise.all([text.then(readCsv), adding]);
     expect(lines.map((line) => line.transfer_id).slice(0, 20)).toEqual(before);
-    await expectBalancedBooks(service);
+    await expectBalancedBooks(service());
   });
 
   test('takes turns with any number of others, and leaves room for whoever waits for an answer', async () => {
@@ -139,7 +127,7 @@ describe('an export', () => {
   });
 
   test('asked for over HTTP/1.0 is refused', async () => {
-    const { port } = new URL(service.url);
+    const { port } = new URL(service().url);
     const socket = connect(Number(port), '127.0.0.1');
     socket.write('GET /api/v0.1/core/card/card_active/posting/export HTTP/1.0\r\nHost: localhost\r\n\r\n');
     const answer = Buffer.concat(await Array.fromAsync(socket)).toString();
@@ -155,7 +143,7 @@ describe('a long export', () => {
   beforeAll(async () => {
     ({ program_id } = await client().programs.create({ name: 'Long', currency: 'USD' }));
     await client().cards.create({ card_id: 'wide' }, { programId: program_id });
-    const { databaseUrl } = await embeddedServerOf(directory.path);
+    const { databaseUrl } = await embeddedServerOf(service().directory);
     const store = new pg.Client({ connectionString: databaseUrl });
     await store.connect();
     await store.query(
@@ -189,12 +177,12 @@ describe('a long export', () => {
 
   test('is cut off when the database goes away, and its request id leads to the reason', async () => {
     const chunks = await begin();
-    await service.database.stop();
+    await service().database.stop();
     const cut = await Array.fromAsync(chunks).then(
       () => undefined,
       (error: unknown) => error,
     );
-    await service.database.start();
+    await service().database.start();
     if (!(cut instanceof IncompleteAnswer)) throw new Error(`it was not cut: ${String(cut)}`);
     expect(cut.requestId).toMatch(/^req_/);
     const look = () =>
@@ -219,14 +207,14 @@ describe('a long export', () => {
   test('is cut off when the service stops, which does not wait for a reader that takes nothing', async () => {
     const chunks = await begin();
     // Nobody reads meanwhile, so that it cannot come to its end, however fast the machine is.
-    expect(await service.stop()).toBe(0);
+    expect(await service().stop()).toBe(0);
     const cut = await Array.fromAsync(chunks).then(
       () => undefined,
       (error: unknown) => error,
     );
     if (!(cut instanceof IncompleteAnswer)) throw new Error(`it was not cut: ${String(cut)}`);
     // The stop is what cut it, and not the half minute in which a reader must take something.
-    const logged = service.errors().split('\n');
+    const logged = service().errors().split('\n');
     expect(logged.find((line) => line.includes(cut.requestId ?? 'no request id'))).toContain(
       'The service closed before the operation finished.',
     );
