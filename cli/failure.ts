@@ -1,11 +1,11 @@
 import {
   ConnectionFailure,
-  IncompleteAnswer,
+  IncompleteResponse,
   InvalidArgument,
   type MoneyMoved,
   RequestError,
   TransferServiceError,
-  UnexpectedAnswer,
+  UnexpectedResponse,
 } from '../sdk/client.ts';
 import { alignedLines, type Pair, printable } from './output.ts';
 
@@ -41,7 +41,7 @@ export function reportFailure(error: unknown, url: string, json: boolean): Failu
     const text = `${printable(error.message)}\n${keyHint(error)}${silenceHint(error)}`;
     return { text: json ? asJson(silenceMembers(error)) : text, exitCode: EXIT_CODES.noConnection };
   }
-  if (error instanceof UnexpectedAnswer) {
+  if (error instanceof UnexpectedResponse) {
     const beginning = error.excerpt === '' ? '' : `It begins: ${printable(error.excerpt)}\n`;
     const text = `${printable(error.message)}\n${beginning}${keyHint(error)}`;
     return { text: json ? asJson(silenceMembers(error)) : text, exitCode: EXIT_CODES.serviceFault };
@@ -91,7 +91,7 @@ function keyHint(error: {
 
 /** An answer that broke off has a request id, by which the error log knows why; one that never came has not. */
 function silenceHint(error: ConnectionFailure): string {
-  if (!(error instanceof IncompleteAnswer)) return 'Is the service running? Start it with npm start.\n';
+  if (!(error instanceof IncompleteResponse)) return 'Is the service running? Start it with npm start.\n';
   return error.requestId === undefined ? '' : `Request id: ${printable(error.requestId)}\n`;
 }
 
@@ -111,8 +111,8 @@ function recordMembers(error: TransferServiceError): object {
   };
 }
 
-function silenceMembers(error: ConnectionFailure | UnexpectedAnswer): object {
-  const answered = error instanceof IncompleteAnswer || error instanceof UnexpectedAnswer ? error : undefined;
+function silenceMembers(error: ConnectionFailure | UnexpectedResponse): object {
+  const answered = error instanceof IncompleteResponse || error instanceof UnexpectedResponse ? error : undefined;
   return {
     failure: nameOfSilence(error),
     message: error.message,
@@ -122,9 +122,9 @@ function silenceMembers(error: ConnectionFailure | UnexpectedAnswer): object {
   };
 }
 
-function nameOfSilence(error: ConnectionFailure | UnexpectedAnswer): string {
-  if (error instanceof UnexpectedAnswer) return 'unexpected_answer';
-  return error instanceof IncompleteAnswer ? 'incomplete_answer' : 'no_answer';
+function nameOfSilence(error: ConnectionFailure | UnexpectedResponse): string {
+  if (error instanceof UnexpectedResponse) return 'unexpected_answer';
+  return error instanceof IncompleteResponse ? 'incomplete_answer' : 'no_answer';
 }
 
 function asJson(value: object): string {

@@ -1,4 +1,4 @@
-import { formatMoney } from '../sdk/client.ts';
+import { formatMoney } from '../domain/ledger/money.ts';
 
 /** Widest line of running text, in characters. */
 const WIDTH = 80;

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Answered, type Page, TransferService } from '../sdk/client.ts';
+import { type Page, TransferService, type WithResponse } from '../sdk/client.ts';
 import type { Environment } from './environment.ts';
 import { alignedLines, type Column, type Pair, pairsOf, table, yesOrNo } from './output.ts';
 
@@ -73,14 +73,14 @@ export function openSession(command: Command, { environment, write }: Surroundin
 }
 
 /** What a person wants to know of a request that moved money, beside its record. */
-export function moneyPairs(record: Answered<object>): Pair[] {
+export function moneyPairs(record: WithResponse<object>): Pair[] {
   const { idempotencyKey, replayed } = record.response;
   const key: Pair[] = idempotencyKey === undefined ? [] : [['idempotency_key', idempotencyKey]];
   return [...pairsOf(record), ...key, ['replayed', replayed ? 'yes: this request moved nothing' : yesOrNo(false)]];
 }
 
 /** What a person wants to know of a replay, beside its record: that nothing was done again. */
-export function replayPairs({ response }: Answered<object>): Pair[] {
+export function replayPairs({ response }: WithResponse<object>): Pair[] {
   return response.replayed ? [['replayed', 'yes: this request changed nothing']] : [];
 }
 

@@ -1,100 +1,64 @@
-import { Audit } from './audit.ts';
-import { Cards } from './cards.ts';
 import { InvalidArgument } from './error.ts';
-import { Errors } from './errors.ts';
-import { Deposits, Withdrawals } from './funding.ts';
-import { Keys } from './keys.ts';
-import { Programs } from './programs.ts';
-import { Sandbox } from './sandbox.ts';
+import { Resources } from './generated/resources.ts';
 import { type Fetch, sender } from './send.ts';
-import { Switch } from './switch.ts';
-import { Transfers } from './transfers.ts';
-import { TrialBalances } from './trial-balance.ts';
 
-export { type CatalogueEntry, ERROR_TYPES, type ErrorType, type MoneyMoved } from '../domain/catalogue-entry.ts';
-export { CATALOGUE, type ErrorCode, isErrorCode } from '../domain/errors.ts';
-export { LIMIT_NAMES } from '../domain/ledger/limits.ts';
-export { formatMoney } from '../domain/ledger/money.ts';
-export { KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../domain/scope.ts';
-export { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
+export type * from './call.ts';
 export {
   ConnectionFailure,
-  IncompleteAnswer,
+  IncompleteResponse,
   InvalidArgument,
+  isErrorCode,
+  type MoneyMoved,
   ProcessError,
   RequestError,
   ServerError,
   TransferServiceError,
-  UnexpectedAnswer,
+  UnexpectedResponse,
 } from './error.ts';
-export type * from './records.ts';
-export type { CallOptions, KeyedCallOptions } from './request.ts';
-export type { TextChunks } from './text-chunks.ts';
+export * from './generated/operations.ts';
 
-/** How to reach the service, and as whom. */
+/** The settings of a client. */
 export type TransferServiceOptions = {
-  /** `http://127.0.0.1:8080` if left out. */
+  /** Default: `http://127.0.0.1:8080`. */
   readonly baseUrl?: string | undefined;
-  /** The API key; a sandbox on the same machine needs none. */
+  /** The API key; not required by a sandbox on the same machine. */
   readonly key?: string | undefined;
-  /** The card program to act in, for callers whose key does not name one. */
+  /** The card program to act in, if the key is not bound to one. */
   readonly programId?: string | undefined;
-  /**
-   * How long one attempt may take, in milliseconds; 10,000 if left out. For an export: how long the service may take
-   * for the next piece of it.
-   */
+  /** The maximum duration of one attempt; for an export, of the wait for its next chunk. Default: 10,000. */
   readonly timeoutMilliseconds?: number | undefined;
-  /** How often a request that failed is sent again, where that is safe; 2 if left out. */
-  readonly maximumRetries?: number | undefined;
-  /** Used instead of the platform's fetch. */
+  /** The maximum number of automatic retries; only requests that are safe to repeat are retried. Default: 2. */
+  readonly maxRetries?: number | undefined;
+  /** Replaces the platform's fetch. */
   readonly fetch?: Fetch | undefined;
 };
 
 /**
- * The Transfer Service. One method for each of its operations, by noun: create_transfer is `transfers.create`.
+ * A client of the Transfer Service. Every operation is a method, grouped by resource: create_transfer is
+ * `transfers.create`.
  *
- * A method resolves to the record that the service answered with; `record.response` has the request id, `replayed` and
- * the headers. It rejects with a TransferServiceError (RequestError, ServerError, ProcessError), a ConnectionFailure,
- * an UnexpectedAnswer or an InvalidArgument; the first three say whether money moved. An export resolves to the pieces
- * of its text, with the same `response`; the loop that reads them throws an IncompleteAnswer when they break off.
+ * A method resolves to the body of the response; its `response` has the request id, `replayed` and the headers. It
+ * rejects with a TransferServiceError (RequestError, ServerError, ProcessError), a ConnectionFailure, an
+ * UnexpectedResponse or an InvalidArgument; the first three report whether money moved. An export resolves to its
+ * chunks of text, with the same `response`; the loop over them throws an IncompleteResponse if the response is cut off.
  */
-export class TransferService {
-  /** Where the service is, without a slash at the end. */
+export class TransferService extends Resources {
+  /** The URL of the service, without a trailing slash. */
   readonly baseUrl: string;
-  readonly transfers: Transfers;
-  readonly cards: Cards;
-  readonly programs: Programs;
-  readonly deposits: Deposits;
-  readonly withdrawals: Withdrawals;
-  readonly switch: Switch;
-  readonly trialBalance: TrialBalances;
-  readonly keys: Keys;
-  readonly audit: Audit;
-  readonly errors: Errors;
-  readonly sandbox: Sandbox;
 
-  /** Throws {@link InvalidArgument} for a base URL that is none. */
+  /** Throws {@link InvalidArgument} if the base URL is not valid. */
   constructor(options: TransferServiceOptions = {}) {
-    this.baseUrl = readBaseUrl(options.baseUrl ?? 'http://127.0.0.1:8080');
-    const send = sender({
-      baseUrl: this.baseUrl,
+    const baseUrl = readBaseUrl(options.baseUrl ?? 'http://127.0.0.1:8080');
+    const settings = {
+      baseUrl,
       key: options.key,
       programId: options.programId,
       timeoutMilliseconds: options.timeoutMilliseconds ?? 10_000,
-      maximumRetries: options.maximumRetries ?? 2,
+      maxRetries: options.maxRetries ?? 2,
       fetch: options.fetch ?? globalThis.fetch,
-    });
-    this.transfers = new Transfers(send);
-    this.cards = new Cards(send);
-    this.programs = new Programs(send);
-    this.deposits = new Deposits(send);
-    this.withdrawals = new Withdrawals(send);
-    this.switch = new Switch(send);
-    this.trialBalance = new TrialBalances(send);
-    this.keys = new Keys(send);
-    this.audit = new Audit(send);
-    this.errors = new Errors(send);
-    this.sandbox = new Sandbox(send);
+    };
+    super(sender(settings));
+    this.baseUrl = baseUrl;
   }
 }
 
@@ -104,7 +68,7 @@ function readBaseUrl(text: string): string {
     throw new InvalidArgument(`The base URL must begin with http:// or https://, but it is '${text}'.`);
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new InvalidArgument('The base URL can hold a host, a port and a path, and nothing else.');
+    throw new InvalidArgument('The base URL must consist of a host, an optional port and an optional path.');
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }

@@ -1,56 +1,56 @@
-import type { ErrorType, MoneyMoved } from '../domain/catalogue-entry.ts';
-import { CATALOGUE, type ErrorCode, isErrorCode } from '../domain/errors.ts';
+import { ERRORS, type ErrorCode, type ErrorRecord, type ErrorType } from './generated/operations.ts';
 
-/** Any text, next to literals that editors should still offer. */
+/** Whether a call moved money; `no` and `yes` are certain. */
+export type MoneyMoved = 'no' | 'yes' | 'unknown';
+
+/** Any string, without hiding the known literals from completion in editors. */
 type AnyText = string & Record<never, never>;
 
-/** The error record as it came (specification, section 2.1). Codes and types of a newer service are plain strings. */
-export type ReceivedRecord = {
-  readonly Message: string;
-  readonly Status: number;
+/** An error record as received (specification, section 2.1). Codes and types of a newer service are plain strings. */
+export type ReceivedRecord = Omit<ErrorRecord, 'Code' | 'Type'> & {
   readonly Code: ErrorCode | AnyText;
   readonly Type: ErrorType | AnyText;
 };
 
-/** What is known about a call when it fails, whatever it failed of. */
+/** What is known about every failed call. */
 export type FailedCall = {
-  /** Whether this call, all its attempts together, moved money. */
+  /** Whether this call moved money, all its attempts together. */
   readonly moneyMoved: MoneyMoved;
-  /** The idempotency key that was sent; sending the same request with it again is always safe. */
+  /** The idempotency key that was sent. Sending the same request with it again is always safe. */
   readonly idempotencyKey: string | undefined;
-  /** How many attempts were made. */
+  /** The number of attempts. */
   readonly attempts: number;
 };
 
 /**
- * The service answered with an error record (specification, sections 2.1 and 7). `instanceof` one of the subclasses
- * sorts by who resolves it; a type that this client does not know yet stays a plain TransferServiceError.
+ * The service responded with an error record (specification, sections 2.1 and 7). The subclasses are the types of
+ * error; an error of a type that this client does not know is a plain TransferServiceError.
  */
 export class TransferServiceError extends Error implements ReceivedRecord, FailedCall {
   override readonly name: string = 'TransferServiceError';
   /** The specific cause; the same as `message`. */
   readonly Message: string;
-  /** HTTP status of the answer. */
+  /** HTTP status. */
   readonly Status: number;
-  /** Category of causes; compare this, not the message (specification, section 7.2, rule 2). */
+  /** Category of causes; compare this instead of the message (specification, section 7.2, rule 2). */
   readonly Code: ErrorCode | AnyText;
   readonly Type: ErrorType | AnyText;
-  /** What to quote to support. */
+  /** The id to quote to support. */
   readonly requestId: string | undefined;
   /**
-   * Whether this call moved money. When an earlier attempt of it stayed without an answer, this is `unknown` although
-   * the last answer may say `no`: that answer speaks of its own request only.
+   * Whether this call moved money. If an earlier attempt got no response, this is `unknown` even when the last response
+   * reports `no`, because a response reports about its own request only.
    */
   readonly moneyMoved: MoneyMoved;
-  /** Whether the same request, sent again unchanged, can succeed. */
+  /** Whether the same request can succeed when it is retried unchanged. */
   readonly shouldRetry: boolean;
-  /** How long to wait before that, in seconds, if the service said so. */
+  /** How long to wait before a retry, in seconds, if the service reported it. */
   readonly retryAfterSeconds: number | undefined;
   /** The transfer that exists or may exist. */
   readonly transferId: string | undefined;
-  /** JSON pointer of the member that is at fault, such as `/amount`. */
+  /** JSON pointer of the invalid field, such as `/amount`. */
   readonly field: string | undefined;
-  /** Whether this is the first answer to the idempotency key, given again. */
+  /** Whether this is the stored first response to the idempotency key. */
   readonly replayed: boolean;
   readonly idempotencyKey: string | undefined;
   readonly attempts: number;
@@ -74,18 +74,18 @@ export class TransferServiceError extends Error implements ReceivedRecord, Faile
     this.headers = headers;
   }
 
-  /** The same as `Code`, under the name at which most libraries look for it. */
+  /** The same as `Code`, under the name that most libraries use. */
   get code(): ErrorCode | AnyText {
     return this.Code;
   }
 }
 
-/** `Request Error`: the caller resolves it by correcting what the message names. */
+/** `Request Error`: the caller resolves it by correcting what the message describes. */
 export class RequestError extends TransferServiceError {
   override readonly name = 'RequestError';
 }
 
-/** `Server Error`: support resolves it, and soon, because it can seriously affect customers. */
+/** `Server Error`: support resolves it, urgently, because it can affect many customers. */
 export class ServerError extends TransferServiceError {
   override readonly name = 'ServerError';
 }
@@ -101,28 +101,31 @@ const CLASSES: Readonly<Record<ErrorType, typeof TransferServiceError>> = {
   'Process Error': ProcessError,
 };
 
-/** The error for a record, of the class that goes with its type. */
+/** The error for a record, of the class for its type. */
 export function errorFor(record: ReceivedRecord, headers: Headers, call: FailedCall): TransferServiceError {
   const known = Object.hasOwn(CLASSES, record.Type) ? CLASSES[record.Type as ErrorType] : TransferServiceError;
   return new known(record, headers, call);
 }
 
-/** Why there was no answer: `unreachable` and `aborted` before sending mean that the service never saw the request. */
-export type SilenceReason = 'unreachable' | 'lost' | 'timeout' | 'aborted';
+/**
+ * Why there is no response. With `unreachable`, or `aborted` before the first attempt, the service did not receive the
+ * request.
+ */
+export type NoResponseReason = 'unreachable' | 'lost' | 'timeout' | 'aborted';
 
-/** There was no answer at all. `cause` is what the platform says of it, or the reason of the signal that aborted. */
+/** There was no response. `cause` is the platform's error, or the reason of the signal that aborted the call. */
 export class ConnectionFailure extends Error implements FailedCall {
   override readonly name: string = 'ConnectionFailure';
-  readonly reason: SilenceReason;
+  readonly reason: NoResponseReason;
   readonly moneyMoved: MoneyMoved;
   readonly idempotencyKey: string | undefined;
   readonly attempts: number;
-  /** Where the service was looked for. */
+  /** The URL that the client tried. */
   readonly baseUrl: string;
 
   constructor(
     message: string,
-    facts: FailedCall & { readonly reason: SilenceReason; readonly baseUrl: string; readonly cause: unknown },
+    facts: FailedCall & { readonly reason: NoResponseReason; readonly baseUrl: string; readonly cause: unknown },
   ) {
     super(message, { cause: facts.cause });
     this.reason = facts.reason;
@@ -134,12 +137,12 @@ export class ConnectionFailure extends Error implements FailedCall {
 }
 
 /**
- * An export broke off. It is a ConnectionFailure, but one in which an answer had begun: what came of it is not the whole
- * of it. The service cuts an export that it cannot finish; why, its error log says by the request id.
+ * An export was cut off: what was received is not the complete export. The service cuts off an export that it cannot
+ * complete; its error log has the reason under the request id.
  */
-export class IncompleteAnswer extends ConnectionFailure {
-  override readonly name = 'IncompleteAnswer';
-  /** What to quote to support. */
+export class IncompleteResponse extends ConnectionFailure {
+  override readonly name = 'IncompleteResponse';
+  /** The id to quote to support. */
   readonly requestId: string | undefined;
   readonly headers: Headers;
 
@@ -151,12 +154,12 @@ export class IncompleteAnswer extends ConnectionFailure {
 }
 
 /**
- * The answer is neither a record nor an error record: something between the client and the service answered in its
- * place, or the base URL leads elsewhere.
+ * The response is neither a record nor an error record: a proxy responded instead of the service, or the base URL is
+ * wrong.
  */
-export class UnexpectedAnswer extends Error implements FailedCall {
-  override readonly name = 'UnexpectedAnswer';
-  /** HTTP status of the answer; 0 for a redirection that a browser hides. */
+export class UnexpectedResponse extends Error implements FailedCall {
+  override readonly name = 'UnexpectedResponse';
+  /** HTTP status; 0 for a redirect that a browser hides. */
   readonly status: number;
   readonly requestId: string | undefined;
   /** The beginning of the body, at most 200 characters. */
@@ -166,35 +169,40 @@ export class UnexpectedAnswer extends Error implements FailedCall {
   readonly attempts: number;
   readonly headers: Headers;
 
-  constructor(message: string, answer: { status: number; headers: Headers; excerpt: string }, call: FailedCall) {
+  constructor(message: string, response: { status: number; headers: Headers; excerpt: string }, call: FailedCall) {
     super(message);
-    this.status = answer.status;
-    this.requestId = answer.headers.get('request-id') ?? undefined;
-    this.excerpt = answer.excerpt;
+    this.status = response.status;
+    this.requestId = response.headers.get('request-id') ?? undefined;
+    this.excerpt = response.excerpt;
     this.moneyMoved = call.moneyMoved;
     this.idempotencyKey = call.idempotencyKey;
     this.attempts = call.attempts;
-    this.headers = answer.headers;
+    this.headers = response.headers;
   }
 }
 
-/** The call cannot be sent as it is: nothing has left this machine. */
+/** The call cannot be sent: an argument is invalid. Nothing was sent. */
 export class InvalidArgument extends TypeError {
   override readonly name = 'InvalidArgument';
 }
 
-/**
- * Whether a request that was answered like this moved money. The service says so for money operations; a fault of the
- * HTTP itself may come without a word, and then the catalogue knows.
- */
-export function moneyMovedBy(movesMoney: boolean, headers: Headers, code: string | undefined): MoneyMoved {
-  const said = headers.get('money-moved');
-  if (said === 'no' || said === 'yes' || said === 'unknown') return said;
-  if (!movesMoney) return 'no';
-  return code !== undefined && isErrorCode(code) && CATALOGUE[code].moneyMoved === 'no' ? 'no' : 'unknown';
+/** Whether a string is one of the error codes that this client knows. */
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERRORS, text);
 }
 
-/** `Retry-After` in whole seconds from now, whether it was sent as seconds or as a date; undefined if it is neither. */
+/**
+ * Whether a request that got this response moved money. The service reports it for operations that move money. An
+ * error of the HTTP layer can come without the header; then the error code decides.
+ */
+export function moneyMovedBy(movesMoney: boolean, headers: Headers, code: string | undefined): MoneyMoved {
+  const reported = headers.get('money-moved');
+  if (reported === 'no' || reported === 'yes' || reported === 'unknown') return reported;
+  if (!movesMoney) return 'no';
+  return code !== undefined && isErrorCode(code) && ERRORS[code].moneyMoved === 'no' ? 'no' : 'unknown';
+}
+
+/** `Retry-After` in whole seconds from now, whether sent in seconds or as a date; undefined if it is neither. */
 export function readRetryAfter(headers: Headers): number | undefined {
   const sent = headers.get('retry-after')?.trim() ?? '';
   if (/^[0-9]{1,9}$/.test(sent)) return Number(sent);
@@ -202,7 +210,7 @@ export function readRetryAfter(headers: Headers): number | undefined {
   return Number.isNaN(moment) ? undefined : Math.max(0, Math.ceil((moment - Date.now()) / 1000));
 }
 
-/** The error record in a body, or undefined when the four members are not there (specification, section 2.1). */
+/** The error record in a body, or undefined if one of its four fields is missing (specification, section 2.1). */
 export function readErrorRecord(body: unknown): ReceivedRecord | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
   const { Message, Status, Code, Type } = body as Record<string, unknown>;

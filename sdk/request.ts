@@ -1,33 +1,17 @@
-import { movesMoney, OPERATIONS, type OperationId } from '../contract/operations.ts';
-import { guardedMembers, isClosed } from '../contract/schema-parts.ts';
+import type { KeyedCallOptions } from './call.ts';
 import { InvalidArgument } from './error.ts';
+import { OPERATIONS, type OperationId } from './generated/operations.ts';
 
-/** What can be said with every call. */
-export type CallOptions = {
-  /** The card program to act in, instead of the client's; an operator's key must name one. */
-  readonly programId?: string | undefined;
-  /** Your own name for the request; comes back as `Client-Request-Id`. To support, quote the request id of the answer. */
-  readonly requestId?: string | undefined;
-  /** Gives the call up. It then fails with a ConnectionFailure, because the service may have seen it already. */
-  readonly signal?: AbortSignal | undefined;
-};
-
-/** What can be said with a call that takes an idempotency key. */
-export type KeyedCallOptions = CallOptions & {
-  /** 1 to 255 visible characters; generated if omitted, so that the client's own retries are safe. */
-  readonly idempotencyKey?: string | undefined;
-};
-
-/** One call, before it is turned into HTTP. */
-export type Asked = {
+/** The input of a call, of any operation. */
+export type CallInput = {
   /** Values of the path's parameters, by name. */
-  readonly parameters?: Readonly<Record<string, string>>;
+  readonly params?: Readonly<Record<string, string>>;
   readonly query?: object | undefined;
   readonly body?: object | undefined;
   readonly options?: KeyedCallOptions | undefined;
 };
 
-/** One request, ready to be sent as often as it may be. */
+/** A request that is ready to be sent, once or several times. */
 export type PreparedRequest = {
   readonly operation: OperationId;
   readonly url: string;
@@ -35,26 +19,25 @@ export type PreparedRequest = {
   readonly headers: Headers;
   readonly body: string | undefined;
   readonly idempotencyKey: string | undefined;
-  /** Whether sending it twice does the same as sending it once. */
+  /** Whether sending it twice has the same effect as sending it once. */
   readonly repeatable: boolean;
   readonly movesMoney: boolean;
-  /** Whether the answer is a stream of comma-separated values instead of a record. */
+  /** Whether the response is a stream of comma-separated values instead of a record. */
   readonly isExport: boolean;
   readonly signal: AbortSignal | undefined;
 };
 
 /**
- * Turns a call into HTTP by the operation's line in the contract.
- * Throws {@link InvalidArgument} for what HTTP cannot carry; everything else is left to the service to judge.
+ * Turns a call into an HTTP request. Throws {@link InvalidArgument} for what HTTP or JSON cannot carry; the service
+ * validates everything else.
  */
 export function prepareRequest(
   client: { readonly baseUrl: string; readonly key: string | undefined; readonly programId: string | undefined },
   operation: OperationId,
-  asked: Asked,
+  { params = {}, query = {}, body, options = {} }: CallInput,
 ): PreparedRequest {
-  const { method, path, idempotency, program, repeatable, csv } = OPERATIONS[operation];
-  refuseUndefined(operation, asked.body ?? {});
-  const options = asked.options ?? {};
+  const { method, path, idempotency, program, repeatable, csv, movesMoney } = OPERATIONS[operation];
+  refuseUndefined(operation, body ?? {});
   const idempotencyKey = idempotency === 'none' ? undefined : (options.idempotencyKey ?? newIdempotencyKey());
   const headers = new Headers({ accept: csv ? 'text/csv, application/json' : 'application/json' });
   if (client.key !== undefined) setHeader(headers, 'Authorization', `Bearer ${client.key}`, 'The API key');
@@ -62,35 +45,33 @@ export function prepareRequest(
   if (program && programId !== undefined) setHeader(headers, 'Program-Id', programId, 'programId');
   if (idempotencyKey !== undefined) setHeader(headers, 'Idempotency-Key', idempotencyKey, 'idempotencyKey');
   if (options.requestId !== undefined) setHeader(headers, 'Request-Id', options.requestId, 'requestId');
-  if (asked.body !== undefined) headers.set('content-type', 'application/json');
+  if (body !== undefined) headers.set('content-type', 'application/json');
   return {
     operation,
-    url: `${client.baseUrl}${fillPath(path, asked.parameters ?? {})}${queryText(asked.query ?? {})}`,
+    url: `${client.baseUrl}${fillPath(path, params)}${queryText(query)}`,
     method,
     headers,
-    body: asked.body === undefined ? undefined : jsonText(asked.body),
+    body: body === undefined ? undefined : jsonText(body),
     idempotencyKey,
-    repeatable: method === 'GET' || idempotencyKey !== undefined || repeatable === true,
-    movesMoney: movesMoney(operation),
-    isExport: csv === true,
+    repeatable: repeatable || idempotencyKey !== undefined,
+    movesMoney,
+    isExport: csv,
     signal: options.signal,
   };
 }
 
 /**
- * JSON has no undefined, so such a member would be omitted. Where the service refuses unknown members because omitting
- * one does more, a misspelt property (`{ amount: order.amout }`) must not do that either.
+ * JSON has no undefined, so an undefined field would be omitted. Where omitting a field makes the request do more, a
+ * misspelt property (`{ amount: order.amout }`) must not have that effect.
  */
-function refuseUndefined(operation: OperationId, members: object): void {
-  const { body } = OPERATIONS[operation];
-  if (body === undefined || !isClosed(body)) return;
-  for (const [name, omitted] of Object.entries(guardedMembers(body))) {
-    if (!(name in members) || Reflect.get(members, name) !== undefined) continue;
-    throw new InvalidArgument(`${name} is undefined: give a value, or omit it ${omitted}.`);
+function refuseUndefined(operation: OperationId, body: object): void {
+  for (const [name, omitted] of Object.entries(OPERATIONS[operation].definedFields)) {
+    if (!(name in body) || Reflect.get(body, name) !== undefined) continue;
+    throw new InvalidArgument(`${name} is undefined: send a value, or omit it ${omitted}.`);
   }
 }
 
-/** Not `crypto.randomUUID`: browsers hide that on pages that came by plain HTTP, as a console inside a network may. */
+/** Not `crypto.randomUUID`: browsers provide that only on pages served over HTTPS. */
 function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -99,7 +80,9 @@ function newIdempotencyKey(): string {
 function setHeader(headers: Headers, name: string, value: string, what: string): void {
   // Checked here because the platform's own message quotes the value, and a key is a secret.
   if (/[^\x20-\x7e]/.test(value)) {
-    throw new InvalidArgument(`${what} holds a character that an HTTP header cannot carry, such as a line break.`);
+    throw new InvalidArgument(
+      `${what} contains a character that is not allowed in an HTTP header, such as a line break.`,
+    );
   }
   headers.set(name, value);
 }
@@ -107,9 +90,9 @@ function setHeader(headers: Headers, name: string, value: string, what: string):
 function fillPath(path: string, parameters: Readonly<Record<string, string>>): string {
   return path.replaceAll(/\{([a-z_]+)\}/g, (_, name: string) => {
     const value = parameters[name];
-    // An empty id would turn the path into that of the list, and dots into that of something else.
+    // An empty id would make it the path of the list, and dots the path of another resource.
     if (value === undefined || value === '' || value === '.' || value === '..') {
-      throw new InvalidArgument(`${name} cannot be ${value === undefined ? 'left out' : `'${value}'`}.`);
+      throw new InvalidArgument(`${name} cannot be ${value === undefined ? 'omitted' : `'${value}'`}.`);
     }
     return encodeURIComponent(value);
   });
@@ -119,7 +102,7 @@ function queryText(query: object): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
-    // Without its filter the query would select everything, and the service refuses an empty one.
+    // Without this filter the query would select everything, and the service rejects an empty one.
     if (value === null || value === '')
       throw new InvalidArgument(`${name} cannot be empty in a query; omit it instead.`);
     parameters.set(name, String(value));
@@ -127,17 +110,17 @@ function queryText(query: object): string {
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 
-/** JSON in which a bigint is an integer, to its last digit. */
+/** Serializes as JSON, with a bigint as an exact integer. */
 function jsonText(value: unknown): string {
   if (typeof value === 'bigint') return value.toString();
   if (typeof value === 'number' && !Number.isFinite(value)) {
-    // JSON has no word for it, and `null` would be answered with "missing".
+    // JSON.stringify would send null, which the service reports as missing.
     throw new InvalidArgument(`${value} cannot be sent: JSON has no such number.`);
   }
   if (Array.isArray(value)) return `[${value.map((item) => jsonText(item ?? null)).join(',')}]`;
   if (typeof value === 'object' && value !== null && !('toJSON' in value)) {
-    const members = Object.entries(value).filter(([, member]) => member !== undefined);
-    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${jsonText(member)}`).join(',')}}`;
+    const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+    return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${jsonText(field)}`).join(',')}}`;
   }
   const text: string | undefined = JSON.stringify(value);
   if (text === undefined) throw new InvalidArgument(`A ${typeof value} cannot be sent as JSON.`);

@@ -1,75 +1,76 @@
-import type { OperationId } from '../contract/operations.ts';
-import type { MoneyMoved } from '../domain/catalogue-entry.ts';
+import { AttemptTimer, beginText, incompleteMessage, type NoResponse, noResponseMessage } from './attempt.ts';
+import type { ResponseDetails, WithResponse } from './call.ts';
 import {
   ConnectionFailure,
   errorFor,
   type FailedCall,
-  IncompleteAnswer,
+  IncompleteResponse,
+  type MoneyMoved,
   moneyMovedBy,
   type ReceivedRecord,
   readErrorRecord,
   readRetryAfter,
-  UnexpectedAnswer,
+  UnexpectedResponse,
 } from './error.ts';
-import type { Answered, ResponseFacts } from './records.ts';
-import { type Asked, type PreparedRequest, prepareRequest } from './request.ts';
-import { brokenOffText, type Silence, silenceOf, silenceText } from './silence.ts';
-import { beginText } from './text-chunks.ts';
-import { Watch } from './watch.ts';
+import type { OperationId, Operations } from './generated/operations.ts';
+import { type PreparedRequest, prepareRequest } from './request.ts';
 
 /** What the client needs of the platform's fetch. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** The settings of a client, all decided. */
+/** The settings of a client, with defaults applied. */
 export type ClientSettings = {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly key: string | undefined;
   readonly programId: string | undefined;
   readonly timeoutMilliseconds: number;
-  readonly maximumRetries: number;
+  readonly maxRetries: number;
   readonly fetch: Fetch;
 };
 
-/** Sends one operation and gives the record of its answer; for an export, the TextChunks of it. */
-export type Send = <Body extends object>(operation: OperationId, asked: Asked) => Promise<Answered<Body>>;
+/** Sends one operation and returns the body of its response. */
+export type Send = <Id extends OperationId>(
+  operation: Id,
+  call: Operations[Id]['call'],
+) => Promise<WithResponse<Operations[Id]['reply']>>;
 
-type Answer = { readonly status: number; readonly headers: Headers };
+type ResponseHead = { readonly status: number; readonly headers: Headers };
 
 type Outcome =
-  | ({ readonly kind: 'success'; readonly body: object } & Answer)
-  | ({ readonly kind: 'error'; readonly record: ReceivedRecord } & Answer)
-  | ({ readonly kind: 'unexpected'; readonly excerpt: string } & Answer)
-  | ({ readonly kind: 'silence' } & Silence);
+  | ({ readonly kind: 'success'; readonly body: object } & ResponseHead)
+  | ({ readonly kind: 'error'; readonly record: ReceivedRecord } & ResponseHead)
+  | ({ readonly kind: 'unexpected'; readonly excerpt: string } & ResponseHead)
+  | ({ readonly kind: 'no response' } & NoResponse);
 
 type Failure = Exclude<Outcome, { kind: 'success' }>;
 
-const FIRST_WAIT_MILLISECONDS = 200;
-const LONGEST_BACKOFF_MILLISECONDS = 5_000;
-/** Nobody wants a call to hang on a Retry-After of an hour; beyond this the error is thrown and says how long. */
-const LONGEST_RETRY_AFTER_SECONDS = 30;
+const FIRST_BACKOFF_MILLISECONDS = 200;
+const MAX_BACKOFF_MILLISECONDS = 5_000;
+/** A call should not hang for a Retry-After of an hour: beyond this the error is thrown, and reports the time. */
+const MAX_RETRY_AFTER_SECONDS = 30;
 
 /**
- * How every call goes out. It is sent again, at most `maximumRetries` times, when the answer says `Should-Retry: true`
- * or there is none, and only if it is safe to repeat: a GET, or a request with an idempotency key. An export is not
- * asked for again once its first piece is there.
+ * Sends every call. A call is retried, at most `maxRetries` times, when there is no response or the response has
+ * `Should-Retry: true`, and only if it is safe to repeat: a GET, or a request with an idempotency key. An export is not
+ * retried after its first chunk.
  *
- * Rejects with a TransferServiceError for an error record, ConnectionFailure for no answer, UnexpectedAnswer for an
- * answer of something else, InvalidArgument for what cannot be sent.
+ * Rejects with a TransferServiceError for an error record, a ConnectionFailure for no response, an UnexpectedResponse
+ * for any other response, and an InvalidArgument for what cannot be sent.
  */
 export function sender(settings: ClientSettings): Send {
-  return async <Body extends object>(operation: OperationId, asked: Asked) => {
-    const request = prepareRequest(settings, operation, asked);
+  return async <Id extends OperationId>(operation: Id, call: Operations[Id]['call']) => {
+    const request = prepareRequest(settings, operation, call);
     let moneyMoved: MoneyMoved = 'no';
     for (let attempts = 1; ; attempts += 1) {
       const outcome = await attempt(settings, request, attempts);
       if (outcome.kind === 'success') {
-        return withResponse<Body>(outcome.body, factsOf(outcome, request, attempts));
+        return withResponse<Operations[Id]['reply']>(outcome.body, detailsOf(outcome, request, attempts));
       }
       moneyMoved = moneyMovedSoFar(moneyMoved, outcome, request);
-      const call: FailedCall = { moneyMoved, idempotencyKey: request.idempotencyKey, attempts };
-      const wait = attempts > settings.maximumRetries ? undefined : waitBeforeRetry(outcome, request, attempts);
-      if (wait === undefined) throw failureOf(outcome, request, settings, call);
+      const failed: FailedCall = { moneyMoved, idempotencyKey: request.idempotencyKey, attempts };
+      const wait = attempts > settings.maxRetries ? undefined : backoffMilliseconds(outcome, request, attempts);
+      if (wait === undefined) throw failureOf(outcome, request, settings, failed);
       await pause(wait, request.signal);
     }
   };
@@ -77,34 +78,34 @@ export function sender(settings: ClientSettings): Send {
 
 async function attempt(settings: ClientSettings, request: PreparedRequest, attempts: number): Promise<Outcome> {
   const { signal } = request;
-  if (signal?.aborted) return { kind: 'silence', reason: 'aborted', mayHaveArrived: false, cause: signal.reason };
-  const watch = new Watch(signal, settings.timeoutMilliseconds);
-  let isHandedOver = false;
-  // Called as a plain function: a browser's fetch refuses to be the method of another object.
+  if (signal?.aborted) return { kind: 'no response', reason: 'aborted', mayHaveArrived: false, cause: signal.reason };
+  const timer = new AttemptTimer(signal, settings.timeoutMilliseconds);
+  let isStreaming = false;
+  // Called as a plain function: a browser's fetch throws when it is called as a method of another object.
   const { fetch } = settings;
   try {
     const response = await fetch(request.url, {
       method: request.method,
       headers: request.headers,
       ...(request.body === undefined ? {} : { body: request.body }),
-      signal: watch.signal,
-      // Following would turn a POST into a GET, whose answer looks like success.
+      signal: timer.signal,
+      // Following a redirect would turn a POST into a GET, whose response looks like success.
       redirect: 'manual',
     });
     const { status, headers } = response;
-    if (!request.isExport || !isCsv(response)) return readAnswer(request, status, headers, await response.text());
-    const failure = (cause: unknown) => brokenOff(silenceOf(cause, watch), headers, settings, attempts);
-    const body = await beginText(response.body, watch, failure);
-    isHandedOver = true;
+    if (!request.isExport || !isCsv(response)) return readRecord(request, status, headers, await response.text());
+    const failure = (cause: unknown) => incomplete(timer.noResponse(cause), headers, settings, attempts);
+    const body = await beginText(response.body, timer, failure);
+    isStreaming = true;
     return { kind: 'success', status, headers, body };
   } catch (cause) {
-    return { kind: 'silence', ...silenceOf(cause, watch) };
+    return { kind: 'no response', ...timer.noResponse(cause) };
   } finally {
-    if (!isHandedOver) watch.end();
+    if (!isStreaming) timer.end();
   }
 }
 
-function isCsv({ status, headers }: Answer): boolean {
+function isCsv({ status, headers }: ResponseHead): boolean {
   return isSuccess(status) && /^text\/csv\b/i.test(headers.get('content-type') ?? '');
 }
 
@@ -112,7 +113,7 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
-function readAnswer({ isExport }: PreparedRequest, status: number, headers: Headers, text: string): Outcome {
+function readRecord({ isExport }: PreparedRequest, status: number, headers: Headers, text: string): Outcome {
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -127,45 +128,44 @@ function readAnswer({ isExport }: PreparedRequest, status: number, headers: Head
   return { kind: 'unexpected', status, headers, excerpt: text.slice(0, 200) };
 }
 
-/** An export moves nothing, so there is nothing to say of money. */
-function brokenOff(silence: Silence, headers: Headers, settings: ClientSettings, attempts: number): IncompleteAnswer {
-  const { reason, cause } = silence;
+/** An export moves no money, so the message does not mention money. */
+function incomplete(cut: NoResponse, headers: Headers, settings: ClientSettings, attempts: number): IncompleteResponse {
+  const { reason, cause } = cut;
   const call = { moneyMoved: 'no', idempotencyKey: undefined, attempts } as const;
   const facts = { ...call, reason, cause, baseUrl: settings.baseUrl };
-  return new IncompleteAnswer(brokenOffText(silence, settings), facts, headers);
+  return new IncompleteResponse(incompleteMessage(cut, settings), facts, headers);
 }
 
 /**
- * What all attempts together mean for money. An attempt without an answer may have moved it, whatever the next one
- * says of itself; except that a 409 and a 422 are said of the key: a key that had moved money would be answered with
- * what it made.
+ * Whether all attempts together moved money. An attempt without a response may have moved it, whatever a later response
+ * reports about its own request. Except for 409 and 422: if the key had moved money, the response would be the transfer.
  */
 function moneyMovedSoFar(before: MoneyMoved, outcome: Failure, request: PreparedRequest): MoneyMoved {
   const now = moneyMovedIn(outcome, request);
-  const settlesTheKey = outcome.kind === 'error' && (outcome.status === 409 || outcome.status === 422);
-  if (settlesTheKey || before === 'no') return now;
+  const isCertain = outcome.kind === 'error' && (outcome.status === 409 || outcome.status === 422);
+  if (isCertain || before === 'no') return now;
   return now === 'yes' ? now : before;
 }
 
 function moneyMovedIn(outcome: Failure, { movesMoney }: PreparedRequest): MoneyMoved {
-  if (outcome.kind === 'silence') return movesMoney && outcome.mayHaveArrived ? 'unknown' : 'no';
+  if (outcome.kind === 'no response') return movesMoney && outcome.mayHaveArrived ? 'unknown' : 'no';
   return moneyMovedBy(movesMoney, outcome.headers, outcome.kind === 'error' ? outcome.record.Code : undefined);
 }
 
-/** Milliseconds to wait before the request is sent again; undefined when it must not be. */
-function waitBeforeRetry(outcome: Failure, request: PreparedRequest, attempts: number): number | undefined {
+/** How long to wait before a retry; undefined if the request must not be retried. */
+function backoffMilliseconds(outcome: Failure, request: PreparedRequest, attempts: number): number | undefined {
   if (!request.repeatable || request.signal?.aborted) return undefined;
-  // Half of it by chance, so that clients that failed together do not come back together.
-  const backoff = Math.min(FIRST_WAIT_MILLISECONDS * 2 ** (attempts - 1), LONGEST_BACKOFF_MILLISECONDS);
+  // Up to half is random, so that clients that failed together do not retry together.
+  const backoff = Math.min(FIRST_BACKOFF_MILLISECONDS * 2 ** (attempts - 1), MAX_BACKOFF_MILLISECONDS);
   const jittered = backoff * (0.5 + Math.random() / 2);
-  if (outcome.kind === 'silence') return jittered;
+  if (outcome.kind === 'no response') return jittered;
   if (outcome.headers.get('should-retry') !== 'true') return undefined;
   const retryAfter = readRetryAfter(outcome.headers);
   if (retryAfter === undefined) return jittered;
-  return retryAfter > LONGEST_RETRY_AFTER_SECONDS ? undefined : Math.max(retryAfter * 1000, jittered);
+  return retryAfter > MAX_RETRY_AFTER_SECONDS ? undefined : Math.max(retryAfter * 1000, jittered);
 }
 
-/** Waits, but not beyond an abort: the attempt that follows notices it. */
+/** Waits, or returns at once when the signal aborts; the next attempt then reports that. */
 function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
@@ -178,39 +178,40 @@ function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<v
   });
 }
 
-function factsOf(answer: Answer, request: PreparedRequest, attempts: number): ResponseFacts {
+function detailsOf({ status, headers }: ResponseHead, request: PreparedRequest, attempts: number): ResponseDetails {
   return {
-    status: answer.status,
-    requestId: answer.headers.get('request-id') ?? undefined,
-    replayed: answer.headers.get('idempotent-replayed') === 'true',
+    status,
+    requestId: headers.get('request-id') ?? undefined,
+    replayed: headers.get('idempotent-replayed') === 'true',
     idempotencyKey: request.idempotencyKey,
     attempts,
-    headers: answer.headers,
+    headers,
   };
 }
 
-function withResponse<Body extends object>(body: object, response: ResponseFacts): Answered<Body> {
-  return Object.defineProperty(body, 'response', { value: response, enumerable: false }) as Answered<Body>;
+/** The client trusts the service to respond in the form of the contract; this cast is the only one. */
+function withResponse<Body>(body: object, response: ResponseDetails): WithResponse<Body> {
+  return Object.defineProperty(body, 'response', { value: response, enumerable: false }) as WithResponse<Body>;
 }
 
 function failureOf(outcome: Failure, request: PreparedRequest, settings: ClientSettings, call: FailedCall): Error {
   if (outcome.kind === 'error') return errorFor(outcome.record, outcome.headers, call);
   const consequence = request.movesMoney ? consequenceOf(call, request) : '';
   if (outcome.kind === 'unexpected') {
-    const from = `${settings.baseUrl} answered ${request.operation} with status ${outcome.status}`;
+    const from = `The response to ${request.operation} from ${settings.baseUrl} has status ${outcome.status}`;
     const what = request.isExport ? 'an export' : 'a record';
-    const message = `${from}, but not with an error record or ${what} of the service: is something in between?`;
-    return new UnexpectedAnswer(message + consequence, outcome, call);
+    const message = `${from}, but is neither an error record nor ${what}. Is there a proxy in between?`;
+    return new UnexpectedResponse(message + consequence, outcome, call);
   }
   const { reason, cause } = outcome;
-  const message = silenceText(outcome, settings) + consequence;
+  const message = noResponseMessage(outcome, settings) + consequence;
   return new ConnectionFailure(message, { ...call, reason, cause, baseUrl: settings.baseUrl });
 }
 
 function consequenceOf({ moneyMoved, idempotencyKey }: FailedCall, { repeatable }: PreparedRequest): string {
   if (moneyMoved === 'no') return ' No money moved.';
   const moved = moneyMoved === 'yes' ? ' Money moved.' : ' It is unknown whether money moved.';
-  if (!repeatable) return `${moved} Read what became of it before you send it again.`;
+  if (!repeatable) return `${moved} Check the result before you send the request again.`;
   const key = idempotencyKey === undefined ? '' : ` with the idempotency key "${idempotencyKey}"`;
   return `${moved} Send the same request again${key}: it moves money at most once.`;
 }

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openApiDocument } from '../contract/openapi/document.ts';
 import { root } from './command.ts';
+import { generatedSdk } from './generate-sdk.ts';
 import {
   CHECKSUMS_FILE,
   findChecksumProblems,
@@ -29,6 +30,7 @@ const generated: Readonly<Record<string, () => string>> = {
   'docs/reference/limits.md': limitReference,
   'docs/reference/transfer-states.svg': transferDrawing,
   'docs/reference/transfers.md': transferReference,
+  ...generatedSdk(),
   [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
 };
 

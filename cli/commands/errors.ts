@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { CATALOGUE, type CatalogueEntry, type ErrorCode, isErrorCode } from '../../sdk/client.ts';
+import type { CatalogueEntry } from '../../domain/catalogue-entry.ts';
+import { CATALOGUE, type ErrorCode, isErrorCode } from '../../domain/errors.ts';
 import { table, wrap, yesOrNo } from '../output.ts';
 import { type AddCommands, type GlobalOptions, type Surroundings, urlOf } from '../session.ts';
 import { addErrorLog } from './error-log.ts';

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type Answered, KEY_SCOPES, type KeyRecord, type KeyScope, type NewKeyRecord } from '../../sdk/client.ts';
+import { KEY_SCOPES, type KeyRecord, type KeyScope, type NewKeyRecord, type WithResponse } from '../../sdk/client.ts';
 import { type Column, given, type Pair, pairsOf } from '../output.ts';
 import {
   type AddCommands,
@@ -105,13 +105,13 @@ export const addKeys: AddCommands = (program, surroundings) => {
     });
 };
 
-function showNewKey(session: Session, { writeError }: Surroundings, key: Answered<NewKeyRecord>): void {
+function showNewKey(session: Session, { writeError }: Surroundings, key: WithResponse<NewKeyRecord>): void {
   session.showRecord(key, keyPairs(key));
   if (!session.json && key.key !== null) writeError(SHOWN_ONCE);
 }
 
 /** The members of a key, its scopes in one line. */
-function keyPairs(key: Answered<KeyRecord>): Pair[] {
+function keyPairs(key: WithResponse<KeyRecord>): Pair[] {
   return [
     ...pairsOf({ ...key, program_id: key.program_id ?? ALL_PROGRAMS, scopes: key.scopes.join(', ') }),
     ...replayPairs(key),

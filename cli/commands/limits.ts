@@ -19,9 +19,7 @@ export const LIMITS_NOTE = [
   '\nLimits:\n',
   indented('Limits are given such as'),
   '    in.maximum_amount=50000,out.daily_count=5,maximum_balance=200000\n',
-  indented(
-    `After in. (money that comes) and out. (money that goes) stands one of ${Object.keys(LIMIT_NAMES).join(', ')}.`,
-  ),
+  indented(`After in. (money that comes) and out. (money that goes) stands one of ${LIMIT_NAMES.join(', ')}.`),
   indented(
     'Amounts are minor units: 50000 is 500.00 USD. Days, weeks (from Monday) and months are those of the time zone of ' +
       'the program. Only a card has a maximum_balance.',

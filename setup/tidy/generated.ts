@@ -24,6 +24,8 @@ const generators: readonly {
       'docs/reference/limits.md',
       'docs/reference/transfer-states.svg',
       'docs/reference/transfers.md',
+      'sdk/generated/operations.ts',
+      'sdk/generated/resources.ts',
       'server/store/migrations/checksums.txt',
     ],
     command: 'npm run generate',

@@ -410,7 +410,7 @@ describe('what belongs to another card program', () => {
     const hold = await client().transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }, { programId });
     const { reversal_id } = await client().transfers.reverse(loadId, { amount: 1 }, { programId });
     const { key } = await withSecret(client().keys.create(programKey('another shop', await newProgram())));
-    const other = new TransferService({ baseUrl: running().url, key, maximumRetries: 0 });
+    const other = new TransferService({ baseUrl: running().url, key, maxRetries: 0 });
     for (const { transfers, cards } of [client(), other]) {
       const calls: readonly [code: string, call: Promise<unknown>][] = [
         ['transfer_not_found', transfers.get(loadId)],
@@ -441,7 +441,7 @@ describe('what belongs to another card program', () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(50, programId);
     const { key } = await withSecret(client().keys.create(programKey('shop', programId)));
-    const own = new TransferService({ baseUrl: running().url, key, maximumRetries: 0 });
+    const own = new TransferService({ baseUrl: running().url, key, maxRetries: 0 });
     const [captured, canceled] = [
       await own.transfers.create({ amount: 5, card_id: cardId, capture: 'manual' }),
       await own.transfers.create({ amount: 6, card_id: cardId, capture: 'manual' }),

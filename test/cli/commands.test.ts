@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../contract/operations.ts';
-import { CATALOGUE, LIMIT_NAMES } from '../../sdk/client.ts';
+import { CATALOGUE } from '../../domain/errors.ts';
+import { LIMIT_NAMES } from '../../sdk/client.ts';
 import { type CannedService, errorAnswer, failingAnswer, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
 import { CARD, CARD_LIMITS, MOVEMENT, SETTING, STATEMENT, TRIAL_BALANCE } from './records.ts';
@@ -90,7 +91,7 @@ describe('limits as they are typed', () => {
   test('are explained where they are typed', async () => {
     for (const command of ['cards create', 'cards update', 'programs update']) {
       const { output } = await type(`${command} --help`);
-      for (const name of Object.keys(LIMIT_NAMES)) expect(output).toContain(name);
+      for (const name of LIMIT_NAMES) expect(output).toContain(name);
       const says = output.replaceAll(/\s+/g, ' ');
       expect(says.includes('What is not named stays as it is.')).toBe(command !== 'cards create');
     }

@@ -40,7 +40,7 @@ describe('to standard output', () => {
     service.play(CUT);
     const { exitCode, output, errors } = await runHere(service.url, ['transfers', 'export']);
     expect({ exitCode, isBeginning: CSV.startsWith(output) }).toEqual({ exitCode: 4, isBeginning: true });
-    expect(errors).toContain('is not the whole answer.\nRequest id: req_canned\n');
+    expect(errors).toContain('The response is incomplete.\nRequest id: req_canned\n');
     expect(errors).not.toContain('Is the service running?');
   });
 

@@ -85,7 +85,7 @@ export async function startService(
     child.kill(signal);
     return ended;
   };
-  const client = new TransferService({ baseUrl: url, maximumRetries: 0, timeoutMilliseconds: 120_000 });
+  const client = new TransferService({ baseUrl: url, maxRetries: 0, timeoutMilliseconds: 120_000 });
   const stock = findStockPostgresOf(environment);
   return {
     url,

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   ConnectionFailure,
-  IncompleteAnswer,
+  IncompleteResponse,
   RequestError,
   ServerError,
   type TextChunks,
   TransferService,
-  UnexpectedAnswer,
+  UnexpectedResponse,
 } from '../../sdk/client.ts';
 import { type Canned, type CannedService, errorAnswer, startCannedService } from './canned-service.ts';
 
@@ -27,7 +27,7 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** What came of an export, and what its loop threw; undefined when it ended. */
+/** The text of an export, and what its loop threw; undefined if it completed. */
 async function read(chunks: TextChunks): Promise<{ readonly text: string; readonly thrown: unknown }> {
   let text = '';
   try {
@@ -38,17 +38,17 @@ async function read(chunks: TextChunks): Promise<{ readonly text: string; readon
   }
 }
 
-describe('a whole export', () => {
+describe('a complete export', () => {
   test.each<[string, (service: TransferService) => Promise<TextChunks>]>([
     ['transfers', ({ transfers }) => transfers.export()],
     ['a statement', ({ cards }) => cards.exportPostings('card_1')],
-  ])('of %s comes piece by piece', async (_, begin) => {
+  ])('of %s is read chunk by chunk', async (_, begin) => {
     service.play(WHOLE);
     expect(await read(await begin(client()))).toEqual({ text: HEADINGS + ROWS.join(''), thrown: undefined });
     expect(service.received).toHaveLength(1);
   });
 
-  test('has what the service said beside it, before the first piece is read', async () => {
+  test('has its response details before the first chunk is read', async () => {
     service.play(WHOLE);
     const chunks = await client().transfers.export({ card_id: 'card_active' });
     expect(chunks.response).toMatchObject({ status: 200, requestId: 'req_canned', attempts: 1 });
@@ -56,18 +56,18 @@ describe('a whole export', () => {
     await chunks.return();
   });
 
-  test('may cut a character in two', async () => {
+  test('can split a character between two chunks', async () => {
     const bytes = new TextEncoder().encode('ü€\r\n');
     service.play({ pieces: Array.from(bytes, (byte) => Uint8Array.of(byte)) });
     expect(await read(await client().transfers.export())).toEqual({ text: 'ü€\r\n', thrown: undefined });
   });
 
-  test('may have nothing in it', async () => {
+  test('can be empty', async () => {
     service.play({ pieces: [] });
     expect(await read(await client().transfers.export())).toEqual({ text: '', thrown: undefined });
   });
 
-  test('may be read as slowly as one likes', async () => {
+  test('can be read slowly, without a timeout', async () => {
     service.play(WHOLE);
     let text = '';
     for await (const chunk of await client({ timeoutMilliseconds: 400 }).transfers.export()) {
@@ -77,7 +77,7 @@ describe('a whole export', () => {
     expect(text).toBe(HEADINGS + ROWS.join(''));
   });
 
-  test('that is left early is given up', async () => {
+  test('is canceled when the loop is left early', async () => {
     const isClosed = new Promise<void>((resolve) => {
       service.onRequest = (request) => request.socket.once('close', () => resolve());
     });
@@ -90,72 +90,72 @@ describe('a whole export', () => {
   });
 });
 
-describe('an export that breaks off', () => {
-  test('throws, however much has come, and says by what to ask support', async () => {
+describe('an export that is cut off', () => {
+  test('throws, however much was received, with the request id for support', async () => {
     service.play({ pieces: [HEADINGS, ...ROWS], ends: 'cut' });
     const { text, thrown } = await read(await client().transfers.export());
     expect(HEADINGS + ROWS.join('')).toContain(text);
-    expect(thrown).toBeInstanceOf(IncompleteAnswer);
+    expect(thrown).toBeInstanceOf(IncompleteResponse);
     expect(thrown).toBeInstanceOf(ConnectionFailure);
     expect(thrown).toMatchObject({
-      name: 'IncompleteAnswer',
+      name: 'IncompleteResponse',
       reason: 'lost',
       requestId: 'req_canned',
       moneyMoved: 'no',
       attempts: 1,
       baseUrl: service.url,
     });
-    expect((thrown as Error).message).toContain('is not the whole answer');
+    expect((thrown as Error).message).toContain('The response is incomplete.');
     expect((thrown as Error).message).not.toContain('money');
     expect((thrown as Error).cause).toBeInstanceOf(Error);
     expect(service.received).toHaveLength(1);
   });
 
-  test('within a character throws, even when the connection ends in order', async () => {
+  test('within a character throws, even if the connection ends normally', async () => {
     service.play({ pieces: [Uint8Array.of(0x61, 0xe2, 0x82)] });
     const { text, thrown } = await read(await client().transfers.export());
     expect(text).toBe('a');
-    expect(thrown).toBeInstanceOf(IncompleteAnswer);
+    expect(thrown).toBeInstanceOf(IncompleteResponse);
   });
 
-  test('by falling silent throws in time', async () => {
+  test('throws after the timeout if the service sends nothing', async () => {
     service.play({ pieces: [HEADINGS], ends: 'in silence' });
     const { text, thrown } = await read(await client({ timeoutMilliseconds: 1_000 }).transfers.export());
     expect(text).toBe(HEADINGS);
-    expect(thrown).toMatchObject({ name: 'IncompleteAnswer', reason: 'timeout', attempts: 1 });
-    expect((thrown as Error).message).toContain('nothing more came');
+    expect(thrown).toMatchObject({ name: 'IncompleteResponse', reason: 'timeout', attempts: 1 });
+    expect((thrown as Error).message).toContain('sent nothing for 1000 ms');
     expect(service.received).toHaveLength(1);
   });
 
-  test('because the caller gave up throws the reason', async () => {
+  test('throws the reason of the abort if the caller aborts it', async () => {
     service.play({ pieces: [HEADINGS], ends: 'in silence' });
     const controller = new AbortController();
     const chunks = await client().transfers.export({}, { signal: controller.signal });
     setTimeout(() => controller.abort('enough'), 20);
     const { text, thrown } = await read(chunks);
     expect(text).toBe(HEADINGS);
-    expect(thrown).toMatchObject({ name: 'IncompleteAnswer', reason: 'aborted', cause: 'enough' });
+    expect(thrown).toMatchObject({ name: 'IncompleteResponse', reason: 'aborted', cause: 'enough' });
   });
 });
 
-describe('before the first piece', () => {
+describe('before the first chunk', () => {
   test.each<[string, Canned]>([
     ['cut before the answer', 'cut before the answer'],
-    ['cut between the head and the first piece', { pieces: [], ends: 'cut' }],
+    ['cut between the headers and the first chunk', { pieces: [], ends: 'cut' }],
     [
-      'refused for a moment',
+      'rejected with Should-Retry',
       errorAnswer({ Status: 500, Code: 'unknown_export_transfers', Type: 'Server Error' }, { 'should-retry': 'true' }),
     ],
-  ])('an export that was %s is asked for again', async (_, canned) => {
+  ])('an export that was %s is retried', async (_, canned) => {
     service.play(canned, WHOLE);
     const chunks = await client().transfers.export();
     expect(chunks.response.attempts).toBe(2);
     expect(await read(chunks)).toEqual({ text: HEADINGS + ROWS.join(''), thrown: undefined });
   });
 
-  test('silence is a ConnectionFailure, after as many attempts as for every read', async () => {
+  test('a timeout is a ConnectionFailure, after the usual number of attempts', async () => {
     service.play({ pieces: [], ends: 'in silence' });
-    const impatient = client({ timeoutMilliseconds: 50, maximumRetries: 1 });
+    const impatient = client({ timeoutMilliseconds: 50, maxRetries: 1 });
     const thrown = await impatient.transfers.export().catch((error: unknown) => error);
     expect(thrown).toMatchObject({ name: 'ConnectionFailure', reason: 'timeout', attempts: 2, moneyMoved: 'no' });
     expect(service.received).toHaveLength(2);
@@ -164,7 +164,7 @@ describe('before the first piece', () => {
   test.each([
     ['a Request Error', { Status: 404, Code: 'card_not_found', Type: 'Request Error' }, RequestError],
     ['a Server Error', { Status: 500, Code: 'unknown_export_postings', Type: 'Server Error' }, ServerError],
-  ] as const)('%s is thrown as for every operation', async (_, record, kind) => {
+  ] as const)('%s is thrown, as for every operation', async (_, record, kind) => {
     service.play(errorAnswer(record));
     const thrown = await client()
       .cards.exportPostings('card_1')
@@ -176,9 +176,9 @@ describe('before the first piece', () => {
   test.each<[string, Canned]>([
     ['a page', { status: 200, body: '<h1>Log in</h1>' }],
     ['a record', { status: 200, body: { data: [] } }],
-  ])('%s in its place is an UnexpectedAnswer', async (_, canned) => {
+  ])('%s instead of an export is an UnexpectedResponse', async (_, canned) => {
     service.play(canned);
-    await expect(client().transfers.export()).rejects.toThrow(UnexpectedAnswer);
+    await expect(client().transfers.export()).rejects.toThrow(UnexpectedResponse);
     expect(service.received).toHaveLength(1);
   });
 });

@@ -1,15 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { OperationId } from '../../contract/operations.ts';
 import {
-  CATALOGUE,
   ConnectionFailure,
+  ERRORS,
   type ErrorType,
   ProcessError,
   RequestError,
   ServerError,
   TransferService,
   TransferServiceError,
-  UnexpectedAnswer,
+  UnexpectedResponse,
 } from '../../sdk/client.ts';
 import {
   type Canned,
@@ -50,10 +50,10 @@ async function failureOf<Failure>(
 }
 
 describe('error records', () => {
-  test('everything that the service says is on the error', async () => {
+  test('an error has everything that the service reported', async () => {
     service.play(
       errorAnswer(
-        { Message: 'Not so much.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' },
+        { Message: 'Insufficient funds.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' },
         {
           'money-moved': 'no',
           'should-retry': 'false',
@@ -66,8 +66,8 @@ describe('error records', () => {
     const error = await failureOf(client().transfers.create(BODY, { idempotencyKey: 'k' }), RequestError);
     expect(error).toMatchObject({
       name: 'RequestError',
-      message: 'Not so much.',
-      Message: 'Not so much.',
+      message: 'Insufficient funds.',
+      Message: 'Insufficient funds.',
       Status: 409,
       Code: 'insufficient_funds',
       code: 'insufficient_funds',
@@ -89,34 +89,34 @@ describe('error records', () => {
     ['Request Error', RequestError],
     ['Server Error', ServerError],
     ['Process Error', ProcessError],
-  ])('%s has a class of its own', async (Type, kind) => {
+  ])('%s has its own class', async (Type, kind) => {
     service.play(errorAnswer({ Status: 418, Code: 'something_new', Type }));
     const error = await failureOf(client().transfers.list(), kind);
     expect(error).toBeInstanceOf(TransferServiceError);
     expect(error.Code).toBe('something_new');
   });
 
-  test.each(['Customs Error', 'constructor'])('the unknown type %s stays a plain error', async (Type) => {
+  test.each(['Customs Error', 'constructor'])('the unknown type %s is a plain TransferServiceError', async (Type) => {
     service.play(errorAnswer({ Status: 400, Code: 'something_new', Type }));
     const error = await failureOf(client().transfers.list(), TransferServiceError);
     expect(error.constructor).toBe(TransferServiceError);
     expect(error.Type).toBe(Type);
   });
 
-  test('where the service does not speak of money, the catalogue and the operation do', async () => {
+  test('without a Money-Moved header, the error code and the operation decide', async () => {
     const moneyMovedBy = async (code: string, call: () => Promise<unknown>) => {
       service.play(errorAnswer({ Status: 500, Code: code, Type: 'Server Error' }));
       return (await failureOf(call(), TransferServiceError)).moneyMoved;
     };
     const create = () => client().transfers.create(BODY);
-    expect(CATALOGUE.headers_too_large.moneyMoved).toBe('no');
+    expect(ERRORS.headers_too_large.moneyMoved).toBe('no');
     expect(await moneyMovedBy('headers_too_large', create)).toBe('no');
     expect(await moneyMovedBy('unknown_create_transfer', create)).toBe('unknown');
     expect(await moneyMovedBy('something_new', create)).toBe('unknown');
     expect(await moneyMovedBy('something_new', () => client().transfers.list())).toBe('no');
   });
 
-  test('a Retry-After may be a date', async () => {
+  test('Retry-After can be a date', async () => {
     const headers = { 'retry-after': new Date(Date.now() + 3_600_000).toUTCString() };
     service.play(errorAnswer({ Status: 424, Code: 'service_disabled', Type: 'Process Error' }, headers));
     const error = await failureOf(client().transfers.create(BODY), ProcessError);
@@ -125,31 +125,31 @@ describe('error records', () => {
   });
 });
 
-describe('answers of something else', () => {
+describe('responses that are not from the service', () => {
   test.each<[string, Canned]>([
     ['a page of a proxy', { status: 502, body: '<h1>Bad Gateway</h1>' }],
-    ['JSON that is no record', { status: 500, body: { error: 'oops' } }],
+    ['JSON that is not a record', { status: 500, body: { error: 'oops' } }],
     ['a page with a success status', { status: 200, body: '<h1>Log in</h1>' }],
     ['a redirection, which would turn the POST into a GET', { status: 301, headers: { location: '/elsewhere' } }],
-  ])('%s is an UnexpectedAnswer, sent once', async (_, canned) => {
+  ])('%s is an UnexpectedResponse, and not retried', async (_, canned) => {
     service.play(canned);
-    const error = await failureOf(client().transfers.create(BODY, { idempotencyKey: 'k' }), UnexpectedAnswer);
+    const error = await failureOf(client().transfers.create(BODY, { idempotencyKey: 'k' }), UnexpectedResponse);
     expect(error).toMatchObject({ moneyMoved: 'unknown', idempotencyKey: 'k', requestId: 'req_canned' });
     expect(error.message).toContain('"k"');
     expect(service.received).toHaveLength(1);
   });
 
-  test('the beginning of the body is kept', async () => {
+  test('the error has the beginning of the body', async () => {
     service.play({ status: 502, body: `<h1>Bad Gateway</h1>${'x'.repeat(500)}` });
-    const error = await failureOf(client().transfers.list(), UnexpectedAnswer);
+    const error = await failureOf(client().transfers.list(), UnexpectedResponse);
     expect(error).toMatchObject({ status: 502, moneyMoved: 'no' });
     expect(error.excerpt).toMatch(/^<h1>Bad Gateway<\/h1>x{180}$/);
     expect(error.message).not.toContain('money');
   });
 });
 
-describe('what is sent again', () => {
-  test('a request whose answer says so, with the same idempotency key', async () => {
+describe('retries', () => {
+  test('a response with Should-Retry is retried, with the same idempotency key', async () => {
     service.play(failingAnswer(), failingAnswer(), CREATED);
     const transfer = await client().transfers.create(BODY);
     expect(transfer.response.attempts).toBe(3);
@@ -157,18 +157,21 @@ describe('what is sent again', () => {
     expect(new Set(service.received.map(({ body }) => body)).size).toBe(1);
   });
 
-  test.each<Canned>(['cut before the answer', 'cut within the answer'])('a request that was %s', async (canned) => {
-    service.play(canned, CREATED);
-    const transfer = await client().transfers.create(BODY);
-    expect(transfer).toMatchObject({ transfer_id: TRANSFER.transfer_id });
-    expect(service.received).toHaveLength(2);
-  });
+  test.each<Canned>(['cut before the answer', 'cut within the answer'])(
+    'a request that was %s is retried',
+    async (canned) => {
+      service.play(canned, CREATED);
+      const transfer = await client().transfers.create(BODY);
+      expect(transfer).toMatchObject({ transfer_id: TRANSFER.transfer_id });
+      expect(service.received).toHaveLength(2);
+    },
+  );
 
   test.each<[string, (service: TransferService) => Promise<object>]>([
     ['capture', ({ transfers }) => transfers.capture('tr_1', { amount: 600 })],
     ['cancel', ({ transfers }) => transfers.cancel('tr_1')],
     ['reverse', ({ transfers }) => transfers.reverse('tr_1')],
-  ])('a %s, with the same key, whether it was answered or not', async (_, call) => {
+  ])('%s is retried with the same key, with or without a response', async (_, call) => {
     service.play('cut before the answer', failingAnswer(), CREATED);
     expect(await call(client())).toMatchObject({ response: { attempts: 3 } });
     const keys = service.received.map(({ headers }) => headers['idempotency-key']);
@@ -176,21 +179,21 @@ describe('what is sent again', () => {
     expect(new Set(service.received.map(({ body }) => body)).size).toBe(1);
   });
 
-  test('the clock of the sandbox, which has no key but can be set twice', async () => {
+  test('move_clock is retried', async () => {
     service.play('cut before the answer', { status: 200, body: { now: 'x', seconds_ahead: 60 } });
     await client().sandbox.moveClock({ seconds_ahead: 60 });
     expect(service.received).toHaveLength(2);
   });
 
-  test('no more often than asked for', async () => {
+  test('there are at most maxRetries retries', async () => {
     service.play(failingAnswer());
-    const error = await failureOf(client({ maximumRetries: 1 }).transfers.create(BODY), ServerError);
+    const error = await failureOf(client({ maxRetries: 1 }).transfers.create(BODY), ServerError);
     expect(error.attempts).toBe(2);
-    await failureOf(client({ maximumRetries: 0 }).transfers.create(BODY), ServerError);
+    await failureOf(client({ maxRetries: 0 }).transfers.create(BODY), ServerError);
     expect(service.received).toHaveLength(3);
   });
 
-  test('nothing whose answer does not say so', async () => {
+  test('a response without Should-Retry is not retried', async () => {
     service.play(errorAnswer({ Status: 500, Code: 'unknown_create_transfer', Type: 'Server Error' }));
     await failureOf(client().transfers.create(BODY), ServerError);
     expect(service.received).toHaveLength(1);
@@ -204,7 +207,7 @@ describe('what is sent again', () => {
     ['revoke_key', ({ keys }) => keys.revoke('key_1')],
     ['change_switch', (client) => client.switch.change({ disabled: true, reason: 'test' })],
     ['move_clock', ({ sandbox }) => sandbox.moveClock({ seconds_ahead: 1 })],
-  ])('%s, each time with the key that the client made up for it', async (_, call) => {
+  ])('%s is retried with the generated key', async (_, call) => {
     service.play('cut before the answer', failingAnswer(), { status: 200, body: {} });
     await call(client());
     const keys = service.received.map(({ headers }) => headers['idempotency-key']);
@@ -213,7 +216,7 @@ describe('what is sent again', () => {
     expect(new Set(keys).size).toBe(1);
   });
 
-  test('nothing that is not safe to repeat', async () => {
+  test('a request that is not safe to repeat is not retried', async () => {
     service.play(failingAnswer());
     await failureOf(client().cards.update('card_1', { status: 'active' }), ServerError);
     expect(service.received).toHaveLength(1);
@@ -226,65 +229,67 @@ describe('what is sent again', () => {
     expect(service.received).toHaveLength(2);
   });
 
-  test('not before the Retry-After', async () => {
+  test('a retry waits for Retry-After', async () => {
     service.play(failingAnswer({ 'retry-after': '1' }), CREATED);
     const began = performance.now();
     await client().transfers.create(BODY);
     expect(performance.now() - began).toBeGreaterThan(990);
   });
 
-  test('not at all when the Retry-After is too long to wait for', async () => {
+  test('there is no retry if Retry-After is too long', async () => {
     service.play(failingAnswer({ 'retry-after': '3600' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error).toMatchObject({ attempts: 1, retryAfterSeconds: 3600, shouldRetry: true });
   });
 });
 
-describe('no answer', () => {
-  test('after the request was sent: unknown, with the key that settles it', async () => {
+describe('no response', () => {
+  test('after the request was sent: money moved is unknown, and the message names the key', async () => {
     service.play('cut before the answer');
-    const error = await failureOf(client({ maximumRetries: 1 }).transfers.create(BODY), ConnectionFailure);
+    const error = await failureOf(client({ maxRetries: 1 }).transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'lost', moneyMoved: 'unknown', attempts: 2, baseUrl: service.url });
     expect(error.message).toContain('unknown whether money moved');
     expect(error.message).toContain(error.idempotencyKey);
     expect(error.cause).toBeInstanceOf(Error);
   });
 
-  test('after a request that has no key: unknown, and what to do instead', async () => {
+  test('to a request without a key: money moved is unknown, and the message says what to do', async () => {
     service.play('cut before the answer');
     const close = client().cards.update('card_1', { status: 'closed', balance_to: 'funding' });
     const error = await failureOf(close, ConnectionFailure);
     expect(error).toMatchObject({ moneyMoved: 'unknown', attempts: 1, idempotencyKey: undefined });
-    expect(error.message).toMatch(/unknown whether money moved\. Read what became of it before you send it again\.$/);
+    expect(error.message).toMatch(
+      /unknown whether money moved\. Check the result before you send the request again\.$/,
+    );
     const rows = [{ ...BODY, idempotency_key: 'row-1' }];
-    const batch = await failureOf(client({ maximumRetries: 0 }).transfers.createBatch(rows), ConnectionFailure);
+    const batch = await failureOf(client({ maxRetries: 0 }).transfers.createBatch(rows), ConnectionFailure);
     expect(batch.message).toMatch(/Send the same request again: it moves money at most once\.$/);
   });
 
-  test('because nothing listens: no money moved, and the message says why', async () => {
-    const options = { baseUrl: await deadUrl(), maximumRetries: 0 };
+  test('because nothing listens: no money moved, and the message has the reason', async () => {
+    const options = { baseUrl: await deadUrl(), maxRetries: 0 };
     const error = await failureOf(client(options).transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'unreachable', moneyMoved: 'no' });
     expect(error.message).toContain('ECONNREFUSED');
     expect(error.message).toContain('No money moved.');
   });
 
-  test('of a read says nothing of money', async () => {
+  test('to a read: the message does not mention money', async () => {
     service.play('cut before the answer');
-    const error = await failureOf(client({ maximumRetries: 0 }).transfers.list(), ConnectionFailure);
+    const error = await failureOf(client({ maxRetries: 0 }).transfers.list(), ConnectionFailure);
     expect(error.moneyMoved).toBe('no');
     expect(error.message).not.toContain('money');
   });
 
-  test('in time', async () => {
+  test('within the timeout: money moved is unknown', async () => {
     service.play('silence');
-    const impatient = client({ timeoutMilliseconds: 50, maximumRetries: 1 });
+    const impatient = client({ timeoutMilliseconds: 50, maxRetries: 1 });
     const error = await failureOf(impatient.transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'timeout', moneyMoved: 'unknown', attempts: 2 });
     expect(error.message).toContain('within 50 ms');
   });
 
-  test('because the caller gave up: not sent again, and still unknown', async () => {
+  test('because the caller aborted: not retried, and money moved is unknown', async () => {
     service.play('silence');
     const controller = new AbortController();
     service.onRequest = () => controller.abort('enough');
@@ -293,14 +298,14 @@ describe('no answer', () => {
     expect(service.received).toHaveLength(1);
   });
 
-  test('because the caller had given up before: nothing was sent', async () => {
+  test('because the signal was already aborted: nothing is sent', async () => {
     service.play(CREATED);
     const error = await failureOf(client().transfers.create(BODY, { signal: AbortSignal.abort() }), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'aborted', moneyMoved: 'no' });
     expect(service.received).toEqual([]);
   });
 
-  test('and giving up ends the wait before a retry', async () => {
+  test('because the caller aborted during the wait before a retry', async () => {
     service.play(failingAnswer({ 'retry-after': '30' }));
     const controller = new AbortController();
     service.onRequest = () => setTimeout(() => controller.abort(), 50);
@@ -309,22 +314,22 @@ describe('no answer', () => {
   });
 });
 
-describe('the doubt of an attempt without an answer', () => {
-  test('is not taken away by a later answer that speaks of itself only', async () => {
+describe('money moved, after an attempt without a response', () => {
+  test('stays unknown when a later response reports about its own request only', async () => {
     service.play('cut before the answer', failingAnswer({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.headers.get('money-moved')).toBe('no');
     expect(error.moneyMoved).toBe('unknown');
   });
 
-  test('is settled by a 409, which is the answer to the key', async () => {
+  test('is certain after a 409, which is the response to the key', async () => {
     const refusal = { Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
     service.play('cut before the answer', errorAnswer(refusal, { 'money-moved': 'no' }));
     const error = await failureOf(client().transfers.create(BODY), RequestError);
     expect(error.moneyMoved).toBe('no');
   });
 
-  test('is not there when every attempt was answered', async () => {
+  test('is certain when every attempt had a response', async () => {
     service.play(failingAnswer(), failingAnswer({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.moneyMoved).toBe('no');

@@ -3,26 +3,38 @@ import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vites
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import {
   type Amount,
+  type CallOptions,
+  type CaptureTransferBody,
   type CardLimits,
   type CardLimitsPatch,
+  type CardRecord,
+  type ChangeSwitchBody,
   type CreateCardBody,
+  type CreateKeyBody,
   type CreateTransferBody,
   InvalidArgument,
+  type KeyedCallOptions,
   type NewKeyRecord,
+  type Operations,
+  type Page,
+  type PageQuery,
   type ReverseTransferBody,
   type StatementPage,
   type SwitchState,
+  type TextChunks,
+  type TransferBatchRow,
   TransferService,
   type UpdateCardBody,
+  type UpdateTransferBody,
 } from '../../sdk/client.ts';
 import { type CannedService, startCannedService, TRANSFER } from './canned-service.ts';
 
-/** What a program without types sends when it misspells what it reads from. */
+/** What an untyped program sends when it misspells a property. */
 const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
 
 type Line = { readonly method: string; readonly call: (service: TransferService) => Promise<object> };
 
-/** Every operation, its one method, and a call of it. The type demands a line for every operation. */
+/** The method of every operation, and a call of it. */
 const LINES: Readonly<Record<OperationId, Line>> = {
   create_transfer: {
     method: 'transfers.create',
@@ -108,7 +120,7 @@ function client(options: object = {}): TransferService {
   return new TransferService({ baseUrl: service.url, ...options });
 }
 
-/** All methods of the client as `noun.verb`. */
+/** Every method of the client as `resource.method`. */
 function methodsOf(transferService: TransferService): string[] {
   return Object.entries(transferService).flatMap(([noun, methods]: [string, unknown]) =>
     typeof methods === 'object' && methods !== null
@@ -120,20 +132,20 @@ function methodsOf(transferService: TransferService): string[] {
 }
 
 /** The names in the query of the last request. */
-function askedFor(): string[] {
+function queryNames(): string[] {
   return [...new URL(service.received.at(-1)?.url ?? '', service.url).searchParams.keys()].sort();
 }
 
 /** The name with which the comment of a method begins, and the method. */
 function documentedVerbs(): Map<string, string> {
-  const folder = new URL('../../sdk/', import.meta.url);
+  const folder = new URL('../../sdk/generated/', import.meta.url);
   const source = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'));
   const comments = source.join('').matchAll(/\/\*\*[\s*]+([a-z_]+)[:.](?:(?!\*\/).)*\*\/\s+(\w+)\(/gs);
   return new Map([...comments].map(([, operation = '', verb = '']) => [operation, verb]));
 }
 
 describe('operations and methods', () => {
-  test.each(OPERATION_IDS)('%s is sent by its own method, as the contract says', async (operation) => {
+  test.each(OPERATION_IDS)('%s is sent by its method, as defined in the contract', async (operation) => {
     const { method, path, idempotency, body, status, csv } = OPERATIONS[operation];
     service.play(csv ? { pieces: ['a,b\n'] } : { status, body: {} });
     await LINES[operation].call(client());
@@ -146,7 +158,7 @@ describe('operations and methods', () => {
     expect(service.received[0]?.headers['content-type']).toBe(body === undefined ? undefined : 'application/json');
   });
 
-  test('every method is that of one operation, or pages through one', () => {
+  test('every method sends one operation, or reads all pages of one', () => {
     const methods = methodsOf(client()).filter((method) => !method.endsWith('All'));
     expect(methods.sort()).toEqual(
       Object.values(LINES)
@@ -154,29 +166,31 @@ describe('operations and methods', () => {
         .sort(),
     );
     const paging = methodsOf(client()).filter((method) => method.endsWith('All'));
-    const lists = OPERATION_IDS.filter((id) => id.startsWith('list_')).map((id) => LINES[id].method);
+    const lists = OPERATION_IDS.filter((id) => OPERATIONS[id].query?.properties.cursor !== undefined).map(
+      (id) => LINES[id].method,
+    );
     expect(paging.map((method) => method.replace('All', '')).sort()).toEqual(lists.sort());
   });
 
-  test.each(OPERATION_IDS)('%s stands in the comment of its method, where a search finds it', (operation) => {
+  test.each(OPERATION_IDS)('the doc comment of the method names %s', (operation) => {
     expect(documentedVerbs().get(operation)).toBe(LINES[operation].method.split('.')[1]);
   });
 });
 
-describe('what is sent', () => {
+describe('requests', () => {
   test.each<[Amount, string]>([
     [1000, '1000'],
     [999_999_999_999n, '999999999999'],
     [9_007_199_254_740_993n, '9007199254740993'],
     ['1000', '"1000"'],
     [85.5, '85.5'],
-  ])('the amount %s as %s, never rounded', async (amount, text) => {
+  ])('the amount %s is sent as %s, never rounded', async (amount, text) => {
     service.play({ status: 201, body: TRANSFER });
     await client().transfers.create({ amount, card_id: 'card_active', description: undefined, metadata: { a: 'ü"' } });
     expect(service.received[0]?.body).toBe(`{"amount":${text},"card_id":"card_active","metadata":{"a":"ü\\""}}`);
   });
 
-  test('the key, the program of the client or of the call, the idempotency key and the request id', async () => {
+  test('headers: the API key, the program of the client or the call, the idempotency key and the request id', async () => {
     service.play({ status: 201, body: TRANSFER });
     const body = { amount: 1, card_id: 'card_active' };
     await client({ key: 'secret', programId: 'prog_1' }).transfers.create(body);
@@ -194,14 +208,14 @@ describe('what is sent', () => {
     });
   });
 
-  test('no program where the operation acts in none, and no key where there is none', async () => {
+  test('no Program-Id for an operation outside a program, and no Authorization without a key', async () => {
     service.play({ status: 200, body: {} });
     await client({ programId: 'prog_1' }).trialBalance.get();
     expect(service.received[0]?.headers).not.toHaveProperty('program-id');
     expect(service.received[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  test('amounts that are left out, and limits, to their last member', async () => {
+  test('omitted amounts are not sent, and limits are sent in full', async () => {
     service.play({ status: 200, body: {} });
     await client().transfers.capture('tr_1');
     await client().transfers.reverse('tr_1', { amount: 9_007_199_254_740_993n });
@@ -217,7 +231,7 @@ describe('what is sent', () => {
     ]);
   });
 
-  test('every filter of list_transfers and of export_transfers', async () => {
+  test('every filter of list_transfers and export_transfers is sent', async () => {
     const filters = {
       card_id: 'card_active',
       type: 'load',
@@ -233,13 +247,13 @@ describe('what is sent', () => {
     } as const;
     service.play({ status: 200, body: { data: [], next_cursor: null } });
     await client().transfers.list({ ...filters, limit: 5, cursor: 'c2' });
-    expect(askedFor()).toEqual(Object.keys(OPERATIONS.list_transfers.query?.properties ?? {}).sort());
+    expect(queryNames()).toEqual(Object.keys(OPERATIONS.list_transfers.query?.properties ?? {}).sort());
     service.play({ pieces: ['transfer_id\n'] });
     await client().transfers.export(filters);
-    expect(askedFor()).toEqual(Object.keys(OPERATIONS.export_transfers.query?.properties ?? {}).sort());
+    expect(queryNames()).toEqual(Object.keys(OPERATIONS.export_transfers.query?.properties ?? {}).sort());
   });
 
-  test('ids and filters are escaped, and a base URL may have a path', async () => {
+  test('ids and filters are escaped, and the base URL can have a path', async () => {
     service.play({ status: 200, body: { data: [], next_cursor: null } });
     const behindProxy = new TransferService({ baseUrl: `${service.url}/money/` });
     await behindProxy.cards.get('a/b?c');
@@ -251,27 +265,30 @@ describe('what is sent', () => {
   });
 
   test.each<[string, (service: TransferService) => Promise<object>]>([
-    ['an empty id, which would become the list', ({ transfers }) => transfers.get('')],
-    ['an id of dots, which would become another path', ({ cards }) => cards.get('..')],
-    ['a number that JSON lacks', ({ transfers }) => transfers.create({ amount: Number.NaN, card_id: 'card_active' })],
-    ['an undefined amount, with which all would be captured', ({ transfers }) => transfers.capture('tr_1', UNSET)],
-    ['an undefined amount, with which all would be reversed', ({ transfers }) => transfers.reverse('tr_1', UNSET)],
+    ['an empty id, which would make it the path of the list', ({ transfers }) => transfers.get('')],
+    ['an id of dots, which would make it another path', ({ cards }) => cards.get('..')],
     [
-      'an undefined program, without which the whole service would be disabled',
+      'a number that JSON does not have',
+      ({ transfers }) => transfers.create({ amount: Number.NaN, card_id: 'card_active' }),
+    ],
+    ['an undefined amount, which would capture the full hold', ({ transfers }) => transfers.capture('tr_1', UNSET)],
+    ['an undefined amount, which would reverse the full transfer', ({ transfers }) => transfers.reverse('tr_1', UNSET)],
+    [
+      'an undefined program, which would disable the whole service',
       (client) => client.switch.change({ disabled: true, reason: 'x', ...UNSET }),
     ],
     [
-      'an undefined end of a key, without which it would never expire',
+      'an undefined expiry, which would create a key that never expires',
       ({ keys }) => keys.create({ name: 'x', scopes: ['cards:read'], all_programs: true, ...UNSET }),
     ],
     ['a line break in a header', ({ transfers }) => transfers.list({}, { requestId: 'a\nb' })],
-  ])('%s is refused before anything is sent', async (_, call) => {
+  ])('%s is rejected before anything is sent', async (_, call) => {
     service.play({ status: 200, body: {} });
     await expect(call(client())).rejects.toThrow(InvalidArgument);
     expect(service.received).toEqual([]);
   });
 
-  test('a key that no header can carry is refused without being quoted', async () => {
+  test('an API key that is not valid in a header is rejected, and not shown in the message', async () => {
     const refusal = await client({ key: 'secret\n' })
       .transfers.list()
       .catch((error: unknown) => error);
@@ -280,15 +297,15 @@ describe('what is sent', () => {
   });
 
   test.each(['localhost:8080', 'ftp://localhost', 'http://user:pass@localhost', 'http://localhost/?a'])(
-    'the base URL %s is refused',
+    'the base URL %s is rejected',
     (baseUrl) => {
       expect(() => new TransferService({ baseUrl })).toThrow(InvalidArgument);
     },
   );
 });
 
-describe('what comes back', () => {
-  test('is the record as it was sent, with the response out of the way', async () => {
+describe('responses', () => {
+  test('a record is as the service sent it; its response details are not enumerable', async () => {
     service.play({ status: 201, body: TRANSFER, headers: { 'idempotent-replayed': 'true' } });
     const transfer = await client().transfers.create({ amount: 1000, card_id: 'card_active' });
     expect(JSON.stringify(transfer)).toBe(JSON.stringify(TRANSFER));
@@ -298,7 +315,7 @@ describe('what comes back', () => {
     expect(transfer.response.headers.get('content-type')).toBe('application/json');
   });
 
-  test('a list is paged through to its end, keeping its filters', async () => {
+  test('listAll reads every page, with the same filters', async () => {
     const page = (id: string, next: string | null) => ({
       status: 200,
       body: { data: [{ ...TRANSFER, transfer_id: id }], next_cursor: next },
@@ -314,7 +331,7 @@ describe('what comes back', () => {
     ]);
   });
 
-  test("reversals and a card's statement are paged through like every list", async () => {
+  test('reversalsAll and postingsAll read every page', async () => {
     service.play(
       { status: 200, body: { data: [1], next_cursor: 'c2' } },
       { status: 200, body: { data: [2], next_cursor: null } },
@@ -335,7 +352,7 @@ describe('what comes back', () => {
     ]);
   });
 
-  test('a list that is left early asks for no further page', async () => {
+  test('a loop that is left early reads no further page', async () => {
     service.play({ status: 200, body: { data: [TRANSFER], next_cursor: 'c2' } });
     for await (const card of client().cards.listAll()) {
       expect(card.card_id).toBe('card_active');
@@ -345,7 +362,7 @@ describe('what comes back', () => {
   });
 });
 
-test("the types are the contract's", () => {
+test('the types are those of the contract', () => {
   expectTypeOf<CreateTransferBody['amount']>().toEqualTypeOf<number | bigint | string>();
   expectTypeOf<CreateTransferBody['card_id']>().toEqualTypeOf<string>();
   expectTypeOf<CreateTransferBody['type']>().toEqualTypeOf<'load' | 'unload' | 'card_to_card' | undefined>();
@@ -355,7 +372,37 @@ test("the types are the contract's", () => {
   expectTypeOf<UpdateCardBody['expires_on']>().toEqualTypeOf<string | null | undefined>();
   expectTypeOf<CreateCardBody['limits']>().toEqualTypeOf<CardLimits | undefined>();
   expectTypeOf<StatementPage['opening_balance']>().toEqualTypeOf<number>();
-  // A replay is without the secret, so that every caller has to say what becomes of it then.
+  // A replay does not have the secret.
   expectTypeOf<NewKeyRecord['key']>().toEqualTypeOf<string | null>();
   expectTypeOf<SwitchState['data'][number]['disabled']>().toEqualTypeOf<boolean>();
+});
+
+test('requests that do not match the contract do not compile', () => {
+  type Body = CreateTransferBody;
+  expectTypeOf<{ amount: 1; card_id: string }>().toExtend<Body>();
+  expectTypeOf<{ amount: 1 }>().not.toExtend<Body>();
+  expectTypeOf<{ card_id: string }>().not.toExtend<Body>();
+  expectTypeOf<{ amount: true; card_id: string }>().not.toExtend<Body>();
+  expectTypeOf<{ amount: 1; card_id: string; type: 'deposit' }>().not.toExtend<Body>();
+  expectTypeOf<keyof UpdateTransferBody>().toEqualTypeOf<'metadata'>();
+  expectTypeOf<{ amount: 1; card_id: string }>().not.toExtend<TransferBatchRow>();
+  expectTypeOf<{ status: 'closed' }>().not.toExtend<CreateCardBody>();
+  expectTypeOf<keyof PageQuery>().toEqualTypeOf<'limit' | 'cursor'>();
+  expectTypeOf<{ name: 'x'; scopes: ['everything'] }>().not.toExtend<CreateKeyBody>();
+  // Without the amount, or the program, these would do more than was meant.
+  expectTypeOf<{ amount: undefined }>().not.toExtend<CaptureTransferBody>();
+  expectTypeOf<{ amount: undefined }>().not.toExtend<ReverseTransferBody>();
+  expectTypeOf<{ disabled: true; program_id: undefined }>().not.toExtend<ChangeSwitchBody>();
+  expectTypeOf<{ disabled: true; reason: undefined }>().toExtend<ChangeSwitchBody>();
+  // Only operations with an idempotency key have the option for it.
+  expectTypeOf<Operations['create_card']['call']['options']>().toEqualTypeOf<KeyedCallOptions | undefined>();
+  expectTypeOf<Operations['update_card']['call']['options']>().toEqualTypeOf<CallOptions | undefined>();
+});
+
+test('send infers params, query, body and reply from the operation', () => {
+  expectTypeOf<Operations['create_card']['call']['body']>().toEqualTypeOf<CreateCardBody>();
+  expectTypeOf<Operations['get_card']['call']['params']>().toEqualTypeOf<{ readonly card_id: string }>();
+  expectTypeOf<Operations['list_cards']['call']['query']>().toEqualTypeOf<PageQuery | undefined>();
+  expectTypeOf<Operations['list_cards']['reply']>().toEqualTypeOf<Page<CardRecord>>();
+  expectTypeOf<Operations['export_transfers']['reply']>().toEqualTypeOf<TextChunks>();
 });

@@ -35,7 +35,7 @@ let programId = '';
 /** What operator-key says beside the key. */
 let grant = '';
 
-const as = (key: string, service = first) => new TransferService({ baseUrl: service.url, key, maximumRetries: 0 });
+const as = (key: string, service = first) => new TransferService({ baseUrl: service.url, key, maxRetries: 0 });
 const ask = (service: ServiceProcess, key: string, path = TRANSFERS): Promise<RawResponse> =>
   sendRaw(service.url, { method: 'GET', path, headers: { Authorization: `Bearer ${key}` } });
 const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));

@@ -117,7 +117,7 @@ const arrowExamples: readonly Example[] = [
       'cli/other.mjs': "import '../setup/bootstrap.mjs';\n",
       'setup/bootstrap.mjs': emptyModule,
     },
-    says: ['cli/other.mjs:1: cli may import only sdk, contract, and setup/bootstrap.mjs is in setup;'],
+    says: ['cli/other.mjs:1: cli may import only sdk, contract, domain, and setup/bootstrap.mjs is in setup;'],
     clean: {
       'cli/transfer-service.mjs': "import '../setup/bootstrap.mjs';\n",
       'setup/bootstrap.mjs': emptyModule,

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { IncompleteAnswer, type TextChunks } from '../../../sdk/client.ts';
+import { IncompleteResponse, type TextChunks } from '../../../sdk/client.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 import { newCard } from '../arrange.ts';
@@ -183,7 +183,7 @@ describe('a long export', () => {
       (error: unknown) => error,
     );
     await service().database.start();
-    if (!(cut instanceof IncompleteAnswer)) throw new Error(`it was not cut: ${String(cut)}`);
+    if (!(cut instanceof IncompleteResponse)) throw new Error(`it was not cut: ${String(cut)}`);
     expect(cut.requestId).toMatch(/^req_/);
     const look = () =>
       client()
@@ -212,7 +212,7 @@ describe('a long export', () => {
       () => undefined,
       (error: unknown) => error,
     );
-    if (!(cut instanceof IncompleteAnswer)) throw new Error(`it was not cut: ${String(cut)}`);
+    if (!(cut instanceof IncompleteResponse)) throw new Error(`it was not cut: ${String(cut)}`);
     // The stop is what cut it, and not the half minute in which a reader must take something.
     const logged = service().errors().split('\n');
     expect(logged.find((line) => line.includes(cut.requestId ?? 'no request id'))).toContain(

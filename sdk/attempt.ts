@@ -1,0 +1,159 @@
+import type { TextChunks } from './call.ts';
+import type { NoResponseReason } from './error.ts';
+
+/** Why there is no response, or only part of one. */
+export type NoResponse = {
+  readonly reason: NoResponseReason;
+  /** Whether the service may have received the request. */
+  readonly mayHaveArrived: boolean;
+  readonly cause: unknown;
+};
+
+type Target = { readonly baseUrl: string; readonly timeoutMilliseconds: number };
+
+/** Aborts one attempt when the caller aborts the call, or when the service takes too long. */
+export class AttemptTimer {
+  readonly #controller = new AbortController();
+  readonly #callerSignal: AbortSignal | undefined;
+  readonly #timeoutMilliseconds: number;
+  readonly #abort = () => this.#controller.abort();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timedOut = false;
+
+  /** Starts the timer. */
+  constructor(callerSignal: AbortSignal | undefined, timeoutMilliseconds: number) {
+    this.#callerSignal = callerSignal;
+    this.#timeoutMilliseconds = timeoutMilliseconds;
+    callerSignal?.addEventListener('abort', this.#abort);
+    this.start();
+  }
+
+  /** Aborts the attempt's request. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Starts again with the full time, while the client waits for the service. */
+  start(): void {
+    this.pause();
+    this.#timer = setTimeout(() => {
+      this.#timedOut = true;
+      this.#controller.abort();
+    }, this.#timeoutMilliseconds);
+  }
+
+  /** Stops the timer, while the service waits for the reader of the response. */
+  pause(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Releases the timer and the listener. */
+  end(): void {
+    this.pause();
+    this.#callerSignal?.removeEventListener('abort', this.#abort);
+  }
+
+  /** Why the attempt, which threw `cause`, got no response. */
+  noResponse(cause: unknown): NoResponse {
+    const signal = this.#callerSignal;
+    if (signal?.aborted) return { reason: 'aborted', mayHaveArrived: true, cause: signal.reason };
+    if (this.#timedOut) return { reason: 'timeout', mayHaveArrived: true, cause };
+    const connected = !neverConnected(cause);
+    return { reason: connected ? 'lost' : 'unreachable', mayHaveArrived: connected, cause };
+  }
+}
+
+/** The message when there was no response. */
+export function noResponseMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMilliseconds }: Target): string {
+  switch (reason) {
+    case 'unreachable':
+      return `The service cannot be reached at ${baseUrl}${detailOf(cause)}.`;
+    case 'lost':
+      return `The connection to ${baseUrl} failed before the response was complete${detailOf(cause)}.`;
+    case 'timeout':
+      return `There was no response from ${baseUrl} within ${timeoutMilliseconds} ms.`;
+    case 'aborted':
+      return 'The call was aborted before there was a response.';
+  }
+}
+
+/** The message when the response was cut off. */
+export function incompleteMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMilliseconds }: Target): string {
+  const consequence = 'The response is incomplete.';
+  switch (reason) {
+    case 'unreachable':
+    case 'lost':
+      return `The connection to ${baseUrl} failed during the response${detailOf(cause)}. ${consequence}`;
+    case 'timeout':
+      return `${baseUrl} sent nothing for ${timeoutMilliseconds} ms during the response. ${consequence}`;
+    case 'aborted':
+      return `The call was aborted during the response. ${consequence}`;
+  }
+}
+
+/** Node reports in the cause that there was no connection. Browsers never do, so there it stays unknown. */
+function neverConnected(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (typeof cause !== 'object' || cause === null) return false;
+  const { code, syscall } = cause as { code?: unknown; syscall?: unknown };
+  if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
+  return code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT';
+}
+
+function detailOf(cause: unknown): string {
+  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  if (!(inner instanceof Error)) return '';
+  // An error about several addresses has a code but no message.
+  const detail = inner.message === '' ? (inner as { code?: unknown }).code : inner.message;
+  return typeof detail === 'string' ? ` (${detail})` : '';
+}
+
+/**
+ * Starts to read a body. Resolves with its first chunk, so that a response that is cut off before it rejects here, where
+ * a retry is still possible; `failure` makes the error for one that is cut off later.
+ */
+export async function beginText(
+  body: ReadableStream<Uint8Array> | null,
+  timer: AttemptTimer,
+  failure: (cause: unknown) => Error,
+): Promise<TextChunks> {
+  const chunks = readText(body, timer);
+  const first = await chunks.next();
+  return withFailure(first, chunks, failure);
+}
+
+async function* readText(body: ReadableStream<Uint8Array> | null, timer: AttemptTimer): TextChunks {
+  // Fatal, because half a character at the end means that the response was cut off.
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const reader = body?.getReader();
+  try {
+    let isDone = reader === undefined;
+    while (!isDone) {
+      timer.start();
+      const chunk = await reader?.read();
+      timer.pause();
+      isDone = chunk?.done ?? true;
+      const text = decoder.decode(chunk?.value, { stream: !isDone });
+      if (text !== '') yield text;
+    }
+  } finally {
+    timer.end();
+    // A body that failed rejects this, which changes nothing.
+    await reader?.cancel().catch(() => undefined);
+  }
+}
+
+async function* withFailure(
+  first: IteratorResult<string, void>,
+  chunks: TextChunks,
+  failure: (cause: unknown) => Error,
+): TextChunks {
+  try {
+    if (!first.done) yield first.value;
+    yield* chunks;
+  } catch (cause) {
+    throw failure(cause);
+  } finally {
+    await chunks.return();
+  }
+}

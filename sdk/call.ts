@@ -1,0 +1,66 @@
+/** Options of every call. */
+export type CallOptions = {
+  /** The card program to act in, instead of the client's; required for operator keys. */
+  readonly programId?: string | undefined;
+  /** Your id for the request; returned as `Client-Request-Id`. Quote the response's request id to support, not this one. */
+  readonly requestId?: string | undefined;
+  /** Aborts the call. It then rejects with a ConnectionFailure, because the service may have received the request. */
+  readonly signal?: AbortSignal | undefined;
+};
+
+/** Options of a call that takes an idempotency key. */
+export type KeyedCallOptions = CallOptions & {
+  /** 1 to 255 visible ASCII characters. Generated if omitted, so that automatic retries are safe. */
+  readonly idempotencyKey?: string | undefined;
+};
+
+/**
+ * An amount in minor units of its currency (cents, for USD), 1 to 999,999,999,999. A number is sent as it is, a bigint
+ * as a JSON integer, a string of digits as a string. The service rejects anything else with `invalid_amount`. Neither
+ * the service nor the client rounds.
+ */
+export type Amount = number | bigint | string;
+
+/** One page of a list, newest first; `next_cursor` is null on the last page. */
+export type Page<Item> = { readonly data: readonly Item[]; readonly next_cursor: string | null };
+
+/**
+ * A streamed response, chunk by chunk, for `for await`; a chunk can begin and end in the middle of a line. If the
+ * response is cut off, the loop throws an IncompleteResponse. Leaving the loop cancels the response. The client waits
+ * for a slow reader, but the service ends a stream from which nothing is read for 30 seconds.
+ */
+export type TextChunks = AsyncGenerator<string, void, undefined>;
+
+/** What is known about a response besides its body. */
+export type ResponseDetails = {
+  /** HTTP status, 200 or 201. */
+  readonly status: number;
+  /** The id to quote to support; undefined only if a proxy removed the header. */
+  readonly requestId: string | undefined;
+  /** Whether this is the stored first response to the idempotency key: this request changed nothing. */
+  readonly replayed: boolean;
+  /** The idempotency key that was sent, including a generated one. */
+  readonly idempotencyKey: string | undefined;
+  /** The number of attempts. */
+  readonly attempts: number;
+  readonly headers: Headers;
+};
+
+/**
+ * The body of a response, with `response` added. `response` is not enumerable, so the body prints, compares and
+ * serializes as the service sent it. A copy made by spreading has no `response`.
+ */
+export type WithResponse<Body> = Body & { readonly response: ResponseDetails };
+
+/** Every item of a list; reads the next page when it is needed. Rejects as `list` does. */
+export async function* everyItem<Item>(
+  list: (cursor: string | undefined) => Promise<Page<Item>>,
+  from: string | undefined,
+): AsyncGenerator<Item, void, undefined> {
+  let cursor = from;
+  do {
+    const page = await list(cursor);
+    yield* page.data;
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+}
