@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Belongings } from '../../bench/belongings.ts';
-import { ROLLING_RESTART } from '../torture/rolling-restart.ts';
+import { ROLLING_RESTART } from '../torture/rows/rolling-restart.ts';
 
 test('two processes that are restarted in turn, under load: every caller gets an answer, and the books are right', {
   timeout: 900_000,

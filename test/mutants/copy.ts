@@ -1,16 +1,16 @@
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Edit } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** What a test does not need, or must not share with the checkout. */
+/** What tests do not need, or must not share with the checkout. */
 const NOT_COPIED: ReadonlySet<string> = new Set(['node_modules', 'data', '.git', 'docs']);
 
 /** A copy of the source that may be changed. */
 export type Copy = { readonly path: string; readonly remove: () => Promise<void> };
 
-/** Copies the source, with the packages of the checkout. Below /var/tmp: PostgreSQL's user must get to what it runs. */
+/** Copies the source, with the packages of the checkout. Below /var/tmp, where PostgreSQL's user may read it. */
 export async function copySource(): Promise<Copy> {
   const path = await mkdtemp('/var/tmp/transfer-service-mutant-');
   const remove = () => rm(path, { recursive: true, force: true, maxRetries: 5 });
@@ -28,12 +28,12 @@ export async function copySource(): Promise<Copy> {
   }
 }
 
-/** Makes the edits. Throws when the text of one is not there exactly once: the code has moved on, and so must the mutant. */
-export async function applyEdits(path: string, edits: readonly Edit[]): Promise<void> {
-  for (const { file, find, replace } of edits) {
+/** Makes the edits of a mutant. Throws when the text of one does not occur exactly once: the mutant must follow the code. */
+export async function applyMutant(path: string, mutant: Mutant): Promise<void> {
+  for (const { file, find, replace } of [mutant, ...(mutant.also ?? [])]) {
     const before = await readFile(join(path, file), 'utf8');
     const times = before.split(find).length - 1;
-    if (times !== 1) throw new Error(`this stands ${times} times in ${file}, and must once: ${find.trim()}`);
+    if (times !== 1) throw new Error(`this occurs ${times} times in ${file}, not once: ${find.trim()}`);
     await writeFile(
       join(path, file),
       before.replace(find, () => replace),

@@ -11,83 +11,61 @@ export const WALLS: readonly Mutant[] = [
   {
     name: 'policy-lets-all-through',
     mistake: 'the database shows a request the rows of every program',
-    edits: [
-      {
-        file: 'server/store/migrations/0005_row_level_security.sql',
-        find: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), false))',
-        replace: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), true) or true)',
-      },
-    ],
+    file: 'server/store/migrations/0005_row_level_security.sql',
+    find: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), false))',
+    replace: 'using (coalesce(program_id = any ((select own_programs())::uuid[]), true) or true)',
     witnesses: [WALL],
   },
   {
     name: 'requests-work-as-operators',
     mistake: 'requests of card programs work under the role that sees everything',
-    edits: [
-      {
-        file: 'server/handlers.ts',
-        find: 'database: databases.application.within(call.programId)',
-        replace: 'database: databases.background',
-      },
-    ],
+    file: 'server/handlers.ts',
+    find: 'database: databases.application.within(call.programId)',
+    replace: 'database: databases.background',
     witnesses: [APART, WALL],
   },
   {
     name: 'secret-not-compared',
     mistake: 'whoever knows the public part of a key is its bearer',
-    edits: [
-      {
-        file: 'server/store/key.ts',
-        find: 'where public_part = $1 and secret_hash = $2`',
-        replace: 'where public_part = $1 and $2::bytea is not null`',
-      },
-    ],
+    file: 'server/store/key.ts',
+    find: 'where public_part = $1 and secret_hash = $2`',
+    replace: 'where public_part = $1 and $2::bytea is not null`',
     witnesses: [{ file: 'test/security/keys.test.ts', only: 'what a key is' }, CREDENTIALS],
   },
   {
     name: 'revoked-key-believed',
     mistake: 'a key that was let in once is believed for a minute, revoked or not',
-    edits: [{ file: AUTHENTICATE, find: 'const BELIEVED = 1000;', replace: 'const BELIEVED = 60_000;' }],
+    file: AUTHENTICATE,
+    find: 'const BELIEVED = 1000;',
+    replace: 'const BELIEVED = 60_000;',
     witnesses: [{ file: 'test/security/keys.test.ts', only: 'a key ends' }],
   },
   {
     name: 'card-number-in-body-taken',
     mistake: 'card numbers are looked for in path, query and headers, and not in bodies',
-    edits: [
-      {
-        file: 'server/http/wire/card-numbers.ts',
-        find: "    findCardNumber(values.body, operation.body, 'body');",
-        replace: '    undefined;',
-      },
-    ],
+    file: 'server/http/wire/card-numbers.ts',
+    find: "    findCardNumber(values.body, operation.body, 'body');",
+    replace: '    undefined;',
     witnesses: [{ file: 'test/security/planted-numbers.test.ts' }],
   },
   {
     name: 'transfer-read-in-any-program',
     mistake: 'a transfer is read by its id alone, and only the database keeps it from other programs',
-    edits: [
-      {
-        file: 'server/store/transfers/transfer.ts',
-        find: `\${TRANSFER_JOINED}
+    file: 'server/store/transfers/transfer.ts',
+    find: `\${TRANSFER_JOINED}
       where transfer.program_id = $1 and transfer.transfer_id = $2\``,
-        replace: `\${TRANSFER_JOINED}
+    replace: `\${TRANSFER_JOINED}
       where $1::uuid is not null and transfer.transfer_id = $2\``,
-      },
-    ],
     witnesses: [APART],
   },
   {
     name: 'card-read-in-any-program',
     mistake: 'a card is read by its name alone, and only the database keeps it from other programs',
-    edits: [
-      {
-        file: 'server/store/card.ts',
-        find: `account using (program_id, account_id)
+    file: 'server/store/card.ts',
+    find: `account using (program_id, account_id)
       where card.program_id = $1 and card.name = $2\``,
-        replace: `account using (program_id, account_id)
+    replace: `account using (program_id, account_id)
       where $1::uuid is not null and card.name = $2\``,
-      },
-    ],
     witnesses: [APART],
   },
 ];
@@ -99,25 +77,17 @@ export const CLOCKS: readonly Mutant[] = [
   {
     name: 'ids-by-own-clock',
     mistake: 'transfers get their ids from the clock of the process',
-    edits: [
-      {
-        file: 'server/transfers/decide.ts',
-        find: 'return idAt(now, this.#ids);',
-        replace: 'return idAt(Date.now() + 0 * now, this.#ids);',
-      },
-    ],
+    file: 'server/transfers/decide.ts',
+    find: 'return idAt(now, this.#ids);',
+    replace: 'return idAt(Date.now() + 0 * now, this.#ids);',
     witnesses: [CLOCKS_OFF],
   },
   {
     name: 'errors-by-own-clock',
     mistake: 'errors are dated by the clock of the process',
-    edits: [
-      {
-        file: 'server/ids.ts',
-        find: 'return Math.round(origin + performance.now());',
-        replace: 'return origin > 0 ? Date.now() : 0;',
-      },
-    ],
+    file: 'server/ids.ts',
+    find: 'return Math.round(origin + performance.now());',
+    replace: 'return origin > 0 ? Date.now() : 0;',
     witnesses: [CLOCKS_OFF],
   },
 ];
@@ -127,24 +97,18 @@ export const CROWDS: readonly Mutant[] = [
   {
     name: 'crowd-begun-all-at-once',
     mistake: 'whatever has arrived is begun in one turn of the event loop',
-    edits: [
-      {
-        file: 'server/http/admission/overload.ts',
-        find: 'if (isFree && this.#begun < BATCH_SIZE) {',
-        replace: 'if (isFree || this.#begun < BATCH_SIZE) {',
-      },
-    ],
+    file: 'server/http/admission/overload.ts',
+    find: 'if (isFree && this.#begun < BATCH_SIZE) {',
+    replace: 'if (isFree || this.#begun < BATCH_SIZE) {',
     witnesses: [{ file: 'test/http/overload.test.ts' }],
   },
   {
     name: 'crowd-kept-in-memory',
     mistake: 'requests that have had their turn are let go of when nobody waits any more',
-    edits: [
-      {
-        file: 'server/http/admission/overload.ts',
-        find: '  readonly #waiting: Waiting[] = [];',
-        replace: '  readonly #waiting: Waiting[] = [];\n  readonly #had: Waiting[] = [];',
-      },
+    file: 'server/http/admission/overload.ts',
+    find: '  readonly #waiting: Waiting[] = [];',
+    replace: '  readonly #waiting: Waiting[] = [];\n  readonly #had: Waiting[] = [];',
+    also: [
       {
         file: 'server/http/admission/overload.ts',
         find: 'this.#waiting.splice(0, BATCH_SIZE)',
@@ -161,14 +125,10 @@ export const CROWDS: readonly Mutant[] = [
   {
     name: 'debt-forgiven',
     mistake: 'what a large request costs counts up to the end of the allowance only',
-    edits: [
-      {
-        file: 'server/http/admission/rate-limiter.ts',
-        find: 'const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;',
-        replace:
-          'const emptyAt = Math.min(now + WINDOW_MILLISECONDS, this.#emptyAt(caller, now) + requests * this.#costMilliseconds);',
-      },
-    ],
+    file: 'server/http/admission/rate-limiter.ts',
+    find: 'const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;',
+    replace:
+      'const emptyAt = Math.min(now + WINDOW_MILLISECONDS, this.#emptyAt(caller, now) + requests * this.#costMilliseconds);',
     witnesses: [{ file: 'test/http/rate-limit.test.ts' }],
   },
 ];

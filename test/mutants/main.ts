@@ -2,17 +2,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { applyEdits, copySource } from './copy.ts';
+import { applyMutant, copySource } from './copy.ts';
 import type { Mutant, Witness } from './mutant.ts';
 import { MUTANTS } from './mutants.ts';
 import { runWitness } from './run-witness.ts';
 
-/** What became of a mutant. `survived` is a hole in the tests, `broken` one in the table of mutants. */
+/** `survived` is a gap in the tests, `broken` an error in the table of mutants. */
 export type MutantOutcome = {
   readonly mutant: string;
   readonly mistake: string;
   readonly outcome: 'caught' | 'survived' | 'broken';
-  /** The test that caught it, or what went wrong. */
+  /** The test that caught it, or why it could not be judged. */
   readonly by: string;
   readonly seconds: number;
 };
@@ -33,11 +33,11 @@ function choose(names: readonly string[] | undefined): readonly Mutant[] {
 }
 
 async function run(mutants: readonly Mutant[]): Promise<number> {
-  say(`${mutants.length} mutants. First the source as it is, which every test must pass.`);
+  say(`${mutants.length} mutants. First the unchanged source, which every test must pass.`);
   const spoilt = await inTurn(witnessesOf(mutants), checkUnchanged);
   if (spoilt.some((problem) => problem !== undefined)) {
     for (const problem of spoilt) if (problem !== undefined) say(problem);
-    say('Nothing is said about the mutants: a test that fails without them would catch each of them.');
+    say('The mutants were not run: a test that fails without them would catch each of them.');
     return 1;
   }
   const outcomes = await inTurn(mutants, async (mutant) => {
@@ -55,13 +55,13 @@ async function run(mutants: readonly Mutant[]): Promise<number> {
   return open.length === 0 ? 0 : 1;
 }
 
-/** Each test file that is needed, once, with all that it is narrowed to. */
+/** Each witness once. */
 function witnessesOf(mutants: readonly Mutant[]): readonly Witness[] {
   const all = mutants.flatMap(({ witnesses }) => witnesses);
   return [...new Map(all.map((witness) => [`${witness.file} ${witness.only ?? ''}`, witness])).values()];
 }
 
-/** Runs over the items, as many beside each other as asked for; nothing new is begun after Ctrl-C. */
+/** Works on the items, `--beside` at a time; begins nothing after Ctrl-C. */
 async function inTurn<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
@@ -99,7 +99,7 @@ async function judge(mutant: Mutant): Promise<MutantOutcome> {
   };
   const copy = await copySource();
   try {
-    await applyEdits(copy.path, mutant.edits);
+    await applyMutant(copy.path, mutant);
     for (const witness of mutant.witnesses) {
       const verdict = await runWitness(copy.path, witness, interruption.signal);
       if (verdict.is === 'failed') return end('caught', `${witness.file}: ${verdict.test}`);

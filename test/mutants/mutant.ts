@@ -1,15 +1,15 @@
-/** Text that stands exactly once in a file, and what is put in its place. */
+/** Text that occurs exactly once in a file, and its replacement. */
 export type Edit = { readonly file: string; readonly find: string; readonly replace: string };
 
-/** A test file that ought to notice; `only` narrows it to the tests whose names contain it. */
+/** A test file that must catch the mutant; `only` selects the tests whose names contain it. */
 export type Witness = { readonly file: string; readonly only?: string };
 
-/** One mistake of the kind that one makes, built into a copy of the source. */
-export type Mutant = {
+/** A typical mistake, made in a copy of the source. */
+export type Mutant = Edit & {
   readonly name: string;
-  /** What is wrong with it. */
   readonly mistake: string;
-  readonly edits: readonly [Edit, ...Edit[]];
-  /** The first one that fails has caught it. */
+  /** Further edits that belong to the mistake. */
+  readonly also?: readonly Edit[];
+  /** In this order, until one fails: that one has caught the mutant. */
   readonly witnesses: readonly [Witness, ...Witness[]];
 };

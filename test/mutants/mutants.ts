@@ -27,33 +27,27 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'answer-before-commit',
     mistake: 'the answer is sent while COMMIT is still on its way',
-    edits: [
-      {
-        file: DATABASE,
-        find: 'else await save(client, work.batchId, decision, this.#standby);',
-        replace: 'else void save(client, work.batchId, decision, this.#standby).catch(() => undefined);',
-      },
-    ],
+    file: DATABASE,
+    find: 'else await save(client, work.batchId, decision, this.#standby);',
+    replace: 'else void save(client, work.batchId, decision, this.#standby).catch(() => undefined);',
     // By what it says, not by the round trip that it saves.
     witnesses: [{ file: 'test/store/commit.test.ts', only: 'nothing was made' }, KILLS],
   },
   {
     name: 'commit-asynchronous',
     mistake: 'COMMIT is answered before its log is on disk',
-    edits: [
-      {
-        file: 'server/store/connection/session-settings.ts',
-        find: "['synchronous_commit', 'on'],",
-        replace: "['synchronous_commit', 'off'],",
-      },
-    ],
+    file: 'server/store/connection/session-settings.ts',
+    find: "['synchronous_commit', 'on'],",
+    replace: "['synchronous_commit', 'off'],",
     witnesses: [KILLS],
   },
   {
     name: 'unknown-commit-read-back',
     mistake: 'a lost COMMIT is looked for and taken for undone when it is not there yet',
-    edits: [
-      { file: DATABASE, find: '        await this.read({ ...ABANDON, values: [batchId] });\n', replace: '' },
+    file: DATABASE,
+    find: '        await this.read({ ...ABANDON, values: [batchId] });\n',
+    replace: '',
+    also: [
       {
         file: DATABASE,
         find: "if (row?.abandoned === true) return 'abandoned';",
@@ -65,97 +59,65 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'unknown-commit-taken-for-failed',
     mistake: 'a lost COMMIT is answered as if nothing had moved',
-    edits: [
-      {
-        file: GROUP,
-        find: 'if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);',
-        replace: 'if (error instanceof CommitUnknown) this.#fail(group, new StoreFailure(error.cause));',
-      },
-    ],
+    file: GROUP,
+    find: 'if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);',
+    replace: 'if (error instanceof CommitUnknown) this.#fail(group, new StoreFailure(error.cause));',
     witnesses: [COMMIT],
   },
   {
     name: 'unknown-commit-done-again',
     mistake: 'what a lost COMMIT may have done is simply done once more',
-    edits: [
-      {
-        file: GROUP,
-        find: 'if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);',
-        replace: 'if (error instanceof CommitUnknown) await this.#commit(group, mode, attempts);',
-      },
-    ],
+    file: GROUP,
+    find: 'if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);',
+    replace: 'if (error instanceof CommitUnknown) await this.#commit(group, mode, attempts);',
     witnesses: [COMMIT, FAULTS_AT_COMMIT],
   },
   {
     name: 'warning-at-commit-ignored',
     mistake: 'a commit that is "committed locally" only is acknowledged',
-    edits: [
-      {
-        file: DATABASE,
-        find: 'if (warned) throw new CommitUnknown',
-        replace: 'if (!warned) return;\n  new CommitUnknown',
-      },
-    ],
+    file: DATABASE,
+    find: 'if (warned) throw new CommitUnknown',
+    replace: 'if (!warned) return;\n  new CommitUnknown',
     witnesses: [{ file: 'test/faults/doubt.test.ts', only: 'the server warns' }],
   },
   {
     name: 'settle-without-barrier',
     mistake: 'a lost COMMIT that is found on the primary is acknowledged before the standby has it',
-    edits: [
-      {
-        file: DATABASE,
-        find: "(await this.confirm(String(row.replicated), deadline)) ? 'committed' : 'unknown'",
-        replace: "'committed'",
-      },
-    ],
+    file: DATABASE,
+    find: "(await this.confirm(String(row.replicated), deadline)) ? 'committed' : 'unknown'",
+    replace: "'committed'",
     witnesses: [STANDBY],
   },
   {
     name: 'replay-without-fence',
     mistake: 'a key is answered with what was found under it before the standby has it',
-    edits: [
-      {
-        file: DATABASE,
-        find: 'if (!isLasting) throw new CommitUnknown(',
-        replace: 'if (!isLasting && result === undefined) throw new CommitUnknown(',
-      },
-    ],
+    file: DATABASE,
+    find: 'if (!isLasting) throw new CommitUnknown(',
+    replace: 'if (!isLasting && result === undefined) throw new CommitUnknown(',
     witnesses: [STANDBY],
   },
   {
     name: 'read-without-fence',
     mistake: 'a look-up shows a transfer before the standby has it',
-    edits: [
-      {
-        file: 'server/commit/transaction.ts',
-        find: 'if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;',
-        replace: 'if (open === undefined || deadline > 0) return;',
-      },
-    ],
+    file: 'server/commit/transaction.ts',
+    find: 'if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;',
+    replace: 'if (open === undefined || deadline > 0) return;',
     witnesses: [STANDBY],
   },
   {
     name: 'fence-on-another-server',
     mistake: 'a replay found on the old primary is confirmed by a commit on the new one',
-    edits: [
-      {
-        file: 'server/store/connection/standby.ts',
-        find: 'return acknowledged === server;',
-        replace: 'return true;',
-      },
-    ],
+    file: 'server/store/connection/standby.ts',
+    find: 'return acknowledged === server;',
+    replace: 'return true;',
     witnesses: [STANDBY],
   },
   {
     name: 'replay-beside-a-doubt-denied',
     mistake: 'a replay whose group was committed on the primary alone is told that no money moved',
-    edits: [
-      {
-        file: 'server/transfers/load.ts',
-        find: '  return (JSON.parse(answer.body)',
-        replace: '  if (answer.replayed === true) return undefined;\n  return (JSON.parse(answer.body)',
-      },
-    ],
+    file: 'server/transfers/load.ts',
+    find: '  return (JSON.parse(answer.body)',
+    replace: '  if (answer.replayed === true) return undefined;\n  return (JSON.parse(answer.body)',
     witnesses: [STANDBY],
   },
 ];
@@ -165,36 +127,32 @@ const STALE_READS: readonly Mutant[] = [
   {
     name: 'account-lock-left-out',
     mistake: 'accounts are read and not locked',
-    edits: [{ file: ACCOUNT, find: ACCOUNT_LOCK, replace: ACCOUNT_LOCK.replace(/ +for no key update.*\n/, '') }],
+    file: ACCOUNT,
+    find: ACCOUNT_LOCK,
+    replace: ACCOUNT_LOCK.replace(/ +for no key update.*\n/, ''),
     witnesses: [LOCKS],
   },
   {
     name: 'locks-and-reads-in-one-statement',
     mistake: 'what an account has is read by the statement that waits for its lock, so from before the wait',
-    edits: [
-      {
-        file: ACCOUNT,
-        find: `        select \${COLUMNS} from account
+    file: ACCOUNT,
+    find: `        select \${COLUMNS} from account
 ${ACCOUNT_LOCK}      ) as account`,
-        replace: `        select account.account_id as locked_id from account
+    replace: `        select account.account_id as locked_id from account
 ${ACCOUNT_LOCK}      ) as locked
       cross join lateral (
         select \${COLUMNS} from account
         where account.program_id = ordered.program_id and account.account_id = locked.locked_id
       ) as account`,
-      },
-    ],
     witnesses: [TRANSFERS, LOCKS],
   },
   {
     name: 'switch-read-before-its-lock',
     mistake: 'the switch is read before it is locked, so a change that is waited for is not seen',
-    edits: [
-      {
-        file: 'server/transfers/load.ts',
-        find: '    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
-        replace: '    switch: READ_SWITCH,\n    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
-      },
+    file: 'server/transfers/load.ts',
+    find: '    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
+    replace: '    switch: READ_SWITCH,\n    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
+    also: [
       {
         file: 'server/transfers/load.ts',
         find: '    lockAccounts: lockAccounts(cards, standing, mode),\n    switch: READ_SWITCH,\n',
@@ -206,31 +164,25 @@ ${ACCOUNT_LOCK}      ) as locked
   {
     name: 'switch-lock-left-out',
     mistake: 'transfers do not share the lock of the switch, so what is in flight completes after disable has answered',
-    edits: [
-      {
-        file: 'server/store/locks.ts',
-        find: `select pg_advisory_xact_lock_shared(\${SWITCH_SPACE}, \${SWITCH_NUMBER})::text, null::bigint as hash`,
-        replace: `select ''::text, null::bigint as hash`,
-      },
-    ],
+    file: 'server/store/locks.ts',
+    find: `select pg_advisory_xact_lock_shared(\${SWITCH_SPACE}, \${SWITCH_NUMBER})::text, null::bigint as hash`,
+    replace: `select ''::text, null::bigint as hash`,
     witnesses: [LOCKS],
   },
   {
     name: 'batch-decided-against-stale-balances',
     mistake: 'the second request of a group is decided on the balances that the first one found',
-    edits: [{ file: BOOKS, find: '      this.#accounts.set(account.accountId, account);\n', replace: '' }],
+    file: BOOKS,
+    find: '      this.#accounts.set(account.accountId, account);\n',
+    replace: '',
     witnesses: [GROUPS, TRANSFERS],
   },
   {
     name: 'group-forgets-its-references',
     mistake: 'a reference that is taken twice in one group is not a duplicate',
-    edits: [
-      {
-        file: BOOKS,
-        find: 'if (isNew && transfer.reference !== null) this',
-        replace: 'if (!isNew && transfer.reference !== null) this',
-      },
-    ],
+    file: BOOKS,
+    find: 'if (isNew && transfer.reference !== null) this',
+    replace: 'if (!isNew && transfer.reference !== null) this',
     witnesses: [GROUPS],
   },
 ];
@@ -240,122 +192,82 @@ const MONEY: readonly Mutant[] = [
   {
     name: 'float-money-in-the-ledger',
     mistake: 'balances are added up in dollars, as floating-point numbers',
-    edits: [
-      {
-        file: LEDGER,
-        find: '    balance: destination.balance + amount,\n',
-        replace: '    balance: BigInt(Math.trunc((Number(destination.balance) / 100 + Number(amount) / 100) * 100)),\n',
-      },
-    ],
+    file: LEDGER,
+    find: '    balance: destination.balance + amount,\n',
+    replace: '    balance: BigInt(Math.trunc((Number(destination.balance) / 100 + Number(amount) / 100) * 100)),\n',
     witnesses: [{ file: 'domain/ledger/ledger.test.ts' }],
   },
   {
     name: 'float-money-as-read',
     mistake: 'an amount goes through a floating-point number of dollars',
-    edits: [
-      {
-        file: 'domain/ledger/money.ts',
-        find: 'const amount = BigInt(sent.source);',
-        replace: 'const amount = BigInt(Math.trunc((Number(sent.source) / 100) * 100));',
-      },
-    ],
+    file: 'domain/ledger/money.ts',
+    find: 'const amount = BigInt(sent.source);',
+    replace: 'const amount = BigInt(Math.trunc((Number(sent.source) / 100) * 100));',
     witnesses: [{ file: 'domain/ledger/money.test.ts' }],
   },
   {
     name: 'hold-not-given-back-on-cancel',
     mistake: 'a canceled hold goes on keeping the money from being spent',
-    edits: [
-      {
-        file: CHANGE,
-        find: 'accounts: [source, destination],\n    hold: null,\n    counts: giveBack(transfer, hold, hold.amount, 1n, view),',
-        replace: 'accounts: [],\n    hold: null,\n    counts: giveBack(transfer, hold, hold.amount, 1n, view),',
-      },
-    ],
+    file: CHANGE,
+    find: 'accounts: [source, destination],\n    hold: null,\n    counts: giveBack(transfer, hold, hold.amount, 1n, view),',
+    replace: 'accounts: [],\n    hold: null,\n    counts: giveBack(transfer, hold, hold.amount, 1n, view),',
     witnesses: [MODEL, TRANSFERS],
   },
   {
     name: 'limits-not-given-back-on-cancel',
     mistake: 'a canceled hold goes on counting towards limits',
-    edits: [
-      {
-        file: CHANGE,
-        find: 'counts: giveBack(transfer, hold, hold.amount, 1n, view),',
-        replace: 'counts: giveBack(transfer, hold, 0n, 0n, view),',
-      },
-    ],
+    file: CHANGE,
+    find: 'counts: giveBack(transfer, hold, hold.amount, 1n, view),',
+    replace: 'counts: giveBack(transfer, hold, 0n, 0n, view),',
     witnesses: [MODEL, TRANSFERS],
   },
   {
     name: 'reversal-over-captured',
     mistake: 'more can be reversed than was captured',
-    edits: [
-      {
-        file: 'domain/transfers/reverse-transfer.ts',
-        find: 'if (amount > left) return refuseTooMuch',
-        replace: 'if (amount > left + transfer.amount) return refuseTooMuch',
-      },
-    ],
+    file: 'domain/transfers/reverse-transfer.ts',
+    find: 'if (amount > left) return refuseTooMuch',
+    replace: 'if (amount > left + transfer.amount) return refuseTooMuch',
     witnesses: [MODEL, TRANSFERS],
   },
   {
     name: 'limit-not-counted',
     mistake: 'what a transfer adds to limits is not written down',
-    edits: [
-      {
-        file: 'server/transfers/write.ts',
-        find: 'counts.filter((change) => !isBack(change)),',
-        replace: 'counts.filter(() => false),',
-      },
-    ],
+    file: 'server/transfers/write.ts',
+    find: 'counts.filter((change) => !isBack(change)),',
+    replace: 'counts.filter(() => false),',
     witnesses: [TRANSFERS, { file: 'test/api/transfers/limits.test.ts' }],
   },
   {
     name: 'expired-hold-captured',
     mistake: 'a hold can be captured past its end as long as the loop has not come by',
-    edits: [
-      {
-        file: CHANGE,
-        find: 'const status = statusAt(transfer, now);\n  if (allows(status, command))',
-        replace:
-          "const status = command === 'capture' ? transfer.status : statusAt(transfer, now);\n  if (allows(status, command))",
-      },
-    ],
+    file: CHANGE,
+    find: 'const status = statusAt(transfer, now);\n  if (allows(status, command))',
+    replace:
+      "const status = command === 'capture' ? transfer.status : statusAt(transfer, now);\n  if (allows(status, command))",
     witnesses: [MODEL, TRANSFERS],
   },
   {
     name: 'hold-kept-after-its-end',
     mistake: 'the row of a hold stays when the hold has been captured',
-    edits: [
-      {
-        file: 'server/transfers/write.ts',
-        find: '...some([...changes.ended.values()], deleteHolds),',
-        replace: '...some([...changes.ended.values()].slice(1), deleteHolds),',
-      },
-    ],
+    file: 'server/transfers/write.ts',
+    find: '...some([...changes.ended.values()], deleteHolds),',
+    replace: '...some([...changes.ended.values()].slice(1), deleteHolds),',
     witnesses: [TRANSFERS],
   },
   {
     name: 'floor-not-kept',
     mistake: 'what is on hold can be spent',
-    edits: [
-      {
-        file: LEDGER,
-        find: 'return account.balance - account.held;',
-        replace: 'return account.balance - account.held * 0n;',
-      },
-    ],
+    file: LEDGER,
+    find: 'return account.balance - account.held;',
+    replace: 'return account.balance - account.held * 0n;',
     witnesses: [MODEL, TRANSFERS],
   },
   {
     name: 'due-while-disabled',
     mistake: 'what is due fails for good while the service is disabled, instead of waiting',
-    edits: [
-      {
-        file: CHANGE,
-        find: "return finding.refusal.code === 'service_disabled' ? finding.refusal : fail(",
-        replace: "return finding.refusal.code === 'card_not_found' ? finding.refusal : fail(",
-      },
-    ],
+    file: CHANGE,
+    find: "return finding.refusal.code === 'service_disabled' ? finding.refusal : fail(",
+    replace: "return finding.refusal.code === 'card_not_found' ? finding.refusal : fail(",
     witnesses: [MODEL, TRANSFERS],
   },
 ];

@@ -10,7 +10,7 @@ import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { runCommand, startInVain } from '../harness/process.ts';
 
 // Linux's /dev/full answers every write as a full disk does, without root. What needs a small file system of its own is
-// in the row disk-full of the torture, which npm run verify runs (test/torture/disk-full-starts.ts).
+// in the row disk-full of the torture, which npm run verify runs (test/torture/rows/disk-full-starts.ts).
 
 const FULL = '/dev/full';
 const SENTENCE = /^\nThe service does not start: [^\n]*: the disk is full\. Free up space on it [^\n]*\n$/;

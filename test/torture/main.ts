@@ -3,23 +3,23 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, loadavg } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Belongings } from '../../bench/belongings.ts';
-import { applyEdits, copySource } from '../mutants/copy.ts';
+import { applyMutant, copySource } from '../mutants/copy.ts';
 import { MUTANTS as SEEDED } from '../mutants/mutants.ts';
-import { BANK } from './bank.ts';
 import { type Options, readOptions, USAGE, UsageProblem } from './command-line.ts';
-import { COMMIT_CUTS } from './commit-cuts.ts';
-import { DISK_FULL } from './disk-full.ts';
-import { KEYS } from './keys.ts';
-import { KILLS } from './kills.ts';
-import { MODEL } from './model.ts';
-import { MUTANTS } from './mutants-row.ts';
-import { OVERLOAD } from './overload.ts';
 import { Progress } from './progress.ts';
-import { PROXY_FAULTS } from './proxy-faults.ts';
-import { RESTORE } from './restore.ts';
-import { ROLLING_RESTART } from './rolling-restart.ts';
 import type { Row } from './row.ts';
-import { SLOW_CLIENTS } from './slow-clients.ts';
+import { BANK } from './rows/bank.ts';
+import { COMMIT_CUTS } from './rows/commit-cuts.ts';
+import { DISK_FULL } from './rows/disk-full.ts';
+import { KEYS } from './rows/keys.ts';
+import { KILLS } from './rows/kills.ts';
+import { MODEL } from './rows/model.ts';
+import { MUTANTS } from './rows/mutants-row.ts';
+import { OVERLOAD } from './rows/overload.ts';
+import { PROXY_FAULTS } from './rows/proxy-faults.ts';
+import { RESTORE } from './rows/restore.ts';
+import { ROLLING_RESTART } from './rows/rolling-restart.ts';
+import { SLOW_CLIENTS } from './rows/slow-clients.ts';
 import { type Result, tableOf } from './table.ts';
 
 const ROWS: readonly Row[] = [
@@ -146,6 +146,6 @@ async function makeLiar(): Promise<string> {
   if (lie === undefined) throw new Error(`there is no mutant ${LIE}`);
   const copy = await copySource();
   belongings.add('the copy that lies', copy.remove);
-  await applyEdits(copy.path, lie.edits);
+  await applyMutant(copy.path, lie);
   return join(copy.path, 'server/main.ts');
 }

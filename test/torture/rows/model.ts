@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { anyStory } from '../properties/transfer-commands.ts';
-import { differenceIn, runStory, simplest, type Tally as Tried } from '../properties/transfer-run.ts';
-import { DOMAIN } from '../properties/transfer-world.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from './row.ts';
+import { anyStory } from '../../properties/transfer-commands.ts';
+import { differenceIn, runStory, simplest, type Tally as Tried } from '../../properties/transfer-run.ts';
+import { DOMAIN } from '../../properties/transfer-world.ts';
+import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
 /** Stories of one property check: each has a seed of its own, so that a failure is soon there again. */
 const STORIES = 500;

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import type { Belongings } from '../../bench/belongings.ts';
-import { type BooksWithFaults, readBooksAt } from '../crashes/books.ts';
-import { type Fleet, lackOfDescriptors, startFleet } from './fleet.ts';
+import type { Belongings } from '../../../bench/belongings.ts';
+import { type BooksWithFaults, readBooksAt } from '../../crashes/books.ts';
+import { type Fleet, lackOfDescriptors, startFleet } from '../fleet.ts';
+import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 import type { Outcome, Plan } from './overload-generator.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from './row.ts';
 
 const GENERATOR = new URL('./overload-generator.ts', import.meta.url).pathname;
 

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startInVain, startService } from '../harness/process.ts';
-import type { Tally } from './row.ts';
+import { startInVain, startService } from '../../harness/process.ts';
+import type { Tally } from '../row.ts';
 
 const execute = promisify(execFile);
 

@@ -3,12 +3,12 @@ import { chmod, chown, mkdir, open, rm, statfs, symlink } from 'node:fs/promises
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { readBooks } from '../crashes/books.ts';
-import { Load } from '../crashes/load.ts';
-import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { readBooks } from '../../crashes/books.ts';
+import { Load } from '../../crashes/load.ts';
+import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../harness/process.ts';
+import { answersOf, judge, makeCards, tallyLoad, untilAtWork } from '../loads.ts';
+import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
 import { startOnFullDisk } from './disk-full-starts.ts';
-import { answersOf, judge, makeCards, tallyLoad, untilAtWork } from './loads.ts';
-import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
 
 const execute = promisify(execFile);
 

@@ -1,10 +1,10 @@
 import pg from 'pg';
-import { readBooks } from '../crashes/books.ts';
-import { embeddedServerOf } from '../harness/process.ts';
-import { keptConnections, sendRaw } from '../harness/raw-request.ts';
-import { type Findings, type Row, type Setting, streamOf, Tally } from './row.ts';
-import { wrongSums } from './snapshots.ts';
-import { startTwoServices, type TwoServices } from './two-services.ts';
+import { readBooks } from '../../crashes/books.ts';
+import { embeddedServerOf } from '../../harness/process.ts';
+import { keptConnections, sendRaw } from '../../harness/raw-request.ts';
+import { type Findings, type Row, type Setting, streamOf, Tally } from '../row.ts';
+import { wrongSums } from '../snapshots.ts';
+import { startTwoServices, type TwoServices } from '../two-services.ts';
 
 const CLIENTS = 16;
 const READERS = 3;

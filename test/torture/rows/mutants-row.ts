@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { MUTANTS as SEEDED } from '../mutants/mutants.ts';
-import { type Findings, type Row, type Setting, streamOf } from './row.ts';
+import { MUTANTS as SEEDED } from '../../mutants/mutants.ts';
+import { type Findings, type Row, type Setting, streamOf } from '../row.ts';
 
 const ALL = SEEDED.length;
 
-const PROGRAM = resolve(import.meta.dirname, '../mutants/main.ts');
+const PROGRAM = resolve(import.meta.dirname, '../../mutants/main.ts');
 
 type Outcome = { readonly mutant: string; readonly outcome: string; readonly by: string; readonly mistake: string };
 

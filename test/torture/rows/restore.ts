@@ -3,12 +3,12 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { readBooks, readTexts } from '../crashes/books.ts';
-import { booksOf, isDone } from '../crashes/checker.ts';
-import { Load } from '../crashes/load.ts';
-import { embeddedServerOf, startService, temporaryDirectory } from '../harness/process.ts';
-import { contradictionsIn, makeCards } from './loads.ts';
-import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+import { readBooks, readTexts } from '../../crashes/books.ts';
+import { booksOf, isDone } from '../../crashes/checker.ts';
+import { Load } from '../../crashes/load.ts';
+import { embeddedServerOf, startService, temporaryDirectory } from '../../harness/process.ts';
+import { contradictionsIn, makeCards } from '../loads.ts';
+import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
 
 const execute = promisify(execFile);
 

@@ -1,10 +1,10 @@
-import { readBooks } from '../crashes/books.ts';
-import { findContradictions, isDone } from '../crashes/checker.ts';
-import { toAnswer } from '../crashes/load.ts';
-import type { Answer, Story, Terms } from '../crashes/told.ts';
-import { keptConnections, NoResponse, sendRaw } from '../harness/raw-request.ts';
-import { type Findings, type Row, type Setting, streamOf, Tally } from './row.ts';
-import { startTwoServices } from './two-services.ts';
+import { readBooks } from '../../crashes/books.ts';
+import { findContradictions, isDone } from '../../crashes/checker.ts';
+import { toAnswer } from '../../crashes/load.ts';
+import type { Answer, Story, Terms } from '../../crashes/told.ts';
+import { keptConnections, NoResponse, sendRaw } from '../../harness/raw-request.ts';
+import { type Findings, type Row, type Setting, streamOf, Tally } from '../row.ts';
+import { startTwoServices } from '../two-services.ts';
 
 /** Sends of one key at the same instant, half of them to each process. */
 const AT_ONCE = 50;

@@ -1,14 +1,14 @@
-import { Belongings } from '../../bench/belongings.ts';
-import { readBooks, readTexts } from '../crashes/books.ts';
-import { killPostgres } from '../crashes/killing.ts';
-import { Load } from '../crashes/load.ts';
-import { type ServiceProcess, startService } from '../harness/process.ts';
-import { type Ledger, overLedgers } from './ledgers.ts';
-import { judge, makeCards, tallyLoad, untilAtWork } from './loads.ts';
-import { killTree } from './process-tree.ts';
-import { type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
-import { readSnapshots } from './snapshots.ts';
-import { startTwoServices, type TwoServices } from './two-services.ts';
+import { Belongings } from '../../../bench/belongings.ts';
+import { readBooks, readTexts } from '../../crashes/books.ts';
+import { killPostgres } from '../../crashes/killing.ts';
+import { Load } from '../../crashes/load.ts';
+import { type ServiceProcess, startService } from '../../harness/process.ts';
+import { type Ledger, overLedgers } from '../ledgers.ts';
+import { judge, makeCards, tallyLoad, untilAtWork } from '../loads.ts';
+import { killTree } from '../process-tree.ts';
+import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
+import { readSnapshots } from '../snapshots.ts';
+import { startTwoServices, type TwoServices } from '../two-services.ts';
 
 /**
  * What is killed: a service, be it the one that owns PostgreSQL or the other; both; PostgreSQL's main process alone or all

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { readBooksAt } from '../crashes/books.ts';
-import { keptConnections, NoResponse, sendRaw } from '../harness/raw-request.ts';
-import { type Fleet, lackOfDescriptors, startFleet } from './fleet.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from './row.ts';
+import { readBooksAt } from '../../crashes/books.ts';
+import { keptConnections, NoResponse, sendRaw } from '../../harness/raw-request.ts';
+import { type Fleet, lackOfDescriptors, startFleet } from '../fleet.ts';
+import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
 const CARD = 'card-of-good-requests';
 

@@ -1,8 +1,8 @@
-import type { Stage } from '../faults/stage.ts';
-import type { TrapPlace } from '../harness/proxy.ts';
-import { attackWire, type Ledger, overLedgers } from './ledgers.ts';
-import { untilAtWork } from './loads.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from './row.ts';
+import type { Stage } from '../../faults/stage.ts';
+import type { TrapPlace } from '../../harness/proxy.ts';
+import { attackWire, type Ledger, overLedgers } from '../ledgers.ts';
+import { untilAtWork } from '../loads.ts';
+import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
 const CLIENTS = 24;
 

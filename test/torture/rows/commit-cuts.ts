@@ -1,7 +1,7 @@
-import type { Stage } from '../faults/stage.ts';
-import type { CommitFault } from '../harness/proxy.ts';
-import { attackWire, overLedgers } from './ledgers.ts';
-import { type Findings, pause, type Row, type Setting, Tally } from './row.ts';
+import type { Stage } from '../../faults/stage.ts';
+import type { CommitFault } from '../../harness/proxy.ts';
+import { attackWire, overLedgers } from '../ledgers.ts';
+import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
 const CLIENTS = 32;
 

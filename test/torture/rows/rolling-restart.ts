@@ -1,11 +1,11 @@
 import { get } from 'node:http';
-import { readBooksAt, readTexts } from '../crashes/books.ts';
-import { findMadeInSilence } from '../crashes/checker.ts';
-import { Load } from '../crashes/load.ts';
-import { NoResponse } from '../harness/raw-request.ts';
-import { type Fleet, startFleet } from './fleet.ts';
-import { answersOf, brokenRecordsIn, contradictionsIn, makeCards, silencesOf, tallyLoad } from './loads.ts';
-import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from './row.ts';
+import { readBooksAt, readTexts } from '../../crashes/books.ts';
+import { findMadeInSilence } from '../../crashes/checker.ts';
+import { Load } from '../../crashes/load.ts';
+import { NoResponse } from '../../harness/raw-request.ts';
+import { type Fleet, startFleet } from '../fleet.ts';
+import { answersOf, brokenRecordsIn, contradictionsIn, makeCards, silencesOf, tallyLoad } from '../loads.ts';
+import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
 
 const CLIENTS = 24;
 
