@@ -76,7 +76,7 @@ export const CORE_OPERATIONS = {
     scope: 'transfers:write',
     program: true,
     body: transfers.CreateTransferBatchBody,
-    bodyMost: 1_048_576,
+    maxBodyBytes: 1_048_576,
     repeatable: true,
     status: 200,
     reply: transfers.TransferBatchOutcomes,

@@ -21,7 +21,7 @@ export type Operation = {
   readonly program: boolean;
   readonly body?: TObject;
   /** Bytes of the body at most, where it is not the usual 16 KiB. */
-  readonly bodyMost?: number;
+  readonly maxBodyBytes?: number;
   readonly query?: TObject;
   readonly status: 200 | 201;
   readonly reply: object;

@@ -8,31 +8,31 @@ import { writeRecord } from './wire/node-errors.ts';
 
 const POLL_MILLISECONDS = 10;
 
-/** Milliseconds for which requests on open connections are refused before these are ended, at most. */
+/** Maximum time for which requests on open connections are refused before the connections are ended. */
 const KEEP_ALIVE_DRAIN_MILLISECONDS = 500;
 
 /**
- * Closes servers without losing an answer. Callers are told first, by answers that close their connections; then requests
- * are refused, nothing new is accepted, and those in flight finish. What has not after `maxDrainMilliseconds` is answered that
- * nobody waits for it longer.
+ * Closes servers without losing a response. First, every response closes its connection. Then new requests are refused,
+ * no connection is accepted, and requests in flight finish. Those that have not finished after `maxDrainMilliseconds` are
+ * abandoned, with an error response.
  */
 export async function drain(service: HttpService, servers: readonly AddressServer[]): Promise<void> {
   const { settings, active, connections } = service;
   const start = performance.now();
   const graceMilliseconds = Math.min(settings.drainGraceMilliseconds, settings.maxDrainMilliseconds);
   await untilQuiet(service, graceMilliseconds);
-  // Whoever is refused comes back later, so that the doors get quiet.
+  // From here on requests are refused with 503, so that callers retry elsewhere or later.
   service.isRefusing = true;
   const closed = await stopAccepting(service, servers);
-  // Whoever has kept a connection, and been slow to use it, is told, too.
+  // Callers with open connections get the 503 as well.
   if (connections.all().length > 0) await untilQuiet(service, KEEP_ALIVE_DRAIN_MILLISECONDS);
   while (mustWait(service) && performance.now() - start < settings.maxDrainMilliseconds) await delay(POLL_MILLISECONDS);
   for (const context of active)
     context.abandon?.(new NoResponseError('The service closed before the operation finished.'));
-  // A request that has arrived by now is seen by the turn of the loop, and told rather than cut.
+  // Requests that have arrived by now are read in this turn of the event loop, and refused rather than cut off.
   await nextTurn();
   endIdle(service);
-  // Answers to what was given up are written now.
+  // Responses to abandoned requests are written now.
   for (let turn = 0; active.size > 0 && turn < 10; turn += 1) await delay(POLL_MILLISECONDS);
   for (const connection of connections.all()) connection.end(settings.lingerMilliseconds);
   await Promise.race([Promise.all(closed), delay(LAST_BYTES_MILLISECONDS, undefined, { ref: false })]);
@@ -42,7 +42,7 @@ export async function drain(service: HttpService, servers: readonly AddressServe
   await Promise.all(closed);
 }
 
-/** Ends when no request has come for a moment; a service that is asked all the time ends it after `maxMilliseconds`. */
+/** Waits until no request has arrived for `drainQuietMilliseconds`, for at most `maxMilliseconds`. */
 async function untilQuiet(service: HttpService, maxMilliseconds: number): Promise<void> {
   const start = performance.now();
   let seen = service.requests;
@@ -54,15 +54,15 @@ async function untilQuiet(service: HttpService, maxMilliseconds: number): Promis
   }
 }
 
-/** Milliseconds for which those at the door are let in, at most; each turn of the event loop lets in one. */
+/** Maximum time for accepting the connections of the accept backlog; each turn of the event loop accepts one. */
 const ACCEPT_DRAIN_MILLISECONDS = 1_500;
 
-/** A turn of the event loop that had nothing to do takes no longer: in it, nobody can have come unseen. */
+/** An idle turn of the event loop is shorter than this, so no connection can have arrived unnoticed. */
 const EMPTY_TURN_MILLISECONDS = 0.05;
 
 /**
- * Accepts nothing more. Callers whose connection waits to be accepted would be reset, so they come in first: the doors
- * close after a turn of the event loop in which nobody came, and which was too short for anybody to come since.
+ * Stops accepting connections. Connections in the accept backlog would be reset, so they are accepted first: until a turn
+ * of the event loop accepts none and was too short for another to arrive.
  */
 async function stopAccepting(
   { connections }: HttpService,
@@ -74,19 +74,19 @@ async function stopAccepting(
     await nextTurn();
     if (taken === connections.taken && performance.now() - begun < EMPTY_TURN_MILLISECONDS) break;
   }
-  // Node's own close would cut idle connections at once, and with them requests that are on their way.
+  // Node's http close would end idle connections at once, and lose requests that are in transit.
   return servers.map((server) => new Promise((done) => NetServer.prototype.close.call(server, done)));
 }
 
-/** Whether something is in flight that can still get a better answer than that the service is closing. */
+/** Whether a request is in flight that can still succeed. */
 function mustWait({ active, connections, settings }: HttpService): boolean {
-  // A caller who is slow, with its first request or with what it sends or takes, keeps nobody waiting for longer.
+  // A slow caller, whether sending or reading, delays the shutdown no longer than this.
   const isFresh = (since: number): boolean => Date.now() - since < settings.lingerMilliseconds;
   for (const context of active) if (context.abandon !== undefined || isFresh(context.startedAt)) return true;
   return connections.all().some(({ latest, openedAt }) => latest === undefined && isFresh(openedAt));
 }
 
-/** Ends what nothing is under way on; the beginning of a request is answered. */
+/** Ends idle connections. A partly received request is refused with a record. */
 function endIdle(service: HttpService): void {
   const closing = closingRefusal();
   for (const connection of service.connections.all()) {
@@ -100,5 +100,5 @@ function nextTurn(): Promise<void> {
   return new Promise((begin) => setImmediate(begin));
 }
 
-/** Time for the last bytes to leave once everything is answered. */
+/** Time for the last bytes to be sent after all responses are written. */
 const LAST_BYTES_MILLISECONDS = 200;

@@ -4,22 +4,22 @@ import type { ErrorCode } from '../../domain/errors.ts';
 import type { RefusalDetails } from '../../domain/refusal.ts';
 import type { Caller } from '../operations/call.ts';
 
-/** Everything that is known about an answer that was an error: what the error log keeps. */
+/** Everything known about an error response, for the error log. */
 export type ErrorReport = {
   /** Inner UUID of the request; `Request-Id` on the wire. */
   readonly requestId: string;
-  /** When the request came, in milliseconds since 1970. */
+  /** When the request arrived, in milliseconds since 1970. */
   readonly at: number;
   readonly operation: OperationId | undefined;
   readonly code: ErrorCode;
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
-  /** Where it came from, as the rate limits count it; undefined when the bytes were not a request. */
+  /** The address that the rate limits count it for; undefined when the bytes were not a request. */
   readonly address: string | undefined;
   /** Undefined when the bytes were not a request. */
   readonly method: string | undefined;
-  /** The pattern of the route, or else the path without its query and without long numbers. */
+  /** The pattern of the route, or the path without its query and with long numbers masked. */
   readonly path: string | undefined;
   /** The parameters in the path of the operation. */
   readonly parameters: Readonly<Record<string, string>> | undefined;
@@ -29,18 +29,18 @@ export type ErrorReport = {
   readonly moneyMoved: MoneyMoved | undefined;
   /** Id on the wire of the transfer that may exist. */
   readonly transferId: string | undefined;
-  /** The values that the checks saw. */
+  /** The values that the checks used. */
   readonly saw: RefusalDetails['saw'];
-  /** JSON pointer to the member at fault. */
+  /** JSON pointer to the invalid field. */
   readonly field: string | undefined;
   readonly idempotencyKey: string | undefined;
-  /** The members of the request, when they were read. */
+  /** The fields of the request, if they were read. */
   readonly members: Readonly<Record<string, unknown>> | undefined;
-  /** What was thrown, when the error is not the caller's. */
+  /** What was thrown, for errors that are not the caller's. */
   readonly cause: unknown;
 };
 
-/** One line for the log, written after each answer. */
+/** An entry of the access log. */
 export type AccessEntry = {
   readonly requestId: string;
   readonly method: string;

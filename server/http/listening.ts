@@ -5,13 +5,13 @@ import type { HttpService } from './service.ts';
 import { respondToConnect, respondToParserError } from './wire/node-errors.ts';
 import type { ErrorRecordResponse } from './wire/record-response.ts';
 
-/** A server of Node for one address. */
+/** Node's server for one address. */
 export type AddressServer = Server<typeof IncomingMessage, typeof ErrorRecordResponse>;
 
-/** Takes a request that Node has read the head of. */
+/** Handles a request whose head Node has read. */
 export type Begin = (request: IncomingMessage, response: ErrorRecordResponse, awaitsContinue: boolean) => void;
 
-/** Creates the server for one address; nothing it can emit goes unanswered. */
+/** Creates the server for one address. Every event that needs a response is handled. */
 export function createAddressServer(
   service: HttpService,
   response: typeof ErrorRecordResponse,
@@ -25,13 +25,13 @@ export function createAddressServer(
     requestTimeout: settings.requestTimeoutMilliseconds,
     connectionsCheckingInterval: settings.timeoutCheckIntervalMilliseconds,
     keepAliveTimeout: settings.keepAliveTimeoutMilliseconds,
-    // Asked for with the other headers, so that the answer says what is missing.
+    // Checked in readHead, so that the error response is a record.
     requireHostHeader: false,
   });
-  // Node drops headers beyond its count without a word; here they are all seen, counted and refused.
+  // Node silently drops headers beyond its limit; readHead counts all of them and refuses the request.
   server.maxHeadersCount = 0;
   server.maxRequestsPerSocket = settings.maxRequestsPerConnection;
-  // A caller that closes its side after the request still gets its answer.
+  // A caller that half-closes its connection after the request still gets the response.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on('connection', (socket) => service.connections.add(socket, settings.lingerMilliseconds));
   server.on('request', (request, answer) => begin(request, answer, false));
@@ -41,19 +41,19 @@ export function createAddressServer(
     if ((error as NodeJS.ErrnoException).code === 'ERR_HTTP_REQUEST_TIMEOUT') timeOutRequest(service, error, socket);
     else respondToParserError(service, error, socket);
   });
-  // With a listener, Node leaves it to us to close a connection that has been idle for `keepAliveTimeoutMilliseconds`.
+  // With a listener, Node does not close connections that are idle for `keepAliveTimeoutMilliseconds` itself.
   server.on('timeout', (socket) => closeIdleConnection(service, socket));
   server.on('connect', (request, socket) => respondToConnect(service, request, socket));
   return server;
 }
 
 /**
- * Connections that may wait to be accepted, where the kernel lets as many: Node takes one in each turn of its loop, and a
- * caller beyond Node's own 511 would have to try again after a second, three, seven.
+ * Connections that can wait to be accepted, if the kernel allows as many. Node accepts one per turn of the event loop; a
+ * caller beyond Node's default of 511 would retry after 1, 3 and 7 seconds.
  */
 const ACCEPT_BACKLOG = 4_096;
 
-/** Listens on one address. Rejects with the error as Node gives it, such as EADDRINUSE. */
+/** Listens on one address. Rejects with Node's error, such as EADDRINUSE. */
 export function listenOn(server: AddressServer, host: string, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -66,7 +66,7 @@ export function listenOn(server: AddressServer, host: string, port: number): Pro
   });
 }
 
-/** Whether a machine simply does not have an address. */
+/** Whether listening failed because this machine does not have the address. */
 export function isMissingAddress(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;
   return error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT';

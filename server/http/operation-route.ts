@@ -119,13 +119,13 @@ async function takeBody(
   { limits, settings }: HttpService,
   context: RequestContext,
   head: RequestHead,
-  { method, bodyMost = settings.bodyMost }: Operation,
+  { method, maxBodyBytes = settings.maxBodyBytes }: Operation,
 ): Promise<Buffer> {
   const label: BodyLabel = readBodyLabel(head, method);
-  const body: ReceivedBody = await receiveBody(context, { ...settings, bodyMost });
+  const body: ReceivedBody = await receiveBody(context, { ...settings, maxBodyBytes });
   limits.chargeBody(context, body.received);
   refuseForm(label, body.bytes);
-  if (body.overflow) throw new Refusal('payload_too_large', `The body has more than ${bodyMost} bytes.`);
+  if (body.overflow) throw new Refusal('payload_too_large', `The body has more than ${maxBodyBytes} bytes.`);
   return body.bytes;
 }
 

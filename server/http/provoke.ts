@@ -4,19 +4,19 @@ import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { OperationFailure } from '../operations/call.ts';
 
-/** How far off the end of a provoked `service_disabled` is, in milliseconds: so that Retry-After can be tried too. */
+/** Time until the end of a provoked `service_disabled`, for the Retry-After header. */
 const DISABLED_MILLISECONDS = 60_000;
 
-/** The same for a provoked `rate_limited`. */
+/** The same for `rate_limited`. */
 const LIMITED_MILLISECONDS = 1_000;
 
 /**
- * What `Sandbox-Provoke: <code>` makes a request answer with, so that a caller can try every branch of its error
- * handling. `unknown_<operation>` of an operation that moves money takes `; money_moved=unknown` behind it, for the
- * branch that nobody should leave untried. `known` are the codes that the route can answer with by itself.
+ * Throws the error that the header `Sandbox-Provoke: <code>` requests, so that callers can test their error handling.
+ * `unknown_<operation>; money_moved=unknown` provokes the failure with an unconfirmed outcome.
  *
- * @throws {Refusal} the code, or `fault` when the route never answers with it
- * @throws {OperationFailure} for the codes of faults that are not the caller's
+ * @param known the codes that the route can respond with.
+ * @throws {Refusal} the code, or `fault` when it is not a code of the route
+ * @throws {OperationFailure} for the codes of server errors
  */
 export function provoke(header: string, known: readonly ErrorCode[], fault: ErrorCode, transferId: string): never {
   const [code = '', parameter] = header.split(';').map((part) => part.trim());

@@ -10,7 +10,7 @@ import type { RequestHead } from './wire/request-head.ts';
 
 const NOT_LIMITED: RateStatus = [];
 
-/** One request and what has become known of it so far: what its answer, and a report of its failure, are made from. */
+/** One request, and what is known about it so far: the source of its response headers and of error reports. */
 export class RequestContext {
   /** Inner UUID of the request. */
   readonly requestId = newId();
@@ -18,48 +18,48 @@ export class RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly connection: Connection;
-  /** Path and query; set before the head is read, so that the earliest refusal can name the operation. */
+  /** Path and query; set before the head is read, so that every refusal can name the operation. */
   target: string;
-  /** Authority of a target in absolute form, which then counts as the host. */
+  /** Authority of a target in absolute form; it replaces the Host header. */
   authority: string | undefined = undefined;
   head: RequestHead | undefined = undefined;
   operation: OperationId | undefined = undefined;
-  /** Whether it is answered in pieces, as fast as the caller takes them. */
+  /** Whether the response is streamed as fast as the caller reads it. */
   isExport = false;
   /** The pattern of the route that matched. */
   pattern: string | undefined = undefined;
   /** The parameters in the path of the operation. */
   parameters: Readonly<Record<string, string>> | undefined = undefined;
-  /** Where it comes from, as the rate limits count it. */
+  /** The address that the rate limits count it for. */
   address: string | undefined = undefined;
   caller: Caller | undefined = undefined;
   programId: string | undefined = undefined;
   idempotencyKey: string | undefined = undefined;
   members: Readonly<Record<string, unknown>> | undefined = undefined;
-  /** Names of members that were sent and not looked at. */
+  /** Names of fields that were sent and ignored. */
   ignored: readonly string[] = [];
-  /** Whether there was an idempotency key, and the operation has no use for one. */
+  /** Whether an Idempotency-Key was sent that the operation does not use. */
   ignoresKey = false;
-  /** The methods of the path, when the one of the request is not among them. */
+  /** The methods of the path, for the Allow header. */
   allow: string | undefined = undefined;
-  /** Whether the operation itself has begun: from then on a bug may have moved money. */
+  /** Whether the operation has started: from then on a bug may have moved money. */
   begun = false;
   /** Whether the caller waits for `100 Continue` before it sends the body. */
   awaitsContinue = false;
-  /** Whether the connection cannot be used after this answer. */
+  /** Whether the connection must close after this response. */
   mustClose = false;
   answered = false;
-  /** The refusal of a request that is one too many for its address. */
+  /** The refusal by the rate limit of its address, which is thrown later: other errors take precedence. */
   addressLimitRefusal: Refusal | undefined = undefined;
-  /** Where it stands under the rate limits; empty where there are none, or before they were looked at. */
+  /** The state of each rate limit after this request; empty without rate limits. */
   rate: RateStatus = NOT_LIMITED;
-  /** When the wait for a step of it began, by `performance.now()`. */
+  /** When the wait for the current step began, by `performance.now()`. */
   waitingSince = Number.POSITIVE_INFINITY;
-  /** When the wait for a step of it is over, by `performance.now()`. */
+  /** When the current step times out, by `performance.now()`. */
   timesOutAt = Number.POSITIVE_INFINITY;
-  /** When it was noticed that the whole answer is written and not yet taken, by `performance.now()`. */
+  /** When the complete response was first seen written but unread, by `performance.now()`. */
   writtenAt: number | undefined = undefined;
-  /** Ends the wait for the operation, with an error. */
+  /** Stops waiting for the current step, with an error. */
   abandon: ((reason: Error) => void) | undefined = undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, connection: Connection) {
@@ -69,7 +69,7 @@ export class RequestContext {
     this.target = request.url ?? '/';
   }
 
-  /** The id of the request as the caller sees it. */
+  /** The request id on the wire. */
   get wireId(): string {
     return toWireId('req', this.requestId);
   }

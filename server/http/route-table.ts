@@ -6,14 +6,14 @@ const OPERATION_OF: ReadonlyMap<string, OperationId> = new Map(
   OPERATION_IDS.map((id) => [`${OPERATIONS[id].method} ${routePattern(OPERATIONS[id].path)}`, id]),
 );
 
-/** A path of the contract as the router writes it: `/card/{card_id}` is `/card/:card_id`. */
+/** A path of the contract in the router's syntax: `/card/{card_id}` becomes `/card/:card_id`. */
 export function routePattern(path: string): string {
   return path.replaceAll(/\{([a-z_]+)\}/g, ':$1');
 }
 
 /**
- * Which methods each path has. The router knows a path only together with its method; this table tells a wrong method
- * from a wrong path, and finds the operation a request was meant for when it is refused before it reaches the router.
+ * The methods of each path. The router finds a path only together with its method; this table distinguishes a wrong
+ * method from a wrong path, and finds the operation of a request that is refused before it reaches the router.
  */
 export class RouteTable {
   readonly #routes = new Map<string, Route>();
@@ -24,18 +24,18 @@ export class RouteTable {
     this.#routes.set(pattern, route);
   }
 
-  /** The methods of a path, sorted; none when there is no such path. */
+  /** The methods of a path, sorted; empty when there is no such path. */
   methodsOf(path: string): readonly string[] {
     const found = [...this.#routes.values()].filter(({ segments }) => matches(segments, segmentsOf(path)));
     return [...new Set(found.flatMap(({ methods }) => [...methods]))].sort();
   }
 
-  /** Every method that some path has, sorted. */
+  /** The methods of all paths, sorted. */
   allMethods(): readonly string[] {
     return [...new Set([...this.#routes.values()].flatMap(({ methods }) => [...methods]))].sort();
   }
 
-  /** The operation that a method and a path stand for, if there is one. */
+  /** The operation of a method and path, if there is one. */
   operationOf(method: string, path: string): OperationId | undefined {
     const sent = segmentsOf(path);
     for (const [pattern, { segments, methods }] of this.#routes) {

@@ -9,12 +9,12 @@ import type { HttpService } from './service.ts';
 import { contextOf } from './wire/record-response.ts';
 import { sendError } from './wire/reply.ts';
 
-/** No id is longer than this; the router measures it. */
+/** The longest path parameter; no id is longer. */
 const MAX_PARAMETER_LENGTH = 255;
 
 /**
- * The router with all routes mounted. Fastify finds the route and no more: it never sees the body, since credentials
- * are judged before a body is read, and every answer, also to what Fastify objects to, is written by this room.
+ * Creates the router with all routes. Fastify only finds the route: credentials are checked before the body is read, so it
+ * never sees the body, and every response, also to errors of Fastify, is written by the code in this folder.
  */
 export function createRoutes(
   service: HttpService,
@@ -28,7 +28,7 @@ export function createRoutes(
     routerOptions: {
       ignoreTrailingSlash: true,
       maxParamLength: MAX_PARAMETER_LENGTH,
-      // Queries are read by the operation that has one, where a fault can be named.
+      // The operation reads its query, so that the error names the parameter.
       querystringParser: () => ({}),
     },
     frameworkErrors: (error, _request, reply) => {
@@ -54,7 +54,7 @@ export function createRoutes(
   return app;
 }
 
-/** One route for each operation of the contract; those of the sandbox exist only there. */
+/** Mounts one route per operation of the contract; sandbox operations only in sandbox mode. */
 function mountOperations(app: FastifyInstance, service: HttpService): void {
   for (const id of OPERATION_IDS) {
     const { method, path, scope } = OPERATIONS[id];
@@ -85,7 +85,7 @@ function routerFault(code: string): Refusal | undefined {
   return undefined;
 }
 
-/** What is wrong with a request that no route takes: its method, or its path. */
+/** The refusal of a request without a route: wrong method or wrong path. */
 function noRoute(service: HttpService, context: RequestContext): Refusal {
   const isServerWide = context.path === '*';
   const methods = isServerWide ? service.routes.allMethods() : service.routes.methodsOf(context.path);

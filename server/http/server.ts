@@ -24,38 +24,38 @@ import { readHead, readTarget } from './wire/request-head.ts';
 export type { AccessEntry, ErrorReport } from './error-report.ts';
 export type { HttpSettings } from './settings.ts';
 
-/** What the HTTP server is told besides the gateway. */
+/** Options of the HTTP server. */
 export type HttpOptions = {
-  /** Told of every answer that is an error. */
+  /** Called for every error response. */
   readonly onError?: (report: ErrorReport) => void;
-  /** Told of every answer. */
+  /** Called for every response. */
   readonly log?: (entry: AccessEntry) => void;
   /** Limits and times that differ from {@link DEFAULT_SETTINGS}. */
   readonly settings?: Partial<HttpSettings>;
   /** Version of the service, shown at `/`. */
   readonly version?: string;
-  /** Mounts further routes, such as pages, under the same nets. */
+  /** Mounts further routes, for tests of the error handling. */
   readonly extend?: (app: FastifyInstance) => void;
 };
 
-/** Where to listen: on each of `hosts`, or on `host`, with one port. An IPv6 address that is missing is no error. */
+/** Listens on each of `hosts`, or on `host`, with one port. All but the first address may be missing on this machine. */
 export type ListenOptions = { readonly port: number; readonly host?: string; readonly hosts?: readonly string[] };
 
 /** The service on the network. */
 export type HttpServer = {
   /** Rejects with Node's own error, such as EADDRINUSE, when a port is taken. */
   readonly listen: (options: ListenOptions) => Promise<void>;
-  /** The first address that is listened on; undefined before. */
+  /** The first address of the server; undefined before `listen`. */
   readonly address: AddressInfo | undefined;
   readonly addresses: readonly AddressInfo[];
-  /** Finishes what is in flight, withTimeout bounds, and closes. */
+  /** Finishes requests in flight, for at most `maxDrainMilliseconds`, and closes. */
   readonly close: () => Promise<void>;
 };
 
-/** How often requests are looked for that have waited too long; an answer in their stead is that much later. */
+/** Interval of the check for timed-out requests, and so the precision of their timeouts. */
 const TIMEOUT_CHECK_MILLISECONDS = 100;
 
-/** Builds the HTTP server over the operations. It listens when told to. */
+/** Creates the HTTP server for the operations of a gateway. */
 export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): HttpServer {
   const lag = new EventLoopLag();
   const service = createService(gateway, options, lag);
@@ -66,7 +66,7 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
     try {
       beginInTurn(service, app, request, response, awaitsContinue);
     } catch {
-      // Nothing thrown here may end the process; the response turns its status into the record.
+      // An error here must not end the process; the response class writes the error record for the status.
       response.statusCode = 500;
       response.end();
     }
@@ -119,12 +119,12 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
   };
 }
 
-/** A check that comes later than this was kept from running, as by a process that was stopped. */
+/** A check that is later than this was delayed by a pause of the process. */
 const LATE_CHECK_MILLISECONDS = 1_000;
 
 /**
- * Looks for what takes too long. After a pause of the process it looks only once more: the response of the database may
- * have arrived meanwhile, and sockets are read after timers.
+ * Checks for timed-out requests. The first check after a pause of the process is skipped: timers run before sockets are
+ * read, so responses of the database that have arrived are not seen yet.
  */
 function startTimeoutCheck(service: HttpService): NodeJS.Timeout {
   let lastAt = performance.now();
@@ -170,7 +170,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
   };
 }
 
-/** The response class of one server: its last net speaks with the server's own contact, and tells its error log. */
+/** The response class of one server, which replaces error responses that are not a record, and reports them. */
 function responseOf(service: HttpService): typeof ErrorRecordResponse {
   return class extends ErrorRecordResponse {
     protected override substitute(status: number) {
@@ -192,8 +192,8 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
 }
 
 /**
- * Begins a request when those before it on the connection are answered. A pipelined request is not run ahead: if an
- * answer before it closes the connection, it would move money and its own answer would be lost.
+ * Starts a request after the responses to earlier requests on the connection. Pipelined requests never run ahead: if an
+ * earlier response closes the connection, one could move money without a response.
  */
 function beginInTurn(
   service: HttpService,
@@ -211,7 +211,7 @@ function beginInTurn(
   else admit(service, app, context, response);
 }
 
-/** Takes a request in, in its turn among all that have come at this moment. */
+/** Registers a request and puts it in the admission queue. */
 function admit(
   service: HttpService,
   app: FastifyInstance,
@@ -221,7 +221,7 @@ function admit(
   const { active, admissionQueue } = service;
   const { request } = context;
   response.context = context;
-  // Whatever it is answered, also when the service has no time for it.
+  // Set before anything can refuse the request.
   context.mustClose = hasOldChunks(request);
   active.add(context);
   service.requests += 1;
@@ -231,11 +231,11 @@ function admit(
   });
   const begin = (): void => route(service, app, context, response);
   const refuse = (): void => void sendError(service, context, tooBusy());
-  // A service that is asked how it does has not failed because it is busy: it answers late.
+  // A health check is never refused because of load; its response is only late.
   admissionQueue.take(begin, isHealth(context) ? begin : refuse);
 }
 
-/** Faults of HTTP itself, in the order of the contract; what passes goes to the router. */
+/** Checks the head of a request in the documented order of precedence, then passes it to the router. */
 function route(
   service: HttpService,
   app: FastifyInstance,
@@ -243,7 +243,7 @@ function route(
   response: ErrorRecordResponse,
 ): void {
   const { request } = context;
-  // The caller has gone while it waited for its turn.
+  // The caller disconnected while the request was queued.
   if (response.closed) return;
   try {
     context.address = service.limits.addressOf(context);
@@ -255,7 +255,7 @@ function route(
     context.target = target;
     context.authority = authority;
     request.url = target;
-    // Fastify would refuse some media types before the credentials are looked at.
+    // Fastify would refuse some media types before the credentials are checked.
     request.headers['content-type'] = undefined;
     app.routing(request, response);
   } catch (thrown) {
@@ -265,7 +265,7 @@ function route(
 
 const OLD_CHUNKS = 'An HTTP/1.0 request cannot have a Transfer-Encoding. Use HTTP/1.1.';
 
-/** HTTP/1.0 knows no chunks: where such a body ends is anybody's guess, so nothing after it is a request (RFC 9112, 6.1). */
+/** HTTP/1.0 has no chunked encoding: where such a body ends is ambiguous, so the connection must close (RFC 9112, 6.1). */
 function hasOldChunks({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
@@ -274,7 +274,7 @@ function refuseWhenBusy(service: HttpService, context: RequestContext): void {
   if (service.isRefusing) throw closingRefusal();
   if (isHealth(context)) return;
   const isOverloaded = service.isOverloaded() || service.isBehind;
-  // Who takes no answer holds nobody else up.
+  // Requests whose response is written but unread use no capacity.
   const waiting = service.active.size - service.unreadResponses;
   if (!isOverloaded && waiting <= service.settings.maxRequestsInFlight) return;
   throw tooBusy();

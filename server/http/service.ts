@@ -8,7 +8,7 @@ import type { RouteTable } from './route-table.ts';
 import type { HttpSettings } from './settings.ts';
 import type { ErrorReporter } from './wire/error-response.ts';
 
-/** What the parts of the HTTP server share: one for each server that is created. */
+/** The state that the parts of one HTTP server share. */
 export type HttpService = ErrorReporter & {
   readonly gateway: Gateway;
   readonly settings: HttpSettings;
@@ -17,25 +17,25 @@ export type HttpService = ErrorReporter & {
   readonly routes: RouteTable;
   readonly connections: Connections;
   readonly limits: RateLimits;
-  /** Requests in flight: until the answer has left, or the caller. */
+  /** Requests in flight: until the response is sent or the caller disconnects. */
   readonly active: Set<RequestContext>;
-  /** How many of these have an answer that waits to be taken. */
+  /** How many of these have a complete response that the caller has not read. */
   unreadResponses: number;
-  /** Whether the event loop is too late to answer in time. */
+  /** Whether the event loop lag is above its limit. */
   readonly isOverloaded: () => boolean;
-  /** Begins requests in portions. */
+  /** Starts requests in batches. */
   readonly admissionQueue: AdmissionQueue;
-  /** Requests that have come so far. */
+  /** Requests received so far. */
   requests: number;
-  /** Whether so many requests wait for so long that more would not be answered in time. */
+  /** Whether more requests are late than `maxLateRequests`. */
   isBehind: boolean;
-  /** Set once and for all when the server begins to close: every answer is then the last of its connection. */
+  /** Whether the server is closing: every response then closes its connection. */
   isClosing: boolean;
-  /** Set when it takes no more requests. */
+  /** Whether new requests are refused. */
   isRefusing: boolean;
 };
 
-/** The answer to whatever comes to a service that is closing, and has not begun. */
+/** The refusal of a request that arrives while the service closes. */
 export function closingRefusal(): Refusal {
   return new Refusal('service_unavailable', 'The service is closing.');
 }

@@ -1,72 +1,63 @@
-/** Limits and times of the HTTP server. Every one can be set, so that a test need not wait for the real ones. */
+/** Limits and timeouts of the HTTP server. Tests set shorter ones. */
 export type HttpSettings = {
-  /** Bytes of a body that is read; the largest real request (20 pairs of metadata) stays below. */
-  readonly bodyMost: number;
-  /** Bytes of the request line and headers together: a bearer key and a trace id fit, cookie jars do not. */
+  /** Largest body that is read. The largest real request, with 20 pairs of metadata, is smaller. */
+  readonly maxBodyBytes: number;
+  /** Request line and headers together: enough for an API key and a trace id, too small for a cookie jar. */
   readonly maxHeadBytes: number;
-  /** Headers of one request; beyond that somebody is experimenting. */
+  /** Headers of one request. */
   readonly maxHeaders: number;
-  /** Milliseconds for the head of a request: a phone on a bad line makes it, a connection held on purpose does not. */
+  /** Time for the head of a request to arrive. */
   readonly headTimeoutMilliseconds: number;
-  /** Milliseconds for the whole request, head and body. */
+  /** Time for the whole request to arrive, head and body. */
   readonly requestTimeoutMilliseconds: number;
-  /** Milliseconds between two looks for requests that take too long; the timeouts are exact to this. */
+  /** Interval at which Node checks these two timeouts, and so their precision. */
   readonly timeoutCheckIntervalMilliseconds: number;
-  /** Milliseconds an idle connection is kept for the next request. */
+  /** Time for which an idle connection is kept open for the next request. */
   readonly keepAliveTimeoutMilliseconds: number;
-  /** Requests on one connection; 0 is without limit, which spares a busy caller the reconnecting. */
+  /** Requests on one connection; 0 is unlimited, which saves a busy caller from reconnecting. */
   readonly maxRequestsPerConnection: number;
-  /** Milliseconds in which an operation must have its answer; it is told the moment as its deadline. */
+  /** Time for an operation to respond; the operation receives the deadline. */
   readonly operationTimeoutMilliseconds: number;
-  /** Milliseconds beyond the deadline before http answers in its stead: a net for operations that miss it. */
+  /** Time after the deadline until the server responds itself, for an operation that misses its deadline. */
   readonly operationGraceMilliseconds: number;
-  /**
-   * Milliseconds in which a caller must take an answer that is whole, or the next bytes of an export; one that has
-   * stalled is cut off.
-   */
+  /** Time for a caller to read a complete response, or the next bytes of an export, before the connection is cut. */
   readonly readTimeoutMilliseconds: number;
-  /** Answers that wait for their callers to take them beyond which there is patience with none of these. */
+  /** Unread responses from which on {@link crowdedReadTimeoutMilliseconds} applies instead. */
   readonly maxUnreadResponses: number;
-  /** Milliseconds in which a caller must take a whole answer while there is none. */
+  /** Time for a caller to read a complete response while too many are unread. */
   readonly crowdedReadTimeoutMilliseconds: number;
-  /** Bytes that are read and thrown away so that a caller who is still sending can read why it was refused. */
+  /** Bytes that are read and discarded, so that a caller that is still sending can read why it was refused. */
   readonly maxDiscardedBytes: number;
-  /** Milliseconds for the same, and for a closed connection's last answer to reach the caller. */
+  /** Time for that, and for the last response on a closing connection to reach the caller. */
   readonly lingerMilliseconds: number;
-  /**
-   * Milliseconds that `close` waits for requests in flight before it cuts them. An operation that begins in the grace
-   * has ended by itself before: only one that misses its own deadline is cut.
-   */
+  /** Time for which `close` waits for requests in flight. Operations that meet their deadline are never cut. */
   readonly maxDrainMilliseconds: number;
   /**
-   * Milliseconds in which `close` still takes requests, at most: every answer closes its connection, and the readiness
-   * is no more, so that callers learn of it by an answer and not by a cut. It ends when none has come for `drainQuietMilliseconds`.
+   * Maximum time for which `close` still accepts requests. The service reports that it is not ready, and every response
+   * closes its connection. Ends early when no request arrives for {@link drainQuietMilliseconds}.
    */
   readonly drainGraceMilliseconds: number;
-  /** Milliseconds without a request after which nobody is taken to be on the way. */
+  /** Time without a request after which no more are expected. */
   readonly drainQuietMilliseconds: number;
-  /** Requests without an answer; each waits for the database, and no queue of this length is worked off in time. */
+  /** Requests in progress; a longer queue for the database would not be served in time. */
   readonly maxRequestsInFlight: number;
-  /** Mean delay of the event loop, in milliseconds over about a second, from which requests are shed; 0 is never. */
+  /** Mean event loop delay over about a second above which requests are refused; 0 is never. */
   readonly maxLagMilliseconds: number;
-  /** Milliseconds after which a request that waits for its operation is late: a healthy one takes a tenth of it. */
+  /** Time after which a waiting request counts as late: about ten times what a healthy one takes. */
   readonly lateAfterMilliseconds: number;
-  /** Late requests beyond which more are shed: with them, what is accepted is answered well before its deadline. */
+  /** Late requests above which new ones are refused, so that accepted ones meet their deadline. */
   readonly maxLateRequests: number;
-  /**
-   * Requests a second from one address, on average over ten seconds, whatever they ask for; 0 is without limit. Pages
-   * count more than one.
-   */
+  /** Requests per second from one address, averaged over ten seconds; 0 is unlimited. A page counts as several. */
   readonly addressRatePerSecond: number;
-  /** Requests a second with one API key, on average over ten seconds; 0 is without limit. */
+  /** Requests per second with one API key, averaged over ten seconds; 0 is unlimited. */
   readonly keyRatePerSecond: number;
-  /** Proxies in front of the service, whose word in X-Forwarded-For is taken. */
+  /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
   readonly trustedProxies: number;
 };
 
-/** What holds unless the caller of createHttpServer says otherwise. */
+/** The defaults. */
 export const DEFAULT_SETTINGS: HttpSettings = {
-  bodyMost: 16_384,
+  maxBodyBytes: 16_384,
   maxHeadBytes: 8_192,
   maxHeaders: 100,
   headTimeoutMilliseconds: 10_000,

@@ -73,7 +73,7 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
   ]),
   payload_too_large: byRequests('payload_too_large', [
     ...eachOperation((question, id) => {
-      const most = OPERATIONS[id].bodyMost ?? 16_384;
+      const most = OPERATIONS[id].maxBodyBytes ?? 16_384;
       return { ...question, body: ' '.repeat(most + 1) };
     }, hasBody),
   ]),

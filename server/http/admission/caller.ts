@@ -10,10 +10,10 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import type { RequestHead } from '../wire/request-head.ts';
 
-/** What credentials are judged with, and where refused ones are told. */
+/** What the checks of credentials need. */
 type CredentialService = Pick<HttpService, 'gateway' | 'limits'>;
 
-/** What proxies add to the requests of others; besides, whatever begins with X-Forwarded. */
+/** Headers that only proxies add, besides those that begin with X-Forwarded. */
 const HEADERS_OF_PROXIES: ReadonlySet<string> = new Set([
   'forwarded',
   'via',
@@ -29,7 +29,7 @@ const MAX_KEY_LENGTH = 512;
 const MAX_PROGRAM_ID_LENGTH = 255;
 
 /**
- * Who is calling: the bearer of a key, or, in a sandbox without keys, anyone on this machine.
+ * Identifies the caller: by its API key, or, in a sandbox without keys, as any process on this machine.
  *
  * @throws {Refusal} unauthenticated, forbidden; whatever the gateway throws
  */
@@ -53,7 +53,7 @@ export async function identifyCaller(
   return { kind: 'sandbox' };
 }
 
-/** Runs a check of a credential that was sent, and tells the gateway when it is refused. */
+/** Runs a check of a credential, and reports a refusal to the gateway. */
 async function reportRefusal<Result>(
   { gateway, limits }: CredentialService,
   context: RequestContext,
@@ -83,9 +83,9 @@ function bearerKey(authorization: string): string {
 }
 
 /**
- * A sandbox without keys would be open to every web page that the machine's owner visits. A page gives itself away by
- * its origin, or, when it has its own host name resolve to this machine, by that name. A proxy on this machine calls for
- * strangers, also where its word on their addresses is taken, and gives itself away by what it adds.
+ * Without keys, a sandbox would be open to every web page that its user visits, and to callers behind a proxy on this
+ * machine. A page is recognised by its Origin, or by its host name if that resolves to this machine (DNS rebinding); a
+ * proxy by the headers that it adds.
  */
 function refuseRemoteCallers(context: RequestContext, head: RequestHead): void {
   const host = context.authority ?? head.host ?? '';
@@ -117,7 +117,7 @@ function refuseRemoteCallers(context: RequestContext, head: RequestHead): void {
   }
 }
 
-/** The name, in lower case, of a header that only a proxy adds; undefined when there is none. */
+/** The first header that only a proxy adds, in lower case. */
 function headerOfProxy({ rawHeaders }: IncomingMessage): string | undefined {
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] ?? '').toLowerCase();
@@ -131,7 +131,7 @@ function forbidden(message: string): Refusal {
 }
 
 /**
- * Refuses a key without the scope of the operation. A caller without a key has been let in by {@link identifyCaller}.
+ * Refuses a key without the scope of the operation. Callers without a key need none: see {@link identifyCaller}.
  *
  * @throws {Refusal} forbidden
  */
@@ -159,7 +159,7 @@ export async function requireScope(
 export type ProgramChoice = string | undefined;
 
 /**
- * Which card program the request acts in: that of the key, or the one that the Program-Id header names.
+ * The card program of the request: that of the key, or the one in the Program-Id header.
  *
  * @throws {Refusal} forbidden, program_not_found; whatever the gateway throws
  */
@@ -185,27 +185,27 @@ export async function chooseProgram(
   return gateway.findProgram(named, deadline);
 }
 
-/** The refusal of a request that must name its card program and does not. */
+/** The refusal of a request without the Program-Id header that it needs. */
 export function programMissing(operation: OperationId): Refusal {
   const message =
     "The required header 'Program-Id' is missing: this API key can act in all card programs, so each request must name one.";
   return new Refusal(`${operation}_schema`, message);
 }
 
-/** Whether a Host header, or the authority of an origin, names this machine by a name that only it answers to. */
+/** Whether a Host header or the authority of an origin is a loopback name or address. */
 function isLoopbackAuthority(authority: string): boolean {
   const host = hostOf(authority.toLowerCase());
   return host === 'localhost' || /^[a-z0-9.-]+\.localhost$/.test(host) || host === '[::1]' || isLoopbackIPv4(host);
 }
 
-/** Whether an Origin header names a page of this machine. */
+/** Whether an Origin header names a loopback origin. */
 function isLoopbackOrigin(origin: string): boolean {
   const lower = origin.toLowerCase();
   const scheme = ['http://', 'https://'].find((candidate) => lower.startsWith(candidate));
   return scheme !== undefined && isLoopbackAuthority(lower.slice(scheme.length));
 }
 
-/** Whether the other end of a connection is on this machine. */
+/** Whether the peer of a connection is on this machine. */
 function isLoopbackAddress(address: string | undefined): boolean {
   if (address === undefined) return false;
   return address === '::1' || isLoopbackIPv4(address.startsWith('::ffff:') ? address.slice(7) : address);

@@ -3,48 +3,48 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Refusal } from '../../../domain/refusal.ts';
 
-/** One connection: what is under way on it, and whether it can still be used. */
+/** One connection: its current request, and whether it can still be used. */
 export class Connection {
   readonly socket: Socket;
   readonly openedAt = Date.now();
-  /** The request that came last, which may still wait for those before it. */
+  /** The last request received, which may wait for earlier ones. */
   latest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined = undefined;
-  /** What broke the connection's input, and the request whose body it cut short, if it did. */
+  /** The error that ended the input, and the request whose body it cut short, if any. */
   fault: { readonly refusal: Refusal; readonly request: IncomingMessage | undefined } | undefined = undefined;
-  /** Told of a fault while a body is read. */
+  /** Called with an input error while a body is read. */
   onFault: ((refusal: Refusal) => void) | undefined = undefined;
-  /** Writes the answer to input that broke behind requests which are still being answered, and ends the connection. */
+  /** Writes the record for an input error after the responses in progress, and ends the connection. */
   pendingRecord: (() => void) | undefined = undefined;
-  /** Bytes that had come when the last answer was sent. */
+  /** Bytes received when the last response was sent. */
   bytesHandled = 0;
-  /** Where it comes from, as the rate limits count it; known when it was asked for. */
+  /** The address that the rate limits count it for; set when first needed. */
   address: string | undefined = undefined;
-  /** Whether the last answer has been sent: whatever still arrives is not a request. */
+  /** Whether the last response has been sent: further input is ignored. */
   ended = false;
 
   constructor(socket: Socket) {
     this.socket = socket;
   }
 
-  /** Whether a response is still to be finished. */
+  /** Whether a response is in progress. */
   get busy(): boolean {
     return this.latest !== undefined && !this.latest.response.writableFinished && !this.latest.response.destroyed;
   }
 
-  /** Whether bytes came after the last request that was answered: the beginning of another. */
+  /** Whether part of another request has been received. */
   get hasInput(): boolean {
     return this.socket.bytesRead > this.bytesHandled;
   }
 
   /**
-   * Sends what is left, then takes and drops what still arrives for a moment. A socket closed with unread bytes is
-   * reset, and a reset can overtake the answer: the caller would never learn why it was refused.
+   * Sends the remaining output, then discards input for `lingerMilliseconds`. A socket closed with unread input is reset,
+   * and the reset can reach the caller before the response.
    */
   end(lingerMilliseconds: number): void {
     if (this.ended) return;
     const { pendingRecord } = this;
     this.pendingRecord = undefined;
-    // Node ends the connection with the last answer it knows of when the caller has ended its side.
+    // When the caller half-closes, Node ends the connection after the last response that it knows of.
     if (pendingRecord !== undefined && !this.busy) pendingRecord();
     // The record that was pendingRecord has been the last answer, unless the caller had gone.
     if (this.ended) return;
@@ -63,13 +63,13 @@ export class Connections {
   readonly #open = new Map<Duplex, Connection>();
   #taken = 0;
 
-  /** Takes a new connection in. */
+  /** Registers a new connection. */
   add(socket: Socket, lingerMilliseconds: number): void {
     const connection = new Connection(socket);
     this.#taken += 1;
     this.#open.set(socket, connection);
     socket.once('close', () => this.#open.delete(socket));
-    // Node calls this after an answer with "Connection: close".
+    // Node calls this after a response with "Connection: close".
     socket.destroySoon = () => connection.end(lingerMilliseconds);
   }
 
@@ -77,7 +77,7 @@ export class Connections {
     return this.#open.get(socket);
   }
 
-  /** How many there have been. */
+  /** Connections accepted so far. */
   get taken(): number {
     return this.#taken;
   }

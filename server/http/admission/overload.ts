@@ -3,12 +3,12 @@ import { performance } from 'node:perf_hooks';
 const INTERVAL_MILLISECONDS = 100;
 const SAMPLES = 10;
 
-/** What one sample counts at most, in milliseconds, so that one pause, however long, is not taken for a loop that is behind. */
+/** The maximum of one sample, so that a single long pause does not count as overload. */
 const MAX_SAMPLE_MILLISECONDS = 500;
 
 /**
- * Measures how late the event loop is, as the mean over ten samples: one long pause (a collection of garbage, a
- * machine that slept) sheds nothing, a loop that is behind for a second does.
+ * Measures the event loop lag as the mean of ten samples. One long pause, such as a garbage collection, is not overload; a
+ * lag that lasts for a second is.
  */
 export class EventLoopLag {
   readonly #lagsMilliseconds: number[] = [];
@@ -28,7 +28,7 @@ export class EventLoopLag {
     this.#meanMilliseconds = 0;
   }
 
-  /** Mean lag over the last samples, in milliseconds; 0 until there are enough of them. Asked by every request. */
+  /** Mean lag of the last samples, in milliseconds; 0 until there are ten. Called for every request. */
   mean(): number {
     return this.#meanMilliseconds;
   }
@@ -43,16 +43,16 @@ export class EventLoopLag {
   }
 }
 
-/** Requests that are begun in so many milliseconds, at most; more wait for the next turn of the event loop. */
+/** Maximum number of requests started per interval; more wait for the next turn of the event loop. */
 const BATCH_SIZE = 64;
 const BATCH_INTERVAL_MILLISECONDS = 20;
 
 type Waiting = { readonly begin: () => void; readonly refuse: () => void; readonly since: number };
 
 /**
- * Begins requests in portions. Node reads everything that has arrived in one turn of its loop, and until the turn ends no
- * timer runs and nothing that waits for the database goes on: with thousands of callers, answering them that there is no
- * time would take all of it. So a turn begins a portion, and what is under way gets its turn between two of them.
+ * Starts requests in batches. Node reads all received requests in one turn of the event loop; until the turn ends, no
+ * timer runs and no database response is handled. With thousands of callers, refusing them all would take the whole turn.
+ * So each turn starts one batch, and requests in progress continue between batches.
  */
 export class AdmissionQueue {
   readonly #maxWaitMilliseconds: number;
@@ -60,7 +60,7 @@ export class AdmissionQueue {
   #began = 0;
   #begun = 0;
 
-  /** What has waited for longer than `maxWaitMilliseconds` is refused when its turn comes. */
+  /** Requests that have waited longer than `maxWaitMilliseconds` are refused. */
   constructor(maxWaitMilliseconds: number) {
     this.#maxWaitMilliseconds = maxWaitMilliseconds;
   }
@@ -84,7 +84,7 @@ export class AdmissionQueue {
 
   #beginBatch(): void {
     const now = performance.now();
-    // What has had its turn is let go of at once: in a crowd that lasts, this is never empty.
+    // Started requests are removed at once: under lasting load the queue never becomes empty.
     for (const { begin, refuse, since } of this.#waiting.splice(0, BATCH_SIZE)) {
       if (now - since > this.#maxWaitMilliseconds) refuse();
       else begin();

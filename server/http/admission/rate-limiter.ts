@@ -1,41 +1,37 @@
 import { isIPv6 } from 'node:net';
 
-/** Seconds over which a rate is an average: so long can a caller send all of it at once. */
+/** Seconds over which rates are averaged; the allowance of a whole window can be used at once. */
 export const WINDOW_SECONDS = 10;
 
 const WINDOW_MILLISECONDS = WINDOW_SECONDS * 1000;
 
-/** What sums of floating-point milliseconds can be off by, and more. */
+/** Tolerance for rounding errors of sums of milliseconds. */
 const INEXACT = 0.001;
 
-/**
- * Callers remembered at most in half of the memory. An entry takes some hundred bytes; who comes from more addresses
- * than this in ten seconds is not stopped by a limit per address.
- */
+/** Maximum number of callers in each half of the memory; an entry takes some hundred bytes. */
 const MAX_REMEMBERED_CALLERS = 100_000;
 
-/** What stands in the RateLimit header for one policy, and how long a caller that is refused has to wait. */
+/** The state of one rate limit for a caller, as in the RateLimit header. */
 export type Allowance = {
   readonly isRefused: boolean;
-  /** Requests that could be sent at once now. */
+  /** Requests that the caller can send at once now. */
   readonly remaining: number;
-  /** Milliseconds until everything could be sent at once again. */
+  /** Time until the full allowance is available again. */
   readonly fullAfterMilliseconds: number;
-  /** Milliseconds until the next request is taken; 0 when it is taken now. */
+  /** Time until the next request is accepted; 0 when it is accepted now. */
   readonly waitMilliseconds: number;
 };
 
 /**
- * Lets each caller send `rate` requests a second on average, and up to ten seconds' worth at once. A leaky bucket kept
- * as one number for each caller (GCRA): the moment at which its bucket would be empty again. What a request turns out to
- * cost beside itself is charged afterwards, and can leave a debt that is waited for before the next one is taken.
+ * Allows each caller `rate` requests per second on average, and ten seconds' worth at once: a leaky bucket that stores one
+ * number per caller (GCRA), the time at which the bucket is empty again. Extra costs of a request are charged afterwards
+ * and can leave a debt, which delays the next request.
  *
- * There are no timers. Callers are remembered in two halves; every window, and when a half is full, the newer becomes
- * the older and the older is forgotten. Who has not called for a whole window has a full allowance anyway, but for who
- * is in debt: these stay.
+ * There are no timers. Callers are stored in two halves; once per window, and when a half is full, the newer half becomes
+ * the older, and the older is dropped except for callers in debt. The others have their full allowance again by then.
  */
 export class RateLimiter {
-  /** What a caller may send in a window. */
+  /** Requests per window. */
   readonly quota: number;
   readonly #costMilliseconds: number;
   readonly #most: number;
@@ -49,12 +45,12 @@ export class RateLimiter {
     this.#most = most;
   }
 
-  /** How many callers are remembered. */
+  /** Number of callers in memory. */
   get size(): number {
     return this.#newer.size + this.#older.size;
   }
 
-  /** Takes a request of a caller, or refuses it; a refused request costs nothing. `now` is in milliseconds. */
+  /** Counts a request of a caller, or refuses it; a refused request costs nothing. `now` is in milliseconds. */
   take(caller: string, now: number): Allowance {
     const before = this.#emptyAt(caller, now);
     const after = before + this.#costMilliseconds;
@@ -65,7 +61,7 @@ export class RateLimiter {
     return this.#allowance(after, now);
   }
 
-  /** Counts `requests` more of a caller, beyond its allowance if need be: the next one waits until that is made up for. */
+  /** Charges `requests` more to a caller, beyond its allowance if necessary: the next request then has to wait. */
   charge(caller: string, requests: number, now: number): Allowance {
     const emptyAt = this.#emptyAt(caller, now) + requests * this.#costMilliseconds;
     this.#newer.set(caller, emptyAt);
@@ -97,15 +93,15 @@ export class RateLimiter {
   }
 }
 
-/** Whole milliseconds, not one more for a difference that only floating point has made. */
+/** Rounds up to whole milliseconds, ignoring rounding errors. */
 function whole(milliseconds: number): number {
   return Math.ceil(milliseconds - INEXACT);
 }
 
-/** What is limited: all requests of one address, and all with one key. */
+/** What a limit counts: the requests of one address, or those with one key. */
 export type Policy = 'address' | 'key';
 
-/** Where a request stands under each policy that it was counted for: what the RateLimit headers of its answer say. */
+/** The state of each limit that a request was counted for, for the RateLimit headers of its response. */
 export type RateStatus = readonly {
   readonly policy: Policy;
   readonly limiter: RateLimiter;
@@ -113,10 +109,9 @@ export type RateStatus = readonly {
 }[];
 
 /**
- * Where a request comes from, as the limits count it: an IPv4 address, or the first 64 bits of an IPv6 address, of which
- * everybody has as many as they like. What proxies say is believed only as far as there are proxies: each of them adds
- * the address that called it at the end of X-Forwarded-For, so that the one of the outermost is `trustedProxies` from
- * the end. Where it says nothing usable, the address of the connection counts.
+ * The address that the limits count a request for: an IPv4 address, or the first 64 bits of an IPv6 address, because a
+ * caller usually has all addresses of a /64. Each trusted proxy appends the address of its caller to X-Forwarded-For, so the
+ * caller of the outermost one is `trustedProxies` from the end. Without a usable entry, the address of the connection counts.
  */
 export function callerAddress(
   connected: string | undefined,

@@ -5,22 +5,21 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpSettings } from '../settings.ts';
 import { callerAddress, type Policy, RateLimiter, type RateStatus, WINDOW_SECONDS } from './rate-limiter.ts';
 
-/** What a refused credential counts, in requests, beside its own: guessing gets a tenth of the rate and less. */
+/** Extra cost of a refused credential, in requests: guessing keys gets a tenth of the rate. */
 const REFUSED_CREDENTIAL_COST = 9;
 
-/** What a page counts, beside its own request: it is large, and anybody may ask for it. */
+/** Extra cost of a page, in requests: pages are large and need no key. */
 const PAGE_COST = 9;
 
-/** What a search of the catalogue counts more. It reads every entry for each word. */
+/** Further cost of a search of the error catalogue, which reads every entry for each word. */
 const SEARCH_COST = 40;
 
-/** A body counts one request more for each of so many bytes: a megabyte to read is no trifle. */
+/** Bytes of a body that cost as much as one more request. */
 const BYTES_PER_REQUEST = 1024;
 
 /**
- * Exports that one card program reads at the same time, where keys are limited at all. Each holds a page and a place in
- * the queue of those who read much for as long as its reader pleases: without a bound, one program that opens thousands
- * and reads none takes a gigabyte, and nobody else's export begins in time.
+ * Concurrent exports of one card program, where key limits are on. Each export holds a page in memory and a place in the
+ * export queue for as long as its reader likes, so without a limit one program could exhaust both.
  */
 const MAX_CONCURRENT_EXPORTS = 20;
 
@@ -32,7 +31,7 @@ export class RateLimits {
   readonly #ofAddress: RateLimiter | undefined;
   readonly #ofKey: RateLimiter | undefined;
   readonly #trustedProxies: number;
-  /** How many exports are under way, by card program. */
+  /** Exports in progress, by card program. */
   readonly #exports = new Map<string, number>();
 
   constructor({ addressRatePerSecond, keyRatePerSecond, trustedProxies }: HttpSettings) {
@@ -41,17 +40,14 @@ export class RateLimits {
     this.#trustedProxies = trustedProxies;
   }
 
-  /**
-   * Counts a request for its address, whatever it asks for. Where it is one too many, {@link admitAddress} refuses it:
-   * what is wrong with it as a request, and that there is nothing at its path, is told first.
-   */
+  /** Counts a request for its address. {@link admitAddress} refuses it later: malformed requests and 404 take precedence. */
   countAddress(context: RequestContext): void {
     if (this.#ofAddress === undefined) return;
     context.addressLimitRefusal = count(context, 'address', this.#ofAddress, this.addressOf(context));
   }
 
   /**
-   * Refuses a request that was one too many for its address.
+   * Refuses a request above the rate of its address.
    *
    * @throws {Refusal} rate_limited
    */
@@ -60,7 +56,7 @@ export class RateLimits {
   }
 
   /**
-   * Counts a request for the key that it was sent with.
+   * Counts a request for its API key.
    *
    * @throws {Refusal} rate_limited
    */
@@ -70,12 +66,12 @@ export class RateLimits {
     if (addressLimitRefusal !== undefined) throw addressLimitRefusal;
   }
 
-  /** Counts what of a body has arrived, beside its request, for the key that it was sent with. */
+  /** Charges the received bytes of a body to the API key. */
   chargeBody(context: RequestContext, bytes: number): void {
     this.#chargeKey(context, Math.floor(bytes / BYTES_PER_REQUEST));
   }
 
-  /** Counts the rows of a batch but the first: a thousand transfers cost a key no less in one request. */
+  /** Charges the rows of a batch after the first to the API key: a batch costs as much as single requests. */
   chargeRows(context: RequestContext, rows: number): void {
     this.#chargeKey(context, rows - 1);
   }
@@ -87,12 +83,12 @@ export class RateLimits {
   }
 
   /**
-   * Counts an export of a card program until its answer has ended.
+   * Counts an export of a card program until its response ends.
    *
    * @throws {Refusal} rate_limited
    */
   admitExport({ response }: RequestContext, programId: string): void {
-    // Of a caller that has gone already no end would be told.
+    // For a closed response there is no further close event.
     if (this.#ofKey === undefined || response.closed) return;
     const underWay = this.#exports.get(programId) ?? 0;
     if (underWay >= MAX_CONCURRENT_EXPORTS) {
@@ -107,12 +103,12 @@ export class RateLimits {
     });
   }
 
-  /** Counts a refused credential more than other requests, so that keys cannot be guessed at the rate of others. */
+  /** Charges a refused credential to its address, which slows down guessing of keys. */
   chargeRefusedCredential(context: RequestContext): void {
     this.#chargeAddress(context, REFUSED_CREDENTIAL_COST);
   }
 
-  /** Counts a page more than other requests, and one that has to be searched for even more. */
+  /** Charges a page to its address, and a search even more. */
   chargePage(context: RequestContext, isSearch: boolean): void {
     this.#chargeAddress(context, isSearch ? PAGE_COST + SEARCH_COST : PAGE_COST);
   }
@@ -122,7 +118,7 @@ export class RateLimits {
     charge(context, 'address', this.#ofAddress, this.addressOf(context), requests);
   }
 
-  /** Where a request comes from, as the limits count it and the audit log names it; see {@link callerAddress}. */
+  /** The address of a request for the limits and the audit log; see {@link callerAddress}. */
   addressOf({ address, request, connection }: RequestContext): string {
     if (address !== undefined) return address;
     if (this.#trustedProxies > 0) {
@@ -151,8 +147,8 @@ function count(context: RequestContext, policy: Policy, limiter: RateLimiter, wh
 }
 
 /**
- * The headers of draft-ietf-httpapi-ratelimit-headers: what the policies allow (`q` requests in `w` seconds), and where
- * the caller stands (`r` requests remain, all of them again in `t` seconds). None where nothing is limited.
+ * The headers of draft-ietf-httpapi-ratelimit-headers: each policy (`q` requests in `w` seconds), and its state (`r`
+ * requests remain, the full quota in `t` seconds). Empty without limits.
  */
 export function rateHeaders(rate: RateStatus): readonly (readonly [name: string, value: string])[] {
   if (rate.length === 0) return [];

@@ -4,14 +4,14 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { respondToParserError } from '../wire/node-errors.ts';
 
-/** An operation that has not answered by its deadline, or that the closing server no longer waits for. */
+/** An operation did not finish by its deadline, or the closing server no longer waits for it. */
 export class NoResponseError extends Error {
   override readonly name = 'NoResponseError';
 }
 
 /**
- * Waits for a step no longer than `maxMilliseconds`, so that no fault elsewhere leaves a caller waiting. The server looks for
- * those that are overdue ({@link abandonOverdue}): a timer for each request would cost more than its decision.
+ * Waits for a step for at most `maxMilliseconds`. The server checks all requests at intervals ({@link abandonOverdue}),
+ * because a timer for each request would be expensive.
  */
 export function withTimeout<Value>(
   context: RequestContext,
@@ -35,10 +35,7 @@ export function withTimeout<Value>(
   });
 }
 
-/**
- * How many of the steps that are waited for have taken longer than `lateAfterMilliseconds`. Exports do not count: they wait for their
- * turn and for their readers, so that they are late says nothing of how the others fare.
- */
+/** Counts the requests that have waited longer than `lateAfterMilliseconds`. Exports do not count: they wait for their readers. */
 export function countLateRequests(active: ReadonlySet<RequestContext>, lateAfterMilliseconds: number): number {
   const now = performance.now();
   let late = 0;
@@ -47,7 +44,7 @@ export function countLateRequests(active: ReadonlySet<RequestContext>, lateAfter
   return late;
 }
 
-/** How many answers were written whole and wait for their callers to take them. */
+/** Counts the complete responses that their callers have not read. */
 export function countUnreadResponses(active: ReadonlySet<RequestContext>): number {
   let unreadResponses = 0;
   for (const { response } of active) if (isUnread(response)) unreadResponses += 1;
@@ -58,10 +55,7 @@ function isUnread({ writableEnded, writableFinished }: RequestContext['response'
   return writableEnded && !writableFinished;
 }
 
-/**
- * Gives up the waits whose time is over, and cuts off callers who have not taken a whole answer `readTimeoutMilliseconds` after it
- * was written: each holds its answer for as long as it likes.
- */
+/** Abandons timed-out requests, and cuts off callers that have not read a response within `readTimeoutMilliseconds`. */
 export function abandonOverdue(active: ReadonlySet<RequestContext>, readTimeoutMilliseconds: number): void {
   const now = performance.now();
   for (const context of active) {
@@ -74,15 +68,14 @@ export function abandonOverdue(active: ReadonlySet<RequestContext>, readTimeoutM
 }
 
 /*
- * Time limits of connections, for a process that was stopped or starved for longer than they are. Timers run before
- * sockets are read, so a request that has long arrived looks as if it had never come. Whatever has arrived is read before
- * a connection is closed.
+ * Timeouts of connections. After a pause of the process, timers run before sockets are read, so a request that has arrived
+ * in time looks late. Received input is therefore read before a connection is closed.
  */
 
-/** Turns of the event loop in which whatever has arrived is read; one does for up to a thousand connections. */
+/** Turns of the event loop for reading received input; one is enough for a thousand connections. */
 const MAX_TURNS = 3;
 
-/** Closes a connection that was kept for a next request, unless one has arrived. */
+/** Closes an idle connection unless a request has arrived on it. */
 export async function closeIdleConnection(service: HttpService, socket: Duplex): Promise<void> {
   const connection = service.connections.of(socket);
   if (connection === undefined) {
@@ -95,8 +88,8 @@ export async function closeIdleConnection(service: HttpService, socket: Duplex):
 }
 
 /**
- * Refuses a request that has not arrived whole in time. Where some of it had arrived and was only not read, it gets the
- * time for a head once more, and no longer, so that a caller who sends a byte now and then gains nothing.
+ * Refuses a request that has not arrived completely in time. If received input had not been read yet, the request gets
+ * `headTimeoutMilliseconds` more, once, so that slowly sending callers gain nothing.
  */
 export async function timeOutRequest(service: HttpService, error: Error, socket: Duplex): Promise<void> {
   const connection = service.connections.of(socket);
@@ -115,7 +108,7 @@ export async function timeOutRequest(service: HttpService, error: Error, socket:
   respondToParserError(service, error, socket);
 }
 
-/** Whether bytes had arrived on a connection that were not read yet; they are read now. */
+/** Reads received input of a connection, and returns whether there was any. */
 async function hasRead({ socket }: { readonly socket: { readonly bytesRead: number } }): Promise<boolean> {
   const { bytesRead } = socket;
   for (let turn = 0; turn < MAX_TURNS; turn += 1) {

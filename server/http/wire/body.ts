@@ -13,7 +13,7 @@ export class CallerGone extends Error {
 export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; readonly overflow: boolean };
 
 /**
- * Receives a body of at most `settings.bodyMost` bytes. Up to `settings.maxDiscardedBytes` of a larger body are read and
+ * Receives a body of at most `settings.maxBodyBytes` bytes. Up to `settings.maxDiscardedBytes` of a larger body are read and
  * discarded, so that the caller has finished sending when the response arrives; then the connection closes.
  *
  * @throws {Refusal} when the body is cut short; {@link CallerGone}
@@ -21,7 +21,7 @@ export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; 
 export function receiveBody(context: RequestContext, settings: HttpSettings): Promise<ReceivedBody> {
   const { request } = context;
   const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > settings.bodyMost && (context.awaitsContinue || announced > settings.maxDiscardedBytes)) {
+  if (announced > settings.maxBodyBytes && (context.awaitsContinue || announced > settings.maxDiscardedBytes)) {
     context.mustClose = true;
     request.resume();
     return Promise.resolve({ bytes: Buffer.alloc(0), received: 0, overflow: true });
@@ -30,13 +30,13 @@ export function receiveBody(context: RequestContext, settings: HttpSettings): Pr
   let received = 0;
   const keep = (chunk: Buffer): void => {
     received += chunk.length;
-    if (received <= settings.bodyMost || chunks.length === 0) chunks.push(chunk);
+    if (received <= settings.maxBodyBytes || chunks.length === 0) chunks.push(chunk);
   };
-  return readToEnd(context, settings.bodyMost + settings.maxDiscardedBytes, keep).then((isWhole) => {
+  return readToEnd(context, settings.maxBodyBytes + settings.maxDiscardedBytes, keep).then((isWhole) => {
     if (!isWhole) context.mustClose = true;
     const [only] = chunks;
     const bytes = only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
-    return { bytes, received, overflow: received > settings.bodyMost };
+    return { bytes, received, overflow: received > settings.maxBodyBytes };
   });
 }
 

@@ -11,19 +11,19 @@ import type { Problem } from '../../../contract/read.ts';
 import type { AmountAsSent } from '../../../domain/ledger/money.ts';
 import type { RequestHead } from './request-head.ts';
 
-/** All that a request says and the service reads, before any of it goes further. */
+/** All values of a request that the service reads. */
 export type RequestValues = {
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: JsonValue;
   readonly body: JsonValue;
-  /** The members that were read, for the amount among them. */
+  /** The parsed fields, for the amount among them. */
   readonly members: Readonly<Record<string, unknown>>;
 };
 
 /**
- * Refuses a request that holds a card number anywhere the service reads: path, query, headers, body. Called before the
- * operation begins, so that a number is never stored, neither in a transfer nor as an idempotency key. A Request-Id of
- * the caller is not stored, so it is not refused; it is not returned either (see `clientRequestId`).
+ * Refuses a request with a card number in its path, query, headers or body. Called before the operation starts, so that a
+ * card number is never stored, not even as an idempotency key. The caller's Request-Id is not stored and not checked here;
+ * `clientRequestId` never returns one with a card number.
  *
  * @throws {Refusal} card_number_refused, or invalid_amount where the amount is none either
  */

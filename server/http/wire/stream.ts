@@ -4,10 +4,10 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 
 /**
- * Writes pieces of text as fast as the caller takes them and no faster: the next one is read when the last has left, so
- * one piece is in memory, whatever the length. Ends when there are no more, or when the caller has gone.
+ * Writes pieces of text as fast as the caller reads them. The next piece is loaded after the last was sent, so that only
+ * one is in memory. Ends after the last piece, or when the caller disconnects.
  *
- * Throws what reading throws, and NoResponseError when a piece is not read or not taken in time, or the service closes.
+ * Throws the errors of `rest`, and NoResponseError when a piece is not loaded or not read in time, or the service closes.
  */
 export async function streamText(
   service: HttpService,
@@ -30,7 +30,7 @@ export async function streamText(
       piece = next.value;
     }
   } finally {
-    // Whoever still reads finishes what is under way, and nobody waits for it.
+    // A load in progress may finish; nothing waits for it.
     void rest.return?.().catch(() => undefined);
   }
 }
@@ -45,7 +45,7 @@ async function waitUntilTaken(service: HttpService, context: RequestContext): Pr
   }
 }
 
-/** Resolves when everything that was written has left, or the connection has gone. */
+/** Resolves when everything written has been sent, or the connection closes. */
 function taken(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -5,7 +5,7 @@ import { maskedText } from '../../redaction.ts';
 const DEPTH_MOST = 32;
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** What is wrong with a body, in a sentence that says where; `field` when it is about one of its members. */
+/** A body that is not valid JSON. The message says where; `field` is set when it concerns one field. */
 export class JsonFault extends Error {
   override readonly name = 'JsonFault';
   readonly field: string | undefined;
@@ -17,9 +17,9 @@ export class JsonFault extends Error {
 }
 
 /**
- * Reads a body as JSON, as strictly as RFC 8259 allows. Whatever two parsers could understand differently is refused:
- * invalid UTF-8, a member named twice or `__proto__`, a lone surrogate, `\u0000`, nesting deeper than 32. Numbers are
- * kept as they were written; objects have no prototype. A byte order mark is skipped, an empty body is `{}`.
+ * Parses a body as JSON, as strictly as RFC 8259 allows. Input that parsers read differently is refused: invalid UTF-8,
+ * repeated fields, `__proto__`, lone surrogates, `\u0000`, nesting deeper than 32. Numbers keep their digits; objects
+ * have no prototype. A byte order mark is skipped, an empty body is `{}`.
  *
  * @throws {JsonFault}
  */
@@ -37,7 +37,7 @@ function emptyObject(): Members {
 }
 
 function decode(bytes: Buffer, skipped: number): string {
-  // Most bodies are ASCII, and those are copied several times faster than they are decoded.
+  // Most bodies are ASCII, and copying is several times faster than decoding.
   if (isAscii(bytes)) return bytes.toString('latin1');
   try {
     return DECODER.decode(bytes);
@@ -47,7 +47,7 @@ function decode(bytes: Buffer, skipped: number): string {
   }
 }
 
-/** Index of the first byte that a lenient decoder has to replace. */
+/** Index of the first byte that is not valid UTF-8. */
 function firstInvalidByte(bytes: Buffer): number {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
   let at = 0;
@@ -76,7 +76,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
-/** One pass over the text: each character is looked at once, and strings are cut out whole. */
+/** Parses the text in one pass; strings are sliced. */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -87,7 +87,7 @@ class Reader {
   }
 
   document(): JsonValue {
-    // White space alone says no more than an empty body does.
+    // A body of white space only counts as empty.
     if (Number.isNaN(this.#peek())) return emptyObject();
     const value = this.#value();
     if (!Number.isNaN(this.#peek())) throw this.#unexpected('the body must end after its value');
