@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { afterAll, afterEach } from 'vitest';
 import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
@@ -25,7 +26,7 @@ const made: string[] = [];
 const owners: ChildProcess[] = [];
 const servers: EmbeddedPostgres[] = [];
 
-/** A directory that the server's user can pass, unless the mode says otherwise; removed by `cleanUp`. */
+/** A directory that the server's user can pass, unless the mode says otherwise; removed at the end of the test. */
 export async function makeDirectory(mode = 0o711): Promise<string> {
   const path = await mkdtemp('/tmp/transfer-service-test-');
   made.push(path);
@@ -35,7 +36,7 @@ export async function makeDirectory(mode = 0o711): Promise<string> {
 
 let template: Promise<string> | undefined;
 
-/** A data directory with an empty ledger: a copy of one that is made once, which takes a tenth of the time. */
+/** A data directory with an empty ledger: a copy, which takes a tenth of the time. */
 export async function makeLedger(): Promise<string> {
   template ??= makeTemplate();
   const path = await makeDirectory();
@@ -50,11 +51,6 @@ async function makeTemplate(): Promise<string> {
   return path;
 }
 
-/** For `afterAll` of every test file that uses `makeLedger`. */
-export async function removeTemplate(): Promise<void> {
-  if (template) await rm(await template, { recursive: true, force: true });
-}
-
 export async function start(
   dataDirectory: string,
   options: Partial<EmbeddedPostgresOptions> = {},
@@ -64,7 +60,7 @@ export async function start(
   return postgres;
 }
 
-/** Runs owner.ts until it has reported whether it became the owner. */
+/** Starts owner.ts and waits for its report. */
 export async function runOwner(
   what: 'lock' | 'start',
   dataDirectory: string,
@@ -87,8 +83,16 @@ export async function kill(child: ChildProcess): Promise<void> {
   await gone;
 }
 
+/** Removes everything at the end of each test and of the file: call it once in a file, outside of its tests. */
+export function cleanUpAfterTests(): void {
+  afterEach(cleanUp);
+  afterAll(async () => {
+    if (template) await rm(await template, { recursive: true, force: true });
+  });
+}
+
 /** Stops what a test left running, then removes its directories. */
-export async function cleanUp(): Promise<void> {
+async function cleanUp(): Promise<void> {
   for (const server of servers.splice(0)) await server.stop();
   for (const owner of owners.splice(0)) await kill(owner);
   for (const path of made.splice(0)) {
@@ -115,10 +119,6 @@ export async function query(
   }
 }
 
-export async function until(isTrue: () => boolean | Promise<boolean>, milliseconds = 120_000): Promise<void> {
-  const deadline = performance.now() + milliseconds;
-  while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error(`Not within ${milliseconds} ms: ${isTrue}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
+/** A table with one row, and how it is read. */
+export const WRITE = ['CREATE TABLE kept (value integer)', 'INSERT INTO kept VALUES (42)'];
+export const READ = 'SELECT value FROM kept';

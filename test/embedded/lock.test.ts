@@ -1,12 +1,12 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findLockOwner, lockDataDirectory, openDataDirectory } from '../../server/embedded-postgres/data-directory.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
-import { cleanUp, isRoot, kill, makeDirectory, runOwner } from './directories.ts';
+import { cleanUpAfterTests, isRoot, kill, makeDirectory, runOwner } from './directories.ts';
 
-afterEach(cleanUp);
+cleanUpAfterTests();
 
 test('a second owner is refused with the process id of the first and the directory as it was asked for', async () => {
   const directory = await makeDirectory();

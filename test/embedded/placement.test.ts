@@ -2,28 +2,25 @@ import { execFile } from 'node:child_process';
 import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { shortHash } from '../../server/embedded-postgres/placement.ts';
 import { isAlive } from '../../server/embedded-postgres/processes.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
+import { waitFor } from '../harness/process.ts';
 import {
-  cleanUp,
+  cleanUpAfterTests,
   isRoot,
   kill,
   makeDirectory,
   makeLedger,
   query,
-  removeTemplate,
+  READ,
   runOwner,
   start,
-  until,
+  WRITE,
 } from './directories.ts';
 
-afterEach(cleanUp);
-afterAll(removeTemplate);
-
-const WRITE = ['CREATE TABLE kept (value integer)', 'INSERT INTO kept VALUES (42)'];
-const READ = 'SELECT value FROM kept';
+cleanUpAfterTests();
 
 test('below a directory closed to others, the ledger goes where its user can keep it, and is found again', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
@@ -117,7 +114,7 @@ async function interruptCreation(): Promise<string | undefined> {
   const directory = await makeDirectory();
   const owner = runOwner('start', directory).catch(() => undefined);
   const names = async () => (await readdir(directory)).join();
-  await until(async () => /postgresql\.new-|postgresql$/.test(await names()));
+  await waitFor('the files of the server', async () => /postgresql\.new-|postgresql$/.test(await names()));
   const { processId } = JSON.parse(await readFile(join(directory, 'lock-owner.json'), 'utf8'));
   // Standing still, it does not end what it does, however fast the machine is.
   process.kill(processId, 'SIGSTOP');

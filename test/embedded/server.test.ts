@@ -3,26 +3,23 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { isAlive } from '../../server/embedded-postgres/processes.ts';
+import { waitFor } from '../harness/process.ts';
 import {
-  cleanUp,
+  cleanUpAfterTests,
   isRoot,
   kill,
   makeDirectory,
   makeLedger,
   query,
-  removeTemplate,
+  READ,
   runOwner,
   start,
-  until,
+  WRITE,
 } from './directories.ts';
 
-afterEach(cleanUp);
-afterAll(removeTemplate);
-
-const WRITE = ['CREATE TABLE kept (value integer)', 'INSERT INTO kept VALUES (42)'];
-const READ = 'SELECT value FROM kept';
+cleanUpAfterTests();
 
 test('first start makes the ledger, restart keeps it, stop is quick and leaves no process', async () => {
   const directory = join(await makeDirectory(), 'made', 'on demand');
@@ -95,7 +92,7 @@ test('a committed row survives the kill of the server, which is started again an
   for (const round of [1, 2]) {
     const before = postgres.processId() ?? 0;
     process.kill(before, 'SIGKILL');
-    await until(() => postgres.state() === 'running' && postgres.processId() !== before);
+    await waitFor('another server runs', async () => postgres.state() === 'running' && postgres.processId() !== before);
     expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
     expect(reports[round - 1]).toContain(`PostgreSQL (process ${before}) was ended by SIGKILL`);
   }
@@ -109,11 +106,11 @@ test('a supervised server comes back by itself when what kept it from starting i
   const sound = await readFile(configuration, 'utf8');
   await writeFile(configuration, 'not a setting');
   process.kill(postgres.processId() ?? 0, 'SIGKILL');
-  await until(() => reports.length >= 3);
+  await waitFor('three reports', async () => reports.length >= 3);
   expect(postgres.state()).not.toBe('running');
   expect(reports.at(-1)).toMatch(/ended with status 1: .*postgresql\.conf/);
   await writeFile(configuration, sound);
-  await until(() => postgres.state() === 'running');
+  await waitFor('the server runs', async () => postgres.state() === 'running');
   expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
 });
 
@@ -174,10 +171,10 @@ test('backends that outlive a killed server and service cannot commit any more',
     .query('DO $$ BEGIN INSERT INTO kept VALUES (1); LOOP PERFORM 1; END LOOP; END $$')
     .catch(() => 'lost');
   const isBusy = `SELECT FROM pg_stat_activity WHERE pid = ${backend?.pid} AND state = 'active'`;
-  await until(async () => (await query(postgres, isBusy)).length === 1);
+  await waitFor('the statement runs', async () => (await query(postgres, isBusy)).length === 1);
   const before = postgres.processId() ?? 0;
   process.kill(before, 'SIGKILL');
-  await until(() => postgres.state() === 'running' && postgres.processId() !== before);
+  await waitFor('another server runs', async () => postgres.state() === 'running' && postgres.processId() !== before);
   expect(isAlive(backend?.pid ?? 0)).toBe(false);
   expect(await busy).toBe('lost');
   expect(await query(postgres, READ)).toEqual([]);

@@ -1,28 +1,17 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { isAlive } from '../../server/embedded-postgres/processes.ts';
 import { type Visit, visitEmbeddedPostgres } from '../../server/embedded-postgres/visit.ts';
-import {
-  cleanUp,
-  isRoot,
-  kill,
-  makeDirectory,
-  makeLedger,
-  query,
-  removeTemplate,
-  runOwner,
-  start,
-} from './directories.ts';
+import { cleanUpAfterTests, isRoot, kill, makeDirectory, makeLedger, query, runOwner, start } from './directories.ts';
 
-// A command that opens the ledger of a data directory beside the service, or in its place.
+// A command opens the ledger of a data directory, with the service running or not.
 
+cleanUpAfterTests();
 const visits: Visit[] = [];
 afterEach(async () => {
   for (const visit of visits.splice(0)) await visit.close();
-  await cleanUp();
 });
-afterAll(removeTemplate);
 
 const existing = { origin: "DATA_DIR is './dta'" };
 
@@ -35,7 +24,7 @@ async function visit(dataDirectory: string, patienceMilliseconds?: number): Prom
 const serverOf = (visited: Visit): Promise<unknown> =>
   query({ connection: { ...visited.connection, user: 'postgres' } }, 'select pg_backend_pid() > 0 as works');
 
-test('beside an owner, its server is used, and runs on when the command has ended', async () => {
+test('while a service runs, its server is used, and keeps running after the command', async () => {
   const directory = await makeLedger();
   const owner = await runOwner('start', directory);
   const visited = await visit(directory);
@@ -45,7 +34,7 @@ test('beside an owner, its server is used, and runs on when the command has ende
   expect(await serverOf(visited)).toEqual([{ works: true }]);
 });
 
-test('without an owner a server is started, and stopped again; a service that comes meanwhile is told who has it', async () => {
+test('without a service, a server is started and stopped again; a service that starts meanwhile is refused and names the command', async () => {
   const directory = await makeLedger();
   const visited = await visit(directory);
   expect(await serverOf(visited)).toEqual([{ works: true }]);
@@ -56,7 +45,7 @@ test('without an owner a server is started, and stopped again; a service that co
   expect((await runOwner('start', directory)).won).toBe(true);
 });
 
-test('an owner whose server is away is waited for', async () => {
+test('the command waits for a service whose server is down', async () => {
   const directory = await makeLedger();
   const owner = await start(directory);
   await owner.pause();
@@ -65,7 +54,7 @@ test('an owner whose server is away is waited for', async () => {
   expect((await visiting).connection).toEqual(owner.connection);
 });
 
-test('an owner that dies is replaced: its server is stopped, and one of the command takes over', async () => {
+test('if the service was killed, its server is stopped and the command starts one', async () => {
   const directory = await makeLedger();
   const owner = await runOwner('start', directory);
   await kill(owner.process);
@@ -73,7 +62,7 @@ test('an owner that dies is replaced: its server is stopped, and one of the comm
   expect(isAlive(owner.serverProcessId ?? 0)).toBe(false);
 });
 
-test('an owner without a server is named, with what is in the way', async () => {
+test('a service without a server is reported with the reason', async () => {
   const directory = await makeLedger();
   const { process: owner } = await runOwner('lock', directory);
   await expect(visit(directory, 0)).rejects.toThrow(
@@ -81,7 +70,7 @@ test('an owner without a server is named, with what is in the way', async () => 
   );
 });
 
-test('a server that works on other files is not taken for the one of this data directory', async () => {
+test('a server of another data directory is not used', async () => {
   const [directory, other] = [await makeLedger(), await makeLedger()];
   const [own, another] = [await runOwner('start', directory), await runOwner('start', other)];
   const file = join(directory, 'postgresql', 'postmaster.pid');
@@ -96,7 +85,7 @@ test('a server that works on other files is not taken for the one of this data d
   await expect(visit(directory, 0)).rejects.toThrow('is not there or not that of');
 });
 
-test('nothing is made where there is no ledger: neither the directory, nor anything in one that is there', async () => {
+test('where there is no ledger, nothing is created', async () => {
   const empty = await makeDirectory();
   const missing = join(empty, 'not', 'there');
   await expect(visit(missing)).rejects.toThrow(
@@ -110,7 +99,7 @@ test('nothing is made where there is no ledger: neither the directory, nor anyth
     await expect(visit(path)).rejects.toThrow(/no ledger|not a directory/);
 });
 
-test('a ledger elsewhere is found where its data directory was removed', async () => {
+test('a ledger outside its data directory is found after the data directory was removed', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const directory = join(await makeDirectory(0o700), 'data');
   const first = await start(directory, { systemDirectory });
