@@ -1,5 +1,5 @@
 import fastify from 'fastify';
-import { CreateTransferBody } from '../contract/transfer-schemas.ts';
+import { CreateTransferBody } from '../contract/transfers.ts';
 
 // The ceiling: one bare Fastify route that validates the body of create_transfer against the same schema and sends it
 // back. No key, no money, no database. Prints its address and ends with its parent.

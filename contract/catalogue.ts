@@ -54,7 +54,7 @@ export const ERROR_CODES: readonly ErrorCode[] = Object.keys(CATALOGUE).filter(i
 
 /** Whether a code is one of what operations themselves decide, and not about the HTTP request and its credentials. */
 export function isRule(code: ErrorCode): boolean {
-  return OPERATION_IDS.some((id) => OPERATIONS[id].rules.includes(code));
+  return OPERATION_IDS.some((id) => OPERATIONS[id].errors.some((own) => own === code));
 }
 
 /** The codes of a type that no operation owns: those of rules first, then by status. */

@@ -1,16 +1,9 @@
 import { type ErrorRecord, errorRecord, withSupport } from '../domain/error-record.ts';
 import { CATALOGUE, type ErrorCode } from '../domain/errors.ts';
-import { OPERATIONS as FAILURES } from '../domain/operation.ts';
 import { type CodeFamily, familyOf } from './catalogue.ts';
-import {
-  curlOf,
-  EXAMPLE_REQUEST_ID,
-  type ExampleRequest,
-  exampleOf,
-  examplePath,
-  writtenJson,
-} from './example-requests.ts';
+import { curlOf, type ExampleRequest, exampleOf, examplePath, writtenJson } from './examples.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from './operations.ts';
+import { EXAMPLE_REQUEST_ID } from './samples.ts';
 
 /**
  * How a code comes about in a sandbox: `before` prepares, `request` is answered with the code, `after` clears up.
@@ -384,6 +377,6 @@ function whileDatabaseIsStopped(id: OperationId): Reproduction | undefined {
 
 function familyMessage({ kind, operation }: CodeFamily): string {
   if (kind === 'schema') return schemaFault(operation).message;
-  const { failure, movesMoney } = FAILURES[operation];
+  const { failure, movesMoney } = OPERATIONS[operation];
   return movesMoney ? `${failure}. No money was moved.` : `${failure}.`;
 }

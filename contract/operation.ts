@@ -1,41 +1,117 @@
-import type { TObject } from 'typebox';
-import type { ErrorCode } from '../domain/errors.ts';
-import type { KeyScope } from '../domain/scope.ts';
+import { type TObject, type TSchema, type TString, Type } from 'typebox';
+import type { SharedCode } from '../domain/errors.ts';
+import type { KeyScope, PROGRAM_SCOPES } from './scope.ts';
 
-/** What a key must be allowed to do. A route of the sandbox needs no key there, and the scope `operator` of one. */
-export type Scope = KeyScope | 'sandbox';
-
-/** The scope that a key must have for the scope of a route. */
-export function scopeOfKey(scope: Scope): KeyScope {
-  return scope === 'sandbox' ? 'operator' : scope;
-}
-
-/** How one operation looks from outside. */
-export type Operation = {
-  readonly method: 'GET' | 'POST' | 'PATCH';
-  /** Path with its parameters in braces; every parameter is a string of 1 to 255 characters. */
-  readonly path: string;
-  readonly summary: string;
-  readonly scope: Scope;
-  /** Whether the operation acts within one card program, which the key, or the Program-Id header, names. */
-  readonly program: boolean;
-  readonly body?: TObject;
-  /** Bytes of the body at most, where it is not the usual 16 KiB. */
-  readonly maxBodyBytes?: number;
-  readonly query?: TObject;
-  readonly status: 200 | 201;
-  readonly reply: object;
-  /** Whether the answer is a stream of lines of comma-separated values, and `reply` the shape of one line. */
-  readonly csv?: true;
-  readonly idempotency: 'none' | 'optional' | 'required';
-  /** Whether a POST without an idempotency key does the same sent twice as sent once. */
-  readonly repeatable?: true;
-  /** Codes of the rules of the operation itself, in the order in which they are checked; the first that applies wins. */
-  readonly rules: readonly ErrorCode[];
-};
-
-/** The media type of a merge patch (RFC 7396), as which the body of a PATCH is read; `application/json` says the same. */
+/** The media type of a merge patch (RFC 7396). The body of a PATCH is read as one, also when sent as `application/json`. */
 export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** What is common to operations that read within a card program. */
-export const READ = { method: 'GET', status: 200, idempotency: 'none', program: true } as const;
+/** One operation of the API. Routes, validation, OpenAPI, the reference, the SDK and the tests all follow from it. */
+export type Operation = {
+  /** The error codes `<id>_schema` and `unknown_<id>` and the action in the audit log follow from it. */
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** The path, with its parameters in braces. */
+  readonly path: string;
+  readonly summary: string;
+  /** Path parameters. By default each is a string of 1 to 255 characters. */
+  readonly params: TObject;
+  readonly query: TObject | undefined;
+  readonly body: TObject | undefined;
+  /** Maximum size of the body in bytes; undefined for that of the settings (16 KiB). */
+  readonly maxBodyBytes: number | undefined;
+  readonly reply: TSchema;
+  readonly status: 200 | 201;
+  /** Whether the response is a stream of comma-separated values; `reply` is then the schema of one line. */
+  readonly csv: boolean;
+  /** Path of the created resource, with fields of the reply in braces: the `Location` header. */
+  readonly location: string | undefined;
+  /** Where it acts: in the card program of the key or of `Program-Id`, in all of them, or on a sandbox (nowhere else). */
+  readonly reach: 'program' | 'operator' | 'sandbox';
+  /** The scope that a key needs. */
+  readonly scope: KeyScope;
+  /** Whether its error responses carry `Money-Moved`. */
+  readonly movesMoney: boolean;
+  readonly idempotency: 'none' | 'optional' | 'required';
+  /** Whether a POST without an idempotency key can be sent twice with the effect of once. */
+  readonly repeatable: boolean;
+  /** When it writes to the audit log: always, only when called by an operator, or never. */
+  readonly audit: 'always' | 'operator' | 'none';
+  /** The codes of the operation's own rules, in order of precedence. */
+  readonly errors: readonly SharedCode[];
+  /** Begins the message of `unknown_<id>`, such as `The transfer could not be created`. */
+  readonly failure: string;
+  readonly example: {
+    /** The example body. By default it holds the required fields. */
+    readonly body?: Readonly<Record<string, unknown>>;
+    /** Fields of the example reply, or of the items in a list, that differ from the default sample. */
+    readonly reply?: Readonly<Record<string, unknown>>;
+  };
+};
+
+/** What has a default: no query, no body, 200, no money, no idempotency key, no audit, no errors of its own. */
+type Defaulted =
+  | 'params'
+  | 'query'
+  | 'body'
+  | 'maxBodyBytes'
+  | 'status'
+  | 'csv'
+  | 'location'
+  | 'movesMoney'
+  | 'idempotency'
+  | 'repeatable'
+  | 'audit'
+  | 'errors'
+  | 'example';
+
+type Specification = Omit<Operation, Defaulted | 'reach' | 'scope'> & {
+  readonly [Name in Defaulted]?: NonNullable<Operation[Name]>;
+} & (
+    | { readonly reach: 'program'; readonly scope: (typeof PROGRAM_SCOPES)[number] }
+    | { readonly reach: 'operator' | 'sandbox' }
+  );
+
+type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
+/** An operation with the types of its own parameters, query, body and reply. */
+export type OperationOf<Spec extends Specification> = Omit<Operation, 'id' | 'params' | 'query' | 'body' | 'reply'> & {
+  readonly id: Spec['id'];
+  readonly params: Spec extends { readonly params: infer Params extends TObject }
+    ? Params
+    : TObject<{ [Name in NamesIn<Spec['path']>]: TString }>;
+  readonly query: Spec extends { readonly query: infer Query extends TObject } ? Query : undefined;
+  readonly body: Spec extends { readonly body: infer Body extends TObject } ? Body : undefined;
+  readonly reply: Spec['reply'];
+};
+
+/** Defines an operation: fills in the defaults, and derives the path parameters and the scope of operators. */
+export function operation<const Spec extends Specification>(spec: Spec): OperationOf<Spec> {
+  return {
+    params: parameterSchema(spec.path),
+    query: undefined,
+    body: undefined,
+    maxBodyBytes: undefined,
+    status: 200,
+    csv: false,
+    location: undefined,
+    scope: 'operator',
+    movesMoney: false,
+    idempotency: 'none',
+    repeatable: false,
+    audit: 'none',
+    errors: [],
+    example: {},
+    ...spec,
+  } satisfies Operation as unknown as OperationOf<Spec>;
+}
+
+/** The names of the parameters in a path, such as `transfer_id`. */
+export function parametersOf(path: string): readonly string[] {
+  return [...path.matchAll(/\{([a-z_]+)\}/g)].map((match) => match[1] ?? '');
+}
+
+function parameterSchema(path: string): TObject {
+  return Type.Object(
+    Object.fromEntries(parametersOf(path).map((name) => [name, Type.String({ minLength: 1, maxLength: 255 })])),
+  );
+}

@@ -1,14 +1,71 @@
-import { type TObject, Type } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import type { ErrorCode } from '../domain/errors.ts';
-import { OPERATIONS as DOMAIN_OPERATIONS, OPERATION_IDS, type OperationId } from '../domain/operation.ts';
-import { CORE_OPERATIONS } from './core-operations.ts';
-import type { Operation } from './operation.ts';
-import { OPERATOR_OPERATIONS } from './operator-operations.ts';
+import { AUDIT } from './audit.ts';
+import { CARDS } from './cards.ts';
+import { ERROR_LOG } from './error-log.ts';
+import { KEYS } from './keys.ts';
+import { PROGRAMS } from './programs.ts';
+import { SANDBOX } from './sandbox.ts';
+import { SWITCH } from './switch.ts';
+import { TRANSFER_ACTIONS } from './transfer-actions.ts';
+import { TRANSFERS } from './transfers.ts';
 
-/** Every operation of the service: the routes, the reference, the SDK and the tests are made from this table. */
-export const OPERATIONS: Readonly<Record<OperationId, Operation>> = { ...CORE_OPERATIONS, ...OPERATOR_OPERATIONS };
-/** Faults of the HTTP request itself; they come before everything else, in the order in which they are noticed. */
-const HTTP_FAULTS: readonly ErrorCode[] = [
+const DEFINITIONS = [
+  ...TRANSFERS,
+  ...TRANSFER_ACTIONS,
+  ...CARDS,
+  ...ERROR_LOG,
+  ...PROGRAMS,
+  ...KEYS,
+  ...SWITCH,
+  ...AUDIT,
+  ...SANDBOX,
+] as const;
+
+type Definition = (typeof DEFINITIONS)[number];
+
+/** The id of an operation. */
+export type OperationId = Definition['id'];
+
+type Table = { readonly [Id in OperationId]: Extract<Definition, { readonly id: Id }> };
+
+/** Every operation, by id. */
+export const OPERATIONS = Object.fromEntries(DEFINITIONS.map((one) => [one.id, one])) as unknown as Table;
+
+/** The ids of the operations, in the order of the reference. */
+export const OPERATION_IDS: readonly OperationId[] = DEFINITIONS.map(({ id }) => id);
+
+/** Operations that the reference shows together. */
+export type Section = {
+  readonly title: string;
+  readonly description: string;
+  readonly operations: readonly OperationId[];
+};
+
+const section = (title: string, description: string, of: readonly Definition[]): Section => ({
+  title,
+  description,
+  operations: of.map(({ id }) => id),
+});
+
+/** The sections of the reference, in its order. */
+export const SECTIONS: readonly Section[] = [
+  section(
+    'Transfers',
+    'Move money to, from and between cards: at once, on a schedule, or as a hold that is captured later. Reverse transfers and look them up.',
+    [...TRANSFERS, ...TRANSFER_ACTIONS],
+  ),
+  section('Cards', 'Create cards, change their status and limits, read their balances and statements.', CARDS),
+  section('Errors', 'Look up error responses.', ERROR_LOG),
+  section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
+  section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
+  section('Switch', "Disable and enable transfers. Requires an operator's key.", SWITCH),
+  section('Audit log', "Read what operators did. Requires an operator's key.", AUDIT),
+  section('Sandbox', 'Only in the sandbox: cause failures and move the clock.', SANDBOX),
+];
+
+/** Errors of the HTTP request itself. They come before all others, in the order in which they are detected. */
+const HTTP_ERRORS: readonly ErrorCode[] = [
   'service_unavailable',
   'request_timeout',
   'headers_too_large',
@@ -19,47 +76,44 @@ const HTTP_FAULTS: readonly ErrorCode[] = [
   'method_not_allowed',
 ];
 
-/** What an operation that takes an amount looks at before anything else of its own. */
+/** An operation that takes an amount checks it before its other rules, and before card numbers. */
 const AMOUNT: ErrorCode = 'invalid_amount';
 
 /**
- * Every code that an operation can answer with, in order of precedence: the first that applies is the answer.
- * `unknown_<operation>` stands last: it can happen at any step. `rate_limited` can come three times: for the address before
- * the credentials are looked at, for the key right after them, and of an export for its card program.
+ * Every error code of an operation in order of precedence: the first that applies is returned. `unknown_<id>` is last
+ * because it can occur at any step. `rate_limited` applies at three steps: to the address before the credentials are
+ * checked, to the key right after them, and to exports of the card program.
  */
 export function precedenceOf(id: OperationId): readonly ErrorCode[] {
-  const operation = OPERATIONS[id];
+  const { reach, body, idempotency, errors } = OPERATIONS[id];
   return [
-    ...HTTP_FAULTS,
+    ...HTTP_ERRORS,
     'rate_limited',
     'unauthenticated',
     'forbidden',
-    ...(operation.program ? (['program_not_found'] as const) : []),
-    ...(operation.body === undefined ? [] : (['unsupported_media_type', 'payload_too_large'] as const)),
-    ...(operation.idempotency === 'none' ? [] : (['invalid_idempotency_key'] as const)),
+    ...(reach === 'program' ? (['program_not_found'] as const) : []),
+    ...(body === undefined ? [] : (['unsupported_media_type', 'payload_too_large'] as const)),
+    ...(idempotency === 'none' ? [] : (['invalid_idempotency_key'] as const)),
     `${id}_schema`,
-    ...operation.rules.filter((code) => code === AMOUNT),
+    ...errors.filter((code) => code === AMOUNT),
     'card_number_refused',
-    ...operation.rules.filter((code) => code !== AMOUNT),
+    ...errors.filter((code) => code !== AMOUNT),
     `unknown_${id}`,
   ];
 }
 
-/** The names of the parameters in a path, such as `transfer_id`. */
-export function parametersOf(path: string): readonly string[] {
-  return [...path.matchAll(/\{([a-z_]+)\}/g)].map((match) => match[1] ?? '');
-}
-
-/** The schema of a path's parameters. */
-export function parameterSchema(path: string): TObject {
-  return Type.Object(
-    Object.fromEntries(parametersOf(path).map((name) => [name, Type.String({ minLength: 1, maxLength: 255 })])),
-  );
-}
-
-/** Whether refusals of the operation carry Money-Moved. */
+/** Whether error responses of the operation carry Money-Moved. */
 export function movesMoney(id: OperationId): boolean {
-  return DOMAIN_OPERATIONS[id].movesMoney;
+  return OPERATIONS[id].movesMoney;
 }
 
-export { OPERATION_IDS, type OperationId };
+/** The path parameters of an operation. */
+export type ParamsOf<Id extends OperationId> = Static<Table[Id]['params']>;
+/** The query of an operation after reading; undefined for one without. */
+export type QueryOf<Id extends OperationId> = Table[Id]['query'] extends TObject
+  ? Static<Table[Id]['query']>
+  : undefined;
+/** The body of an operation after reading; undefined for one without. Amounts are still as they were sent. */
+export type BodyOf<Id extends OperationId> = Table[Id]['body'] extends TObject ? Static<Table[Id]['body']> : undefined;
+/** The reply of an operation on the wire; of an export, one line. */
+export type ReplyOf<Id extends OperationId> = Static<Table[Id]['reply']>;

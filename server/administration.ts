@@ -1,5 +1,5 @@
 import { constants, hostname } from 'node:os';
-import { KEY_SCOPES } from '../domain/scope.ts';
+import { KEY_SCOPES } from '../contract/scope.ts';
 import { verifyAudit } from './audit/verify-audit.ts';
 import { readConfiguration, readDataDirectory, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';

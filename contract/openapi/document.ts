@@ -1,29 +1,38 @@
 import type { TObject } from 'typebox';
 import { ERROR_TYPES } from '../../domain/catalogue-entry.ts';
-import * as audit from '../audit-schemas.ts';
-import * as cards from '../card-schemas.ts';
+import * as audit from '../audit.ts';
+import * as cards from '../cards.ts';
 import { CatalogueRecord, TYPE_GUIDES } from '../catalogue.ts';
-import * as errorLog from '../error-log-schemas.ts';
-import { exampleFile, exampleReply } from '../example-replies.ts';
-import { exampleOf, examplePath } from '../example-requests.ts';
-import * as limits from '../limit-schemas.ts';
-import { MERGE_PATCH } from '../operation.ts';
-import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, parametersOf, precedenceOf } from '../operations.ts';
-import * as operator from '../operator-schemas.ts';
+import * as errorLog from '../error-log.ts';
+import { exampleFile, exampleOf, examplePath, exampleReply } from '../examples.ts';
+import * as keys from '../keys.ts';
+import * as limits from '../limits.ts';
+import { MERGE_PATCH, parametersOf } from '../operation.ts';
+import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf, SECTIONS } from '../operations.ts';
+import * as programs from '../programs.ts';
+import * as sandbox from '../sandbox.ts';
 import * as parts from '../schema-parts.ts';
-import { SECTIONS, sectionOf } from '../sections.ts';
-import * as transfers from '../transfer-schemas.ts';
+import * as settings from '../switch.ts';
+import * as actions from '../transfer-actions.ts';
+import * as transfers from '../transfers.ts';
 import { errorExamples, errorResponsesOf, sharedErrorResponses } from './error-responses.ts';
 import { fieldsOf } from './fields.ts';
 import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import { type Json, type JsonObject, reference } from './json.ts';
 
+/** What the document shows besides the operations. */
+const CATALOGUE_SECTION = { title: 'Catalogue of errors', description: 'Explains every error code.' } as const;
+
 /** Schemas with a name: wherever one of them stands in the table, the document refers to it. */
 const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entries({
   ...transfers,
+  ...actions,
   ...cards,
   ...limits,
-  ...operator,
+  ...programs,
+  ...keys,
+  ...settings,
+  ...sandbox,
   ...audit,
   ...errorLog,
   ...parts,
@@ -53,7 +62,7 @@ export function openApiDocument(): JsonObject {
     },
     servers: [{ url: '/', description: 'The service that this document comes from' }],
     security: [{ apiKey: [] }, {}],
-    tags: SECTIONS.map(({ title, description }) => ({ name: title, description })),
+    tags: [...SECTIONS, CATALOGUE_SECTION].map(({ title, description }) => ({ name: title, description })),
     paths: paths(),
     components: {
       schemas: Object.fromEntries(NAMED.map(([name, schema]) => [name, toJson(schema, true)])),
@@ -99,7 +108,7 @@ function operationObject(id: OperationId): JsonObject {
     operationId: id,
     summary: operation.summary,
     description: describe(id),
-    tags: [sectionOf(id).title],
+    tags: SECTIONS.filter(({ operations }) => operations.includes(id)).map(({ title }) => title),
     parameters: [
       ...ownParameters(id).map((parameter) => {
         const name = sharedName(parameter);
@@ -108,7 +117,7 @@ function operationObject(id: OperationId): JsonObject {
       ...(idempotency === 'none'
         ? []
         : [reference('parameters', idempotency === 'required' ? 'IdempotencyKeyRequired' : 'IdempotencyKey')]),
-      ...(operation.program ? [reference('parameters', 'ProgramId')] : []),
+      ...(operation.reach === 'program' ? [reference('parameters', 'ProgramId')] : []),
       reference('parameters', 'ClientRequestId'),
       reference('parameters', 'SandboxProvoke'),
     ],
@@ -208,11 +217,11 @@ function queryParameters(query: TObject): readonly Parameter[] {
 }
 
 function responses(id: OperationId): JsonObject {
-  const { status, idempotency, method, csv } = OPERATIONS[id];
+  const { status, idempotency, location, csv } = OPERATIONS[id];
   const headers = [
     'Request-Id',
-    ...(method === 'POST' && status === 201 ? ['Location'] : []),
-    ...(csv === true ? ['Content-Disposition'] : []),
+    ...(location !== undefined ? ['Location'] : []),
+    ...(csv ? ['Content-Disposition'] : []),
     idempotency === 'none' ? 'Ignored-Headers' : 'Idempotent-Replayed',
     'Ignored-Fields',
     'Client-Request-Id',
@@ -229,7 +238,7 @@ function responses(id: OperationId): JsonObject {
 
 function replyContent(id: OperationId): JsonObject {
   const { csv, reply } = OPERATIONS[id];
-  if (csv === undefined) return { 'application/json': { schema: toJson(reply), example: toJson(exampleReply(id)) } };
+  if (!csv) return { 'application/json': { schema: toJson(reply), example: toJson(exampleReply(id)) } };
   const columns = fieldsOf(reply).map(({ name, description }) => `- \`${name}\`${description && `: ${description}`}`);
   const description =
     'Comma-separated values (RFC 4180): a line with the names of the columns, then a line for each record. What is ' +
@@ -245,7 +254,7 @@ const CATALOGUE_PATHS: JsonObject = {
       operationId: 'list_error_codes',
       summary: 'List the error codes, each explained',
       description: 'A page for browsers, data for everyone else; `/errors.json` is always data.',
-      tags: ['Catalogue of errors'],
+      tags: [CATALOGUE_SECTION.title],
       security: [],
       parameters: [
         {
@@ -280,7 +289,7 @@ const CATALOGUE_PATHS: JsonObject = {
       operationId: 'explain_error_code',
       summary: 'Explain one error code',
       description: 'A page for browsers, data for everyone else; `/errors/{code}.json` is always data.',
-      tags: ['Catalogue of errors'],
+      tags: [CATALOGUE_SECTION.title],
       security: [],
       parameters: [
         {

@@ -1,7 +1,7 @@
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { isReplayed, tellsAboutMoney } from '../catalogue.ts';
 import { exampleField } from '../example-failures.ts';
-import { DEMO_PROGRAM, EXAMPLE_REQUEST_ID } from '../example-requests.ts';
+import { DEMO_PROGRAM, EXAMPLE_REQUEST_ID } from '../samples.ts';
 
 type Header = {
   readonly description: string;

@@ -5,25 +5,25 @@ import type { Amount, CallOptions, KeyedCallOptions, Page, TextChunks } from '..
 export type AuditEntryRecord = {
   /** aud_ and 32 hex digits. */
   readonly entry_id: string;
-  /** Its number in the chain: 1, 2, 3 …, without a gap. */
+  /** Position in the chain: 1, 2, 3 …, without gaps. */
   readonly position: number;
-  /** When it was done, by the real time of day. */
+  /** When it happened, by the real time of day. */
   readonly created_at: string;
   /** key_id of the key; `sandbox`, `host` (a command on the host), or `anonymous` (a refused credential). */
   readonly actor: string;
   /** The operation, or `refuse_credential`, `seed_sandbox`. */
   readonly action: string;
-  /** The card program that it was about. */
+  /** The card program. */
   readonly program_id: string | null;
-  /** What it was about; of a refused credential, the part of the key that is not secret. */
+  /** What was acted on; for a refused credential, the part of the key that is not secret. */
   readonly subject_id: string | null;
-  /** The request that did it. */
+  /** The request. */
   readonly request_id: string | null;
-  /** What became of the subject. */
+  /** The result of the action. */
   readonly details: Readonly<Record<string, unknown>>;
-  /** The hash of the row before, 64 hex digits. */
+  /** Hash of the previous entry, 64 hex digits. */
   readonly previous_hash: string;
-  /** SHA-256 of the hash before and of all that the row says, 64 hex digits. */
+  /** SHA-256 of the previous hash and of every field of this entry, 64 hex digits. */
   readonly hash: string;
 };
 
@@ -37,7 +37,7 @@ export type CaptureTransferBody = {
 export type CardLimits = {
   readonly in?: DirectionLimits;
   readonly out?: DirectionLimits;
-  /** The most that a card may hold, pending incoming money included, in minor units. */
+  /** Maximum balance of a card, pending incoming money included, in minor units. */
   readonly maximum_balance?: number;
 };
 
@@ -45,7 +45,7 @@ export type CardLimits = {
 export type CardLimitsPatch = {
   readonly in?: DirectionLimitsPatch | null;
   readonly out?: DirectionLimitsPatch | null;
-  /** The most that a card may hold, pending incoming money included, in minor units. */
+  /** Maximum balance of a card, pending incoming money included, in minor units. */
   readonly maximum_balance?: number | null;
 };
 
@@ -57,24 +57,24 @@ export type CardLimitsRecord = {
   readonly program_id: string;
   /** ISO 4217 code. */
   readonly currency: string;
-  /** What is on the card, in minor units. */
+  /** Balance of the card, in minor units. */
   readonly balance: number;
-  /** What of it can be spent, in minor units. */
+  /** Available balance, in minor units. */
   readonly available: number;
-  /** What is on hold for it, in minor units. */
+  /** Amount on hold for the card, in minor units. */
   readonly incoming: number;
   readonly in: {
-    /** Whether the state of the card lets money through this way. */
+    /** Whether the card's status allows transfers in this direction. */
     readonly allowed: boolean;
-    /** Code of the refusal when it does not. */
+    /** Error code if it does not. */
     readonly code: string | null;
-    /** The most that one transfer between funding and the card could be now; 0 for none, in minor units. */
+    /** Maximum amount of one transfer between funding and the card now; 0 for none, in minor units. */
     readonly most: number;
-    /** The least that one transfer may be, in minor units. */
+    /** Minimum amount of one transfer, in minor units. */
     readonly least: number;
-    /** Every limit that applies, with what was used of it. */
+    /** Every limit that applies, and how much of it was used. */
     readonly limits: readonly {
-      /** Which limit. */
+      /** Name of the limit. */
       readonly name:
         | 'minimum_amount'
         | 'maximum_amount'
@@ -85,32 +85,32 @@ export type CardLimitsRecord = {
         | 'monthly_amount'
         | 'monthly_count';
       /**
-       * card: the card itself; program_card: the program, for each card; program: the program, for all cards
-       * together.
+       * card: set on the card; program_card: set on the program, for each card; program: set on the program, for the
+       * total of its cards.
        */
       readonly set_by: 'card' | 'program_card' | 'program';
       /** The limit: minor units, or a number of transfers. */
       readonly value: number;
-      /** What was used of it in the running period. */
+      /** Used in the current period. */
       readonly used: number | null;
-      /** What is left of it in the running period. */
+      /** Left in the current period. */
       readonly left: number | null;
       /** When the next period begins. */
       readonly frees_at: string | null;
     }[];
   };
   readonly out: {
-    /** Whether the state of the card lets money through this way. */
+    /** Whether the card's status allows transfers in this direction. */
     readonly allowed: boolean;
-    /** Code of the refusal when it does not. */
+    /** Error code if it does not. */
     readonly code: string | null;
-    /** The most that one transfer between funding and the card could be now; 0 for none, in minor units. */
+    /** Maximum amount of one transfer between funding and the card now; 0 for none, in minor units. */
     readonly most: number;
-    /** The least that one transfer may be, in minor units. */
+    /** Minimum amount of one transfer, in minor units. */
     readonly least: number;
-    /** Every limit that applies, with what was used of it. */
+    /** Every limit that applies, and how much of it was used. */
     readonly limits: readonly {
-      /** Which limit. */
+      /** Name of the limit. */
       readonly name:
         | 'minimum_amount'
         | 'maximum_amount'
@@ -121,29 +121,29 @@ export type CardLimitsRecord = {
         | 'monthly_amount'
         | 'monthly_count';
       /**
-       * card: the card itself; program_card: the program, for each card; program: the program, for all cards
-       * together.
+       * card: set on the card; program_card: set on the program, for each card; program: set on the program, for the
+       * total of its cards.
        */
       readonly set_by: 'card' | 'program_card' | 'program';
       /** The limit: minor units, or a number of transfers. */
       readonly value: number;
-      /** What was used of it in the running period. */
+      /** Used in the current period. */
       readonly used: number | null;
-      /** What is left of it in the running period. */
+      /** Left in the current period. */
       readonly left: number | null;
       /** When the next period begins. */
       readonly frees_at: string | null;
     }[];
   };
   readonly maximum_balance: {
-    /** The most that the card may hold, in minor units. */
+    /** Maximum balance of the card, in minor units. */
     readonly value: number;
-    /** card: the card itself; program_card: the program, for each card. */
+    /** card: set on the card; program_card: set on the program, for each card. */
     readonly set_by: 'card' | 'program_card';
-    /** What may still come, in minor units. */
+    /** Amount that the card can still receive, in minor units. */
     readonly left: number;
   } | null;
-  /** When. */
+  /** When the limits were evaluated. */
   readonly evaluated_at: string;
 };
 
@@ -151,58 +151,58 @@ export type CardLimitsRecord = {
 export type CardRecord = {
   readonly card_id: string;
   readonly program_id: string;
-  /** State of the card today. */
+  /** Status of the card. */
   readonly status: 'preactive' | 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | 'expired' | 'closed';
   /** ISO 4217 code. */
   readonly currency: string;
-  /** What is on the card, in minor units. */
+  /** Balance, in minor units. */
   readonly balance: number;
-  /** What of it is held, in minor units. */
+  /** Part of the balance that is on hold, in minor units. */
   readonly held: number;
-  /** What of it can be spent, in minor units. */
+  /** Part of the balance that can be spent, in minor units. */
   readonly available: number;
-  /** What is on hold elsewhere for the card, in minor units. */
+  /** Amount on hold elsewhere for the card, in minor units. */
   readonly incoming: number;
   readonly holder_reference: string | null;
   readonly last_four: string | null;
   readonly expires_on: string | null;
-  /** Limits; what is omitted is not limited. */
+  /** Limits; an omitted limit does not apply. */
   readonly limits: CardLimits | null;
-  /** When it was made. */
+  /** When it was created. */
   readonly created_at: string;
-  /** When it last changed. */
+  /** When it was last changed. */
   readonly updated_at: string;
 };
 
 /** The body of change_switch. */
 export type ChangeSwitchBody = {
-  /** true stops, false lets go on. */
+  /** true disables, false enables. */
   readonly disabled: boolean;
-  /** Why; required to disable. */
+  /** Reason; required to disable. */
   readonly reason?: string | undefined;
   /** Only this card program. */
   readonly program_id?: string;
-  /** Only this type of transfer; needs program_id. */
+  /** Only transfers of this type; requires program_id. */
   readonly type?: 'load' | 'unload' | 'card_to_card';
-  /** When it opens again by itself. */
+  /** When it is enabled again automatically. */
   readonly until?: string;
 };
 
 /** Clock record: the response of move_clock. */
 export type ClockRecord = {
-  /** What time it is in the sandbox. */
+  /** Current time of the sandbox. */
   readonly now: string;
-  /** How far that is ahead of the time of day. */
+  /** Seconds ahead of the time of day. */
   readonly seconds_ahead: number;
 };
 
 /** The query of count_errors. */
 export type CountErrorsQuery = {
-  /** What is counted together, in UTC; hour if left out. */
+  /** Length of an interval, in UTC; hour if omitted. */
   readonly interval?: 'hour' | 'day' | undefined;
-  /** First interval: the one that holds this moment; 24 hours or 30 days before `to` if left out. */
+  /** Start: its interval is the first; 24 hours (or 30 days, for days) before `to` if omitted. */
   readonly from?: string | undefined;
-  /** Last interval: the one before this moment, or that holds it; now if left out. */
+  /** End: its interval is the last, unless it begins at this time; now if omitted. */
   readonly to?: string | undefined;
   /** Only errors with this code. */
   readonly code?: string | undefined;
@@ -212,27 +212,27 @@ export type CountErrorsQuery = {
 
 /** The body of create_card. */
 export type CreateCardBody = {
-  /** An id of your own: 1 to 255 visible ASCII characters, unique in the card program. */
+  /** Your id for the card: 1 to 255 visible ASCII characters, unique in the card program. */
   readonly card_id?: string | undefined;
-  /** ISO 4217 code; the program's if left out. */
+  /** ISO 4217 code; the program's currency if omitted. */
   readonly currency?: string | undefined;
-  /** active if left out. */
+  /** Status of the card; active if omitted. */
   readonly status?: 'preactive' | 'active' | undefined;
-  /** Your name for the holder; never a card number. */
+  /** Your reference for the holder; never a card number. */
   readonly holder_reference?: string | undefined;
   /** Last four digits of the card number. */
   readonly last_four?: string | undefined;
-  /** Last day of use, YYYY-MM-DD. */
+  /** Last day on which the card can be used, YYYY-MM-DD. */
   readonly expires_on?: string | undefined;
-  /** Limits; what is omitted is not limited. */
+  /** Limits; an omitted limit does not apply. */
   readonly limits?: CardLimits | undefined;
 };
 
 /** The body of create_key. */
 export type CreateKeyBody = {
-  /** What the key is for. */
+  /** Purpose of the key. */
   readonly name: string;
-  /** What it may do; nothing is granted by default, and `operator` needs `all_programs`. */
+  /** What the key can do; nothing is granted by default, and `operator` requires `all_programs`. */
   readonly scopes: readonly (
     | 'transfers:read'
     | 'transfers:write'
@@ -243,11 +243,11 @@ export type CreateKeyBody = {
     | 'webhooks:write'
     | 'operator'
   )[];
-  /** The card program that it is bound to; required unless `all_programs` is true. */
+  /** The card program that the key is bound to; required unless `all_programs` is true. */
   readonly program_id?: string;
-  /** true for a key that is bound to no card program and can act in all of them; not with `program_id`. */
+  /** true for a key that can act in all card programs and is bound to none; not with `program_id`. */
   readonly all_programs?: boolean;
-  /** When it stops working. */
+  /** When the key expires. */
   readonly expires_at?: string;
 };
 
@@ -255,9 +255,9 @@ export type CreateKeyBody = {
 export type CreateProgramBody = {
   /** Name of the card program. */
   readonly name: string;
-  /** ISO 4217 code of its cards, unless a card says otherwise. */
+  /** ISO 4217 code; the default currency of its cards. */
   readonly currency: string;
-  /** IANA name of the time zone in which its days begin; UTC if left out. */
+  /** IANA name of the time zone in which its days begin; UTC if omitted. */
   readonly time_zone?: string | undefined;
 };
 
@@ -271,114 +271,114 @@ export type CreateTransferBatchBody = {
 export type CreateTransferBody = {
   /** Minor units (cents, for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string. */
   readonly amount: Amount;
-  /** The card: its card_ id, or the id of your own that it was created with. */
+  /** Id of the card: its card_ id, or the id you created it with. */
   readonly card_id: string;
   /** load (funding to card, the default), unload, or card_to_card. */
   readonly type?: 'load' | 'unload' | 'card_to_card' | undefined;
-  /** The card that receives; required for card_to_card, and only there. */
+  /** The card that receives the money; required for card_to_card, not allowed otherwise. */
   readonly destination_card_id?: string | undefined;
-  /** ISO 4217 code; must be the one of the card. */
+  /** ISO 4217 code; must be the card's currency. */
   readonly currency?: string | undefined;
   /**
    * automatic (the default): the money moves at once; manual: it is held until the transfer is captured or
    * canceled.
    */
   readonly capture?: 'automatic' | 'manual' | undefined;
-  /** When a hold ends by itself: up to 90 days ahead, 7 days if left out; only with capture manual. */
+  /** When the hold expires: up to 90 days ahead, 7 days if omitted; only with capture manual. */
   readonly expires_at?: string | undefined;
-  /** When the transfer is to be made, up to a year ahead; now if left out. */
+  /** When to execute the transfer, up to a year ahead; now if omitted. */
   readonly scheduled_for?: string | undefined;
   /** Free text. */
   readonly description?: string | undefined;
-  /** A name of your own for the transfer, unique in the card program. */
+  /** Your reference for the transfer, unique in the card program. */
   readonly reference?: string | undefined;
-  /** Up to 20 pairs of strings of your own: names of 1 to 40 characters, values of up to 500. */
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 };
 
 /** Database state: the response of stop_database, start_database. */
 export type DatabaseState = {
-  /** The server. */
+  /** Status of the database server. */
   readonly state: 'running' | 'starting' | 'stopped' | 'failed';
 };
 
 /** Direction limits. */
 export type DirectionLimits = {
-  /** The least that one transfer may be, in minor units. */
+  /** Minimum amount of one transfer, in minor units. */
   readonly minimum_amount?: number;
-  /** The most that one transfer may be, in minor units. */
+  /** Maximum amount of one transfer, in minor units. */
   readonly maximum_amount?: number;
-  /** What the transfers of a day may come to, in minor units. */
+  /** Maximum total amount per day, in minor units. */
   readonly daily_amount?: number;
-  /** How many transfers a day may have. */
+  /** Maximum number of transfers per day. */
   readonly daily_count?: number;
-  /** What the transfers of a week may come to, in minor units; weeks begin on Monday. */
+  /** Maximum total amount per week, in minor units; weeks begin on Monday. */
   readonly weekly_amount?: number;
-  /** How many transfers a week may have. */
+  /** Maximum number of transfers per week. */
   readonly weekly_count?: number;
-  /** What the transfers of a month may come to, in minor units. */
+  /** Maximum total amount per month, in minor units. */
   readonly monthly_amount?: number;
-  /** How many transfers a month may have. */
+  /** Maximum number of transfers per month. */
   readonly monthly_count?: number;
 };
 
 /** Direction limits patch. */
 export type DirectionLimitsPatch = {
-  /** The least that one transfer may be, in minor units. */
+  /** Minimum amount of one transfer, in minor units. */
   readonly minimum_amount?: number | null;
-  /** The most that one transfer may be, in minor units. */
+  /** Maximum amount of one transfer, in minor units. */
   readonly maximum_amount?: number | null;
-  /** What the transfers of a day may come to, in minor units. */
+  /** Maximum total amount per day, in minor units. */
   readonly daily_amount?: number | null;
-  /** How many transfers a day may have. */
+  /** Maximum number of transfers per day. */
   readonly daily_count?: number | null;
-  /** What the transfers of a week may come to, in minor units; weeks begin on Monday. */
+  /** Maximum total amount per week, in minor units; weeks begin on Monday. */
   readonly weekly_amount?: number | null;
-  /** How many transfers a week may have. */
+  /** Maximum number of transfers per week. */
   readonly weekly_count?: number | null;
-  /** What the transfers of a month may come to, in minor units. */
+  /** Maximum total amount per month, in minor units. */
   readonly monthly_amount?: number | null;
-  /** How many transfers a month may have. */
+  /** Maximum number of transfers per month. */
   readonly monthly_count?: number | null;
 };
 
 /** Error counts: the response of count_errors. */
 export type ErrorCounts = {
-  /** What is counted together. */
+  /** Length of an interval. */
   readonly interval: 'hour' | 'day';
-  /** Beginning of the first interval. */
+  /** Start of the first interval. */
   readonly from: string;
   /** End of the last interval. */
   readonly to: string;
   /** Oldest first, then by code. */
   readonly data: readonly {
-    /** Beginning of the interval. */
+    /** Start of the interval. */
     readonly start: string;
     readonly code: string;
-    /** Type of the code. */
+    /** Type of the error. */
     readonly type: 'Request Error' | 'Server Error' | 'Process Error' | null;
-    /** Errors with the code in the interval; never 0. */
+    /** Number of errors with the code in the interval; never 0. */
     readonly count: number;
   }[];
-  /** Errors of that time that were answered but could not be recorded. */
+  /** Number of errors in the period that could not be recorded. */
   readonly dropped: number;
 };
 
 /** Error record. */
 export type ErrorRecord = {
-  /** The specific cause; can differ between answers that share a code. */
+  /** The specific cause. Responses with the same code can have different messages. */
   readonly Message: string;
-  /** HTTP status of the answer. */
+  /** HTTP status. */
   readonly Status: number;
-  /** Category of causes. */
+  /** Error code. */
   readonly Code: string;
-  /** Group of the error. */
+  /** Type of the error. */
   readonly Type: 'Request Error' | 'Server Error' | 'Process Error';
 };
 
 /** The query of export_postings. */
 export type ExportPostingsQuery = {
-  /** Only lines of this time or later. */
+  /** Only lines at or after this time. */
   readonly created_from?: string | undefined;
   /** Only lines before this time. */
   readonly created_to?: string | undefined;
@@ -386,36 +386,36 @@ export type ExportPostingsQuery = {
 
 /** The query of export_transfers. */
 export type ExportTransfersQuery = {
-  /** Only transfers of this card, on either side. */
+  /** Only transfers from or to this card. */
   readonly card_id?: string | undefined;
   /** Only transfers of this type. */
   readonly type?: 'load' | 'unload' | 'card_to_card' | undefined;
-  /** Only transfers in this state. */
+  /** Only transfers with this status. */
   readonly status?: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired' | undefined;
   /** Only the transfer with this reference. */
   readonly reference?: string | undefined;
-  /** Only the transfer that the request with this key made. */
+  /** Only the transfer that was created with this key. */
   readonly idempotency_key?: string | undefined;
-  /** Only transfers with this pair in their metadata; needs metadata_value. */
+  /** Only transfers with this metadata pair; requires metadata_value. */
   readonly metadata_name?: string | undefined;
-  /** The value of the pair; needs metadata_name. */
+  /** Value of the metadata pair; requires metadata_name. */
   readonly metadata_value?: string | undefined;
-  /** Only transfers made at this time or later. */
+  /** Only transfers created at or after this time. */
   readonly created_from?: string | undefined;
-  /** Only transfers made before this time. */
+  /** Only transfers created before this time. */
   readonly created_to?: string | undefined;
-  /** Only transfers of this amount or more. */
+  /** Only transfers of at least this amount. */
   readonly minimum_amount?: number | undefined;
-  /** Only transfers of this amount or less. */
+  /** Only transfers of at most this amount. */
   readonly maximum_amount?: number | undefined;
 };
 
 /** Found errors: the response of search_errors. */
 export type FoundErrors = {
   readonly data: readonly OperatorErrorRecord[];
-  /** Send it as cursor for the next page; null on the last. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   readonly next_cursor: string | null;
-  /** Errors of that time that were answered but could not be recorded. */
+  /** Number of errors in the period that could not be recorded. */
   readonly dropped: number;
 };
 
@@ -423,7 +423,7 @@ export type FoundErrors = {
 export type FundingMovementBody = {
   /** Minor units (cents, for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string. */
   readonly amount: Amount;
-  /** ISO 4217 code; the program's if left out. */
+  /** ISO 4217 code; the program's currency if omitted. */
   readonly currency?: string | undefined;
   /** Free text, such as the bank reference. */
   readonly description?: string | undefined;
@@ -434,62 +434,62 @@ export type FundingMovementRecord = {
   /** dep_ or wd_ and 32 hex digits. */
   readonly movement_id: string;
   readonly program_id: string;
-  /** Which way the money went. */
+  /** Direction of the movement. */
   readonly kind: 'deposit' | 'withdrawal';
-  /** What moved, in minor units. */
+  /** Amount that moved, in minor units. */
   readonly amount: number;
   readonly currency: string;
-  /** What the funding account has after it, in minor units. */
+  /** Balance of the funding account afterwards, in minor units. */
   readonly balance: number;
   readonly description: string | null;
-  /** When it was made. */
+  /** When it was created. */
   readonly created_at: string;
 };
 
 /** Inspected error record: the response of inspect_error. */
 export type InspectedErrorRecord = {
-  /** Request-Id of the answer. */
+  /** Request-Id of the response. */
   readonly request_id: string;
-  /** When the request came. */
+  /** When the request was received. */
   readonly created_at: string;
-  /** The operation, where it could be told. */
+  /** The operation, if known. */
   readonly operation: string | null;
-  /** Code of the answer. */
+  /** Error code. */
   readonly code: string;
-  /** HTTP status of the answer. */
+  /** HTTP status. */
   readonly status: number;
-  /** Type of the answer. */
+  /** Type of the error. */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error';
-  /** Message of the answer, without card numbers. */
+  /** Message of the response, without card numbers. */
   readonly message: string;
-  /** JSON pointer of the member at fault. */
+  /** JSON pointer to the invalid field. */
   readonly field: string | null;
-  /** Method of the request. */
+  /** HTTP method. */
   readonly method: string | null;
-  /** Path of the request, with the names of its parameters. */
+  /** Path template of the request. */
   readonly path: string | null;
-  /** The card at fault, or else the one that the request named. */
+  /** The card that caused the error, or else the card in the request. */
   readonly card_id: string | null;
   /** The transfer that exists or may exist. */
   readonly transfer_id: string | null;
   /** Idempotency-Key of the request. */
   readonly idempotency_key: string | null;
-  /** Whether it moved money. */
+  /** Whether the request moved money. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
-  /** The members of the request, where they were read; without card numbers and keys. */
+  /** The fields of the request, if they were read; without card numbers and keys. */
   readonly request: Readonly<Record<string, unknown>> | null;
-  /** The card program, where it was known. */
+  /** The card program, if known. */
   readonly program_id: string | null;
-  /** Who called: sandbox, program_key or operator_key. */
+  /** The caller: sandbox, program_key or operator_key. */
   readonly caller: string | null;
-  /** The values that the failing check saw. */
+  /** The values that the failed check used. */
   readonly checks: Readonly<Record<string, unknown>> | null;
-  /** What was thrown, then what caused that, and so on; empty when the error is the caller’s. */
+  /** The exception, its cause, and so on; empty for errors of the caller. */
   readonly causes: readonly {
-    /** Class of what was thrown. */
+    /** Class of the exception. */
     readonly name: string;
     readonly message: string;
-    /** Its frames, the innermost first. */
+    /** Stack frames, innermost first. */
     readonly stack: readonly string[];
   }[];
 };
@@ -499,7 +499,7 @@ export type KeyRecord = {
   readonly key_id: string;
   readonly name: string;
   readonly program_id: string | null;
-  /** What it may do. */
+  /** What the key can do. */
   readonly scopes: readonly (
     | 'transfers:read'
     | 'transfers:write'
@@ -512,37 +512,37 @@ export type KeyRecord = {
   )[];
   /** The part of the key that is not secret. */
   readonly shown_as: string;
-  /** When it was made. */
+  /** When it was created. */
   readonly created_at: string;
-  /** When it stops working. */
+  /** When it expires. */
   readonly expires_at: string | null;
   /** When it was revoked. */
   readonly revoked_at: string | null;
   /** When it was last used, to about a minute. */
   readonly last_used_at: string | null;
-  /** key_id of the key that takes its place. */
+  /** key_id of the key that replaces it. */
   readonly replaced_by: string | null;
 };
 
 /** The query of list_audit_entries. */
 export type ListAuditEntriesQuery = {
-  /** How many at most; 20 if left out. */
+  /** Maximum number of items on the page; 20 if omitted. */
   readonly limit?: number | undefined;
-  /** next_cursor of the page before. */
+  /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
   /** Only this action, such as change_switch. */
   readonly action?: string | undefined;
-  /** Only what was done then or later. */
+  /** Only entries at or after this time. */
   readonly created_from?: string | undefined;
-  /** Only what was done before. */
+  /** Only entries before this time. */
   readonly created_to?: string | undefined;
 };
 
 /** The query of list_errors. */
 export type ListErrorsQuery = {
-  /** How many at most; 20 if left out. */
+  /** Maximum number of items on the page; 20 if omitted. */
   readonly limit?: number | undefined;
-  /** next_cursor of the page before. */
+  /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
   /** Only errors with this code. */
   readonly code?: string | undefined;
@@ -550,21 +550,21 @@ export type ListErrorsQuery = {
   readonly type?: 'Request Error' | 'Server Error' | 'Process Error' | undefined;
   /** Only errors of this operation. */
   readonly operation?: string | undefined;
-  /** Only errors about this card. */
+  /** Only errors of this card. */
   readonly card_id?: string | undefined;
-  /** Only errors from this moment on. */
+  /** Only errors at or after this time. */
   readonly created_from?: string | undefined;
-  /** Only errors before this moment. */
+  /** Only errors before this time. */
   readonly created_to?: string | undefined;
 };
 
 /** The query of list_postings. */
 export type ListPostingsQuery = {
-  /** How many at most; 20 if left out. */
+  /** Maximum number of items on the page; 20 if omitted. */
   readonly limit?: number | undefined;
-  /** next_cursor of the page before. */
+  /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
-  /** Only lines of this time or later. */
+  /** Only lines at or after this time. */
   readonly created_from?: string | undefined;
   /** Only lines before this time. */
   readonly created_to?: string | undefined;
@@ -572,73 +572,73 @@ export type ListPostingsQuery = {
 
 /** The query of list_transfers. */
 export type ListTransfersQuery = {
-  /** How many at most; 20 if left out. */
+  /** Maximum number of items on the page; 20 if omitted. */
   readonly limit?: number | undefined;
-  /** next_cursor of the page before. */
+  /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
-  /** Only transfers of this card, on either side. */
+  /** Only transfers from or to this card. */
   readonly card_id?: string | undefined;
   /** Only transfers of this type. */
   readonly type?: 'load' | 'unload' | 'card_to_card' | undefined;
-  /** Only transfers in this state. */
+  /** Only transfers with this status. */
   readonly status?: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired' | undefined;
   /** Only the transfer with this reference. */
   readonly reference?: string | undefined;
-  /** Only the transfer that the request with this key made. */
+  /** Only the transfer that was created with this key. */
   readonly idempotency_key?: string | undefined;
-  /** Only transfers with this pair in their metadata; needs metadata_value. */
+  /** Only transfers with this metadata pair; requires metadata_value. */
   readonly metadata_name?: string | undefined;
-  /** The value of the pair; needs metadata_name. */
+  /** Value of the metadata pair; requires metadata_name. */
   readonly metadata_value?: string | undefined;
-  /** Only transfers made at this time or later. */
+  /** Only transfers created at or after this time. */
   readonly created_from?: string | undefined;
-  /** Only transfers made before this time. */
+  /** Only transfers created before this time. */
   readonly created_to?: string | undefined;
-  /** Only transfers of this amount or more. */
+  /** Only transfers of at least this amount. */
   readonly minimum_amount?: number | undefined;
-  /** Only transfers of this amount or less. */
+  /** Only transfers of at most this amount. */
   readonly maximum_amount?: number | undefined;
 };
 
 /** Logged error record: the response of get_error. */
 export type LoggedErrorRecord = {
-  /** Request-Id of the answer. */
+  /** Request-Id of the response. */
   readonly request_id: string;
-  /** When the request came. */
+  /** When the request was received. */
   readonly created_at: string;
-  /** The operation, where it could be told. */
+  /** The operation, if known. */
   readonly operation: string | null;
-  /** Code of the answer. */
+  /** Error code. */
   readonly code: string;
-  /** HTTP status of the answer. */
+  /** HTTP status. */
   readonly status: number;
-  /** Type of the answer. */
+  /** Type of the error. */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error';
-  /** Message of the answer, without card numbers. */
+  /** Message of the response, without card numbers. */
   readonly message: string;
-  /** JSON pointer of the member at fault. */
+  /** JSON pointer to the invalid field. */
   readonly field: string | null;
-  /** Method of the request. */
+  /** HTTP method. */
   readonly method: string | null;
-  /** Path of the request, with the names of its parameters. */
+  /** Path template of the request. */
   readonly path: string | null;
-  /** The card at fault, or else the one that the request named. */
+  /** The card that caused the error, or else the card in the request. */
   readonly card_id: string | null;
   /** The transfer that exists or may exist. */
   readonly transfer_id: string | null;
   /** Idempotency-Key of the request. */
   readonly idempotency_key: string | null;
-  /** Whether it moved money. */
+  /** Whether the request moved money. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
-  /** The members of the request, where they were read; without card numbers and keys. */
+  /** The fields of the request, if they were read; without card numbers and keys. */
   readonly request: Readonly<Record<string, unknown>> | null;
 };
 
 /** The body of move_clock. */
 export type MoveClockBody = {
   /**
-   * How far the clock of the sandbox is to be ahead of the time of day: 0 to ten years. It may go back; what was
-   * done meanwhile stays done, with its times.
+   * How far the clock of the sandbox runs ahead of the time of day: 0 to ten years. The clock can be moved back;
+   * records created meanwhile keep their times.
    */
   readonly seconds_ahead: number;
 };
@@ -648,7 +648,7 @@ export type NewKeyRecord = {
   readonly key_id: string;
   readonly name: string;
   readonly program_id: string | null;
-  /** What it may do. */
+  /** What the key can do. */
   readonly scopes: readonly (
     | 'transfers:read'
     | 'transfers:write'
@@ -661,15 +661,15 @@ export type NewKeyRecord = {
   )[];
   /** The part of the key that is not secret. */
   readonly shown_as: string;
-  /** When it was made. */
+  /** When it was created. */
   readonly created_at: string;
-  /** When it stops working. */
+  /** When it expires. */
   readonly expires_at: string | null;
   /** When it was revoked. */
   readonly revoked_at: string | null;
   /** When it was last used, to about a minute. */
   readonly last_used_at: string | null;
-  /** key_id of the key that takes its place. */
+  /** key_id of the key that replaces it. */
   readonly replaced_by: string | null;
   /** The key with its secret: in the first response only, because the secret is not stored. */
   readonly key: string | null;
@@ -679,71 +679,71 @@ export type NewKeyRecord = {
 
 /** Operator error record. */
 export type OperatorErrorRecord = {
-  /** Request-Id of the answer. */
+  /** Request-Id of the response. */
   readonly request_id: string;
-  /** When the request came. */
+  /** When the request was received. */
   readonly created_at: string;
-  /** The operation, where it could be told. */
+  /** The operation, if known. */
   readonly operation: string | null;
-  /** Code of the answer. */
+  /** Error code. */
   readonly code: string;
-  /** HTTP status of the answer. */
+  /** HTTP status. */
   readonly status: number;
-  /** Type of the answer. */
+  /** Type of the error. */
   readonly type: 'Request Error' | 'Server Error' | 'Process Error';
-  /** Message of the answer, without card numbers. */
+  /** Message of the response, without card numbers. */
   readonly message: string;
-  /** JSON pointer of the member at fault. */
+  /** JSON pointer to the invalid field. */
   readonly field: string | null;
-  /** Method of the request. */
+  /** HTTP method. */
   readonly method: string | null;
-  /** Path of the request, with the names of its parameters. */
+  /** Path template of the request. */
   readonly path: string | null;
-  /** The card at fault, or else the one that the request named. */
+  /** The card that caused the error, or else the card in the request. */
   readonly card_id: string | null;
   /** The transfer that exists or may exist. */
   readonly transfer_id: string | null;
   /** Idempotency-Key of the request. */
   readonly idempotency_key: string | null;
-  /** Whether it moved money. */
+  /** Whether the request moved money. */
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
-  /** The members of the request, where they were read; without card numbers and keys. */
+  /** The fields of the request, if they were read; without card numbers and keys. */
   readonly request: Readonly<Record<string, unknown>> | null;
-  /** The card program, where it was known. */
+  /** The card program, if known. */
   readonly program_id: string | null;
-  /** Who called: sandbox, program_key or operator_key. */
+  /** The caller: sandbox, program_key or operator_key. */
   readonly caller: string | null;
-  /** The values that the failing check saw. */
+  /** The values that the failed check used. */
   readonly checks: Readonly<Record<string, unknown>> | null;
 };
 
 /** The query of list_reversals, list_cards, list_programs, list_keys. */
 export type PageQuery = {
-  /** How many at most; 20 if left out. */
+  /** Maximum number of items on the page; 20 if omitted. */
   readonly limit?: number | undefined;
-  /** next_cursor of the page before. */
+  /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
 };
 
 /** Posting record. */
 export type PostingRecord = {
-  /** Number of the line in the statement of the card, from 1. */
+  /** Number of the line in the card's statement, from 1. */
   readonly sequence: number;
-  /** What the money moved for. */
+  /** Why the money moved. */
   readonly purpose: 'load' | 'unload' | 'card_to_card' | 'reversal' | 'deposit';
-  /** Whether it came onto the card or left it. */
+  /** Whether the card received or sent the money. */
   readonly direction: 'in' | 'out';
-  /** What moved, in minor units. */
+  /** Amount that moved, in minor units. */
   readonly amount: number;
-  /** What was on the card after it, in minor units. */
+  /** Balance of the card after the line, in minor units. */
   readonly balance: number;
   /** ISO 4217 code. */
   readonly currency: string;
-  /** The transfer that it belongs to. */
+  /** The transfer that the line belongs to. */
   readonly transfer_id: string | null;
-  /** The reversal that made it. */
+  /** The reversal that caused the line. */
   readonly reversal_id: string | null;
-  /** When it moved. */
+  /** When the money moved. */
   readonly created_at: string;
 };
 
@@ -769,14 +769,14 @@ export type ProgramRecord = {
     readonly currency: string;
     /** Balance, in minor units. */
     readonly balance: number;
-    /** Available, in minor units. */
+    /** Available balance, in minor units. */
     readonly available: number;
   }[];
-  /** Limits; what is omitted is not limited. */
+  /** Limits; an omitted limit does not apply. */
   readonly limits: ProgramLimits | null;
-  /** Limits; what is omitted is not limited. */
+  /** Limits; an omitted limit does not apply. */
   readonly card_limits: CardLimits | null;
-  /** When it was made. */
+  /** When it was created. */
   readonly created_at: string;
 };
 
@@ -784,17 +784,17 @@ export type ProgramRecord = {
 export type ReversalRecord = {
   /** rev_ and 32 hex digits. */
   readonly reversal_id: string;
-  /** The transfer whose money went back. */
+  /** The transfer that was reversed. */
   readonly transfer_id: string;
   readonly program_id: string;
-  /** What went back, in minor units. */
+  /** Amount that was moved back, in minor units. */
   readonly amount: number;
   /** ISO 4217 code. */
   readonly currency: string;
-  /** A reversal is made completed. */
+  /** A reversal is completed when it is created. */
   readonly status: 'completed';
   readonly description: string | null;
-  /** When it was made. */
+  /** When it was created. */
   readonly created_at: string;
 };
 
@@ -802,23 +802,25 @@ export type ReversalRecord = {
 export type ReverseTransferBody = {
   /** Minor units (cents, for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string. */
   readonly amount?: Amount;
-  /** Why. */
+  /** Reason. */
   readonly description?: string | undefined;
 };
 
 /** The body of roll_key. */
 export type RollKeyBody = {
-  /** Until when the old key works on: 24 hours if left out, and never longer than it was to work anyway. */
+  /**
+   * When the old key stops working: after 24 hours if omitted, and never later than it would expire anyway.
+   */
   readonly previous_until?: string;
-  /** When the new key stops working; if left out, it is given as long as the old one was. */
+  /** When the new key expires; if omitted, it is valid for as long as the old key was. */
   readonly expires_at?: string;
 };
 
 /** The query of search_errors. */
 export type SearchErrorsQuery = {
-  /** How many at most; 20 if left out. */
+  /** Maximum number of items on the page; 20 if omitted. */
   readonly limit?: number | undefined;
-  /** next_cursor of the page before. */
+  /** `next_cursor` of the previous page. */
   readonly cursor?: string | undefined;
   /** Only errors with this code. */
   readonly code?: string | undefined;
@@ -826,11 +828,11 @@ export type SearchErrorsQuery = {
   readonly type?: 'Request Error' | 'Server Error' | 'Process Error' | undefined;
   /** Only errors of this operation. */
   readonly operation?: string | undefined;
-  /** Only errors about this card. */
+  /** Only errors of this card. */
   readonly card_id?: string | undefined;
-  /** Only errors from this moment on. */
+  /** Only errors at or after this time. */
   readonly created_from?: string | undefined;
-  /** Only errors before this moment. */
+  /** Only errors before this time. */
   readonly created_to?: string | undefined;
   /** Only errors of this card program. */
   readonly program_id?: string | undefined;
@@ -840,32 +842,32 @@ export type SearchErrorsQuery = {
 export type StatementPage = {
   /** Lines, newest first. */
   readonly data: readonly PostingRecord[];
-  /** Send it as cursor for the next page; null on the last. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   readonly next_cursor: string | null;
   readonly card_id: string;
   /** ISO 4217 code. */
   readonly currency: string;
-  /** What was on the card before the first line, in minor units. */
+  /** Balance of the card before the first line of the period, in minor units. */
   readonly opening_balance: number;
-  /** What was on the card after the last line, in minor units. */
+  /** Balance of the card after the last line of the period, in minor units. */
   readonly closing_balance: number;
 };
 
 /** Switch record: the response of change_switch. */
 export type SwitchRecord = {
-  /** What the setting is about. */
+  /** What the setting applies to. */
   readonly scope: 'service' | 'program' | 'transfer_type';
   readonly program_id: string | null;
   /** Type of transfer. */
   readonly type: 'load' | 'unload' | 'card_to_card' | null;
-  /** Whether it is disabled at this moment. */
+  /** Whether it is disabled now. */
   readonly disabled: boolean;
   readonly reason: string | null;
   /** Who changed it last. */
   readonly actor: string;
   /** When it was changed. */
   readonly since: string;
-  /** When it opens again by itself. */
+  /** When it is enabled again automatically. */
   readonly until: string | null;
 };
 
@@ -876,17 +878,18 @@ export type SwitchState = {
 
 /** Transfer batch outcomes: the response of create_transfer_batch. */
 export type TransferBatchOutcomes = {
+  /** An outcome for each row, in the order of the rows. */
   readonly data: readonly {
-    /** Place of the row in the request, from 0. */
+    /** Position of the row in the request, from 0. */
     readonly index: number;
     readonly idempotency_key: string | null;
-    /** HTTP status that create_transfer would have answered with. */
+    /** HTTP status that create_transfer would return. */
     readonly status: number;
     readonly transfer: TransferRecord | null;
     readonly error: ErrorRecord | null;
     /** Whether this request moved the money of the row. */
     readonly money_moved: 'no' | 'yes' | 'unknown';
-    /** Whether this is the first answer to the key, given again. */
+    /** Whether this is a replay of the first outcome of the key. */
     readonly replayed: boolean;
   }[];
 };
@@ -895,56 +898,56 @@ export type TransferBatchOutcomes = {
 export type TransferBatchRow = {
   /** Minor units (cents, for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string. */
   readonly amount: Amount;
-  /** The card: its card_ id, or the id of your own that it was created with. */
+  /** Id of the card: its card_ id, or the id you created it with. */
   readonly card_id: string;
   /** load (funding to card, the default), unload, or card_to_card. */
   readonly type?: 'load' | 'unload' | 'card_to_card' | undefined;
-  /** The card that receives; required for card_to_card, and only there. */
+  /** The card that receives the money; required for card_to_card, not allowed otherwise. */
   readonly destination_card_id?: string | undefined;
-  /** ISO 4217 code; must be the one of the card. */
+  /** ISO 4217 code; must be the card's currency. */
   readonly currency?: string | undefined;
   /**
    * automatic (the default): the money moves at once; manual: it is held until the transfer is captured or
    * canceled.
    */
   readonly capture?: 'automatic' | 'manual' | undefined;
-  /** When a hold ends by itself: up to 90 days ahead, 7 days if left out; only with capture manual. */
+  /** When the hold expires: up to 90 days ahead, 7 days if omitted; only with capture manual. */
   readonly expires_at?: string | undefined;
-  /** When the transfer is to be made, up to a year ahead; now if left out. */
+  /** When to execute the transfer, up to a year ahead; now if omitted. */
   readonly scheduled_for?: string | undefined;
   /** Free text. */
   readonly description?: string | undefined;
-  /** A name of your own for the transfer, unique in the card program. */
+  /** Your reference for the transfer, unique in the card program. */
   readonly reference?: string | undefined;
-  /** Up to 20 pairs of strings of your own: names of 1 to 40 characters, values of up to 500. */
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** The key of this row: 1 to 255 visible ASCII characters. */
+  /** Idempotency key of this row: 1 to 255 visible ASCII characters. */
   readonly idempotency_key: string;
 };
 
 /** Transfer explanation: the response of explain_transfer. */
 export type TransferExplanation = {
-  /** Whether create_transfer would have made the transfer. */
+  /** Whether create_transfer would succeed. */
   readonly would_succeed: boolean;
-  /** Code that create_transfer would have answered. */
+  /** The error code that create_transfer would return. */
   readonly first_failure: string | null;
-  /** Every check, in the order in which a failure is answered. */
+  /** Every check, in order of precedence. */
   readonly checks: readonly {
-    /** What was checked. */
+    /** Name of the check. */
     readonly name: string;
-    /** not_evaluated: an earlier check left nothing to look at. */
+    /** not_evaluated: the check depends on an earlier one that failed. */
     readonly outcome: 'passed' | 'failed' | 'not_evaluated';
-    /** Code of the refusal. */
+    /** Error code. */
     readonly code: string | null;
     readonly message: string | null;
-    /** The values that were looked at. */
+    /** The values that were checked. */
     readonly saw: Readonly<Record<string, unknown>>;
   }[];
 };
 
 /**
- * Transfer record: the response of create_transfer, get_transfer, capture_transfer, cancel_transfer,
- * update_transfer.
+ * Transfer record: the response of create_transfer, get_transfer, update_transfer, capture_transfer,
+ * cancel_transfer.
  */
 export type TransferRecord = {
   /** tr_ and 32 hex digits. */
@@ -952,44 +955,44 @@ export type TransferRecord = {
   readonly program_id: string;
   readonly card_id: string;
   readonly destination_card_id: string | null;
-  /** What the transfer does with the card. */
+  /** Direction of the transfer. */
   readonly type: 'load' | 'unload' | 'card_to_card';
-  /** What was asked for, in minor units. */
+  /** Requested amount, in minor units. */
   readonly amount: number;
-  /** What has moved, in minor units. */
+  /** Amount that was moved, in minor units. */
   readonly captured_amount: number;
-  /** What was moved back, in minor units. */
+  /** Amount that was moved back, in minor units. */
   readonly reversed_amount: number;
   /** ISO 4217 code. */
   readonly currency: string;
-  /** Where the transfer stands. */
+  /** Status of the transfer. */
   readonly status: 'scheduled' | 'pending' | 'completed' | 'failed' | 'canceled' | 'expired';
-  /** Whether the status is the last one. */
+  /** Whether the status can still change. */
   readonly outcome: 'final' | 'open' | 'unknown';
   /** When the money moves. */
   readonly capture: 'automatic' | 'manual';
-  /** When a hold ends. */
+  /** When the hold expires. */
   readonly expires_at: string | null;
-  /** When it was or is to be made. */
+  /** When the transfer was or will be executed. */
   readonly scheduled_for: string | null;
   readonly description: string | null;
   readonly reference: string | null;
-  /** Up to 20 pairs of strings of your own: names of 1 to 40 characters, values of up to 500. */
+  /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly error: ErrorRecord | null;
-  /** When it was made. */
+  /** When it was created. */
   readonly created_at: string;
-  /** When it last changed. */
+  /** When it was last changed. */
   readonly updated_at: string;
-  /** When it completed. */
+  /** When it was completed. */
   readonly completed_at: string | null;
 };
 
 /** Trial balance: the response of get_trial_balance. */
 export type TrialBalance = {
-  /** Whether every sum below is zero and no account differs. */
+  /** Whether every sum is zero and no account differs. */
   readonly balanced: boolean;
-  /** Whether every balance was compared with its postings in time. */
+  /** Whether every balance was compared with its postings within the time limit. */
   readonly postings_compared: boolean;
   readonly currencies: readonly {
     readonly currency: string;
@@ -1002,30 +1005,32 @@ export type TrialBalance = {
       readonly balance: number;
     }[];
   }[];
-  /** Accounts on which what is held, or on hold for them, is not the sum of the open holds: none. */
+  /** Number of accounts whose held or incoming amount is not the sum of their open holds: zero. */
   readonly differing_holds: number;
   readonly differing_accounts: readonly {
     readonly account_id: string;
     readonly balance: number;
     readonly postings: number;
   }[];
-  /** When. */
+  /** When it was computed. */
   readonly drawn_up_at: string;
 };
 
 /** The body of update_card. */
 export type UpdateCardBody = {
-  /** The state that the card is given; it must lead on from the one it is in. */
+  /** New status; the current status must allow the change. */
   readonly status?: 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | 'closed' | undefined;
-  /** With status closed: what is on the card is moved to the program's funding first. */
+  /** Only with status closed: first moves the card's balance to the program's funding. */
   readonly balance_to?: 'funding' | undefined;
-  /** Your name for the holder; never a card number. */
+  /** Your reference for the holder; never a card number. */
   readonly holder_reference?: string | null | undefined;
   /** Last four digits of the card number. */
   readonly last_four?: string | null | undefined;
-  /** Last day of use, YYYY-MM-DD. */
+  /** Last day on which the card can be used, YYYY-MM-DD. */
   readonly expires_on?: string | null | undefined;
-  /** Limits to change: a number sets one, null lifts it (or all of in, of out), what is omitted stays. */
+  /**
+   * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits stay.
+   */
   readonly limits?: CardLimitsPatch | null | undefined;
 };
 
@@ -1033,16 +1038,20 @@ export type UpdateCardBody = {
 export type UpdateProgramBody = {
   /** Name of the card program. */
   readonly name?: string | undefined;
-  /** Limits to change: a number sets one, null lifts it (or all of in, of out), what is omitted stays. */
+  /**
+   * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits stay.
+   */
   readonly limits?: ProgramLimitsPatch | null | undefined;
-  /** Limits to change: a number sets one, null lifts it (or all of in, of out), what is omitted stays. */
+  /**
+   * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits stay.
+   */
   readonly card_limits?: CardLimitsPatch | null | undefined;
 };
 
 /** The body of update_transfer. */
 export type UpdateTransferBody = {
   /**
-   * Pairs to change: a string sets the pair of that name, null removes it, all others stay; 20 at most remain.
+   * Pairs to change: a string sets a pair, null removes it, other pairs stay. At most 20 pairs can remain.
    */
   readonly metadata: Readonly<Record<string, string | null>> | null;
 };
@@ -1050,7 +1059,7 @@ export type UpdateTransferBody = {
 /** What each operation takes and what it returns. */
 export type Operations = {
   /**
-   * create_transfer: Create a transfer: load a card, unload it, or move money from card to card. Error codes:
+   * create_transfer: Create a transfer: load a card, unload it, or move money between cards. Error codes:
    * `create_transfer_schema`, `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `card_not_found`,
    * `card_not_activated`, `card_suspended`, `card_lost`, `card_suspected_fraud`, `card_expired`, `card_closed`,
    * `currency_mismatch`, `duplicate_reference`, `amount_too_small`, `amount_too_large`, `limit_exceeded`,
@@ -1060,37 +1069,57 @@ export type Operations = {
     readonly call: { readonly body: CreateTransferBody; readonly options?: KeyedCallOptions | undefined };
     readonly reply: TransferRecord;
   };
-  /** get_transfer: Read a transfer. Error codes: `transfer_not_found`, `unknown_get_transfer`. */
-  readonly get_transfer: {
-    readonly call: { readonly params: { readonly transfer_id: string }; readonly options?: CallOptions | undefined };
-    readonly reply: TransferRecord;
-  };
   /**
-   * list_transfers: List transfers, newest first; look one up by idempotency key or reference. Error codes:
+   * list_transfers: List transfers, newest first, or find one by idempotency key or reference. Error codes:
    * `list_transfers_schema`, `unknown_list_transfers`.
    */
   readonly list_transfers: {
     readonly call: { readonly query?: ListTransfersQuery | undefined; readonly options?: CallOptions | undefined };
     readonly reply: Page<TransferRecord>;
   };
+  /** get_transfer: Get a transfer. Error codes: `transfer_not_found`, `unknown_get_transfer`. */
+  readonly get_transfer: {
+    readonly call: { readonly params: { readonly transfer_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: TransferRecord;
+  };
   /**
-   * explain_transfer: Run every check of create_transfer and show what each one saw, without moving anything.
-   * Error codes: `explain_transfer_schema`, `unknown_explain_transfer`.
+   * update_transfer: Update the metadata of a transfer. Not retried automatically. Error codes:
+   * `update_transfer_schema`, `transfer_not_found`, `unknown_update_transfer`.
+   */
+  readonly update_transfer: {
+    readonly call: {
+      readonly params: { readonly transfer_id: string };
+      readonly body: UpdateTransferBody;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: TransferRecord;
+  };
+  /**
+   * explain_transfer: Run every check of create_transfer without moving money, and show the values each check
+   * used. Error codes: `explain_transfer_schema`, `unknown_explain_transfer`.
    */
   readonly explain_transfer: {
     readonly call: { readonly body: CreateTransferBody; readonly options?: KeyedCallOptions | undefined };
     readonly reply: TransferExplanation;
   };
   /**
-   * create_transfer_batch: Create up to 1,000 transfers, each with a key and an outcome of its own. Error codes:
-   * `create_transfer_batch_schema`, `unknown_create_transfer_batch`.
+   * export_transfers: Export transfers as comma-separated values, oldest first. The export is complete only when
+   * the loop over it ends without an error. Error codes: `export_transfers_schema`, `unknown_export_transfers`.
+   */
+  readonly export_transfers: {
+    readonly call: { readonly query?: ExportTransfersQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: TextChunks;
+  };
+  /**
+   * create_transfer_batch: Create up to 1,000 transfers, each with its own idempotency key and outcome. Error
+   * codes: `create_transfer_batch_schema`, `unknown_create_transfer_batch`.
    */
   readonly create_transfer_batch: {
     readonly call: { readonly body: CreateTransferBatchBody; readonly options?: CallOptions | undefined };
     readonly reply: TransferBatchOutcomes;
   };
   /**
-   * capture_transfer: Capture a hold: move the money, whole or in part, and release the rest. Error codes:
+   * capture_transfer: Capture a hold, in full or in part; the rest is released. Error codes:
    * `capture_transfer_schema`, `invalid_amount`, `idempotency_key_exists`, `service_disabled`,
    * `transfer_not_found`, `invalid_transfer_status`, `amount_too_large`, `card_suspended`, `card_lost`,
    * `card_suspected_fraud`, `card_expired`, `limit_exceeded`, `unknown_capture_transfer`.
@@ -1104,7 +1133,7 @@ export type Operations = {
     readonly reply: TransferRecord;
   };
   /**
-   * cancel_transfer: Cancel a scheduled or pending transfer: what it holds is released. Error codes:
+   * cancel_transfer: Cancel a scheduled or pending transfer and release its hold. Error codes:
    * `idempotency_key_exists`, `transfer_not_found`, `invalid_transfer_status`, `unknown_cancel_transfer`.
    */
   readonly cancel_transfer: {
@@ -1115,10 +1144,10 @@ export type Operations = {
     readonly reply: TransferRecord;
   };
   /**
-   * reverse_transfer: Reverse a completed transfer: move the money back, whole or in part. Error codes:
-   * `reverse_transfer_schema`, `invalid_amount`, `idempotency_key_exists`, `service_disabled`,
-   * `transfer_not_found`, `invalid_transfer_status`, `amount_too_large`, `card_closed`, `limit_exceeded`,
-   * `insufficient_funds`, `unknown_reverse_transfer`.
+   * reverse_transfer: Reverse a completed transfer, in full or in part. Error codes: `reverse_transfer_schema`,
+   * `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `transfer_not_found`,
+   * `invalid_transfer_status`, `amount_too_large`, `card_closed`, `limit_exceeded`, `insufficient_funds`,
+   * `unknown_reverse_transfer`.
    */
   readonly reverse_transfer: {
     readonly call: {
@@ -1127,26 +1156,6 @@ export type Operations = {
       readonly options?: KeyedCallOptions | undefined;
     };
     readonly reply: ReversalRecord;
-  };
-  /**
-   * update_transfer: Give a transfer other metadata. Not retried automatically. Error codes:
-   * `update_transfer_schema`, `transfer_not_found`, `unknown_update_transfer`.
-   */
-  readonly update_transfer: {
-    readonly call: {
-      readonly params: { readonly transfer_id: string };
-      readonly body: UpdateTransferBody;
-      readonly options?: CallOptions | undefined;
-    };
-    readonly reply: TransferRecord;
-  };
-  /**
-   * export_transfers: Export transfers as comma-separated values, oldest first. The export is complete only when
-   * the loop over it ends without an error. Error codes: `export_transfers_schema`, `unknown_export_transfers`.
-   */
-  readonly export_transfers: {
-    readonly call: { readonly query?: ExportTransfersQuery | undefined; readonly options?: CallOptions | undefined };
-    readonly reply: TextChunks;
   };
   /**
    * list_reversals: List the reversals of a transfer, newest first. Error codes: `list_reversals_schema`,
@@ -1160,22 +1169,17 @@ export type Operations = {
     };
     readonly reply: Page<ReversalRecord>;
   };
-  /** get_reversal: Read a reversal. Error codes: `reversal_not_found`, `unknown_get_reversal`. */
+  /** get_reversal: Get a reversal. Error codes: `reversal_not_found`, `unknown_get_reversal`. */
   readonly get_reversal: {
     readonly call: { readonly params: { readonly reversal_id: string }; readonly options?: CallOptions | undefined };
     readonly reply: ReversalRecord;
   };
   /**
-   * create_card: Register a card. Error codes: `create_card_schema`, `idempotency_key_exists`, `duplicate_card`,
+   * create_card: Create a card. Error codes: `create_card_schema`, `idempotency_key_exists`, `duplicate_card`,
    * `unknown_create_card`.
    */
   readonly create_card: {
     readonly call: { readonly body: CreateCardBody; readonly options?: KeyedCallOptions | undefined };
-    readonly reply: CardRecord;
-  };
-  /** get_card: Read a card and its balance. Error codes: `card_not_found`, `unknown_get_card`. */
-  readonly get_card: {
-    readonly call: { readonly params: { readonly card_id: string }; readonly options?: CallOptions | undefined };
     readonly reply: CardRecord;
   };
   /** list_cards: List cards, newest first. Error codes: `list_cards_schema`, `unknown_list_cards`. */
@@ -1183,8 +1187,13 @@ export type Operations = {
     readonly call: { readonly query?: PageQuery | undefined; readonly options?: CallOptions | undefined };
     readonly reply: Page<CardRecord>;
   };
+  /** get_card: Get a card and its balance. Error codes: `card_not_found`, `unknown_get_card`. */
+  readonly get_card: {
+    readonly call: { readonly params: { readonly card_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: CardRecord;
+  };
   /**
-   * update_card: Change a card's state, limits, holder or last day. Not retried automatically. Error codes:
+   * update_card: Update a card's status, limits, holder or expiry. Not retried automatically. Error codes:
    * `update_card_schema`, `service_disabled`, `card_not_found`, `invalid_card_status`, `card_not_empty`,
    * `limit_exceeded`, `unknown_update_card`.
    */
@@ -1197,16 +1206,16 @@ export type Operations = {
     readonly reply: CardRecord;
   };
   /**
-   * get_card_limits: Read what a card could do now: its limits, what was used of them and what is left. Error
-   * codes: `card_not_found`, `unknown_get_card_limits`.
+   * get_card_limits: Get the limits of a card, how much of them was used, and what is left. Error codes:
+   * `card_not_found`, `unknown_get_card_limits`.
    */
   readonly get_card_limits: {
     readonly call: { readonly params: { readonly card_id: string }; readonly options?: CallOptions | undefined };
     readonly reply: CardLimitsRecord;
   };
   /**
-   * list_postings: Read a card's statement, newest line first, with its opening and closing balance. Error codes:
-   * `list_postings_schema`, `card_not_found`, `unknown_list_postings`.
+   * list_postings: Get the statement of a card, newest line first, with its opening and closing balance. Error
+   * codes: `list_postings_schema`, `card_not_found`, `unknown_list_postings`.
    */
   readonly list_postings: {
     readonly call: {
@@ -1217,7 +1226,7 @@ export type Operations = {
     readonly reply: StatementPage;
   };
   /**
-   * export_postings: Export a card's statement as comma-separated values, oldest line first. The export is
+   * export_postings: Export the statement of a card as comma-separated values, oldest line first. The export is
    * complete only when the loop over it ends without an error. Error codes: `export_postings_schema`,
    * `card_not_found`, `unknown_export_postings`.
    */
@@ -1230,7 +1239,7 @@ export type Operations = {
     readonly reply: TextChunks;
   };
   /**
-   * get_error: Look up an error of the card program by the Request-Id of its answer. Error codes:
+   * get_error: Get an error of the card program by the Request-Id of its response. Error codes:
    * `error_not_found`, `unknown_get_error`.
    */
   readonly get_error: {
@@ -1246,31 +1255,35 @@ export type Operations = {
     readonly reply: Page<LoggedErrorRecord>;
   };
   /**
+   * inspect_error: Get any error by the Request-Id of its response, with its causes. Requires an operator key.
+   * Error codes: `error_not_found`, `unknown_inspect_error`.
+   */
+  readonly inspect_error: {
+    readonly call: { readonly params: { readonly request_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: InspectedErrorRecord;
+  };
+  /**
+   * search_errors: List the errors of all card programs, and those without a program, newest first. Requires an
+   * operator key. Error codes: `search_errors_schema`, `unknown_search_errors`.
+   */
+  readonly search_errors: {
+    readonly call: { readonly query?: SearchErrorsQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: FoundErrors;
+  };
+  /**
+   * count_errors: Count errors by code and by hour or day, for a chart. Requires an operator key. Error codes:
+   * `count_errors_schema`, `unknown_count_errors`.
+   */
+  readonly count_errors: {
+    readonly call: { readonly query?: CountErrorsQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: ErrorCounts;
+  };
+  /**
    * create_program: Create a card program. Requires an operator key. Error codes: `create_program_schema`,
    * `idempotency_key_exists`, `unknown_create_program`.
    */
   readonly create_program: {
     readonly call: { readonly body: CreateProgramBody; readonly options?: KeyedCallOptions | undefined };
-    readonly reply: ProgramRecord;
-  };
-  /**
-   * get_program: Read a card program and its funding. Requires an operator key. Error codes: `program_not_found`,
-   * `unknown_get_program`.
-   */
-  readonly get_program: {
-    readonly call: { readonly params: { readonly program_id: string }; readonly options?: CallOptions | undefined };
-    readonly reply: ProgramRecord;
-  };
-  /**
-   * update_program: Change the name and the limits of a card program. Not retried automatically. Requires an
-   * operator key. Error codes: `update_program_schema`, `program_not_found`, `unknown_update_program`.
-   */
-  readonly update_program: {
-    readonly call: {
-      readonly params: { readonly program_id: string };
-      readonly body: UpdateProgramBody;
-      readonly options?: CallOptions | undefined;
-    };
     readonly reply: ProgramRecord;
   };
   /**
@@ -1282,7 +1295,27 @@ export type Operations = {
     readonly reply: Page<ProgramRecord>;
   };
   /**
-   * create_deposit: Bring money to a program's funding. Requires an operator key. Error codes:
+   * get_program: Get a card program and its funding. Requires an operator key. Error codes: `program_not_found`,
+   * `unknown_get_program`.
+   */
+  readonly get_program: {
+    readonly call: { readonly params: { readonly program_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: ProgramRecord;
+  };
+  /**
+   * update_program: Update the name and the limits of a card program. Not retried automatically. Requires an
+   * operator key. Error codes: `update_program_schema`, `program_not_found`, `unknown_update_program`.
+   */
+  readonly update_program: {
+    readonly call: {
+      readonly params: { readonly program_id: string };
+      readonly body: UpdateProgramBody;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: ProgramRecord;
+  };
+  /**
+   * create_deposit: Add money to a program's funding. Requires an operator key. Error codes:
    * `create_deposit_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`, `limit_exceeded`,
    * `unknown_create_deposit`.
    */
@@ -1295,7 +1328,7 @@ export type Operations = {
     readonly reply: FundingMovementRecord;
   };
   /**
-   * create_withdrawal: Take money out of a program's funding. Requires an operator key. Error codes:
+   * create_withdrawal: Withdraw money from a program's funding. Requires an operator key. Error codes:
    * `create_withdrawal_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`,
    * `insufficient_funds`, `unknown_create_withdrawal`.
    */
@@ -1308,21 +1341,7 @@ export type Operations = {
     readonly reply: FundingMovementRecord;
   };
   /**
-   * get_switch: Read the switch: what is disabled, since when, by whom and why. Requires an operator key. Error
-   * codes: `unknown_get_switch`.
-   */
-  readonly get_switch: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: SwitchState };
-  /**
-   * change_switch: Disable or enable the service, a card program, or one transfer type of a program. Requires an
-   * operator key. Error codes: `change_switch_schema`, `program_not_found`, `idempotency_key_exists`,
-   * `unknown_change_switch`.
-   */
-  readonly change_switch: {
-    readonly call: { readonly body: ChangeSwitchBody; readonly options?: KeyedCallOptions | undefined };
-    readonly reply: SwitchRecord;
-  };
-  /**
-   * get_trial_balance: Draw up the trial balance. Requires an operator key. Error codes:
+   * get_trial_balance: Compute the trial balance. Requires an operator key. Error codes:
    * `unknown_get_trial_balance`.
    */
   readonly get_trial_balance: {
@@ -1346,8 +1365,8 @@ export type Operations = {
     readonly reply: Page<KeyRecord>;
   };
   /**
-   * roll_key: Make a new API key in the place of one, which works on until a given time. Requires an operator
-   * key. Error codes: `roll_key_schema`, `idempotency_key_exists`, `key_not_found`, `unknown_roll_key`.
+   * roll_key: Replace an API key with a new one; the old key works until a given time. Requires an operator key.
+   * Error codes: `roll_key_schema`, `idempotency_key_exists`, `key_not_found`, `unknown_roll_key`.
    */
   readonly roll_key: {
     readonly call: {
@@ -1366,31 +1385,21 @@ export type Operations = {
     readonly reply: KeyRecord;
   };
   /**
-   * inspect_error: Look up any error by the Request-Id of its answer, with its causes. Requires an operator key.
-   * Error codes: `error_not_found`, `unknown_inspect_error`.
+   * get_switch: Get the switch: what is disabled, since when, by whom and why. Requires an operator key. Error
+   * codes: `unknown_get_switch`.
    */
-  readonly inspect_error: {
-    readonly call: { readonly params: { readonly request_id: string }; readonly options?: CallOptions | undefined };
-    readonly reply: InspectedErrorRecord;
+  readonly get_switch: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: SwitchState };
+  /**
+   * change_switch: Disable or enable the service, a card program, or one transfer type of a program. Requires an
+   * operator key. Error codes: `change_switch_schema`, `program_not_found`, `idempotency_key_exists`,
+   * `unknown_change_switch`.
+   */
+  readonly change_switch: {
+    readonly call: { readonly body: ChangeSwitchBody; readonly options?: KeyedCallOptions | undefined };
+    readonly reply: SwitchRecord;
   };
   /**
-   * search_errors: List errors of all card programs, and of none, newest first. Requires an operator key. Error
-   * codes: `search_errors_schema`, `unknown_search_errors`.
-   */
-  readonly search_errors: {
-    readonly call: { readonly query?: SearchErrorsQuery | undefined; readonly options?: CallOptions | undefined };
-    readonly reply: FoundErrors;
-  };
-  /**
-   * count_errors: Count errors by code and hour or day, for a chart. Requires an operator key. Error codes:
-   * `count_errors_schema`, `unknown_count_errors`.
-   */
-  readonly count_errors: {
-    readonly call: { readonly query?: CountErrorsQuery | undefined; readonly options?: CallOptions | undefined };
-    readonly reply: ErrorCounts;
-  };
-  /**
-   * list_audit_entries: List what operators did, and which credentials were refused, newest first. Requires an
+   * list_audit_entries: List what operators did and which credentials were refused, newest first. Requires an
    * operator key. Error codes: `list_audit_entries_schema`, `unknown_list_audit_entries`.
    */
   readonly list_audit_entries: {
@@ -1398,7 +1407,7 @@ export type Operations = {
     readonly reply: Page<AuditEntryRecord>;
   };
   /**
-   * move_clock: Move the sandbox's clock, to see holds expire, limits free and scheduled transfers come due.
+   * move_clock: Move the sandbox's clock, so that holds expire, limits reset and scheduled transfers become due.
    * Error codes: `move_clock_schema`, `idempotency_key_exists`, `unknown_move_clock`.
    */
   readonly move_clock: {
@@ -1406,14 +1415,14 @@ export type Operations = {
     readonly reply: ClockRecord;
   };
   /**
-   * stop_database: Really stop the sandbox's database server, to see what the service answers then. Error codes:
+   * stop_database: Stop the sandbox's database server, to see the error responses of the service. Error codes:
    * `unknown_stop_database`.
    */
   readonly stop_database: {
     readonly call: { readonly options?: CallOptions | undefined };
     readonly reply: DatabaseState;
   };
-  /** start_database: Start the sandbox's database server again. Error codes: `unknown_start_database`. */
+  /** start_database: Start the sandbox's database server. Error codes: `unknown_start_database`. */
   readonly start_database: {
     readonly call: { readonly options?: CallOptions | undefined };
     readonly reply: DatabaseState;
@@ -1454,6 +1463,16 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
+  list_transfers: {
+    method: 'GET',
+    path: '/api/v0.1/core/transfer',
+    program: true,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   get_transfer: {
     method: 'GET',
     path: '/api/v0.1/core/transfer/{transfer_id}',
@@ -1464,13 +1483,13 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
-  list_transfers: {
-    method: 'GET',
-    path: '/api/v0.1/core/transfer',
+  update_transfer: {
+    method: 'PATCH',
+    path: '/api/v0.1/core/transfer/{transfer_id}',
     program: true,
     idempotency: 'none',
     movesMoney: false,
-    repeatable: true,
+    repeatable: false,
     csv: false,
     definedFields: {},
   },
@@ -1482,6 +1501,16 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     movesMoney: false,
     repeatable: false,
     csv: false,
+    definedFields: {},
+  },
+  export_transfers: {
+    method: 'GET',
+    path: '/api/v0.1/core/transfer/export',
+    program: true,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: true,
     definedFields: {},
   },
   create_transfer_batch: {
@@ -1524,26 +1553,6 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: { amount: 'to reverse all that is left' },
   },
-  update_transfer: {
-    method: 'PATCH',
-    path: '/api/v0.1/core/transfer/{transfer_id}',
-    program: true,
-    idempotency: 'none',
-    movesMoney: false,
-    repeatable: false,
-    csv: false,
-    definedFields: {},
-  },
-  export_transfers: {
-    method: 'GET',
-    path: '/api/v0.1/core/transfer/export',
-    program: true,
-    idempotency: 'none',
-    movesMoney: false,
-    repeatable: true,
-    csv: true,
-    definedFields: {},
-  },
   list_reversals: {
     method: 'GET',
     path: '/api/v0.1/core/transfer/{transfer_id}/reversal',
@@ -1574,9 +1583,9 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
-  get_card: {
+  list_cards: {
     method: 'GET',
-    path: '/api/v0.1/core/card/{card_id}',
+    path: '/api/v0.1/core/card',
     program: true,
     idempotency: 'none',
     movesMoney: false,
@@ -1584,9 +1593,9 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
-  list_cards: {
+  get_card: {
     method: 'GET',
-    path: '/api/v0.1/core/card',
+    path: '/api/v0.1/core/card/{card_id}',
     program: true,
     idempotency: 'none',
     movesMoney: false,
@@ -1654,6 +1663,36 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
+  inspect_error: {
+    method: 'GET',
+    path: '/api/v0.1/operator/error/{request_id}',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  search_errors: {
+    method: 'GET',
+    path: '/api/v0.1/operator/error',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  count_errors: {
+    method: 'GET',
+    path: '/api/v0.1/operator/error-count',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   create_program: {
     method: 'POST',
     path: '/api/v0.1/operator/program',
@@ -1661,6 +1700,16 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     idempotency: 'optional',
     movesMoney: false,
     repeatable: false,
+    csv: false,
+    definedFields: {},
+  },
+  list_programs: {
+    method: 'GET',
+    path: '/api/v0.1/operator/program',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
     csv: false,
     definedFields: {},
   },
@@ -1684,16 +1733,6 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
-  list_programs: {
-    method: 'GET',
-    path: '/api/v0.1/operator/program',
-    program: false,
-    idempotency: 'none',
-    movesMoney: false,
-    repeatable: true,
-    csv: false,
-    definedFields: {},
-  },
   create_deposit: {
     method: 'POST',
     path: '/api/v0.1/operator/program/{program_id}/deposit',
@@ -1713,30 +1752,6 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     repeatable: false,
     csv: false,
     definedFields: {},
-  },
-  get_switch: {
-    method: 'GET',
-    path: '/api/v0.1/operator/switch',
-    program: false,
-    idempotency: 'none',
-    movesMoney: false,
-    repeatable: true,
-    csv: false,
-    definedFields: {},
-  },
-  change_switch: {
-    method: 'POST',
-    path: '/api/v0.1/operator/switch',
-    program: false,
-    idempotency: 'optional',
-    movesMoney: false,
-    repeatable: false,
-    csv: false,
-    definedFields: {
-      program_id: 'for the whole service',
-      type: 'for all types of transfer',
-      until: 'for a change without an end',
-    },
   },
   get_trial_balance: {
     method: 'GET',
@@ -1795,9 +1810,9 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
-  inspect_error: {
+  get_switch: {
     method: 'GET',
-    path: '/api/v0.1/operator/error/{request_id}',
+    path: '/api/v0.1/operator/switch',
     program: false,
     idempotency: 'none',
     movesMoney: false,
@@ -1805,25 +1820,19 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
-  search_errors: {
-    method: 'GET',
-    path: '/api/v0.1/operator/error',
+  change_switch: {
+    method: 'POST',
+    path: '/api/v0.1/operator/switch',
     program: false,
-    idempotency: 'none',
+    idempotency: 'optional',
     movesMoney: false,
-    repeatable: true,
+    repeatable: false,
     csv: false,
-    definedFields: {},
-  },
-  count_errors: {
-    method: 'GET',
-    path: '/api/v0.1/operator/error-count',
-    program: false,
-    idempotency: 'none',
-    movesMoney: false,
-    repeatable: true,
-    csv: false,
-    definedFields: {},
+    definedFields: {
+      program_id: 'for the whole service',
+      type: 'for all types of transfer',
+      until: 'for a change without an end',
+    },
   },
   list_audit_entries: {
     method: 'GET',

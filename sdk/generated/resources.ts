@@ -66,7 +66,7 @@ export class TransfersResource {
   }
 
   /**
-   * create_transfer: Create a transfer: load a card, unload it, or move money from card to card. Error codes:
+   * create_transfer: Create a transfer: load a card, unload it, or move money between cards. Error codes:
    * `create_transfer_schema`, `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `card_not_found`,
    * `card_not_activated`, `card_suspended`, `card_lost`, `card_suspected_fraud`, `card_expired`, `card_closed`,
    * `currency_mismatch`, `duplicate_reference`, `amount_too_small`, `amount_too_large`, `limit_exceeded`,
@@ -76,13 +76,8 @@ export class TransfersResource {
     return this.#send('create_transfer', { body, options });
   }
 
-  /** get_transfer: Read a transfer. Error codes: `transfer_not_found`, `unknown_get_transfer`. */
-  get(transferId: string, options?: CallOptions): Promise<WithResponse<TransferRecord>> {
-    return this.#send('get_transfer', { params: { transfer_id: transferId }, options });
-  }
-
   /**
-   * list_transfers: List transfers, newest first; look one up by idempotency key or reference. Error codes:
+   * list_transfers: List transfers, newest first, or find one by idempotency key or reference. Error codes:
    * `list_transfers_schema`, `unknown_list_transfers`.
    */
   list(query: ListTransfersQuery = {}, options?: CallOptions): Promise<WithResponse<Page<TransferRecord>>> {
@@ -94,17 +89,38 @@ export class TransfersResource {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
+  /** get_transfer: Get a transfer. Error codes: `transfer_not_found`, `unknown_get_transfer`. */
+  get(transferId: string, options?: CallOptions): Promise<WithResponse<TransferRecord>> {
+    return this.#send('get_transfer', { params: { transfer_id: transferId }, options });
+  }
+
   /**
-   * explain_transfer: Run every check of create_transfer and show what each one saw, without moving anything.
-   * Error codes: `explain_transfer_schema`, `unknown_explain_transfer`.
+   * update_transfer: Update the metadata of a transfer. Not retried automatically. Error codes:
+   * `update_transfer_schema`, `transfer_not_found`, `unknown_update_transfer`.
+   */
+  update(transferId: string, body: UpdateTransferBody, options?: CallOptions): Promise<WithResponse<TransferRecord>> {
+    return this.#send('update_transfer', { params: { transfer_id: transferId }, body, options });
+  }
+
+  /**
+   * explain_transfer: Run every check of create_transfer without moving money, and show the values each check
+   * used. Error codes: `explain_transfer_schema`, `unknown_explain_transfer`.
    */
   explain(body: CreateTransferBody, options?: KeyedCallOptions): Promise<WithResponse<TransferExplanation>> {
     return this.#send('explain_transfer', { body, options });
   }
 
   /**
-   * create_transfer_batch: Create up to 1,000 transfers, each with a key and an outcome of its own. Error codes:
-   * `create_transfer_batch_schema`, `unknown_create_transfer_batch`.
+   * export_transfers: Export transfers as comma-separated values, oldest first. The export is complete only when
+   * the loop over it ends without an error. Error codes: `export_transfers_schema`, `unknown_export_transfers`.
+   */
+  export(query: ExportTransfersQuery = {}, options?: CallOptions): Promise<WithResponse<TextChunks>> {
+    return this.#send('export_transfers', { query, options });
+  }
+
+  /**
+   * create_transfer_batch: Create up to 1,000 transfers, each with its own idempotency key and outcome. Error
+   * codes: `create_transfer_batch_schema`, `unknown_create_transfer_batch`.
    */
   createBatch(
     transfers: readonly TransferBatchRow[],
@@ -114,7 +130,7 @@ export class TransfersResource {
   }
 
   /**
-   * capture_transfer: Capture a hold: move the money, whole or in part, and release the rest. Error codes:
+   * capture_transfer: Capture a hold, in full or in part; the rest is released. Error codes:
    * `capture_transfer_schema`, `invalid_amount`, `idempotency_key_exists`, `service_disabled`,
    * `transfer_not_found`, `invalid_transfer_status`, `amount_too_large`, `card_suspended`, `card_lost`,
    * `card_suspected_fraud`, `card_expired`, `limit_exceeded`, `unknown_capture_transfer`.
@@ -128,7 +144,7 @@ export class TransfersResource {
   }
 
   /**
-   * cancel_transfer: Cancel a scheduled or pending transfer: what it holds is released. Error codes:
+   * cancel_transfer: Cancel a scheduled or pending transfer and release its hold. Error codes:
    * `idempotency_key_exists`, `transfer_not_found`, `invalid_transfer_status`, `unknown_cancel_transfer`.
    */
   cancel(transferId: string, options?: KeyedCallOptions): Promise<WithResponse<TransferRecord>> {
@@ -136,10 +152,10 @@ export class TransfersResource {
   }
 
   /**
-   * reverse_transfer: Reverse a completed transfer: move the money back, whole or in part. Error codes:
-   * `reverse_transfer_schema`, `invalid_amount`, `idempotency_key_exists`, `service_disabled`,
-   * `transfer_not_found`, `invalid_transfer_status`, `amount_too_large`, `card_closed`, `limit_exceeded`,
-   * `insufficient_funds`, `unknown_reverse_transfer`.
+   * reverse_transfer: Reverse a completed transfer, in full or in part. Error codes: `reverse_transfer_schema`,
+   * `invalid_amount`, `idempotency_key_exists`, `service_disabled`, `transfer_not_found`,
+   * `invalid_transfer_status`, `amount_too_large`, `card_closed`, `limit_exceeded`, `insufficient_funds`,
+   * `unknown_reverse_transfer`.
    */
   reverse(
     transferId: string,
@@ -147,22 +163,6 @@ export class TransfersResource {
     options?: KeyedCallOptions,
   ): Promise<WithResponse<ReversalRecord>> {
     return this.#send('reverse_transfer', { params: { transfer_id: transferId }, body, options });
-  }
-
-  /**
-   * update_transfer: Give a transfer other metadata. Not retried automatically. Error codes:
-   * `update_transfer_schema`, `transfer_not_found`, `unknown_update_transfer`.
-   */
-  update(transferId: string, body: UpdateTransferBody, options?: CallOptions): Promise<WithResponse<TransferRecord>> {
-    return this.#send('update_transfer', { params: { transfer_id: transferId }, body, options });
-  }
-
-  /**
-   * export_transfers: Export transfers as comma-separated values, oldest first. The export is complete only when
-   * the loop over it ends without an error. Error codes: `export_transfers_schema`, `unknown_export_transfers`.
-   */
-  export(query: ExportTransfersQuery = {}, options?: CallOptions): Promise<WithResponse<TextChunks>> {
-    return this.#send('export_transfers', { query, options });
   }
 
   /**
@@ -186,7 +186,7 @@ export class TransfersResource {
     return everyItem((cursor) => this.reversals(transferId, { ...query, cursor }, options), query.cursor);
   }
 
-  /** get_reversal: Read a reversal. Error codes: `reversal_not_found`, `unknown_get_reversal`. */
+  /** get_reversal: Get a reversal. Error codes: `reversal_not_found`, `unknown_get_reversal`. */
   reversal(reversalId: string, options?: CallOptions): Promise<WithResponse<ReversalRecord>> {
     return this.#send('get_reversal', { params: { reversal_id: reversalId }, options });
   }
@@ -201,16 +201,11 @@ export class CardsResource {
   }
 
   /**
-   * create_card: Register a card. Error codes: `create_card_schema`, `idempotency_key_exists`, `duplicate_card`,
+   * create_card: Create a card. Error codes: `create_card_schema`, `idempotency_key_exists`, `duplicate_card`,
    * `unknown_create_card`.
    */
   create(body: CreateCardBody = {}, options?: KeyedCallOptions): Promise<WithResponse<CardRecord>> {
     return this.#send('create_card', { body, options });
-  }
-
-  /** get_card: Read a card and its balance. Error codes: `card_not_found`, `unknown_get_card`. */
-  get(cardId: string, options?: CallOptions): Promise<WithResponse<CardRecord>> {
-    return this.#send('get_card', { params: { card_id: cardId }, options });
   }
 
   /** list_cards: List cards, newest first. Error codes: `list_cards_schema`, `unknown_list_cards`. */
@@ -223,8 +218,13 @@ export class CardsResource {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
+  /** get_card: Get a card and its balance. Error codes: `card_not_found`, `unknown_get_card`. */
+  get(cardId: string, options?: CallOptions): Promise<WithResponse<CardRecord>> {
+    return this.#send('get_card', { params: { card_id: cardId }, options });
+  }
+
   /**
-   * update_card: Change a card's state, limits, holder or last day. Not retried automatically. Error codes:
+   * update_card: Update a card's status, limits, holder or expiry. Not retried automatically. Error codes:
    * `update_card_schema`, `service_disabled`, `card_not_found`, `invalid_card_status`, `card_not_empty`,
    * `limit_exceeded`, `unknown_update_card`.
    */
@@ -233,16 +233,16 @@ export class CardsResource {
   }
 
   /**
-   * get_card_limits: Read what a card could do now: its limits, what was used of them and what is left. Error
-   * codes: `card_not_found`, `unknown_get_card_limits`.
+   * get_card_limits: Get the limits of a card, how much of them was used, and what is left. Error codes:
+   * `card_not_found`, `unknown_get_card_limits`.
    */
   limits(cardId: string, options?: CallOptions): Promise<WithResponse<CardLimitsRecord>> {
     return this.#send('get_card_limits', { params: { card_id: cardId }, options });
   }
 
   /**
-   * list_postings: Read a card's statement, newest line first, with its opening and closing balance. Error codes:
-   * `list_postings_schema`, `card_not_found`, `unknown_list_postings`.
+   * list_postings: Get the statement of a card, newest line first, with its opening and closing balance. Error
+   * codes: `list_postings_schema`, `card_not_found`, `unknown_list_postings`.
    */
   postings(cardId: string, query: ListPostingsQuery = {}, options?: CallOptions): Promise<WithResponse<StatementPage>> {
     return this.#send('list_postings', { params: { card_id: cardId }, query, options });
@@ -258,7 +258,7 @@ export class CardsResource {
   }
 
   /**
-   * export_postings: Export a card's statement as comma-separated values, oldest line first. The export is
+   * export_postings: Export the statement of a card as comma-separated values, oldest line first. The export is
    * complete only when the loop over it ends without an error. Error codes: `export_postings_schema`,
    * `card_not_found`, `unknown_export_postings`.
    */
@@ -288,22 +288,6 @@ export class ProgramsResource {
   }
 
   /**
-   * get_program: Read a card program and its funding. Requires an operator key. Error codes: `program_not_found`,
-   * `unknown_get_program`.
-   */
-  get(programId: string, options?: CallOptions): Promise<WithResponse<ProgramRecord>> {
-    return this.#send('get_program', { params: { program_id: programId }, options });
-  }
-
-  /**
-   * update_program: Change the name and the limits of a card program. Not retried automatically. Requires an
-   * operator key. Error codes: `update_program_schema`, `program_not_found`, `unknown_update_program`.
-   */
-  update(programId: string, body: UpdateProgramBody, options?: CallOptions): Promise<WithResponse<ProgramRecord>> {
-    return this.#send('update_program', { params: { program_id: programId }, body, options });
-  }
-
-  /**
    * list_programs: List card programs, newest first. Requires an operator key. Error codes:
    * `list_programs_schema`, `unknown_list_programs`.
    */
@@ -314,6 +298,22 @@ export class ProgramsResource {
   /** list_programs, page after page, for `for await`. */
   listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<ProgramRecord, void, undefined> {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * get_program: Get a card program and its funding. Requires an operator key. Error codes: `program_not_found`,
+   * `unknown_get_program`.
+   */
+  get(programId: string, options?: CallOptions): Promise<WithResponse<ProgramRecord>> {
+    return this.#send('get_program', { params: { program_id: programId }, options });
+  }
+
+  /**
+   * update_program: Update the name and the limits of a card program. Not retried automatically. Requires an
+   * operator key. Error codes: `update_program_schema`, `program_not_found`, `unknown_update_program`.
+   */
+  update(programId: string, body: UpdateProgramBody, options?: CallOptions): Promise<WithResponse<ProgramRecord>> {
+    return this.#send('update_program', { params: { program_id: programId }, body, options });
   }
 }
 
@@ -326,7 +326,7 @@ export class DepositsResource {
   }
 
   /**
-   * create_deposit: Bring money to a program's funding. Requires an operator key. Error codes:
+   * create_deposit: Add money to a program's funding. Requires an operator key. Error codes:
    * `create_deposit_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`, `limit_exceeded`,
    * `unknown_create_deposit`.
    */
@@ -348,7 +348,7 @@ export class WithdrawalsResource {
   }
 
   /**
-   * create_withdrawal: Take money out of a program's funding. Requires an operator key. Error codes:
+   * create_withdrawal: Withdraw money from a program's funding. Requires an operator key. Error codes:
    * `create_withdrawal_schema`, `invalid_amount`, `program_not_found`, `idempotency_key_exists`,
    * `insufficient_funds`, `unknown_create_withdrawal`.
    */
@@ -372,7 +372,7 @@ export class SwitchResource {
   }
 
   /**
-   * get_switch: Read the switch: what is disabled, since when, by whom and why. Requires an operator key. Error
+   * get_switch: Get the switch: what is disabled, since when, by whom and why. Requires an operator key. Error
    * codes: `unknown_get_switch`.
    */
   get(options?: CallOptions): Promise<WithResponse<SwitchState>> {
@@ -398,7 +398,7 @@ export class TrialBalanceResource {
   }
 
   /**
-   * get_trial_balance: Draw up the trial balance. Requires an operator key. Error codes:
+   * get_trial_balance: Compute the trial balance. Requires an operator key. Error codes:
    * `unknown_get_trial_balance`.
    */
   get(options?: CallOptions): Promise<WithResponse<TrialBalance>> {
@@ -436,8 +436,8 @@ export class KeysResource {
   }
 
   /**
-   * roll_key: Make a new API key in the place of one, which works on until a given time. Requires an operator
-   * key. Error codes: `roll_key_schema`, `idempotency_key_exists`, `key_not_found`, `unknown_roll_key`.
+   * roll_key: Replace an API key with a new one; the old key works until a given time. Requires an operator key.
+   * Error codes: `roll_key_schema`, `idempotency_key_exists`, `key_not_found`, `unknown_roll_key`.
    */
   roll(keyId: string, body: RollKeyBody = {}, options?: KeyedCallOptions): Promise<WithResponse<NewKeyRecord>> {
     return this.#send('roll_key', { params: { key_id: keyId }, body, options });
@@ -461,7 +461,7 @@ export class AuditResource {
   }
 
   /**
-   * list_audit_entries: List what operators did, and which credentials were refused, newest first. Requires an
+   * list_audit_entries: List what operators did and which credentials were refused, newest first. Requires an
    * operator key. Error codes: `list_audit_entries_schema`, `unknown_list_audit_entries`.
    */
   list(query: ListAuditEntriesQuery = {}, options?: CallOptions): Promise<WithResponse<Page<AuditEntryRecord>>> {
@@ -483,7 +483,7 @@ export class ErrorsResource {
   }
 
   /**
-   * get_error: Look up an error of the card program by the Request-Id of its answer. Error codes:
+   * get_error: Get an error of the card program by the Request-Id of its response. Error codes:
    * `error_not_found`, `unknown_get_error`.
    */
   get(requestId: string, options?: CallOptions): Promise<WithResponse<LoggedErrorRecord>> {
@@ -504,7 +504,7 @@ export class ErrorsResource {
   }
 
   /**
-   * inspect_error: Look up any error by the Request-Id of its answer, with its causes. Requires an operator key.
+   * inspect_error: Get any error by the Request-Id of its response, with its causes. Requires an operator key.
    * Error codes: `error_not_found`, `unknown_inspect_error`.
    */
   inspect(requestId: string, options?: CallOptions): Promise<WithResponse<InspectedErrorRecord>> {
@@ -512,8 +512,8 @@ export class ErrorsResource {
   }
 
   /**
-   * search_errors: List errors of all card programs, and of none, newest first. Requires an operator key. Error
-   * codes: `search_errors_schema`, `unknown_search_errors`.
+   * search_errors: List the errors of all card programs, and those without a program, newest first. Requires an
+   * operator key. Error codes: `search_errors_schema`, `unknown_search_errors`.
    */
   search(query: SearchErrorsQuery = {}, options?: CallOptions): Promise<WithResponse<FoundErrors>> {
     return this.#send('search_errors', { query, options });
@@ -528,7 +528,7 @@ export class ErrorsResource {
   }
 
   /**
-   * count_errors: Count errors by code and hour or day, for a chart. Requires an operator key. Error codes:
+   * count_errors: Count errors by code and by hour or day, for a chart. Requires an operator key. Error codes:
    * `count_errors_schema`, `unknown_count_errors`.
    */
   count(query: CountErrorsQuery = {}, options?: CallOptions): Promise<WithResponse<ErrorCounts>> {
@@ -545,7 +545,7 @@ export class SandboxResource {
   }
 
   /**
-   * move_clock: Move the sandbox's clock, to see holds expire, limits free and scheduled transfers come due.
+   * move_clock: Move the sandbox's clock, so that holds expire, limits reset and scheduled transfers become due.
    * Error codes: `move_clock_schema`, `idempotency_key_exists`, `unknown_move_clock`.
    */
   moveClock(body: MoveClockBody, options?: KeyedCallOptions): Promise<WithResponse<ClockRecord>> {
@@ -553,14 +553,14 @@ export class SandboxResource {
   }
 
   /**
-   * stop_database: Really stop the sandbox's database server, to see what the service answers then. Error codes:
+   * stop_database: Stop the sandbox's database server, to see the error responses of the service. Error codes:
    * `unknown_stop_database`.
    */
   stopDatabase(options?: CallOptions): Promise<WithResponse<DatabaseState>> {
     return this.#send('stop_database', { options });
   }
 
-  /** start_database: Start the sandbox's database server again. Error codes: `unknown_start_database`. */
+  /** start_database: Start the sandbox's database server. Error codes: `unknown_start_database`. */
   startDatabase(options?: CallOptions): Promise<WithResponse<DatabaseState>> {
     return this.#send('start_database', { options });
   }

@@ -1,4 +1,4 @@
-import type { OperationId } from '../../contract/operations.ts';
+import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import type { Call } from '../operations/call.ts';
 import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
 import type { Statement } from '../store/connection/database.ts';
@@ -18,29 +18,10 @@ export type Audited = {
 export const OTHER_ACTIONS = ['refuse_credential', 'seed_sandbox'] as const;
 
 /** Operations that write a row to the audit log, in the transaction of what they do. */
-export const AUDITED_OPERATIONS: readonly OperationId[] = [
-  'create_program',
-  'update_program',
-  'create_deposit',
-  'create_withdrawal',
-  'change_switch',
-  'create_key',
-  'roll_key',
-  'revoke_key',
-  'inspect_error',
-  'move_clock',
-];
+export const AUDITED_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'always');
 
 /** Operations of card programs, which write a row when an operator uses them; the rows of a batch are its transfers. */
-export const AUDITED_OF_OPERATORS = [
-  'create_transfer',
-  'capture_transfer',
-  'cancel_transfer',
-  'reverse_transfer',
-  'update_transfer',
-  'create_card',
-  'update_card',
-] as const satisfies readonly OperationId[];
+export const AUDITED_OF_OPERATORS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'operator');
 
 /**
  * The row of an operator's action. It must be the last of the writes: it locks the head of the chain, and that lock

@@ -1,4 +1,5 @@
-import type { AuditEntryRecord, ListAuditEntriesQuery } from '../../contract/audit-schemas.ts';
+import type { AuditEntryRecord } from '../../contract/audit.ts';
+import type { QueryOf } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call, Reply } from '../operations/call.ts';
@@ -10,7 +11,7 @@ import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from './audit
 
 /** list_audit_entries: a page of what was done, newest first. */
 export function listAuditEntries(service: Service, call: Call): Promise<Reply> {
-  const query = call.members as ListAuditEntriesQuery;
+  const query = call.members as QueryOf<'list_audit_entries'>;
   const { action = null } = query;
   if (action !== null) insistOnAction(action);
   const filter = { action, ...readPeriod(call, query) };

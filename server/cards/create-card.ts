@@ -1,4 +1,4 @@
-import type { CardRecord, CreateCardBody } from '../../contract/card-schemas.ts';
+import type { CardRecord, CreateCardBody } from '../../contract/cards.ts';
 import type { Card } from '../../domain/cards/card.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';

@@ -1,4 +1,4 @@
-import { PostingRecord } from '../../contract/card-schemas.ts';
+import { PostingRecord } from '../../contract/cards.ts';
 import { readRows } from '../commit/transaction.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import { answerCsv, LINES_FIRST, type Pages } from '../operations/csv-export.ts';

@@ -1,4 +1,4 @@
-import type { CardLimitsRecord } from '../../contract/limit-schemas.ts';
+import type { CardLimitsRecord } from '../../contract/limits.ts';
 import {
   type CardLimitsView,
   type CardOutlook,

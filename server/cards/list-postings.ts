@@ -1,4 +1,5 @@
-import type { ListPostingsQuery, StatementPage } from '../../contract/card-schemas.ts';
+import type { StatementPage } from '../../contract/cards.ts';
+import type { QueryOf } from '../../contract/operations.ts';
 import { toWire } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { readRows } from '../commit/transaction.ts';
@@ -22,7 +23,7 @@ import { toPostingRecord } from './posting-record.ts';
  * so every page says the same of its balances, and what is posted meanwhile belongs to the next statement.
  */
 export async function listPostings(service: Service, call: Call): Promise<Reply> {
-  const { limit = DEFAULT_LIMIT, cursor } = call.members as ListPostingsQuery;
+  const { limit = DEFAULT_LIMIT, cursor } = call.members as QueryOf<'list_postings'>;
   const { upTo, below } = readLineCursor(call, cursor);
   const { statement, lines } = await loadStatement(service, call, { count: limit, upTo, below });
   const lowest = lines.at(-1)?.sequence;
@@ -44,7 +45,7 @@ export async function loadStatement(
   call: Call,
   asked: StatementPageAsked,
 ): Promise<{ readonly statement: CardStatement; readonly lines: readonly StatementLine[] }> {
-  const period = readPeriod(call, call.members as ListPostingsQuery);
+  const period = readPeriod(call, call.members as QueryOf<'list_postings'>);
   const name = call.parameters.card_id ?? '';
   const rows = await readRows(service.database, readStatement(call.programId, name, period, asked));
   const [row] = rows;

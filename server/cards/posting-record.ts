@@ -1,4 +1,4 @@
-import type { PostingRecord } from '../../contract/card-schemas.ts';
+import type { PostingRecord } from '../../contract/cards.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { toWire } from '../../domain/ledger/money.ts';
 import type { StatementLine } from '../store/ledger/statement.ts';

@@ -1,4 +1,4 @@
-import type { CardLimits, CardLimitsPatch, DirectionLimitsPatch } from '../../contract/limit-schemas.ts';
+import type { CardLimits, CardLimitsPatch, DirectionLimitsPatch } from '../../contract/limits.ts';
 import {
   contradictionIn,
   type DirectionLimitsChange,

@@ -1,4 +1,4 @@
-import type { UpdateCardBody } from '../../contract/card-schemas.ts';
+import type { UpdateCardBody } from '../../contract/cards.ts';
 import {
   type CardChange,
   type CardChangeAsked,

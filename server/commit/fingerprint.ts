@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../../contract/json.ts';
+import { canonicalJson } from '../../contract/reading/json.ts';
 import { CATALOGUE } from '../../domain/errors.ts';
 import { isKept, type StoredAnswer } from '../../domain/idempotency.ts';
 import { Refusal } from '../../domain/refusal.ts';

@@ -1,5 +1,6 @@
-import type { CountErrorsQuery, ErrorCounts } from '../../contract/error-log-schemas.ts';
-import { atMostLastMoment } from '../../contract/times.ts';
+import type { ErrorCounts } from '../../contract/error-log.ts';
+import type { QueryOf } from '../../contract/operations.ts';
+import { atMostLastMoment } from '../../contract/reading/times.ts';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
 import { readRows } from '../commit/transaction.ts';
 import { databaseTime } from '../ids.ts';
@@ -19,7 +20,7 @@ const INTERVALS_MOST = 1_000;
 
 /** count_errors: how many errors of each code each hour or day (UTC) had. Intervals without errors are left out. */
 export async function countErrors(service: Service, call: Call): Promise<Reply> {
-  const query = call.members as CountErrorsQuery;
+  const query = call.members as QueryOf<'count_errors'>;
   const { interval = 'hour', code } = query;
   const length = LENGTHS[interval];
   if (code !== undefined) insistOnCode(call, code);

@@ -1,7 +1,6 @@
-import type { ListErrorsQuery } from '../../contract/error-log-schemas.ts';
+import { OPERATIONS, type QueryOf } from '../../contract/operations.ts';
 import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
 import { fromWireId } from '../../domain/identifier.ts';
-import { OPERATIONS } from '../../domain/operation.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call } from '../operations/call.ts';
 import type { ErrorFilter } from '../store/error.ts';
@@ -11,7 +10,7 @@ import type { ErrorFilter } from '../store/error.ts';
  * empty list would hide the slip.
  */
 export function readErrorFilter(call: Call): Omit<ErrorFilter, 'after' | 'count' | 'programId'> {
-  const query = call.members as ListErrorsQuery;
+  const query = call.members as QueryOf<'list_errors'>;
   const { code, operation } = query;
   if (code !== undefined) insistOnCode(call, code);
   if (operation !== undefined && !Object.hasOwn(OPERATIONS, operation)) {

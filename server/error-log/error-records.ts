@@ -1,4 +1,4 @@
-import type { InspectedErrorRecord, LoggedErrorRecord, OperatorErrorRecord } from '../../contract/error-log-schemas.ts';
+import type { InspectedErrorRecord, LoggedErrorRecord, OperatorErrorRecord } from '../../contract/error-log.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Json, type LoggedError, timeOfId } from '../store/error.ts';
 

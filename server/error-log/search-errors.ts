@@ -1,4 +1,4 @@
-import type { SearchErrorsQuery } from '../../contract/error-log-schemas.ts';
+import type { QueryOf } from '../../contract/operations.ts';
 import { readRows } from '../commit/transaction.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import { answerPage } from '../operations/page.ts';
@@ -12,7 +12,7 @@ import { toOperatorErrorRecord } from './error-records.ts';
  * there were in the time asked for that could not be recorded; nobody knows which filters they would have passed.
  */
 export async function searchErrors(service: Service, call: Call): Promise<Reply> {
-  const query = call.members as SearchErrorsQuery;
+  const query = call.members as QueryOf<'search_errors'>;
   const programId = readProgramFilter(call, query.program_id);
   const filter = readErrorFilter(call);
   const [row] = await readRows(service.database, countDrops(filter.from, filter.to));

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
-import type { JsonValue } from '../../contract/json.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
-import { findInQuery, findKeyBesideHeader, type Problem, readMembers } from '../../contract/read.ts';
+import type { JsonValue } from '../../contract/reading/json.ts';
+import { findInQuery, findKeyBesideHeader, type Problem, readMembers } from '../../contract/reading/read-members.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';

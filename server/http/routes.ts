@@ -57,8 +57,8 @@ export function createRoutes(
 /** Mounts one route per operation of the contract; sandbox operations only in sandbox mode. */
 function mountOperations(app: FastifyInstance, service: HttpService): void {
   for (const id of OPERATION_IDS) {
-    const { method, path, scope } = OPERATIONS[id];
-    if (scope === 'sandbox' && service.gateway.mode !== 'sandbox') continue;
+    const { method, path, reach } = OPERATIONS[id];
+    if (reach === 'sandbox' && service.gateway.mode !== 'sandbox') continue;
     app.route<{ Params: Record<string, string> }>({
       method: method === 'GET' ? ['GET', 'HEAD'] : [method],
       url: routePattern(path),

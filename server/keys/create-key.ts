@@ -1,4 +1,4 @@
-import type { CreateKeyBody } from '../../contract/operator-schemas.ts';
+import type { CreateKeyBody } from '../../contract/keys.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { auditOf } from '../audit/audit.ts';
 import { type Done, transactUnderKey } from '../commit/under-key.ts';

@@ -1,6 +1,6 @@
-import type { CreateKeyBody } from '../../contract/operator-schemas.ts';
+import type { CreateKeyBody } from '../../contract/keys.ts';
+import { inOrder, KEY_SCOPES, type KeyScope } from '../../contract/scope.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { inOrder, KEY_SCOPES, type KeyScope } from '../../domain/scope.ts';
 import type { Call } from '../operations/call.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { RollKeyBody } from '../../contract/operator-schemas.ts';
-import { atMostLastMoment } from '../../contract/times.ts';
+import type { RollKeyBody } from '../../contract/keys.ts';
+import { atMostLastMoment } from '../../contract/reading/times.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { auditOf } from '../audit/audit.ts';

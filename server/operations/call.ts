@@ -1,7 +1,6 @@
-import type { JsonValue } from '../../contract/json.ts';
 import type { OperationId } from '../../contract/operations.ts';
+import type { JsonValue } from '../../contract/reading/json.ts';
 import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
-import type { KeyScope } from '../../domain/scope.ts';
 
 /**
  * Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is a
@@ -13,7 +12,7 @@ export type Caller =
   | (Bearer & { readonly kind: 'program_key'; readonly programId: string })
   | (Bearer & { readonly kind: 'operator_key' });
 
-type Bearer = { readonly keyId: string; readonly scopes: readonly KeyScope[] };
+type Bearer = { readonly keyId: string; readonly scopes: readonly string[] };
 
 /** A credential that was sent and refused. */
 export type RefusedCredential = {

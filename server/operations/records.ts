@@ -1,12 +1,10 @@
-import type { CardRecord } from '../../contract/card-schemas.ts';
-import type {
-  FundingMovementRecord,
-  KeyRecord,
-  NewKeyRecord,
-  ProgramRecord,
-  SwitchRecord,
-} from '../../contract/operator-schemas.ts';
-import type { ReversalRecord, TransferRecord } from '../../contract/transfer-schemas.ts';
+import type { CardRecord } from '../../contract/cards.ts';
+import type { KeyRecord, NewKeyRecord } from '../../contract/keys.ts';
+import type { FundingMovementRecord, ProgramRecord } from '../../contract/programs.ts';
+import { inOrder } from '../../contract/scope.ts';
+import type { SwitchRecord } from '../../contract/switch.ts';
+import type { ReversalRecord } from '../../contract/transfer-actions.ts';
+import type { TransferRecord } from '../../contract/transfers.ts';
 import { cardStatusOn } from '../../domain/cards/card.ts';
 import type { ErrorRecord } from '../../domain/error-record.ts';
 import { toWireId } from '../../domain/identifier.ts';
@@ -144,7 +142,7 @@ export function toKeyRecord(key: ApiKey): KeyRecord {
     key_id: toWireId('key', key.keyId),
     name: key.name,
     program_id: key.programId === null ? null : toWireId('prog', key.programId),
-    scopes: [...key.scopes],
+    scopes: inOrder(key.scopes),
     shown_as: `ts_${key.publicPart}_…`,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,

@@ -14,8 +14,9 @@ import {
   provokingRequest,
   reproductionCommands,
 } from '../../contract/example-failures.ts';
-import { curlOf, EXAMPLE_REQUEST_ID } from '../../contract/example-requests.ts';
+import { curlOf } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { EXAMPLE_REQUEST_ID } from '../../contract/samples.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { SIGNS, TONES } from './error-list-page.ts';
 import { type Html, html } from './page-html.ts';

@@ -1,4 +1,4 @@
-import { curlOf, exampleOf } from '../../contract/example-requests.ts';
+import { curlOf, exampleOf } from '../../contract/examples.ts';
 import { html } from './page-html.ts';
 import { listing, type Page, type PageSetting } from './page-layout.ts';
 

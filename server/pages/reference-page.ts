@@ -1,15 +1,8 @@
 import { TYPE_GUIDES } from '../../contract/catalogue.ts';
-import { exampleFile, exampleReply } from '../../contract/example-replies.ts';
-import { curlOf, exampleOf } from '../../contract/example-requests.ts';
+import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
-import {
-  OPERATIONS,
-  type OperationId,
-  parameterSchema,
-  parametersOf,
-  precedenceOf,
-} from '../../contract/operations.ts';
-import { operationsIn, SECTIONS, type Section } from '../../contract/sections.ts';
+import { parametersOf } from '../../contract/operation.ts';
+import { OPERATIONS, type OperationId, precedenceOf, SECTIONS, type Section } from '../../contract/operations.ts';
 import { ERROR_TYPES } from '../../domain/catalogue-entry.ts';
 import { CATALOGUE } from '../../domain/errors.ts';
 import { type Html, html } from './page-html.ts';
@@ -37,7 +30,6 @@ const KEY_USE: Readonly<Record<'none' | 'optional' | 'required', string>> = {
 
 /** The API reference, made from the table of operations. */
 export function referencePage(setting: PageSetting): Page {
-  const sections = SECTIONS.filter((section) => operationsIn(section).length > 0);
   return {
     title: 'API reference',
     section: 'docs',
@@ -46,14 +38,14 @@ export function referencePage(setting: PageSetting): Page {
     data: '/openapi.json',
     content: html`<h1>API reference</h1>
 <p class="lead">Every operation, with its fields and limits, what it answers, and every error it can answer with, in the order in which they are looked at.</p>
-<nav class="contents" aria-label="Operations">${sections.map(contents)}</nav>
+<nav class="contents" aria-label="Operations">${SECTIONS.map(contents)}</nav>
 ${conventions(setting)}
-${sections.map((section) => sectionOf(section, setting))}`,
+${SECTIONS.map((section) => sectionOf(section, setting))}`,
   };
 }
 
 function contents(section: Section): Html {
-  const links = operationsIn(section).map(
+  const links = section.operations.map(
     (id) => html`<li><a href="#${id}">${OPERATIONS[id].summary}</a></li>
 `,
   );
@@ -85,18 +77,18 @@ ${listing('A first transfer', first)}
 function sectionOf(section: Section, setting: PageSetting): Html {
   return html`<section class="group"><h2 id="${anchorOf(section.title)}">${section.title}</h2>
 <p>${section.description}</p>
-${operationsIn(section).map((id) => operation(id, setting))}
+${section.operations.map((id) => operation(id, setting))}
 </section>
 `;
 }
 
 function operation(id: OperationId, { base }: PageSetting): Html {
-  const { method, path, summary, body, query } = OPERATIONS[id];
+  const { method, path, summary, params, body, query } = OPERATIONS[id];
   return html`<section class="operation" aria-labelledby="${id}">
 <h3 id="${id}">${summary}</h3>
 <p class="route"><b>${method}</b>${breakable(path)}</p>
 ${facts(id)}
-${parametersOf(path).length > 0 && html`<h4>In the path</h4>${fields(parameterSchema(path))}`}
+${parametersOf(path).length > 0 && html`<h4>In the path</h4>${fields(params)}`}
 ${query !== undefined && html`<h4>In the query</h4>${fields(query)}`}
 ${body !== undefined && html`<h4>In the body</h4>${fields(body)}`}
 <h4>Example</h4>
@@ -106,7 +98,7 @@ ${reply(id)}
 <ol class="precedence">${precedenceOf(id).map(
     (
       code,
-    ) => html`<li${OPERATIONS[id].rules.includes(code) && html` class="own"`}><span class="number">${CATALOGUE[code].status}</span> <a href="/errors/${code}">${breakable(code)}</a></li>
+    ) => html`<li${OPERATIONS[id].errors.some((own) => own === code) && html` class="own"`}><span class="number">${CATALOGUE[code].status}</span> <a href="/errors/${code}">${breakable(code)}</a></li>
 `,
   )}</ol>
 </section>`;
@@ -129,11 +121,11 @@ ${fields(shape)}
 }
 
 function facts(id: OperationId): Html {
-  const { scope, program, idempotency } = OPERATIONS[id];
+  const { scope, reach, idempotency } = OPERATIONS[id];
   const all: readonly (readonly [string, string | Html])[] = [
     ['Operation', html`<code>${breakable(id)}</code>`],
     ['Scope of the key', html`<code>${scope}</code>`],
-    ['Acts in one card program', program ? 'yes' : 'no'],
+    ['Acts in one card program', reach === 'program' ? 'yes' : 'no'],
     ['Idempotency-Key', KEY_USE[idempotency]],
   ];
   return html`<dl class="facts">${all.map(

@@ -1,4 +1,4 @@
-import type { CreateProgramBody, ProgramRecord } from '../../contract/operator-schemas.ts';
+import type { CreateProgramBody, ProgramRecord } from '../../contract/programs.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { auditOf } from '../audit/audit.ts';
 import { readRows } from '../commit/transaction.ts';

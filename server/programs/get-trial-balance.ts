@@ -1,4 +1,4 @@
-import type { TrialBalance } from '../../contract/operator-schemas.ts';
+import type { TrialBalance } from '../../contract/programs.ts';
 import { toWire } from '../../domain/ledger/money.ts';
 import { toOperationFailure } from '../commit/transaction.ts';
 import { OperationFailure, type Reply } from '../operations/call.ts';

@@ -1,4 +1,4 @@
-import type { FundingMovementBody } from '../../contract/operator-schemas.ts';
+import type { FundingMovementBody } from '../../contract/programs.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE, readAmount } from '../../domain/ledger/money.ts';

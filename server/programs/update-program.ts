@@ -1,4 +1,4 @@
-import type { UpdateProgramBody } from '../../contract/operator-schemas.ts';
+import type { UpdateProgramBody } from '../../contract/programs.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { changeLimits, type Limits, type LimitsChange, sameLimits } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';

@@ -1,4 +1,4 @@
-import type { ClockRecord, MoveClockBody } from '../../contract/operator-schemas.ts';
+import type { ClockRecord, MoveClockBody } from '../../contract/sandbox.ts';
 import { auditOf } from '../audit/audit.ts';
 import { transactUnderKey } from '../commit/under-key.ts';
 import type { Call, Reply } from '../operations/call.ts';

@@ -1,4 +1,3 @@
-import type { KeyScope } from '../../domain/scope.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { plainArray } from './texts.ts';
 
@@ -10,7 +9,7 @@ export type ApiKey = {
   /** Inner UUID of the program, or null for a key that is bound to none. */
   readonly programId: string | null;
   readonly name: string;
-  readonly scopes: readonly KeyScope[];
+  readonly scopes: readonly string[];
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
@@ -55,7 +54,7 @@ export function toApiKey(row: Row): ApiKey {
     secretHash: row.secret_hash as Buffer,
     programId: row.program_id as string | null,
     name: row.name as string,
-    scopes: row.scopes as KeyScope[],
+    scopes: row.scopes as string[],
     createdAt: row.created_at as Date,
     expiresAt: row.expires_at as Date | null,
     revokedAt: row.revoked_at as Date | null,

@@ -1,4 +1,4 @@
-import type { ChangeSwitchBody } from '../../contract/operator-schemas.ts';
+import type { ChangeSwitchBody } from '../../contract/switch.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { SwitchSetting } from '../../domain/switch.ts';

@@ -1,4 +1,4 @@
-import type { CaptureTransferBody } from '../../contract/transfer-schemas.ts';
+import type { CaptureTransferBody } from '../../contract/transfer-actions.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { readOptionalAmount, toCommon } from './request.ts';

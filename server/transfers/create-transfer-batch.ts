@@ -1,18 +1,18 @@
-import { findCardNumber, refusalOfCardNumber } from '../../contract/card-numbers.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/json.ts';
-import { readMembers } from '../../contract/read.ts';
+import { OPERATIONS } from '../../contract/operations.ts';
+import { findCardNumber, refusalOfCardNumber } from '../../contract/reading/card-numbers.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/reading/json.ts';
+import { readMembers } from '../../contract/reading/read-members.ts';
 import {
   type CreateTransferBatchBody,
   type CreateTransferBody,
   type TransferBatchOutcomes,
   TransferBatchRow,
-} from '../../contract/transfer-schemas.ts';
+} from '../../contract/transfers.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
 import { errorRecord, withSupport } from '../../domain/error-record.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { toWireId } from '../../domain/identifier.ts';
-import { OPERATIONS } from '../../domain/operation.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type Call, OperationFailure, type RefusedRow, type Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';

@@ -1,4 +1,4 @@
-import type { CreateTransferBody } from '../../contract/transfer-schemas.ts';
+import type { CreateTransferBody } from '../../contract/transfers.ts';
 import { readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call, Reply } from '../operations/call.ts';

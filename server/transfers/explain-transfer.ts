@@ -1,4 +1,4 @@
-import type { CreateTransferBody, TransferExplanation } from '../../contract/transfer-schemas.ts';
+import type { CreateTransferBody, TransferExplanation } from '../../contract/transfers.ts';
 import { replay } from '../../domain/idempotency.ts';
 import { type AmountReading, MINIMUM_AMOUNT, readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';

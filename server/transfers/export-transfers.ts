@@ -1,4 +1,4 @@
-import { TransferRecord } from '../../contract/transfer-schemas.ts';
+import { TransferRecord } from '../../contract/transfers.ts';
 import { readRows } from '../commit/transaction.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import { answerCsv, LINES_FIRST, type Pages } from '../operations/csv-export.ts';

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { ListTransfersQuery } from '../../contract/transfer-schemas.ts';
+import type { QueryOf } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { insistOnProof, readRows } from '../commit/transaction.ts';
 import type { Call, Reply } from '../operations/call.ts';
@@ -31,7 +31,7 @@ const SEARCH_MOST = 1000;
  * very rare can come back short, or empty, with a cursor to go on from: `next_cursor` alone says whether there is more.
  */
 export async function listTransfers(service: Service, call: Call): Promise<Reply> {
-  const { limit = DEFAULT_LIMIT, cursor } = call.members as ListTransfersQuery;
+  const { limit = DEFAULT_LIMIT, cursor } = call.members as QueryOf<'list_transfers'>;
   const filter = readTransferFilter(call);
   // Asked whether a request made its transfer; any other list shows the books as they are here and now.
   const isLookUp = filter.idempotencyKey !== null || filter.reference !== null;

@@ -1,4 +1,4 @@
-import type { CreateTransferBody } from '../../contract/transfer-schemas.ts';
+import type { CreateTransferBody } from '../../contract/transfers.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import type { AmountAsSent } from '../../domain/ledger/money.ts';
 import { readAmount } from '../../domain/ledger/money.ts';

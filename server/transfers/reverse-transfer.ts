@@ -1,4 +1,4 @@
-import type { ReverseTransferBody } from '../../contract/transfer-schemas.ts';
+import type { ReverseTransferBody } from '../../contract/transfer-actions.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { readRows } from '../commit/transaction.ts';
 import type { Call, Reply } from '../operations/call.ts';

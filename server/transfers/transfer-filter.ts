@@ -1,4 +1,4 @@
-import type { ExportTransfersQuery } from '../../contract/transfer-schemas.ts';
+import type { QueryOf } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call } from '../operations/call.ts';
 import { readPeriod } from '../operations/period.ts';
@@ -7,7 +7,7 @@ import type { TransferFilter } from '../store/transfers/transfer-route.ts';
 
 /** What the query of a list of transfers asks for. What cannot be meant is refused: an empty list would hide the slip. */
 export function readTransferFilter(call: Call): TransferFilter {
-  const query = call.members as ExportTransfersQuery;
+  const query = call.members as QueryOf<'export_transfers'>;
   const { from, to } = readPeriod(call, query);
   const { minimum_amount: minimum, maximum_amount: maximum } = query;
   if (minimum !== undefined && maximum !== undefined && minimum > maximum) {
@@ -28,7 +28,7 @@ export function readTransferFilter(call: Call): TransferFilter {
   };
 }
 
-function readPair(call: Call, query: ExportTransfersQuery): TransferFilter['metadata'] {
+function readPair(call: Call, query: QueryOf<'export_transfers'>): TransferFilter['metadata'] {
   const { metadata_name: name, metadata_value: value } = query;
   if (name !== undefined && value !== undefined) return { name, value };
   if (name === undefined && value === undefined) return null;

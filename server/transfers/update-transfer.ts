@@ -1,5 +1,5 @@
-import { METADATA_PAIRS_MOST } from '../../contract/schema-parts.ts';
-import type { UpdateTransferBody } from '../../contract/transfer-schemas.ts';
+import { MAX_METADATA_PAIRS } from '../../contract/schema-parts.ts';
+import type { UpdateTransferBody } from '../../contract/transfers.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { auditIfOperator } from '../audit/audit.ts';
@@ -60,9 +60,9 @@ function merge(
     if (value === null) pairs.delete(name);
     else pairs.set(name, value);
   }
-  if (pairs.size > METADATA_PAIRS_MOST) {
+  if (pairs.size > MAX_METADATA_PAIRS) {
     const message =
-      `'metadata' can hold ${METADATA_PAIRS_MOST} pairs, but with this change it would hold ${pairs.size}. Send null for ` +
+      `'metadata' can hold ${MAX_METADATA_PAIRS} pairs, but with this change it would hold ${pairs.size}. Send null for ` +
       'the names of pairs that are to be removed.';
     throw new Refusal(`${call.operation}_schema`, message, { field: '/metadata' });
   }

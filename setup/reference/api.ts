@@ -1,14 +1,7 @@
-import { exampleFile, exampleReply } from '../../contract/example-replies.ts';
-import { curlOf, exampleOf } from '../../contract/example-requests.ts';
+import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
-import {
-  OPERATIONS,
-  type OperationId,
-  parameterSchema,
-  parametersOf,
-  precedenceOf,
-} from '../../contract/operations.ts';
-import { operationsIn, SECTIONS } from '../../contract/sections.ts';
+import { parametersOf } from '../../contract/operation.ts';
+import { OPERATIONS, type OperationId, precedenceOf, SECTIONS } from '../../contract/operations.ts';
 import { CATALOGUE } from '../../domain/errors.ts';
 import { inCell, listing, page, table } from './markdown.ts';
 
@@ -29,9 +22,8 @@ const INTRODUCTION = [
 
 /** docs/reference/api.md: every operation. */
 export function apiReference(): string {
-  const sections = SECTIONS.filter((section) => operationsIn(section).length > 0);
-  const contents = sections.flatMap((section) =>
-    operationsIn(section).map((id) => [
+  const contents = SECTIONS.flatMap((section) =>
+    section.operations.map((id) => [
       `[\`${id}\`](#${id})`,
       `\`${OPERATIONS[id].method} ${OPERATIONS[id].path}\``,
       OPERATIONS[id].summary,
@@ -40,25 +32,25 @@ export function apiReference(): string {
   return page(
     INTRODUCTION,
     table(['Operation', 'Request', 'What it does'], contents),
-    sections.flatMap((section) => [
+    SECTIONS.flatMap((section) => [
       `## ${section.title}`,
       section.description,
-      ...operationsIn(section).flatMap(ofOperation),
+      ...section.operations.flatMap(ofOperation),
     ]),
   );
 }
 
 function ofOperation(id: OperationId): readonly string[] {
-  const { method, path, summary, scope, program, body, query, status, reply, idempotency, csv } = OPERATIONS[id];
+  const { method, path, summary, scope, reach, params, body, query, status, reply, idempotency, csv } = OPERATIONS[id];
   return [
     `### ${id}`,
     `\`${method} ${path}\``,
     `${summary}.`,
     table(
       ['Scope', 'Acts in one card program', 'Idempotency-Key', 'Success'],
-      [[`\`${scope}\``, program ? 'yes' : 'no', KEYS[idempotency], String(status)]],
+      [[`\`${scope}\``, reach === 'program' ? 'yes' : 'no', KEYS[idempotency], String(status)]],
     ),
-    ...(parametersOf(path).length === 0 ? [] : ['**Path**', fields(parameterSchema(path))]),
+    ...(parametersOf(path).length === 0 ? [] : ['**Path**', fields(params)]),
     ...(query === undefined ? [] : ['**Query**', fields(query)]),
     ...(body === undefined ? [] : ['**Body**', fields(body)]),
     '**Example**',

@@ -9,8 +9,8 @@ import {
   TYPE_GUIDES,
 } from '../../contract/catalogue.ts';
 import { exampleField, exampleRecord, reproductionCommands } from '../../contract/example-failures.ts';
-import { EXAMPLE_REQUEST_ID } from '../../contract/example-requests.ts';
 import { OPERATION_IDS } from '../../contract/operations.ts';
+import { EXAMPLE_REQUEST_ID } from '../../contract/samples.ts';
 import { ERROR_TYPES, type ErrorType } from '../../domain/catalogue-entry.ts';
 import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
 import { inCell, listing, page, table } from './markdown.ts';

@@ -1,4 +1,4 @@
-import { CardLimits, DirectionLimits, ProgramLimits } from '../../contract/limit-schemas.ts';
+import { CardLimits, DirectionLimits, ProgramLimits } from '../../contract/limits.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import {

@@ -406,7 +406,7 @@ describe('which refusal comes first', () => {
 
   test('the table names every code of the contract but that of the switch', () => {
     const named: readonly ErrorCode[] = ['service_disabled', ...CAUSES.map(([code]) => code)];
-    expect(named).toEqual([...OPERATIONS.update_card.rules]);
+    expect(named).toEqual([...OPERATIONS.update_card.errors]);
   });
 
   test.each(CAUSES)('%s', async (code, cardId, body) => {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exampleOf } from '../../contract/example-requests.ts';
+import { exampleOf } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { TransferService } from '../../sdk/client.ts';
 import { operatorKey as operatorKeyBody, programKey, withSecret } from '../harness/keys.ts';
@@ -19,7 +19,7 @@ import { expectBalancedBooks, refusalOf, useService } from '../harness/service.t
 
 const TRANSFERS = '/api/v0.1/core/transfer';
 
-const SANDBOX_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].scope === 'sandbox');
+const SANDBOX_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'sandbox');
 
 describe('live mode, from an empty directory on', () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;

@@ -1,4 +1,4 @@
-import type { ExampleRequest } from '../../contract/example-requests.ts';
+import type { ExampleRequest } from '../../contract/examples.ts';
 import { RawConnection, type RawResponse } from '../harness/raw-connection.ts';
 
 /** A request as it goes over the wire; a name may be there twice. */

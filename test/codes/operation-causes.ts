@@ -1,7 +1,8 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DEMO_PROGRAM, exampleOf } from '../../contract/example-requests.ts';
+import { exampleOf } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { ask, type Question, toQuestion } from './ask.ts';
 import {
@@ -207,7 +208,7 @@ function failing(operation: OperationId): RealCause {
     observe: async ({ sandbox, live, operatorKey }) => {
       const code = `unknown_${operation}` as const;
       const own = await observeAll(sandbox.url, code, [{ operation, question: FAILING[operation](question) }]);
-      if (OPERATIONS[operation].scope === 'sandbox') return own;
+      if (OPERATIONS[operation].reach === 'sandbox') return own;
       const headers = [
         ...(question.headers ?? []),
         ['Authorization', `Bearer ${operatorKey}`],

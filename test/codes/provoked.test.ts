@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { catalogueRecord, ERROR_CODES, operationsWith } from '../../contract/catalogue.ts';
-import { exampleOf } from '../../contract/example-requests.ts';
+import { exampleOf } from '../../contract/examples.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { expectBalancedBooks, useService } from '../harness/service.ts';

@@ -1,4 +1,4 @@
-import { type ExampleRequest, exampleOf } from '../../contract/example-requests.ts';
+import { type ExampleRequest, exampleOf } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { TransferService } from '../../sdk/client.ts';

@@ -124,7 +124,7 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
 
 /** No key and a bad one, at every operation of a live service, and a bad one at those of the sandbox. */
 async function observeCredentials({ sandbox, live }: World): Promise<readonly Observation[]> {
-  const isSandboxOnly = (id: OperationId): boolean => OPERATIONS[id].scope === 'sandbox';
+  const isSandboxOnly = (id: OperationId): boolean => OPERATIONS[id].reach === 'sandbox';
   const bad = (question: Question): Question => ({ ...question, headers: [bearer('nonsense')] });
   const unknown = (question: Question): Question => ({ ...question, headers: [bearer(unknownKey())] });
   const isLive = (id: OperationId): boolean => !isSandboxOnly(id);
@@ -153,8 +153,8 @@ async function observeForbidden({ sandbox, live, programKey }: World): Promise<r
     ...question,
     headers: [bearer(programKey), ['Program-Id', NO_PROGRAM]],
   });
-  const isOperators = (id: OperationId): boolean => OPERATIONS[id].scope === 'operator';
-  const isLive = (id: OperationId): boolean => OPERATIONS[id].scope !== 'sandbox';
+  const isOperators = (id: OperationId): boolean => OPERATIONS[id].reach === 'operator';
+  const isLive = (id: OperationId): boolean => OPERATIONS[id].reach !== 'sandbox';
   // No operation needs this scope yet, so a key that has no other may do nothing.
   const { key } = await withSecret(
     sandbox.client.keys.create({ name: 'idle', scopes: ['events:read'], all_programs: true }),
@@ -167,7 +167,7 @@ async function observeForbidden({ sandbox, live, programKey }: World): Promise<r
     ...(await observeAll(
       live.url,
       'forbidden',
-      eachOperation(elsewhere, (id) => OPERATIONS[id].program),
+      eachOperation(elsewhere, (id) => OPERATIONS[id].reach === 'program'),
     )),
   ];
 }
@@ -208,7 +208,7 @@ async function expectOk(url: string, path: string): Promise<void> {
 async function observeNoProgram({ sandbox, live, operatorKey }: World): Promise<readonly Observation[]> {
   const named = (question: Question): Question => withHeader(question, 'Program-Id', NO_PROGRAM);
   const asOperator = (question: Question): Question => withHeader(named(question), ...bearer(operatorKey));
-  const inProgram = (id: OperationId): boolean => OPERATIONS[id].program;
+  const inProgram = (id: OperationId): boolean => OPERATIONS[id].reach === 'program';
   const inPath = (id: OperationId): boolean => OPERATIONS[id].path.includes('{program_id}');
   const missing = (question: Question, id: OperationId): Question => ({ ...question, path: pathOf(id, NO_PROGRAM) });
   return [

@@ -10,8 +10,8 @@ const PROJECT = new URL('../../', import.meta.url).pathname;
 const CATALOGUED = ['errors', 'http-errors', 'catalogue-entry', 'operation'].map((name) => `domain/${name}.ts`);
 
 /** Where codes are decided on. The catalogue itself and what shows it are not among it. */
-const SOURCES = ['server', 'domain', 'contract/read.ts', 'contract/card-numbers.ts']
-  .flatMap((part) => (part.endsWith('.ts') ? [part] : filesBelow(part)))
+const SOURCES = ['server', 'domain', 'contract/reading']
+  .flatMap(filesBelow)
   .filter((path) => !CATALOGUED.includes(path) && !/-page\.ts$/.test(path));
 
 function filesBelow(folder: string): readonly string[] {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import type { OperationId } from '../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { ErrorCode, SharedCode } from '../../domain/errors.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import { held, made, newCard, spent } from '../api/arrange.ts';

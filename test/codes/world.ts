@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { cp, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { operatorKey as operatorKeyBody, programKey as programKeyBody, withSecret } from '../harness/keys.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { TransferBatchOutcomes, TransferRecord } from '../../contract/transfer-schemas.ts';
+import type { TransferBatchOutcomes, TransferRecord } from '../../contract/transfers.ts';
 import { type Call, OperationFailure, type Reply } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';

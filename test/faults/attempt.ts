@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ClientRequest, request } from 'node:http';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { waitFor } from '../harness/process.ts';
 import { NoResponse, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import type { Stage } from './stage.ts';

@@ -1,4 +1,4 @@
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { FundingMovementRecord, ReversalRecord, TransferRecord, TransferService } from '../../sdk/client.ts';
 import type { Answer } from './conversation.ts';
 

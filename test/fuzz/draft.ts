@@ -1,5 +1,5 @@
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 
 /** What a request must be answered with: a success, a refusal, or either. */
 export type Expectation = 'success' | 'refusal' | 'either';

@@ -123,7 +123,7 @@ const MEANING: readonly Change[] = [
   headers(
     'a program that is not there',
     (random) => [['Program-Id', random.pick(['prog_missing', 'x', 'x'.repeat(300), `prog_${'0'.repeat(32)}`])]],
-    ({ operation }) => OPERATIONS[operation].program,
+    ({ operation }) => OPERATIONS[operation].reach === 'program',
   ),
   headers('too many headers', () => Array.from({ length: 101 }, (_, at): Header => [`x-${at}`, '1'])),
 ];

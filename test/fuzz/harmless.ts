@@ -1,3 +1,4 @@
+import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { isClosed } from '../../contract/schema-parts.ts';
 import type { Draft } from './draft.ts';
@@ -125,10 +126,11 @@ export const HARMLESS: readonly Change[] = [
   {
     name: 'an optional member that is null',
     apply: ({ operation, members }) => {
+      const { body }: Operation = OPERATIONS[operation];
       const optional = ['description', 'currency'].find(
         (name) =>
-          Object.hasOwn(OPERATIONS[operation].body?.properties ?? {}, name) &&
-          OPERATIONS[operation].body?.required?.includes(name) !== true &&
+          Object.hasOwn(body?.properties ?? {}, name) &&
+          body?.required?.includes(name) !== true &&
           members?.some(([known]) => bare(known) === name) === false,
       );
       if (optional === undefined) return false;

@@ -1,4 +1,4 @@
-import { KEY_SCOPES, PROGRAM_SCOPES } from '../../domain/scope.ts';
+import { KEY_SCOPES, PROGRAM_SCOPES } from '../../contract/scope.ts';
 
 /** What create_key is sent for a key of a card program with every scope that it can have. */
 export function programKey(name: string, programId: string) {

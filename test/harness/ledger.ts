@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import type { OperationId } from '../../contract/operations.ts';
-import type { TrialBalance } from '../../contract/operator-schemas.ts';
+import type { TrialBalance } from '../../contract/programs.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { handlersOf } from '../../server/handlers.ts';

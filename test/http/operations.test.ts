@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { JsonNumber } from '../../contract/json.ts';
+import { JsonNumber } from '../../contract/reading/json.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { type Call, type Gateway, type Handler, OperationFailure } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';

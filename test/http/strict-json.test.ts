@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isJsonObject, JsonNumber, type JsonValue } from '../../contract/json.ts';
+import { isJsonObject, JsonNumber, type JsonValue } from '../../contract/reading/json.ts';
 import { JsonFault, parseStrictJson } from '../../server/http/wire/strict-json.ts';
 
 /** The value as JSON.parse would have given it. */

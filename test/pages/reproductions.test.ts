@@ -8,8 +8,10 @@ import {
   provokingRequest,
   reproductionOf,
 } from '../../contract/example-failures.ts';
-import { DEMO_PROGRAM, EXAMPLE_REQUEST_ID, type ExampleRequest, exampleOf } from '../../contract/example-requests.ts';
-import { OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
+import { type ExampleRequest, exampleOf } from '../../contract/examples.ts';
+import { parametersOf } from '../../contract/operation.ts';
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { DEMO_PROGRAM, EXAMPLE_REQUEST_ID } from '../../contract/samples.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';

@@ -166,7 +166,7 @@ describe('operations and methods', () => {
         .sort(),
     );
     const paging = methodsOf(client()).filter((method) => method.endsWith('All'));
-    const lists = OPERATION_IDS.filter((id) => OPERATIONS[id].query?.properties.cursor !== undefined).map(
+    const lists = OPERATION_IDS.filter((id) => 'cursor' in (OPERATIONS[id].query?.properties ?? {})).map(
       (id) => LINES[id].method,
     );
     expect(paging.map((method) => method.replace('All', '')).sort()).toEqual(lists.sort());

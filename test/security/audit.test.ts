@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { AuditEntryRecord } from '../../contract/audit-schemas.ts';
+import type { AuditEntryRecord } from '../../contract/audit.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS } from '../../server/audit/audit.ts';
@@ -41,7 +41,7 @@ const RECORDED = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS];
 describe('what is recorded', () => {
   test('every operation of operators that changes anything, and no operation that does not', () => {
     const changing = OPERATION_IDS.filter(
-      (id) => OPERATIONS[id].scope === 'operator' && OPERATIONS[id].method !== 'GET',
+      (id) => OPERATIONS[id].reach === 'operator' && OPERATIONS[id].method !== 'GET',
     );
     // The sandbox can stop its own database, which then records nothing.
     expect([...AUDITED_OPERATIONS].sort()).toEqual([...changing, 'inspect_error', 'move_clock'].sort());

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import type { OperationId } from '../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { Call } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { operatorKey, programKey } from '../harness/keys.ts';

@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exampleOf } from '../../contract/example-requests.ts';
-import { scopeOfKey } from '../../contract/operation.ts';
+import { exampleOf } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../../domain/scope.ts';
+import { KEY_SCOPES, type KeyScope, PROGRAM_SCOPES } from '../../contract/scope.ts';
 import { TransferService } from '../../sdk/client.ts';
 import { readKeyParts } from '../../server/keys/api-key.ts';
 import { readKey } from '../../server/store/key.ts';
@@ -167,19 +166,19 @@ describe('scopes', () => {
 
   test('every operation has a scope that a key can have', () => {
     for (const id of OPERATION_IDS) {
-      const { scope, program } = OPERATIONS[id];
-      expect(KEY_SCOPES, id).toContain(scopeOfKey(scope));
+      const { scope, reach } = OPERATIONS[id];
+      expect(KEY_SCOPES, id).toContain(scope);
       // What acts within a card program must be open to the keys of one, and nothing else.
       expect(
         PROGRAM_SCOPES.some((known) => known === scope),
         id,
-      ).toBe(program);
+      ).toBe(reach === 'program');
     }
   });
 
   test.each(KEY_SCOPES)('a key with %s alone is let into its operations and into no other', async (scope) => {
     const { key } = await withSecret(operator.keys.create({ name: scope, scopes: [scope], all_programs: true }));
-    for (const id of OPERATION_IDS.filter((known) => OPERATIONS[known].scope !== 'sandbox')) {
+    for (const id of OPERATION_IDS.filter((known) => OPERATIONS[known].reach !== 'sandbox')) {
       // The media type is judged after the credentials and before anything is done.
       const answer = await tryOperation(id, key);
       const needed = OPERATIONS[id].scope;

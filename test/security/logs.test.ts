@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { readConfiguration, showConfiguration } from '../../server/config.ts';
 import { openDatabase } from '../../server/open-database.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';

@@ -1,5 +1,5 @@
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { bytesOf, type Question } from '../codes/ask.ts';
 
 /** A place where a number is planted: the bytes to send, and what must come of it. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { OPERATIONS, type OperationId, parametersOf } from '../../contract/operations.ts';
+import { parametersOf } from '../../contract/operation.ts';
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { RawRequest, RawResponse } from '../harness/raw-request.ts';
 import {
   type Belongings,

@@ -250,10 +250,10 @@ async function logError({ database }: Ledger, program: string): Promise<string> 
 }
 
 /** The operations that act within a card program. */
-export const PROGRAM_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].program);
+export const PROGRAM_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'program');
 
 /** The operations that do not. */
-export const OPERATOR_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].scope === 'operator');
+export const OPERATOR_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'operator');
 
 /** The same belongings under ids that nobody has: the last digit of each is another. */
 export function neverMade(owns: Belongings): Belongings {

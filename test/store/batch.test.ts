@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { TransferBatchOutcomes } from '../../contract/transfer-schemas.ts';
+import type { TransferBatchOutcomes } from '../../contract/transfers.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
 
 let server: TestServer;

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { CardRecord } from '../../contract/card-schemas.ts';
-import type { CardLimitsRecord } from '../../contract/limit-schemas.ts';
-import type { TransferRecord } from '../../contract/transfer-schemas.ts';
+import type { CardRecord } from '../../contract/cards.ts';
+import type { CardLimitsRecord } from '../../contract/limits.ts';
+import type { TransferRecord } from '../../contract/transfers.ts';
 import type { Call, Reply } from '../../server/operations/call.ts';
 import { OperationFailure } from '../../server/operations/call.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';

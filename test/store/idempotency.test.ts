@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DEMO_PROGRAM } from '../../contract/example-requests.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { forget } from '../../server/jobs/forget.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { CardLimitsRecord } from '../../contract/limit-schemas.ts';
-import type { TransferRecord } from '../../contract/transfer-schemas.ts';
+import type { CardLimitsRecord } from '../../contract/limits.ts';
+import type { TransferRecord } from '../../contract/transfers.ts';
 import { LONGEST_HOLD } from '../../domain/transfers/hold.ts';
 import { forget } from '../../server/jobs/forget.ts';
 import { keepForgetting } from '../../server/jobs/keep-forgetting.ts';

@@ -1,7 +1,7 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TransferRecord } from '../../contract/transfer-schemas.ts';
+import type { TransferRecord } from '../../contract/transfers.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { insertErrors, type LoggedError } from '../../server/store/error.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { CardRecord } from '../../contract/card-schemas.ts';
-import type { ReversalRecord, TransferRecord } from '../../contract/transfer-schemas.ts';
+import type { CardRecord } from '../../contract/cards.ts';
+import type { ReversalRecord } from '../../contract/transfer-actions.ts';
+import type { TransferRecord } from '../../contract/transfers.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Reply } from '../../server/operations/call.ts';
 import { settleDue } from '../../server/transfers/settle-due.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type Operation, scopeOfKey } from '../../../contract/operation.ts';
+import type { Operation } from '../../../contract/operation.ts';
 import type { OperationId } from '../../../contract/operations.ts';
 import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
@@ -143,7 +143,7 @@ export async function requireScope(
   operation: Operation,
 ): Promise<void> {
   if (caller.kind !== 'program_key' && caller.kind !== 'operator_key') return;
-  const needed = scopeOfKey(operation.scope);
+  const needed = operation.scope;
   if (caller.scopes.includes(needed)) return;
   await reportRefusal(reporter, context, head.authorization ?? '', () => {
     const operators = needed === 'operator' ? ', which only operator keys can have' : '';
@@ -175,9 +175,9 @@ export async function chooseProgram(
     if (named !== undefined && fromWireId('prog', named) !== caller.programId) {
       throw forbidden('This API key does not belong to the card program in the Program-Id header.');
     }
-    return operation.program ? caller.programId : '';
+    return operation.reach === 'program' ? caller.programId : '';
   }
-  if (!operation.program) return '';
+  if (operation.reach !== 'program') return '';
   if (named === undefined) return caller.kind === 'sandbox' ? gateway.demoProgramId : undefined;
   if (named.length > MAX_PROGRAM_ID_LENGTH || readsAsCardNumber(named)) {
     throw new Refusal('program_not_found', 'There is no card program with the id in the Program-Id header.');

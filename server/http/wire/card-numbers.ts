@@ -1,13 +1,13 @@
+import type { Operation } from '../../../contract/operation.ts';
+import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import {
   findCardNumber,
   findCardNumberIn,
   findCardNumberInKey,
   refusalOfCardNumber,
-} from '../../../contract/card-numbers.ts';
-import type { JsonValue } from '../../../contract/json.ts';
-import type { Operation } from '../../../contract/operation.ts';
-import { OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import type { Problem } from '../../../contract/read.ts';
+} from '../../../contract/reading/card-numbers.ts';
+import type { JsonValue } from '../../../contract/reading/json.ts';
+import type { Problem } from '../../../contract/reading/read-members.ts';
 import type { AmountAsSent } from '../../../domain/ledger/money.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -36,7 +36,7 @@ export function refuseCardNumbers(id: OperationId, head: RequestHead, values: Re
     findCardNumberIn('The Program-Id header', head.programId) ??
     findCardNumber(values.body, operation.body, 'body');
   if (problem === undefined) return;
-  const isAmountFirst = operation.rules.includes('invalid_amount');
+  const isAmountFirst = operation.errors.includes('invalid_amount');
   throw refusalOfCardNumber(problem, isAmountFirst ? (values.members.amount as AmountAsSent | undefined) : undefined);
 }
 

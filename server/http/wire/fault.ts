@@ -1,7 +1,6 @@
-import { movesMoney, type OperationId, OPERATIONS as WIRE_OPERATIONS } from '../../../contract/operations.ts';
+import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import type { CatalogueEntry, MoneyMoved } from '../../../domain/catalogue-entry.ts';
 import { CATALOGUE, type ErrorCode } from '../../../domain/errors.ts';
-import { OPERATIONS } from '../../../domain/operation.ts';
 import { Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
 import { OperationFailure } from '../../operations/call.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -80,7 +79,7 @@ function failureMessage(
 
 /** What to do about an outcome that is not known: with a key, or where it does no harm, the request is sent again. */
 function howToFindOut(operation: OperationId, transferId: string | undefined, key: string | undefined): string {
-  const transfers = WIRE_OPERATIONS.list_transfers.path;
+  const transfers = OPERATIONS.list_transfers.path;
   const again = 'Send exactly the same request again with the same Idempotency-Key';
   if (operation === 'create_transfer' && transferId === undefined && key !== undefined) {
     return `Find out with GET ${transfers}?idempotency_key=… and your key, or send exactly the same request again with it.`;

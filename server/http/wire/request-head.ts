@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { JsonValue } from '../../../contract/json.ts';
+import type { JsonValue } from '../../../contract/reading/json.ts';
 import { containsCardNumber } from '../../../domain/cards/card-number.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { maskedText } from '../../redaction.ts';

@@ -1,5 +1,5 @@
 import { isAscii } from 'node:buffer';
-import { JsonNumber, type JsonValue } from '../../../contract/json.ts';
+import { JsonNumber, type JsonValue } from '../../../contract/reading/json.ts';
 import { maskedText } from '../../redaction.ts';
 
 const DEPTH_MOST = 32;

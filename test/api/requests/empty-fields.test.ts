@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { DEMO_PROGRAM } from '../../../contract/example-requests.ts';
 import type { Operation } from '../../../contract/operation.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../../contract/operations.ts';
+import { parametersOf } from '../../../contract/operation.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import { programKey } from '../../harness/keys.ts';
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';

@@ -269,7 +269,7 @@ test('every code that rules of money list is among the faults, but those of a ca
   const faultsOf = new Map(SUBJECTS.map(({ operation, faults }) => [operation, faults.map(({ code }) => code)]));
   const states = /^card_(not_activated|suspended|lost|expired)$/;
   const left = [...faultsOf].flatMap(([operation, codes]) =>
-    OPERATIONS[operation].rules.filter((code) => !codes.includes(code) && !states.test(code)),
+    OPERATIONS[operation].errors.filter((code) => !codes.includes(code) && !states.test(code)),
   );
   // A card of create_transfer is closed here instead of blocked.
   expect(left).toEqual(['card_suspected_fraud']);

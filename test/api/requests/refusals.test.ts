@@ -58,7 +58,7 @@ const CAUSES: readonly (readonly [code: ErrorCode, body: object, field: string |
 describe('every refusal by its natural cause', () => {
   test('the table below and the contract name the same codes', () => {
     const named = new Set<ErrorCode>(['service_disabled', ...CAUSES.map(([code]) => code)]);
-    expect([...named].sort()).toEqual([...OPERATIONS.create_transfer.rules].sort());
+    expect([...named].sort()).toEqual([...OPERATIONS.create_transfer.errors].sort());
   });
 
   test.each(CAUSES)('%s: %j', async (code, body, field) => {
@@ -298,7 +298,7 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
 describe('every refusal of what is done with transfers and cards that are there', () => {
   test('the table and the contract name the same codes', () => {
     for (const [operation, rows] of Map.groupBy(OF_OTHERS, ([id]) => id)) {
-      const listed = OPERATIONS[operation].rules.filter((code) => code !== 'service_disabled');
+      const listed = OPERATIONS[operation].errors.filter((code) => code !== 'service_disabled');
       expect([...new Set(rows.map(([, code]) => code))].sort(), operation).toEqual([...listed].sort());
     }
   });

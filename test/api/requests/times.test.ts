@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Operation } from '../../../contract/operation.ts';
-import { OPERATION_IDS, OPERATIONS, type OperationId, parametersOf } from '../../../contract/operations.ts';
+import { parametersOf } from '../../../contract/operation.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import { operatorKey } from '../../harness/keys.ts';
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';

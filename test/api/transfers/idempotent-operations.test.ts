@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DEMO_PROGRAM } from '../../../contract/example-requests.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
+import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import type { TransferService } from '../../../sdk/client.ts';
 import { connect } from '../../harness/ledger.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';

@@ -1,4 +1,4 @@
-/** What a key that is bound to one card program may be allowed to do. */
+/** Scopes that a key of one card program can have. */
 export const PROGRAM_SCOPES = [
   'transfers:read',
   'transfers:write',
@@ -9,13 +9,13 @@ export const PROGRAM_SCOPES = [
   'webhooks:write',
 ] as const;
 
-/** Everything that a key may be allowed to do; `operator` only without a card program. */
+/** Every scope; `operator` is only for keys that are bound to no card program. */
 export const KEY_SCOPES = [...PROGRAM_SCOPES, 'operator'] as const;
 
-/** What a key may be allowed to do. */
+/** What a key may do. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/** Scopes in the order of the list above, each once. */
-export function inOrder(scopes: readonly KeyScope[]): readonly KeyScope[] {
+/** Those of the texts that are scopes, each once, in the order of {@link KEY_SCOPES}. */
+export function inOrder(scopes: readonly string[]): KeyScope[] {
   return KEY_SCOPES.filter((scope) => scopes.includes(scope));
 }

@@ -1,7 +1,7 @@
 import type { Static, TObject } from 'typebox';
-import { redactCardNumbers } from '../domain/cards/card-number.ts';
+import { redactCardNumbers } from '../../domain/cards/card-number.ts';
+import { guardedMembers, isClosed } from '../schema-parts.ts';
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './json.ts';
-import { guardedMembers, isClosed } from './schema-parts.ts';
 import { bareName, beginsAs, isMeantFor } from './similar-names.ts';
 import { DATE_RULE, isDate, isMoment, MOMENT_RULE } from './times.ts';
 

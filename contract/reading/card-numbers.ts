@@ -1,9 +1,9 @@
 import type { TObject } from 'typebox';
-import { isCardNumberAlone, readsAsCardNumber } from '../domain/cards/card-number.ts';
-import { type AmountAsSent, readAmount } from '../domain/ledger/money.ts';
-import { Refusal } from '../domain/refusal.ts';
+import { isCardNumberAlone, readsAsCardNumber } from '../../domain/cards/card-number.ts';
+import { type AmountAsSent, readAmount } from '../../domain/ledger/money.ts';
+import { Refusal } from '../../domain/refusal.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from './json.ts';
-import type { Problem } from './read.ts';
+import type { Problem } from './read-members.ts';
 
 const FOUND = 'reads as a card number, which the service accepts nowhere.';
 const ADVICE = `${FOUND} Omit it; a card is named by its card_id.`;

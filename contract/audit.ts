@@ -1,0 +1,54 @@
+import { type Static, Type } from 'typebox';
+import { operation } from './operation.ts';
+import { EXAMPLE_REQUEST_ID } from './samples.ts';
+import { cursor, limit, moment, pageOf, text, textOrNull } from './schema-parts.ts';
+
+/** An entry of the audit log. */
+export const AuditEntryRecord = Type.Object({
+  entry_id: Type.String({ description: 'aud_ and 32 hex digits' }),
+  position: Type.Integer({ description: 'Position in the chain: 1, 2, 3 …, without gaps' }),
+  created_at: moment('When it happened, by the real time of day'),
+  actor: Type.String({
+    description: 'key_id of the key; `sandbox`, `host` (a command on the host), or `anonymous` (a refused credential)',
+  }),
+  action: Type.String({ description: 'The operation, or `refuse_credential`, `seed_sandbox`' }),
+  program_id: textOrNull('The card program'),
+  subject_id: textOrNull('What was acted on; for a refused credential, the part of the key that is not secret'),
+  request_id: textOrNull('The request'),
+  details: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'The result of the action' }),
+  previous_hash: Type.String({ description: 'Hash of the previous entry, 64 hex digits' }),
+  hash: Type.String({ description: 'SHA-256 of the previous hash and of every field of this entry, 64 hex digits' }),
+});
+
+/** The audit log. */
+export const AUDIT = [
+  operation({
+    id: 'list_audit_entries',
+    method: 'GET',
+    path: '/api/v0.1/operator/audit',
+    summary: 'List what operators did and which credentials were refused, newest first',
+    reach: 'operator',
+    query: Type.Object({
+      limit,
+      cursor,
+      action: Type.Optional(text(100, 'Only this action, such as change_switch')),
+      created_from: Type.Optional(moment('Only entries at or after this time')),
+      created_to: Type.Optional(moment('Only entries before this time')),
+    }),
+    reply: pageOf(AuditEntryRecord),
+    failure: 'The audit log could not be listed',
+    example: {
+      reply: {
+        actor: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
+        action: 'change_switch',
+        program_id: null,
+        subject_id: 'service',
+        request_id: EXAMPLE_REQUEST_ID,
+        details: { scope: 'service', disabled: true, reason: 'Maintenance' },
+      },
+    },
+  }),
+] as const;
+
+/** An entry of the audit log on the wire. */
+export type AuditEntryRecord = Static<typeof AuditEntryRecord>;

@@ -1,0 +1,267 @@
+import { type Static, Type } from 'typebox';
+import { CARD_STATUSES } from '../domain/cards/card.ts';
+import { CardLimits, CardLimitsPatch, CardLimitsRecord } from './limits.ts';
+import { operation } from './operation.ts';
+import { EXAMPLE_LATER, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from './samples.ts';
+import {
+  Amount,
+  currencyCode,
+  cursor,
+  limit,
+  literals,
+  moment,
+  nextCursor,
+  nullable,
+  PageQuery,
+  pageOf,
+  refuseEmpty,
+  text,
+  textOrNull,
+} from './schema-parts.ts';
+
+const holderReference = text(255, 'Your reference for the holder; never a card number');
+const lastFour = Type.String({ pattern: '^[0-9]{4}$', description: 'Last four digits of the card number' });
+const expiresOn = Type.String({ format: 'date', description: 'Last day on which the card can be used, YYYY-MM-DD' });
+
+/** The body of create_card. */
+export const CreateCardBody = Type.Object(
+  {
+    card_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        pattern: '^[\\x21-\\x7e]+$',
+        description: 'Your id for the card: 1 to 255 visible ASCII characters, unique in the card program',
+      }),
+    ),
+    currency: Type.Optional(currencyCode("ISO 4217 code; the program's currency if omitted")),
+    status: Type.Optional(literals(['preactive', 'active'], 'Status of the card; active if omitted')),
+    holder_reference: Type.Optional(holderReference),
+    last_four: Type.Optional(lastFour),
+    expires_on: Type.Optional(expiresOn),
+    limits: Type.Optional(CardLimits),
+  },
+  refuseEmpty({
+    status: 'for an active card',
+    expires_on: 'for a card that does not expire',
+    limits: 'for a card without its own limits',
+  }),
+);
+
+/** The body of update_card, a merge patch. */
+export const UpdateCardBody = Type.Object({
+  status: Type.Optional(
+    literals(
+      ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
+      'New status; the current status must allow the change',
+    ),
+  ),
+  balance_to: Type.Optional(
+    literals(['funding'], "Only with status closed: first moves the card's balance to the program's funding"),
+  ),
+  holder_reference: Type.Optional(nullable(holderReference)),
+  last_four: Type.Optional(nullable(lastFour)),
+  expires_on: Type.Optional(nullable(expiresOn)),
+  limits: Type.Optional(nullable(CardLimitsPatch)),
+});
+
+/** A card. */
+export const CardRecord = Type.Object({
+  card_id: Type.String(),
+  program_id: Type.String(),
+  status: literals(CARD_STATUSES, 'Status of the card'),
+  currency: Type.String({ description: 'ISO 4217 code' }),
+  balance: Amount('Balance'),
+  held: Amount('Part of the balance that is on hold'),
+  available: Amount('Part of the balance that can be spent'),
+  incoming: Amount('Amount on hold elsewhere for the card'),
+  holder_reference: Type.Union([Type.String(), Type.Null()]),
+  last_four: Type.Union([Type.String(), Type.Null()]),
+  expires_on: nullable(Type.String({ format: 'date' })),
+  limits: nullable(CardLimits),
+  created_at: moment('When it was created'),
+  updated_at: moment('When it was last changed'),
+});
+
+/** A line of a card's statement. */
+export const PostingRecord = Type.Object({
+  sequence: Type.Integer({ description: "Number of the line in the card's statement, from 1" }),
+  purpose: literals(['load', 'unload', 'card_to_card', 'reversal', 'deposit'], 'Why the money moved'),
+  direction: literals(['in', 'out'], 'Whether the card received or sent the money'),
+  amount: Amount('Amount that moved'),
+  balance: Amount('Balance of the card after the line'),
+  currency: Type.String({ description: 'ISO 4217 code' }),
+  transfer_id: textOrNull('The transfer that the line belongs to'),
+  reversal_id: textOrNull('The reversal that caused the line'),
+  created_at: moment('When the money moved'),
+});
+
+const PERIOD = {
+  created_from: Type.Optional(moment('Only lines at or after this time')),
+  created_to: Type.Optional(moment('Only lines before this time')),
+};
+
+/** A page of a card's statement. The two balances are those of the requested period, whatever the page. */
+export const StatementPage = Type.Object({
+  data: Type.Array(PostingRecord, { description: 'Lines, newest first' }),
+  next_cursor: nextCursor,
+  card_id: Type.String(),
+  currency: Type.String({ description: 'ISO 4217 code' }),
+  opening_balance: Amount('Balance of the card before the first line of the period'),
+  closing_balance: Amount('Balance of the card after the last line of the period'),
+});
+
+const PATH = '/api/v0.1/core/card';
+const ONE = `${PATH}/{card_id}`;
+
+const LIMITS = { in: { daily_amount: 50_000 }, out: { maximum_amount: 10_000 }, maximum_balance: 200_000 } as const;
+const POSTING = {
+  sequence: 1,
+  purpose: 'load',
+  direction: 'in',
+  amount: 1000,
+  balance: 1000,
+  currency: 'USD',
+  transfer_id: EXAMPLE_TRANSFER_ID,
+  reversal_id: null,
+  created_at: EXAMPLE_TIME,
+} as const;
+
+/** Operations on cards. */
+export const CARDS = [
+  operation({
+    id: 'create_card',
+    method: 'POST',
+    path: PATH,
+    summary: 'Create a card',
+    reach: 'program',
+    scope: 'cards:write',
+    body: CreateCardBody,
+    status: 201,
+    reply: CardRecord,
+    location: ONE,
+    idempotency: 'optional',
+    audit: 'operator',
+    errors: ['idempotency_key_exists', 'duplicate_card'],
+    failure: 'The card could not be created',
+    example: {
+      body: { card_id: 'employee-7', holder_reference: 'employee 7', last_four: '4242' },
+      reply: { card_id: 'employee-7', balance: 0, available: 0, holder_reference: 'employee 7' },
+    },
+  }),
+  operation({
+    id: 'list_cards',
+    method: 'GET',
+    path: PATH,
+    summary: 'List cards, newest first',
+    reach: 'program',
+    scope: 'cards:read',
+    query: PageQuery,
+    reply: pageOf(CardRecord),
+    failure: 'The cards could not be listed',
+  }),
+  operation({
+    id: 'get_card',
+    method: 'GET',
+    path: ONE,
+    summary: 'Get a card and its balance',
+    reach: 'program',
+    scope: 'cards:read',
+    reply: CardRecord,
+    errors: ['card_not_found'],
+    failure: 'The card could not be read',
+  }),
+  operation({
+    id: 'update_card',
+    method: 'PATCH',
+    path: ONE,
+    summary: "Update a card's status, limits, holder or expiry",
+    reach: 'program',
+    scope: 'cards:write',
+    body: UpdateCardBody,
+    reply: CardRecord,
+    // Closing a card can move its balance to funding.
+    movesMoney: true,
+    audit: 'operator',
+    errors: ['service_disabled', 'card_not_found', 'invalid_card_status', 'card_not_empty', 'limit_exceeded'],
+    failure: 'The card could not be updated',
+    example: { body: { limits: LIMITS }, reply: { limits: LIMITS, updated_at: EXAMPLE_LATER } },
+  }),
+  operation({
+    id: 'get_card_limits',
+    method: 'GET',
+    path: `${ONE}/limits`,
+    summary: 'Get the limits of a card, how much of them was used, and what is left',
+    reach: 'program',
+    scope: 'cards:read',
+    reply: CardLimitsRecord,
+    errors: ['card_not_found'],
+    failure: 'The limits could not be read',
+    example: {
+      reply: {
+        in: {
+          allowed: true,
+          code: null,
+          most: 49_000,
+          least: 1,
+          limits: [
+            {
+              name: 'daily_amount',
+              set_by: 'card',
+              value: 50_000,
+              used: 1000,
+              left: 49_000,
+              frees_at: '2026-02-01T00:00:00.000Z',
+            },
+          ],
+        },
+        out: {
+          allowed: true,
+          code: null,
+          most: 1000,
+          least: 1,
+          limits: [{ name: 'maximum_amount', set_by: 'card', value: 10_000, used: null, left: null, frees_at: null }],
+        },
+        maximum_balance: { value: 200_000, set_by: 'card', left: 199_000 },
+      },
+    },
+  }),
+  operation({
+    id: 'list_postings',
+    method: 'GET',
+    path: `${ONE}/posting`,
+    summary: 'Get the statement of a card, newest line first, with its opening and closing balance',
+    reach: 'program',
+    scope: 'cards:read',
+    query: Type.Object({ limit, cursor, ...PERIOD }),
+    reply: StatementPage,
+    errors: ['card_not_found'],
+    failure: 'The postings could not be listed',
+    example: { reply: { data: [POSTING], opening_balance: 0 } },
+  }),
+  operation({
+    id: 'export_postings',
+    method: 'GET',
+    path: `${ONE}/posting/export`,
+    summary: 'Export the statement of a card as comma-separated values, oldest line first',
+    reach: 'program',
+    scope: 'cards:read',
+    query: Type.Object(PERIOD),
+    csv: true,
+    reply: PostingRecord,
+    errors: ['card_not_found'],
+    failure: 'The postings could not be exported',
+    example: { reply: POSTING },
+  }),
+] as const;
+
+/** A line of a card's statement on the wire. */
+export type PostingRecord = Static<typeof PostingRecord>;
+/** A card on the wire. */
+export type CardRecord = Static<typeof CardRecord>;
+/** The body of create_card after reading. */
+export type CreateCardBody = Static<typeof CreateCardBody>;
+/** The body of update_card after reading. */
+export type UpdateCardBody = Static<typeof UpdateCardBody>;
+/** A page of a card's statement on the wire. */
+export type StatementPage = Static<typeof StatementPage>;

@@ -1,0 +1,82 @@
+import { parametersOf } from './operation.ts';
+import { OPERATIONS, type OperationId } from './operations.ts';
+import { sampleOf, sampleOfParameter } from './samples.ts';
+
+/** A request in an example. Header names are written as they are sent. */
+export type ExampleRequest = {
+  readonly method: string;
+  /** Path and query, escaped as they are sent. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
+
+/** A valid request of the operation. A sandbox accepts it as it is, once the ids in its path are real ones. */
+export function exampleOf(id: OperationId): ExampleRequest {
+  const { method, body, idempotency, example } = OPERATIONS[id];
+  const path = examplePath(id);
+  const key: Readonly<Record<string, string>> =
+    idempotency === 'none' ? {} : { 'Idempotency-Key': `example-${id.replaceAll('_', '-')}` };
+  if (body === undefined) return { method, path, headers: key };
+  return { method, path, headers: key, body: writtenJson(example.body ?? sampleOf(body, true)) };
+}
+
+/** The path of the operation with sample ids. */
+export function examplePath(id: OperationId): string {
+  const { path } = OPERATIONS[id];
+  return parametersOf(path).reduce((filled, name) => filled.replace(`{${name}}`, sampleOfParameter(name)), path);
+}
+
+/** The request as a command for a POSIX shell. `base` is the address of the service, such as http://localhost:8080. */
+export function curlOf(request: ExampleRequest, base: string, options = ''): string {
+  const { method, path, headers, body } = request;
+  const implied = body === undefined ? 'GET' : 'POST';
+  const parts = [
+    `curl ${options === '' ? '' : `${options} `}${method === implied ? '' : `-X ${method} `}${quoted(base + path)}`,
+    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(value === '' ? `${name};` : `${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
+  ];
+  return parts.join(' \\\n  ');
+}
+
+/** JSON in one line with a space after each colon and comma. */
+export function writtenJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(writtenJson).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, inner]) => `${JSON.stringify(name)}: ${writtenJson(inner)}`);
+  return `{${members.join(', ')}}`;
+}
+
+/** Text as one word of a POSIX shell, quoted only where necessary. */
+function quoted(text: string): string {
+  return /^[A-Za-z0-9_.:/=@%-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The reply of a success; of an export, one line. */
+export function exampleReply(id: OperationId): unknown {
+  const { reply, example } = OPERATIONS[id];
+  const sample: object = Object(sampleOf(reply, false));
+  const shown = example.reply ?? {};
+  const items: unknown = Reflect.get(sample, 'data');
+  // The example of a list describes one item, unless it has the list itself.
+  if (!Array.isArray(items) || Object.hasOwn(shown, 'data')) return { ...sample, ...shown };
+  return { ...sample, data: items.map((item) => ({ ...item, ...shown })) };
+}
+
+/** The column names of an export, in their order. */
+function columnsOf(id: OperationId): readonly string[] {
+  return Object.keys(Object(Reflect.get(OPERATIONS[id].reply, 'properties')));
+}
+
+/** The first two lines of an export: the column names and one record. */
+export function exampleFile(id: OperationId): string {
+  const columns = columnsOf(id);
+  const values = new Map(Object.entries(Object(exampleReply(id))));
+  return `${columns.join(',')}\n${columns.map((name) => cell(values.get(name))).join(',')}\n`;
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

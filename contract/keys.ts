@@ -1,0 +1,152 @@
+import { type Static, Type } from 'typebox';
+import { operation } from './operation.ts';
+import { DEMO_PROGRAM, EXAMPLE_LATER } from './samples.ts';
+import { literals, moment, nullable, PageQuery, pageOf, refuseEmpty, text, textOrNull } from './schema-parts.ts';
+import { KEY_SCOPES } from './scope.ts';
+
+/** The body of create_key. */
+export const CreateKeyBody = Type.Object(
+  {
+    name: text(100, 'Purpose of the key'),
+    scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), {
+      minItems: 1,
+      description: 'What the key can do; nothing is granted by default, and `operator` requires `all_programs`',
+    }),
+    program_id: Type.Optional(
+      text(255, 'The card program that the key is bound to; required unless `all_programs` is true'),
+    ),
+    all_programs: Type.Optional(
+      Type.Boolean({
+        description: 'true for a key that can act in all card programs and is bound to none; not with `program_id`',
+      }),
+    ),
+    expires_at: Type.Optional(moment('When the key expires')),
+  },
+  {
+    // An unknown field may have been meant to say when the key expires.
+    additionalProperties: false,
+    ...refuseEmpty({
+      program_id: "and send 'all_programs': true for a key that can act in all card programs",
+      all_programs: "and send 'program_id'",
+      expires_at: 'for a key that does not expire',
+    }),
+  },
+);
+
+/** The body of roll_key. */
+export const RollKeyBody = Type.Object(
+  {
+    previous_until: Type.Optional(
+      moment('When the old key stops working: after 24 hours if omitted, and never later than it would expire anyway'),
+    ),
+    expires_at: Type.Optional(
+      moment('When the new key expires; if omitted, it is valid for as long as the old key was'),
+    ),
+  },
+  {
+    // An unknown field may have been meant to say when either key stops working.
+    additionalProperties: false,
+    ...refuseEmpty({
+      previous_until: 'to let the old key work for 24 hours',
+      expires_at: 'to give the new key as long as the old one had',
+    }),
+  },
+);
+
+/** An API key without its secret. */
+export const KeyRecord = Type.Object({
+  key_id: Type.String(),
+  name: Type.String(),
+  program_id: Type.Union([Type.String(), Type.Null()]),
+  scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), { description: 'What the key can do' }),
+  shown_as: Type.String({ description: 'The part of the key that is not secret' }),
+  created_at: moment('When it was created'),
+  expires_at: nullable(moment('When it expires')),
+  revoked_at: nullable(moment('When it was revoked')),
+  last_used_at: nullable(moment('When it was last used, to about a minute')),
+  replaced_by: textOrNull('key_id of the key that replaces it'),
+});
+
+/** A new API key: the only record with the secret. */
+export const NewKeyRecord = Type.Object({
+  ...KeyRecord.properties,
+  key: textOrNull('The key with its secret: in the first response only, because the secret is not stored'),
+  key_omitted: textOrNull('Only when an Idempotency-Key is replayed: why `key` is null, and what to do'),
+});
+
+const PATH = '/api/v0.1/operator/key';
+const SHOP = {
+  name: 'Shop server',
+  scopes: ['transfers:read', 'transfers:write'],
+  last_used_at: EXAMPLE_LATER,
+} as const;
+
+/** Operations on API keys. */
+export const KEYS = [
+  operation({
+    id: 'create_key',
+    method: 'POST',
+    path: PATH,
+    summary: 'Create an API key; its secret is shown once',
+    reach: 'operator',
+    body: CreateKeyBody,
+    status: 201,
+    reply: NewKeyRecord,
+    idempotency: 'optional',
+    audit: 'always',
+    errors: ['program_not_found', 'idempotency_key_exists'],
+    failure: 'The key could not be created',
+    example: {
+      body: { name: 'Shop server', program_id: DEMO_PROGRAM, scopes: ['transfers:write', 'transfers:read'] },
+      reply: { ...SHOP, last_used_at: null },
+    },
+  }),
+  operation({
+    id: 'list_keys',
+    method: 'GET',
+    path: PATH,
+    summary: 'List API keys, newest first',
+    reach: 'operator',
+    query: PageQuery,
+    reply: pageOf(KeyRecord),
+    failure: 'The keys could not be listed',
+    example: { reply: SHOP },
+  }),
+  operation({
+    id: 'roll_key',
+    method: 'POST',
+    path: `${PATH}/{key_id}/roll`,
+    summary: 'Replace an API key with a new one; the old key works until a given time',
+    reach: 'operator',
+    body: RollKeyBody,
+    status: 201,
+    reply: NewKeyRecord,
+    idempotency: 'optional',
+    audit: 'always',
+    errors: ['idempotency_key_exists', 'key_not_found'],
+    failure: 'The key could not be rolled',
+    example: { body: { previous_until: '2100-01-31T09:30:00Z' }, reply: { ...SHOP, last_used_at: null } },
+  }),
+  operation({
+    id: 'revoke_key',
+    method: 'POST',
+    path: `${PATH}/{key_id}/revoke`,
+    summary: 'Revoke an API key',
+    reach: 'operator',
+    reply: KeyRecord,
+    idempotency: 'optional',
+    audit: 'always',
+    errors: ['idempotency_key_exists', 'key_not_found'],
+    failure: 'The key could not be revoked',
+    example: { reply: { ...SHOP, revoked_at: EXAMPLE_LATER } },
+  }),
+] as const;
+
+/** The body of create_key after reading. */
+export type CreateKeyBody = Static<typeof CreateKeyBody>;
+/** The body of roll_key after reading. */
+export type RollKeyBody = Static<typeof RollKeyBody>;
+/** A key on the wire. */
+export type KeyRecord = Static<typeof KeyRecord>;
+/** A key on the wire, with its secret. */
+export type NewKeyRecord = Static<typeof NewKeyRecord>;

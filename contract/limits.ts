@@ -1,0 +1,148 @@
+import { type Static, Type } from 'typebox';
+import { LIMIT_NAMES, type LimitName } from '../domain/ledger/limits.ts';
+import { MAXIMUM_BALANCE } from '../domain/ledger/money.ts';
+import { Amount, amountFrom, literals, moment, nullable } from './schema-parts.ts';
+
+const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
+  minimum_amount: 'Minimum amount of one transfer, in minor units',
+  maximum_amount: 'Maximum amount of one transfer, in minor units',
+  daily_amount: 'Maximum total amount per day, in minor units',
+  daily_count: 'Maximum number of transfers per day',
+  weekly_amount: 'Maximum total amount per week, in minor units; weeks begin on Monday',
+  weekly_count: 'Maximum number of transfers per week',
+  monthly_amount: 'Maximum total amount per month, in minor units',
+  monthly_count: 'Maximum number of transfers per month',
+};
+
+const PATCH_OF_LIMITS =
+  'Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits stay';
+
+const value = (name: LimitName) => amountFrom(0, DESCRIPTIONS[name]);
+const bound = (name: LimitName) => Type.Optional(value(name));
+const changed = (name: LimitName) => Type.Optional(nullable(value(name)));
+
+/** The limits of one direction. Days begin in the time zone of the program. */
+export const DirectionLimits = Type.Object(
+  {
+    minimum_amount: bound('minimum_amount'),
+    maximum_amount: bound('maximum_amount'),
+    daily_amount: bound('daily_amount'),
+    daily_count: bound('daily_count'),
+    weekly_amount: bound('weekly_amount'),
+    weekly_count: bound('weekly_count'),
+    monthly_amount: bound('monthly_amount'),
+    monthly_count: bound('monthly_count'),
+  },
+  { additionalProperties: false },
+);
+
+/** A change of the limits of one direction (RFC 7396). */
+export const DirectionLimitsPatch = Type.Object(
+  {
+    minimum_amount: changed('minimum_amount'),
+    maximum_amount: changed('maximum_amount'),
+    daily_amount: changed('daily_amount'),
+    daily_count: changed('daily_count'),
+    weekly_amount: changed('weekly_amount'),
+    weekly_count: changed('weekly_count'),
+    monthly_amount: changed('monthly_amount'),
+    monthly_count: changed('monthly_count'),
+  },
+  { additionalProperties: false },
+);
+
+const maximumBalance = Type.Integer({
+  minimum: 0,
+  maximum: Number(MAXIMUM_BALANCE),
+  description: 'Maximum balance of a card, pending incoming money included, in minor units',
+});
+
+const BOTH = { in: Type.Optional(DirectionLimits), out: Type.Optional(DirectionLimits) };
+const BOTH_CHANGED = {
+  in: Type.Optional(nullable(DirectionLimitsPatch)),
+  out: Type.Optional(nullable(DirectionLimitsPatch)),
+};
+
+/** The limits of a card, or of each card of a program. */
+export const CardLimits = Type.Object(
+  { ...BOTH, maximum_balance: Type.Optional(maximumBalance) },
+  { additionalProperties: false, description: 'Limits; an omitted limit does not apply' },
+);
+
+/** A change of the limits of a card, or of each card of a program (RFC 7396). */
+export const CardLimitsPatch = Type.Object(
+  { ...BOTH_CHANGED, maximum_balance: Type.Optional(nullable(maximumBalance)) },
+  { additionalProperties: false, description: PATCH_OF_LIMITS },
+);
+
+/** The limits of a program: on the total of its loads (in) and of its unloads (out). */
+export const ProgramLimits = Type.Object(BOTH, {
+  additionalProperties: false,
+  description: 'Limits; an omitted limit does not apply',
+});
+
+/** A change of the limits of a program (RFC 7396). */
+export const ProgramLimitsPatch = Type.Object(BOTH_CHANGED, {
+  additionalProperties: false,
+  description: PATCH_OF_LIMITS,
+});
+
+const integerOrNull = (description: string) => nullable(Type.Integer({ description }));
+
+/** A limit that applies to a card, and its use. */
+const LimitState = Type.Object({
+  name: literals(Object.keys(LIMIT_NAMES) as LimitName[], 'Name of the limit'),
+  set_by: literals(
+    ['card', 'program_card', 'program'],
+    'card: set on the card; program_card: set on the program, for each card; program: set on the program, for the total of its cards',
+  ),
+  value: Type.Integer({ description: 'The limit: minor units, or a number of transfers' }),
+  used: integerOrNull('Used in the current period'),
+  left: integerOrNull('Left in the current period'),
+  frees_at: nullable(moment('When the next period begins')),
+});
+
+/** What a card can send or receive at this moment. */
+const DirectionState = Type.Object({
+  allowed: Type.Boolean({ description: "Whether the card's status allows transfers in this direction" }),
+  code: nullable(Type.String({ description: 'Error code if it does not' })),
+  most: Amount('Maximum amount of one transfer between funding and the card now; 0 for none'),
+  least: Amount('Minimum amount of one transfer'),
+  limits: Type.Array(LimitState, { description: 'Every limit that applies, and how much of it was used' }),
+});
+
+/** The reply of get_card_limits. */
+export const CardLimitsRecord = Type.Object({
+  card_id: Type.String({ description: 'The card' }),
+  program_id: Type.String({ description: 'Its card program' }),
+  currency: Type.String({ description: 'ISO 4217 code' }),
+  balance: Amount('Balance of the card'),
+  available: Amount('Available balance'),
+  incoming: Amount('Amount on hold for the card'),
+  in: DirectionState,
+  out: DirectionState,
+  maximum_balance: nullable(
+    Type.Object({
+      value: Amount('Maximum balance of the card'),
+      set_by: literals(
+        ['card', 'program_card'],
+        'card: set on the card; program_card: set on the program, for each card',
+      ),
+      left: Amount('Amount that the card can still receive'),
+    }),
+  ),
+  evaluated_at: moment('When the limits were evaluated'),
+});
+
+/** Limits of a card after reading, and on the wire. */
+export type CardLimits = Static<typeof CardLimits>;
+/** A change of the limits of one direction after reading. */
+export type DirectionLimitsPatch = Static<typeof DirectionLimitsPatch>;
+/** A change of the limits of a card after reading. */
+export type CardLimitsPatch = Static<typeof CardLimitsPatch>;
+/** A change of the limits of a program after reading. */
+export type ProgramLimitsPatch = Static<typeof ProgramLimitsPatch>;
+/** Limits of a program after reading, and on the wire. */
+export type ProgramLimits = Static<typeof ProgramLimits>;
+/** What a card could do now, on the wire. */
+export type CardLimitsRecord = Static<typeof CardLimitsRecord>;

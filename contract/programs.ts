@@ -1,0 +1,237 @@
+import { type Static, Type } from 'typebox';
+import { CardLimits, CardLimitsPatch, ProgramLimits, ProgramLimitsPatch } from './limits.ts';
+import { operation } from './operation.ts';
+import {
+  Amount,
+  AmountSent,
+  currencyCode,
+  literals,
+  moment,
+  nullable,
+  PageQuery,
+  pageOf,
+  text,
+} from './schema-parts.ts';
+
+/** The body of create_program. */
+export const CreateProgramBody = Type.Object({
+  name: text(100, 'Name of the card program'),
+  currency: currencyCode('ISO 4217 code; the default currency of its cards'),
+  time_zone: Type.Optional(text(64, 'IANA name of the time zone in which its days begin; UTC if omitted')),
+});
+
+/** The body of update_program, a merge patch. Amounts are in the currency of the program. */
+export const UpdateProgramBody = Type.Object({
+  name: Type.Optional(text(100, 'Name of the card program')),
+  limits: Type.Optional(nullable(ProgramLimitsPatch)),
+  card_limits: Type.Optional(nullable(CardLimitsPatch)),
+});
+
+/** A funding account of a program. */
+const FundingRecord = Type.Object({
+  currency: Type.String(),
+  balance: Amount('Balance'),
+  available: Amount('Available balance'),
+});
+
+/** A card program. */
+export const ProgramRecord = Type.Object({
+  program_id: Type.String(),
+  name: Type.String(),
+  currency: Type.String(),
+  time_zone: Type.String(),
+  funding: Type.Array(FundingRecord),
+  limits: nullable(ProgramLimits),
+  card_limits: nullable(CardLimits),
+  created_at: moment('When it was created'),
+});
+
+/** The body of create_deposit and create_withdrawal. */
+export const FundingMovementBody = Type.Object({
+  amount: AmountSent,
+  currency: Type.Optional(currencyCode("ISO 4217 code; the program's currency if omitted")),
+  description: Type.Optional(text(255, 'Free text, such as the bank reference')),
+});
+
+/** A deposit or a withdrawal. */
+export const FundingMovementRecord = Type.Object({
+  movement_id: Type.String({ description: 'dep_ or wd_ and 32 hex digits' }),
+  program_id: Type.String(),
+  kind: literals(['deposit', 'withdrawal'], 'Direction of the movement'),
+  amount: Amount('Amount that moved'),
+  currency: Type.String(),
+  balance: Amount('Balance of the funding account afterwards'),
+  description: Type.Union([Type.String(), Type.Null()]),
+  created_at: moment('When it was created'),
+});
+
+/** The trial balance: the accounts of a currency sum to zero, and every balance equals the sum of its postings. */
+export const TrialBalance = Type.Object({
+  balanced: Type.Boolean({ description: 'Whether every sum is zero and no account differs' }),
+  postings_compared: Type.Boolean({
+    description: 'Whether every balance was compared with its postings within the time limit',
+  }),
+  currencies: Type.Array(
+    Type.Object({
+      currency: Type.String(),
+      accounts: Type.Integer(),
+      sum: Type.Integer({ description: 'Sum of all balances, in minor units: zero' }),
+      by_kind: Type.Array(Type.Object({ kind: Type.String(), accounts: Type.Integer(), balance: Type.Integer() })),
+    }),
+  ),
+  differing_holds: Type.Integer({
+    description: 'Number of accounts whose held or incoming amount is not the sum of their open holds: zero',
+  }),
+  differing_accounts: Type.Array(
+    Type.Object({ account_id: Type.String(), balance: Type.Integer(), postings: Type.Integer() }),
+  ),
+  drawn_up_at: moment('When it was computed'),
+});
+
+const PATH = '/api/v0.1/operator/program';
+const ONE = `${PATH}/{program_id}`;
+
+const LIMITS = { limits: { in: { daily_amount: 10_000_000 } }, card_limits: { maximum_balance: 500_000 } } as const;
+const PAYROLL = { name: 'Payroll', funding: [{ currency: 'USD', balance: 5_000_000, available: 5_000_000 }] } as const;
+
+/** Operations on card programs, their funding, and the ledger as a whole. */
+export const PROGRAMS = [
+  operation({
+    id: 'create_program',
+    method: 'POST',
+    path: PATH,
+    summary: 'Create a card program',
+    reach: 'operator',
+    body: CreateProgramBody,
+    status: 201,
+    reply: ProgramRecord,
+    location: ONE,
+    idempotency: 'optional',
+    audit: 'always',
+    errors: ['idempotency_key_exists'],
+    failure: 'The program could not be created',
+    example: {
+      body: { name: 'Payroll', currency: 'USD' },
+      reply: { ...PAYROLL, funding: [{ currency: 'USD', balance: 0, available: 0 }] },
+    },
+  }),
+  operation({
+    id: 'list_programs',
+    method: 'GET',
+    path: PATH,
+    summary: 'List card programs, newest first',
+    reach: 'operator',
+    query: PageQuery,
+    reply: pageOf(ProgramRecord),
+    failure: 'The programs could not be listed',
+    example: { reply: PAYROLL },
+  }),
+  operation({
+    id: 'get_program',
+    method: 'GET',
+    path: ONE,
+    summary: 'Get a card program and its funding',
+    reach: 'operator',
+    reply: ProgramRecord,
+    errors: ['program_not_found'],
+    failure: 'The program could not be read',
+    example: { reply: PAYROLL },
+  }),
+  operation({
+    id: 'update_program',
+    method: 'PATCH',
+    path: ONE,
+    summary: 'Update the name and the limits of a card program',
+    reach: 'operator',
+    body: UpdateProgramBody,
+    reply: ProgramRecord,
+    audit: 'always',
+    errors: ['program_not_found'],
+    failure: 'The program could not be updated',
+    example: { body: LIMITS, reply: { ...PAYROLL, ...LIMITS } },
+  }),
+  operation({
+    id: 'create_deposit',
+    method: 'POST',
+    path: `${ONE}/deposit`,
+    summary: "Add money to a program's funding",
+    reach: 'operator',
+    body: FundingMovementBody,
+    status: 201,
+    reply: FundingMovementRecord,
+    location: ONE,
+    movesMoney: true,
+    idempotency: 'required',
+    audit: 'always',
+    errors: ['invalid_amount', 'program_not_found', 'idempotency_key_exists', 'limit_exceeded'],
+    failure: 'The deposit could not be created',
+    example: {
+      body: { amount: 5_000_000, description: 'Bank transfer of 31 January' },
+      reply: { amount: 5_000_000, balance: 5_000_000, description: 'Bank transfer of 31 January' },
+    },
+  }),
+  operation({
+    id: 'create_withdrawal',
+    method: 'POST',
+    path: `${ONE}/withdrawal`,
+    summary: "Withdraw money from a program's funding",
+    reach: 'operator',
+    body: FundingMovementBody,
+    status: 201,
+    reply: FundingMovementRecord,
+    location: ONE,
+    movesMoney: true,
+    idempotency: 'required',
+    audit: 'always',
+    errors: ['invalid_amount', 'program_not_found', 'idempotency_key_exists', 'insufficient_funds'],
+    failure: 'The withdrawal could not be created',
+    example: {
+      body: { amount: 25_000 },
+      reply: {
+        movement_id: 'wd_0196f5c2d9a97c05b8e1647f2d3a9c40',
+        kind: 'withdrawal',
+        amount: 25_000,
+        balance: 4_975_000,
+      },
+    },
+  }),
+  operation({
+    id: 'get_trial_balance',
+    method: 'GET',
+    path: '/api/v0.1/operator/trial-balance',
+    summary: 'Compute the trial balance',
+    reach: 'operator',
+    reply: TrialBalance,
+    failure: 'The trial balance could not be computed',
+    example: {
+      reply: {
+        postings_compared: true,
+        currencies: [
+          {
+            currency: 'USD',
+            accounts: 3,
+            sum: 0,
+            by_kind: [
+              { kind: 'card', accounts: 1, balance: 1000 },
+              { kind: 'funding', accounts: 1, balance: 4_999_000 },
+              { kind: 'world', accounts: 1, balance: -5_000_000 },
+            ],
+          },
+        ],
+      },
+    },
+  }),
+] as const;
+
+/** The body of create_program after reading. */
+export type CreateProgramBody = Static<typeof CreateProgramBody>;
+/** The body of update_program after reading. */
+export type UpdateProgramBody = Static<typeof UpdateProgramBody>;
+/** The body of create_deposit and create_withdrawal after reading. */
+export type FundingMovementBody = Static<typeof FundingMovementBody>;
+/** A card program on the wire. */
+export type ProgramRecord = Static<typeof ProgramRecord>;
+/** A deposit or withdrawal on the wire. */
+export type FundingMovementRecord = Static<typeof FundingMovementRecord>;
+/** The trial balance on the wire. */
+export type TrialBalance = Static<typeof TrialBalance>;

@@ -1,0 +1,98 @@
+/** Id of the sandbox's demo program on the wire; it is the same in every sandbox. */
+export const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';
+
+/** The request id in examples. No service ever issued it. */
+export const EXAMPLE_REQUEST_ID = 'req_0196f5c2d9a27c3e8b1f4a6d7e905b13';
+
+/** The transfer id in examples. */
+export const EXAMPLE_TRANSFER_ID = 'tr_0196f5c2d9a17b40a5d2c08e6f1b3a97';
+
+/** When most things in the examples happened. */
+export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
+
+/** When an example has a second event. */
+export const EXAMPLE_LATER = '2026-01-31T10:15:00.000Z';
+
+/** Sample values by field name, whichever operation the field belongs to. The rest are made from their schema. */
+const VALUES: Readonly<Record<string, unknown>> = {
+  amount: 1000,
+  captured_amount: 1000,
+  reversed_amount: 0,
+  held: 0,
+  incoming: 0,
+  sum: 0,
+  differing_holds: 0,
+  dropped: 0,
+  seconds_ahead: 86_400,
+  card_id: 'card_active',
+  idempotency_key: 'example-row-1',
+  program_id: DEMO_PROGRAM,
+  transfer_id: EXAMPLE_TRANSFER_ID,
+  reversal_id: 'rev_0196f5c2d9a87b21c4d09e5f3a6b8172',
+  key_id: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
+  entry_id: 'aud_0196f5c2d9a67b04913ce85f02d7ab61',
+  position: 42,
+  previous_hash: '5f0c7d8e21b9463af1d05e92c8a74b36e9d2f1087c5ab3640d9e8f71b2c6a354',
+  hash: 'a4e19b0752dc8f36610b7ae95d2c40f8e3716ba82d95cf047e1d3a6b84f2c795',
+  movement_id: 'dep_0196f5c2d9a47e62a7f5031bd9ce6f83',
+  account_id: '0196f5c2-d9a5-7f73-88a6-142ce0df7094',
+  request_id: EXAMPLE_REQUEST_ID,
+  currency: 'USD',
+  time_zone: 'UTC',
+  reference: 'invoice 1',
+  last_four: '4242',
+  expires_on: '2030-12-31',
+  actor: 'operator',
+  shown_as: 'ts_7Qm2Lk…',
+  key: 'ts_7Qm2Lk_…',
+  next_cursor: null,
+  limit: 20,
+  metadata: { order: 'A-1042' },
+};
+
+type Shape = {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Shape[];
+  readonly $ref?: string;
+  readonly format?: string;
+  readonly items?: Shape;
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+};
+
+/** The sample value of a path parameter. */
+export function sampleOfParameter(name: string): string {
+  return String(VALUES[name] ?? `${name}_1`);
+}
+
+/** A value that fits a schema. Objects have all their fields, or only the required ones. */
+export function sampleOf(schema: object, requiredOnly: boolean, name = ''): unknown {
+  const shape: Shape = schema;
+  if (Object.hasOwn(VALUES, name) && shape.properties === undefined) return VALUES[name];
+  if (shape.enum !== undefined) return shape.enum.find((word) => name === 'status' && isUsual(word)) ?? shape.enum[0];
+  if (shape.anyOf !== undefined) return sampleOfUnion(shape.anyOf, requiredOnly, name);
+  if (shape.format === 'date-time') return EXAMPLE_TIME;
+  if (shape.type === 'boolean') return name === 'balanced';
+  if (shape.type === 'integer') return 1000;
+  if (shape.type === 'array') return name === 'differing_accounts' ? [] : [sampleOf(shape.items ?? {}, requiredOnly)];
+  if (shape.type === 'object') {
+    const names = requiredOnly ? (shape.required ?? []) : Object.keys(shape.properties ?? {});
+    return Object.fromEntries(
+      names.map((inner) => [inner, sampleOf(shape.properties?.[inner] ?? {}, requiredOnly, inner)]),
+    );
+  }
+  return `${name.replaceAll('_', ' ')}`;
+}
+
+/** The status that most transfers, and most cards, have. */
+function isUsual(status: unknown): boolean {
+  return status === 'completed' || status === 'active';
+}
+
+/** A nullable field is null, except for the time at which a transfer completed. */
+function sampleOfUnion(shapes: readonly Shape[], requiredOnly: boolean, name: string): unknown {
+  const isGiven = name === 'completed_at' || !shapes.some(({ type }) => type === 'null');
+  const shape = shapes.find(({ type }) => type !== 'null');
+  return isGiven && shape !== undefined ? sampleOf(shape, requiredOnly, name) : null;
+}

@@ -1,0 +1,143 @@
+import { type Static, Type } from 'typebox';
+import { operation } from './operation.ts';
+import { EXAMPLE_LATER } from './samples.ts';
+import { Amount, AmountSent, literals, moment, PageQuery, pageOf, refuseEmpty, text } from './schema-parts.ts';
+import { TRANSFER_PATH, TransferRecord } from './transfers.ts';
+
+/** The body of capture_transfer. It is closed because a misspelt `amount` would capture all of the hold. */
+export const CaptureTransferBody = Type.Object(
+  { amount: Type.Optional(AmountSent) },
+  { additionalProperties: false, ...refuseEmpty({ amount: 'to capture all of the hold' }) },
+);
+
+/** The body of reverse_transfer. It is closed because a misspelt `amount` would reverse all that is left. */
+export const ReverseTransferBody = Type.Object(
+  { amount: Type.Optional(AmountSent), description: Type.Optional(text(255, 'Reason')) },
+  { additionalProperties: false, ...refuseEmpty({ amount: 'to reverse all that is left' }) },
+);
+
+/** A reversal. */
+export const ReversalRecord = Type.Object({
+  reversal_id: Type.String({ description: 'rev_ and 32 hex digits' }),
+  transfer_id: Type.String({ description: 'The transfer that was reversed' }),
+  program_id: Type.String(),
+  amount: Amount('Amount that was moved back'),
+  currency: Type.String({ description: 'ISO 4217 code' }),
+  status: literals(['completed'], 'A reversal is completed when it is created'),
+  description: Type.Union([Type.String(), Type.Null()]),
+  created_at: moment('When it was created'),
+});
+
+const ONE = `${TRANSFER_PATH}/{transfer_id}`;
+const REVERSAL_PATH = '/api/v0.1/core/reversal/{reversal_id}';
+
+const HOLD = { capture: 'manual', expires_at: '2026-02-07T09:30:00.000Z', updated_at: EXAMPLE_LATER } as const;
+const REVERSAL = { amount: 250, description: 'One of four articles was returned', created_at: EXAMPLE_LATER } as const;
+
+/** What can be done with a transfer after it was created. */
+export const TRANSFER_ACTIONS = [
+  operation({
+    id: 'capture_transfer',
+    method: 'POST',
+    path: `${ONE}/capture`,
+    summary: 'Capture a hold, in full or in part; the rest is released',
+    reach: 'program',
+    scope: 'transfers:write',
+    body: CaptureTransferBody,
+    reply: TransferRecord,
+    movesMoney: true,
+    idempotency: 'optional',
+    audit: 'operator',
+    errors: [
+      'invalid_amount',
+      'idempotency_key_exists',
+      'service_disabled',
+      'transfer_not_found',
+      'invalid_transfer_status',
+      'amount_too_large',
+      // A card with a hold was activated, and cannot be closed.
+      'card_suspended',
+      'card_lost',
+      'card_suspected_fraud',
+      'card_expired',
+      'limit_exceeded',
+    ],
+    failure: 'The transfer could not be captured',
+    example: { body: { amount: 600 }, reply: { ...HOLD, captured_amount: 600, completed_at: EXAMPLE_LATER } },
+  }),
+  operation({
+    id: 'cancel_transfer',
+    method: 'POST',
+    path: `${ONE}/cancel`,
+    summary: 'Cancel a scheduled or pending transfer and release its hold',
+    reach: 'program',
+    scope: 'transfers:write',
+    reply: TransferRecord,
+    movesMoney: true,
+    idempotency: 'optional',
+    audit: 'operator',
+    errors: ['idempotency_key_exists', 'transfer_not_found', 'invalid_transfer_status'],
+    failure: 'The transfer could not be canceled',
+    example: { reply: { ...HOLD, captured_amount: 0, status: 'canceled', completed_at: null } },
+  }),
+  operation({
+    id: 'reverse_transfer',
+    method: 'POST',
+    path: `${ONE}/reverse`,
+    summary: 'Reverse a completed transfer, in full or in part',
+    reach: 'program',
+    scope: 'transfers:write',
+    body: ReverseTransferBody,
+    status: 201,
+    reply: ReversalRecord,
+    location: REVERSAL_PATH,
+    movesMoney: true,
+    idempotency: 'optional',
+    audit: 'operator',
+    errors: [
+      'invalid_amount',
+      'idempotency_key_exists',
+      'service_disabled',
+      'transfer_not_found',
+      'invalid_transfer_status',
+      'amount_too_large',
+      'card_closed',
+      'limit_exceeded',
+      'insufficient_funds',
+    ],
+    failure: 'The transfer could not be reversed',
+    example: { body: { amount: 250, description: 'One of four articles was returned' }, reply: REVERSAL },
+  }),
+  operation({
+    id: 'list_reversals',
+    method: 'GET',
+    path: `${ONE}/reversal`,
+    summary: 'List the reversals of a transfer, newest first',
+    reach: 'program',
+    scope: 'transfers:read',
+    query: PageQuery,
+    reply: pageOf(ReversalRecord),
+    errors: ['transfer_not_found'],
+    failure: 'The reversals could not be listed',
+    example: { reply: REVERSAL },
+  }),
+  operation({
+    id: 'get_reversal',
+    method: 'GET',
+    path: REVERSAL_PATH,
+    summary: 'Get a reversal',
+    reach: 'program',
+    scope: 'transfers:read',
+    reply: ReversalRecord,
+    errors: ['reversal_not_found'],
+    failure: 'The reversal could not be read',
+    example: { reply: REVERSAL },
+  }),
+] as const;
+
+/** The body of capture_transfer after reading. */
+export type CaptureTransferBody = Static<typeof CaptureTransferBody>;
+/** The body of reverse_transfer after reading. */
+export type ReverseTransferBody = Static<typeof ReverseTransferBody>;
+/** A reversal on the wire. */
+export type ReversalRecord = Static<typeof ReversalRecord>;

@@ -1,0 +1,333 @@
+import { type Static, Type } from 'typebox';
+import type { ErrorRecord } from '../domain/error-record.ts';
+import type { SharedCode } from '../domain/errors.ts';
+import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
+import { operation } from './operation.ts';
+import type { JsonValue } from './reading/json.ts';
+import { EXAMPLE_LATER, sampleOf } from './samples.ts';
+import {
+  Amount,
+  AmountSent,
+  amountFrom,
+  CardId,
+  currencyCode,
+  cursor,
+  limit,
+  literals,
+  Metadata,
+  MetadataPatch,
+  moment,
+  nullable,
+  pageOf,
+  refuseEmpty,
+  text,
+  textOrNull,
+} from './schema-parts.ts';
+
+/** Fields of create_transfer whose omission decides whether, when and in which direction money moves. */
+const IF_OMITTED = refuseEmpty({
+  type: 'for a load',
+  capture: 'to move the money at once',
+  expires_at: 'for a hold of 7 days',
+  scheduled_for: 'to execute the transfer now',
+});
+
+/** The body of create_transfer (specification, section 2.2: `amount` and `card_id` are required). */
+export const CreateTransferBody = Type.Object(
+  {
+    amount: AmountSent,
+    card_id: CardId,
+    type: Type.Optional(literals(TRANSFER_TYPES, 'load (funding to card, the default), unload, or card_to_card')),
+    destination_card_id: Type.Optional(
+      text(255, 'The card that receives the money; required for card_to_card, not allowed otherwise'),
+    ),
+    currency: Type.Optional(currencyCode("ISO 4217 code; must be the card's currency")),
+    capture: Type.Optional(
+      literals(
+        ['automatic', 'manual'],
+        'automatic (the default): the money moves at once; manual: it is held until the transfer is captured or canceled',
+      ),
+    ),
+    expires_at: Type.Optional(
+      moment('When the hold expires: up to 90 days ahead, 7 days if omitted; only with capture manual'),
+    ),
+    scheduled_for: Type.Optional(moment('When to execute the transfer, up to a year ahead; now if omitted')),
+    description: Type.Optional(text(255, 'Free text')),
+    reference: Type.Optional(text(255, 'Your reference for the transfer, unique in the card program')),
+    metadata: Type.Optional(Metadata),
+  },
+  IF_OMITTED,
+);
+
+/** The body of update_transfer, a merge patch. Only the metadata of a transfer can be changed. */
+export const UpdateTransferBody = Type.Object({ metadata: nullable(MetadataPatch) });
+
+/** A transfer. */
+export const TransferRecord = Type.Object({
+  transfer_id: Type.String({ description: 'tr_ and 32 hex digits' }),
+  program_id: Type.String(),
+  card_id: Type.String(),
+  destination_card_id: Type.Union([Type.String(), Type.Null()]),
+  type: literals(TRANSFER_TYPES, 'Direction of the transfer'),
+  amount: Amount('Requested amount'),
+  captured_amount: Amount('Amount that was moved'),
+  reversed_amount: Amount('Amount that was moved back'),
+  currency: Type.String({ description: 'ISO 4217 code' }),
+  status: literals(TRANSFER_STATUSES, 'Status of the transfer'),
+  outcome: literals(['final', 'open', 'unknown'], 'Whether the status can still change'),
+  capture: literals(['automatic', 'manual'], 'When the money moves'),
+  expires_at: nullable(moment('When the hold expires')),
+  scheduled_for: nullable(moment('When the transfer was or will be executed')),
+  description: Type.Union([Type.String(), Type.Null()]),
+  reference: Type.Union([Type.String(), Type.Null()]),
+  metadata: Metadata,
+  error: nullable(Type.Unsafe<ErrorRecord | null>({ $ref: '#/components/schemas/ErrorRecord' })),
+  created_at: moment('When it was created'),
+  updated_at: moment('When it was last changed'),
+  completed_at: nullable(moment('When it was completed')),
+});
+
+/** The result of one check of explain_transfer. */
+const CheckRecord = Type.Object({
+  name: Type.String({ description: 'Name of the check' }),
+  outcome: literals(
+    ['passed', 'failed', 'not_evaluated'],
+    'not_evaluated: the check depends on an earlier one that failed',
+  ),
+  code: textOrNull('Error code'),
+  message: Type.Union([Type.String(), Type.Null()]),
+  saw: Type.Unsafe<Record<string, string | number | boolean | null>>({
+    type: 'object',
+    description: 'The values that were checked',
+  }),
+});
+
+/** The reply of explain_transfer: what create_transfer would do at this moment, and why. */
+export const TransferExplanation = Type.Object({
+  would_succeed: Type.Boolean({ description: 'Whether create_transfer would succeed' }),
+  first_failure: textOrNull('The error code that create_transfer would return'),
+  checks: Type.Array(CheckRecord, { description: 'Every check, in order of precedence' }),
+});
+
+const FILTERS = {
+  card_id: Type.Optional(text(255, 'Only transfers from or to this card')),
+  type: Type.Optional(literals(TRANSFER_TYPES, 'Only transfers of this type')),
+  status: Type.Optional(literals(TRANSFER_STATUSES, 'Only transfers with this status')),
+  reference: Type.Optional(text(255, 'Only the transfer with this reference')),
+  idempotency_key: Type.Optional(text(255, 'Only the transfer that was created with this key')),
+  metadata_name: Type.Optional(text(40, 'Only transfers with this metadata pair; requires metadata_value')),
+  metadata_value: Type.Optional(text(500, 'Value of the metadata pair; requires metadata_name')),
+  created_from: Type.Optional(moment('Only transfers created at or after this time')),
+  created_to: Type.Optional(moment('Only transfers created before this time')),
+  minimum_amount: Type.Optional(amountFrom(1, 'Only transfers of at least this amount')),
+  maximum_amount: Type.Optional(amountFrom(1, 'Only transfers of at most this amount')),
+};
+
+/** The error codes of a card's status. */
+const CARD_STATUS_ERRORS = [
+  'card_not_activated',
+  'card_suspended',
+  'card_lost',
+  'card_suspected_fraud',
+  'card_expired',
+  'card_closed',
+] as const satisfies readonly SharedCode[];
+
+/** The error codes of the transfer's own checks, in the order of TRANSFER_CHECKS; a card has one status at a time. */
+const CHECK_ERRORS = [
+  'service_disabled',
+  'card_not_found',
+  ...CARD_STATUS_ERRORS,
+  'currency_mismatch',
+  'duplicate_reference',
+  'amount_too_small',
+  'amount_too_large',
+  'limit_exceeded',
+  'insufficient_funds',
+] as const satisfies readonly SharedCode[];
+
+/** The path of transfers. */
+export const TRANSFER_PATH = '/api/v0.1/core/transfer';
+
+/** A row of create_transfer_batch: the fields of create_transfer, and the idempotency key of the row. */
+export const TransferBatchRow = Type.Object(
+  {
+    ...CreateTransferBody.properties,
+    idempotency_key: text(255, 'Idempotency key of this row: 1 to 255 visible ASCII characters'),
+  },
+  IF_OMITTED,
+);
+
+/** Maximum number of rows in one create_transfer_batch. */
+export const MAX_BATCH_ROWS = 1000;
+
+/** The body of create_transfer_batch. The rows are validated one by one: an error in one does not affect the others. */
+export const CreateTransferBatchBody = Type.Object({
+  transfers: Type.Unsafe<readonly JsonValue[]>({
+    type: 'array',
+    minItems: 1,
+    maxItems: MAX_BATCH_ROWS,
+    items: TransferBatchRow,
+    description: 'The transfers to create, 1 to 1,000',
+  }),
+});
+
+/** The outcome of one row. */
+const TransferBatchOutcome = Type.Object({
+  index: Type.Integer({ description: 'Position of the row in the request, from 0' }),
+  idempotency_key: Type.Union([Type.String(), Type.Null()]),
+  status: Type.Integer({ description: 'HTTP status that create_transfer would return' }),
+  transfer: nullable(TransferRecord),
+  error: Type.Unsafe<ErrorRecord | null>({
+    anyOf: [{ $ref: '#/components/schemas/ErrorRecord' }, { type: 'null' }],
+  }),
+  money_moved: literals(['no', 'yes', 'unknown'], 'Whether this request moved the money of the row'),
+  replayed: Type.Boolean({ description: 'Whether this is a replay of the first outcome of the key' }),
+});
+
+/** The reply of create_transfer_batch. */
+export const TransferBatchOutcomes = Type.Object({
+  data: Type.Array(TransferBatchOutcome, { description: 'An outcome for each row, in the order of the rows' }),
+});
+
+/** Operations on transfers. */
+export const TRANSFERS = [
+  operation({
+    id: 'create_transfer',
+    method: 'POST',
+    path: TRANSFER_PATH,
+    summary: 'Create a transfer: load a card, unload it, or move money between cards',
+    reach: 'program',
+    scope: 'transfers:write',
+    body: CreateTransferBody,
+    status: 201,
+    reply: TransferRecord,
+    location: `${TRANSFER_PATH}/{transfer_id}`,
+    movesMoney: true,
+    idempotency: 'optional',
+    audit: 'operator',
+    errors: ['invalid_amount', 'idempotency_key_exists', ...CHECK_ERRORS],
+    failure: 'The transfer could not be created',
+  }),
+
+  operation({
+    id: 'list_transfers',
+    method: 'GET',
+    path: TRANSFER_PATH,
+    summary: 'List transfers, newest first, or find one by idempotency key or reference',
+    reach: 'program',
+    scope: 'transfers:read',
+    query: Type.Object({ limit, cursor, ...FILTERS }),
+    reply: pageOf(TransferRecord),
+    failure: 'The transfers could not be listed',
+  }),
+
+  operation({
+    id: 'get_transfer',
+    method: 'GET',
+    path: `${TRANSFER_PATH}/{transfer_id}`,
+    summary: 'Get a transfer',
+    reach: 'program',
+    scope: 'transfers:read',
+    reply: TransferRecord,
+    errors: ['transfer_not_found'],
+    failure: 'The transfer could not be read',
+  }),
+
+  operation({
+    id: 'update_transfer',
+    method: 'PATCH',
+    path: `${TRANSFER_PATH}/{transfer_id}`,
+    summary: 'Update the metadata of a transfer',
+    reach: 'program',
+    scope: 'transfers:write',
+    body: UpdateTransferBody,
+    reply: TransferRecord,
+    audit: 'operator',
+    errors: ['transfer_not_found'],
+    failure: 'The transfer could not be updated',
+    example: { reply: { updated_at: EXAMPLE_LATER } },
+  }),
+
+  operation({
+    id: 'explain_transfer',
+    method: 'POST',
+    path: `${TRANSFER_PATH}/explain`,
+    summary: 'Run every check of create_transfer without moving money, and show the values each check used',
+    reach: 'program',
+    scope: 'transfers:read',
+    body: CreateTransferBody,
+    reply: TransferExplanation,
+    idempotency: 'optional',
+    failure: 'The transfer could not be explained',
+    example: {
+      reply: {
+        would_succeed: true,
+        first_failure: null,
+        checks: [
+          { name: 'service_enabled', outcome: 'passed', code: null, message: null, saw: { disabled: false } },
+          { name: 'card_exists', outcome: 'passed', code: null, message: null, saw: { card_id: 'card_active' } },
+        ],
+      },
+    },
+  }),
+
+  operation({
+    id: 'export_transfers',
+    method: 'GET',
+    path: `${TRANSFER_PATH}/export`,
+    summary: 'Export transfers as comma-separated values, oldest first',
+    reach: 'program',
+    scope: 'transfers:read',
+    query: Type.Object(FILTERS),
+    csv: true,
+    reply: TransferRecord,
+    failure: 'The transfers could not be exported',
+    example: { reply: { description: 'Salary, January', metadata: {} } },
+  }),
+
+  operation({
+    id: 'create_transfer_batch',
+    method: 'POST',
+    path: `${TRANSFER_PATH}/batch`,
+    summary: 'Create up to 1,000 transfers, each with its own idempotency key and outcome',
+    reach: 'program',
+    scope: 'transfers:write',
+    body: CreateTransferBatchBody,
+    maxBodyBytes: 1_048_576,
+    reply: TransferBatchOutcomes,
+    movesMoney: true,
+    repeatable: true,
+    failure: 'The transfers could not be created',
+    example: {
+      reply: {
+        data: [
+          {
+            index: 0,
+            idempotency_key: 'example-row-1',
+            status: 201,
+            transfer: sampleOf(TransferRecord, false),
+            error: null,
+            money_moved: 'yes',
+            replayed: false,
+          },
+        ],
+      },
+    },
+  }),
+] as const;
+
+/** The body of create_transfer after reading. */
+export type CreateTransferBody = Static<typeof CreateTransferBody>;
+/** A transfer on the wire. */
+export type TransferRecord = Static<typeof TransferRecord>;
+/** The reply of explain_transfer on the wire. */
+export type TransferExplanation = Static<typeof TransferExplanation>;
+/** A row of create_transfer_batch after reading. */
+export type TransferBatchRow = Static<typeof TransferBatchRow>;
+/** The body of create_transfer_batch after reading. */
+export type CreateTransferBatchBody = Static<typeof CreateTransferBatchBody>;
+/** The outcomes of create_transfer_batch on the wire. */
+export type TransferBatchOutcomes = Static<typeof TransferBatchOutcomes>;
+/** The body of update_transfer after reading. */
+export type UpdateTransferBody = Static<typeof UpdateTransferBody>;
