@@ -15,9 +15,9 @@ import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { type LoadedCard, readAccountsOfCard, readCards, toLoadedCard } from '../store/card.ts';
 import type { Loaded } from '../store/connection/database.ts';
-import { ONE_SNAPSHOT } from '../store/connection/snapshot.ts';
 import { toAccount } from '../store/ledger/account.ts';
-import { readProgramRules, toRulesNow } from '../store/program-rules.ts';
+import { ONE_SNAPSHOT } from '../store/locks.ts';
+import { readProgramRules, toRulesNow } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 
 /**

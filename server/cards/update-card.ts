@@ -21,7 +21,7 @@ import { insertEvents } from '../store/event.ts';
 import { lockAccounts, toAccount, updateAccounts } from '../store/ledger/account.ts';
 import { insertPostings } from '../store/ledger/posting.ts';
 import { shareSwitchAndLockNames } from '../store/locks.ts';
-import { readProgramRules, toRulesNow } from '../store/program-rules.ts';
+import { readProgramRules, toRulesNow } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { insertCompletedTransfers } from '../store/transfers/transfer.ts';
 import { insistOnAgreement, readLimitsChange } from './sent-limits.ts';
@@ -120,7 +120,7 @@ function decide(
     writes: [
       insertCompletedTransfers([sweep.transfer], now),
       insertPostings(
-        sweep.postings.map((posting) => ({ programId, causeId, posting })),
+        sweep.postings.map((posting) => ({ programId, causeId, ...posting })),
         now,
       ),
       updateAccounts(sweep.accounts),

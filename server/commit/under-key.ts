@@ -114,11 +114,11 @@ function decide<Name extends string>(
     if (scope === undefined) return { result: reply, writes };
     const answer = keepSuccess(fingerprint, status, subjectId, kept ?? body);
     // First, because the row of the audit log has to be the last.
-    return { result: reply, writes: [insertAnswers([{ ...scope, answer }], now), ...writes] };
+    return { result: reply, writes: [insertAnswers([{ ...scope, ...answer }], now), ...writes] };
   } catch (thrown) {
     const answer = thrown instanceof Refusal && scope !== undefined ? keepRefusal(fingerprint, thrown) : undefined;
     if (!(thrown instanceof Refusal) || scope === undefined || answer === undefined) throw thrown;
-    return { result: thrown, writes: [insertAnswers([{ ...scope, answer }], now)] };
+    return { result: thrown, writes: [insertAnswers([{ ...scope, ...answer }], now)] };
   }
 }
 

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Statement } from '../store/connection/database.ts';
 import { forgetBodies, forgetRefusedKeys } from '../store/idempotency.ts';
-import { forgetCounters } from '../store/ledger/limit-counter.ts';
+import { forgetCounters } from '../store/ledger/limits.ts';
 
 /** Rows in one statement: few enough to be done well within its time limit. */
 const PORTION = 1000;

@@ -77,7 +77,7 @@ function decide(call: Call, movement: FundingMovement, accounts: readonly Accoun
   const type = movement.kind === 'deposit' ? ('funding.deposited' as const) : ('funding.withdrawn' as const);
   const writes = [
     insertFundingMovement(movement, now),
-    insertPostings([{ programId, causeId: movementId, posting }], now),
+    insertPostings([{ programId, causeId: movementId, ...posting }], now),
     updateAccounts([source, destination]),
     insertEvents(batchId, [{ type, programId, subjectId, payload: body }], now),
     auditOf(call, { programId, subjectId, details: body }),

@@ -178,7 +178,7 @@ class Seed {
     const posted = post({ index: 0, purpose, source: this.#account(from), destination: this.#account(to), amount });
     this.#accounts.set(from, posted.source);
     this.#accounts.set(to, posted.destination);
-    this.#postings.push({ programId: this.#programId, causeId, posting: posted.posting });
+    this.#postings.push({ programId: this.#programId, causeId, ...posted.posting });
   }
 
   #open(name: string, account: Pick<Account, 'accountId' | 'kind' | 'currency' | 'floor'>): void {

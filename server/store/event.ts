@@ -1,27 +1,30 @@
-import type { DomainEvent } from '../../domain/event.ts';
+import type { DomainEvent, EventType } from '../../domain/event.ts';
 import { idAt } from '../ids.ts';
 import type { Statement } from './connection/database.ts';
-import { joinTexts, plainArray, splitTexts } from './texts.ts';
+import { rows, statement } from './sql.ts';
+import { columns, INTEGER, JSON_TEXT, nullable, TEXT, TIME, UUID, word } from './table.ts';
+
+const EVENT = columns({
+  index: INTEGER,
+  programId: nullable(UUID),
+  eventId: UUID,
+  type: word<EventType>(),
+  subjectId: TEXT,
+  payload: JSON_TEXT,
+});
+
+const INSERT_EVENTS = statement(
+  'insert_events',
+  { events: rows(EVENT), batchId: UUID, now: TIME },
+  `insert into event (${EVENT.names}, batch_id, created_at)
+    select events.*, :batchId::uuid, :now::timestamptz from :events`,
+);
 
 /**
- * Writes events in the transaction of what they tell of, in the order given. Their place among the events of other
- * transactions is given after the commit: ids and sequences leave gaps that fill late.
+ * Inserts events, in the order given, in the transaction of what they report. Their position among the events of other
+ * transactions is set after the commit: ids and sequences leave gaps that are filled later.
  */
 export function insertEvents(batchId: string, events: readonly DomainEvent[], now: number): Statement {
-  return {
-    name: 'insert_events',
-    text: `insert into event (batch_id, index, program_id, event_id, type, subject_id, payload, created_at)
-      select $1, unnested.index - 1, program_id, event_id, type, subject_id, payload, $7::timestamptz
-      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[], ${splitTexts('$6')})
-        with ordinality as unnested(program_id, event_id, type, subject_id, payload, index)`,
-    values: [
-      batchId,
-      plainArray(events.map((event) => event.programId)),
-      plainArray(events.map((_, index) => idAt(now, index))),
-      plainArray(events.map((event) => event.type)),
-      events.map((event) => event.subjectId),
-      joinTexts(events.map((event) => event.payload)),
-      new Date(now),
-    ],
-  };
+  const numbered = events.map((event, index) => ({ ...event, index, eventId: idAt(now, index) }));
+  return INSERT_EVENTS({ events: numbered, batchId, now });
 }

@@ -1,134 +1,117 @@
 import type { Row, Statement } from './connection/database.ts';
-import { plainArray } from './texts.ts';
+import { insertRow, statement } from './sql.ts';
+import { BYTES, columns, DATE, many, NUMBER, nullable, type RowOf, TEXT, UUID, word } from './table.ts';
 
-/** An API key as it is kept: never the secret, only its SHA-256. */
-export type ApiKey = {
-  readonly keyId: string;
-  readonly publicPart: string;
-  readonly secretHash: Buffer;
-  /** Inner UUID of the program, or null for a key that is bound to none. */
-  readonly programId: string | null;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
-  readonly revokedAt: Date | null;
+const API_KEY = columns({
+  keyId: UUID,
+  publicPart: TEXT,
+  /** SHA-256 of the secret, which is never stored itself. */
+  secretHash: BYTES,
+  /** Null for a key that is bound to no program. */
+  programId: nullable(UUID),
+  name: TEXT,
+  scopes: many(word()),
+  createdAt: DATE,
+  expiresAt: nullable(DATE),
+  revokedAt: nullable(DATE),
   /** Exact to about a minute. */
-  readonly lastUsedAt: Date | null;
-  /** Inner UUID of the key that takes its place. */
-  readonly replacedBy: string | null;
-};
+  lastUsedAt: nullable(DATE),
+  /** Inner UUID of the key that replaces it. */
+  replacedBy: nullable(UUID),
+});
 
-const COLUMNS =
-  'key_id, public_part, secret_hash, program_id, name, created_at, expires_at, revoked_at, scopes, last_used_at, ' +
-  'replaced_by';
+/** An API key as it is stored. */
+export type ApiKey = RowOf<typeof API_KEY.columns>;
+
+const READ_KEY = statement(
+  'read_key',
+  { publicPart: TEXT, secretHash: BYTES },
+  `select ${API_KEY.names}, (extract(epoch from expires_at - service_now()) * 1000)::bigint as left_ms
+    from api_key where public_part = :publicPart and secret_hash = :secretHash`,
+);
 
 /**
- * Finds a key by its public part and the hash of its secret, with the milliseconds that it has left, null for no end. A
+ * Finds a key by its public part and the hash of its secret, with the milliseconds until it expires, null for never. A
  * known public part with another secret gives no row, as an unknown one does, so both take the same work and time. The
  * database compares SHA-256 hashes: how far two of them agree says nothing about the secret.
  */
 export function readKey(publicPart: string, secretHash: Buffer): Statement {
-  return {
-    name: 'read_key',
-    text: `select ${COLUMNS}, (extract(epoch from expires_at - service_now()) * 1000)::bigint as left_ms
-      from api_key where public_part = $1 and secret_hash = $2`,
-    values: [publicPart, secretHash],
-  };
+  return READ_KEY({ publicPart, secretHash });
 }
 
-/** Reads a page of keys, newest first, that come after the key `after`. */
+const LIST_KEYS = statement(
+  'list_keys',
+  { after: nullable(UUID), count: NUMBER },
+  `select ${API_KEY.names} from api_key where :after::uuid is null or key_id < :after
+    order by key_id desc limit :count`,
+);
+
+/** Reads a page of keys, newest first, after the key `after`. */
 export function listKeys(after: string | null, count: number): Statement {
-  return {
-    name: 'list_keys',
-    text: `select ${COLUMNS} from api_key where $1::uuid is null or key_id < $1 order by key_id desc limit $2`,
-    values: [after, count],
-  };
+  return LIST_KEYS({ after, count });
 }
 
 /** A key from a row of {@link readKey}, {@link lockKey} or {@link listKeys}. */
 export function toApiKey(row: Row): ApiKey {
-  return {
-    keyId: row.key_id as string,
-    publicPart: row.public_part as string,
-    secretHash: row.secret_hash as Buffer,
-    programId: row.program_id as string | null,
-    name: row.name as string,
-    scopes: row.scopes as string[],
-    createdAt: row.created_at as Date,
-    expiresAt: row.expires_at as Date | null,
-    revokedAt: row.revoked_at as Date | null,
-    lastUsedAt: row.last_used_at as Date | null,
-    replacedBy: row.replaced_by as string | null,
-  };
+  return API_KEY.read(row);
 }
 
-/** Keeps a new key. */
-export function insertKey(key: ApiKey): Statement {
-  return {
-    name: 'insert_key',
-    text: `insert into api_key (${COLUMNS}) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-    values: [
-      key.keyId,
-      key.publicPart,
-      key.secretHash,
-      key.programId,
-      key.name,
-      key.createdAt,
-      key.expiresAt,
-      key.revokedAt,
-      key.scopes,
-      key.lastUsedAt,
-      key.replacedBy,
-    ],
-  };
-}
+/** Inserts a key. */
+export const insertKey = insertRow('insert_key', 'api_key', API_KEY);
+
+const LOCK_KEY = statement(
+  'lock_key',
+  { keyId: UUID },
+  `select ${API_KEY.names}, service_now() as now from api_key where key_id = :keyId for no key update`,
+);
 
 /** Reads one key by its inner UUID and locks it; `now` is the time of the service. */
 export function lockKey(keyId: string): Statement {
-  return {
-    name: 'lock_key',
-    text: `select ${COLUMNS}, service_now() as now from api_key where key_id = $1 for no key update`,
-    values: [keyId],
-  };
+  return LOCK_KEY({ keyId });
 }
 
-/** Marks a key as revoked; a key that was revoked before keeps its time. */
+const REVOKE_KEY = statement(
+  'revoke_key',
+  { keyId: UUID, now: DATE },
+  'update api_key set revoked_at = coalesce(revoked_at, :now) where key_id = :keyId',
+);
+
+/** Revokes a key; a key that was revoked before keeps its time. */
 export function revokeKey(keyId: string, now: Date): Statement {
-  return {
-    name: 'revoke_key',
-    text: 'update api_key set revoked_at = coalesce(revoked_at, $2) where key_id = $1',
-    values: [keyId, now],
-  };
+  return REVOKE_KEY({ keyId, now });
 }
 
-/** Says which key takes a key's place, and until when it works; it must be locked. */
+const REPLACE_KEY = statement(
+  'replace_key',
+  { keyId: UUID, replacedBy: UUID, expiresAt: DATE },
+  'update api_key set replaced_by = :replacedBy, expires_at = :expiresAt where key_id = :keyId',
+);
+
+/** Stores which key replaces a key, and when that expires; it must be locked. */
 export function replaceKey(keyId: string, replacedBy: string, expiresAt: Date): Statement {
-  return {
-    name: 'replace_key',
-    text: 'update api_key set replaced_by = $2, expires_at = $3 where key_id = $1',
-    values: [keyId, replacedBy, expiresAt],
-  };
+  return REPLACE_KEY({ keyId, replacedBy, expiresAt });
 }
+
+const NOTE_KEY_USES = statement(
+  'note_key_uses',
+  { keyIds: many(UUID) },
+  `update api_key set last_used_at = clock_timestamp() from (
+      select key_id from api_key
+      where key_id = any(:keyIds)
+        and (last_used_at is null or last_used_at < clock_timestamp() - interval '55 seconds')
+      order by key_id for no key update skip locked
+    ) as used where api_key.key_id = used.key_id`,
+);
 
 /**
- * Writes when keys were last used: now, where that is more than a minute after what is written. However many processes
- * use a key, its row changes about once a minute. A row that somebody holds is left for the next time.
+ * Stores that keys were used now, unless what is stored is less than a minute old. However many processes use a key, its
+ * row changes about once a minute. A row that another transaction has locked is left for the next time.
  */
 export function noteKeyUses(keyIds: readonly string[]): Statement {
-  return {
-    name: 'note_key_uses',
-    text: `update api_key set last_used_at = clock_timestamp() from (
-        select key_id from api_key
-        where key_id = any($1::uuid[])
-          and (last_used_at is null or last_used_at < clock_timestamp() - interval '55 seconds')
-        order by key_id for no key update skip locked
-      ) as used where api_key.key_id = used.key_id`,
-    values: [plainArray(keyIds)],
-  };
+  return NOTE_KEY_USES({ keyIds });
 }
 
-/** How many keys work for operators: live mode does not start without one. */
+/** Counts the keys that work for operators: live mode does not start without one. */
 export const COUNT_OPERATOR_KEYS: Statement = {
   name: 'count_operator_keys',
   text: `select count(*) as count from api_key

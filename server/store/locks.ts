@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Row, Statement } from './connection/database.ts';
-import { plainArray } from './texts.ts';
+import { statement } from './sql.ts';
+import { BIGINT, many } from './table.ts';
 
 /**
  * The one order in which locks are taken, by everyone: the switch, names (idempotency keys and references), accounts,
@@ -18,14 +19,14 @@ const SWITCH_SPACE = 7201;
  */
 const SWITCH_NUMBER = "case when current_schema() = 'public' then 1 else 'switch'::regclass::oid::int end";
 
-/** Held alone by a change of the switch: once it has committed, nothing that was in flight can still complete. */
+/** Locked alone by a change of the switch: once that has committed, nothing that was in flight can still complete. */
 export const HOLD_SWITCH: Statement = {
   name: 'hold_switch',
   text: `select pg_advisory_xact_lock(${SWITCH_SPACE}, ${SWITCH_NUMBER})`,
   values: [],
 };
 
-/** A name that exists at most once and may not exist yet, so that there is no row to lock. */
+/** A name that is unique and may not exist yet, so that there is no row to lock. */
 export type LockedName = {
   readonly programId: string;
   readonly kind: 'idempotency_key' | 'reference' | 'card';
@@ -34,20 +35,26 @@ export type LockedName = {
   readonly name: string;
 };
 
+const shareAndLock = (name: string, lock: string) =>
+  statement(
+    name,
+    { hashes: many(BIGINT) },
+    `select pg_advisory_xact_lock_shared(${SWITCH_SPACE}, ${SWITCH_NUMBER})::text, null::bigint as hash, true as held
+      union all select null, hash, ${lock} from unnest(:hashes) as hash`,
+  );
+
+const SHARE_SWITCH_AND_LOCK_NAMES = {
+  wait: shareAndLock('share_switch_and_lock_names', "pg_advisory_xact_lock(hash)::text = ''"),
+  skip: shareAndLock('share_switch_and_lock_free_names', 'pg_try_advisory_xact_lock(hash)'),
+};
+
 /**
- * What every transfer locks before anything is read: the switch, shared by all that moves money, so that a change of it
- * waits until they have ended; and the names. One statement, since neither decides anything by itself. With `skip`,
- * names that others hold are left out, and {@link toMissedNames} tells which.
+ * What every transfer locks before anything is read: the switch, shared by everything that moves money, so that a change
+ * of it waits until they have ended; and the names. One statement, since neither decides anything by itself. With `skip`,
+ * names that others have locked are omitted, and {@link toMissedNames} returns them.
  */
 export function shareSwitchAndLockNames(names: readonly LockedName[], mode: 'wait' | 'skip'): Statement {
-  const lock = mode === 'skip' ? 'pg_try_advisory_xact_lock(hash)' : "pg_advisory_xact_lock(hash)::text = ''";
-  return {
-    name: mode === 'skip' ? 'share_switch_and_lock_free_names' : 'share_switch_and_lock_names',
-    text: `select pg_advisory_xact_lock_shared(${SWITCH_SPACE}, ${SWITCH_NUMBER})::text, null::bigint as hash,
-        true as held
-      union all select null, hash, ${lock} from unnest($1::bigint[]) as hash`,
-    values: [plainArray(hashesOf(names))],
-  };
+  return SHARE_SWITCH_AND_LOCK_NAMES[mode]({ hashes: hashesOf(names) });
 }
 
 /** The hashes of the names that could not be locked. */
@@ -55,16 +62,18 @@ export function toMissedNames(rows: readonly Row[]): ReadonlySet<bigint> {
   return new Set(rows.filter((row) => row.held === false).map((row) => row.hash as bigint));
 }
 
+const LOCK_NAMES = statement(
+  'lock_names',
+  { hashes: many(BIGINT) },
+  'select count(pg_advisory_xact_lock(hash)) from unnest(:hashes) as hash',
+);
+
 /**
  * Locks names by their hash, in its order. Two names with one hash wait for each other, which costs a moment and
- * breaks nothing; nor do the same names of two services in two schemas of one database.
+ * breaks nothing; the same is true of equal names of two services in two schemas of one database.
  */
 export function lockNames(names: readonly LockedName[]): Statement {
-  return {
-    name: 'lock_names',
-    text: 'select count(pg_advisory_xact_lock(hash)) from unnest($1::bigint[]) as hash',
-    values: [plainArray(hashesOf(names))],
-  };
+  return LOCK_NAMES({ hashes: hashesOf(names) });
 }
 
 /** The number under which a name is locked. */
@@ -75,3 +84,13 @@ export function hashOf({ programId, kind, scope, name }: LockedName): bigint {
 function hashesOf(names: readonly LockedName[]): readonly bigint[] {
   return [...new Set(names.map(hashOf))].sort((left, right) => (left < right ? -1 : 1));
 }
+
+/**
+ * First in the load of a transaction that only reads: all its statements see the books at one moment, without a lock that
+ * others would wait for.
+ */
+export const ONE_SNAPSHOT: Statement = {
+  name: 'one_snapshot',
+  text: 'set transaction isolation level repeatable read, read only',
+  values: [],
+};

@@ -1,6 +1,8 @@
-import type { Limits } from '../../domain/ledger/limits.ts';
+import type { CountedDay, Limits, Period, ProgramRules } from '../../domain/ledger/limits.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { fromLimits, toLimits } from './ledger/limits.ts';
+import { countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
+import { insertRow, statement } from './sql.ts';
+import { CURRENCY, columns, DATE, json, many, NUMBER, nullable, TEXT, UUID } from './table.ts';
 
 /** A card program. */
 export type Program = {
@@ -9,19 +11,33 @@ export type Program = {
   readonly currency: string;
   readonly timeZone: string;
   readonly createdAt: Date;
-  /** What its loads and unloads may come to together; null where that is not limited. */
+  /** Limits of its loads and unloads together; null for none. */
   readonly limits: Limits | null;
-  /** What each of its cards may do, unless the card says otherwise. */
+  /** Limits of each of its cards, unless the card has its own. */
   readonly cardLimits: Limits | null;
-  /** The day in its time zone, YYYY-MM-DD. */
+  /** The current day in its time zone, YYYY-MM-DD. */
   readonly today: string;
-  /** Its funding accounts, one a currency; minor units. */
+  /** Its funding accounts, one for each currency; minor units. */
   readonly funding: readonly { readonly currency: string; readonly balance: bigint; readonly held: bigint }[];
 };
 
-const COLUMNS = `program.program_id, program.name, program.currency, program.time_zone, program.created_at,
-  program.limits, program.card_limits,
-  (service_now() at time zone program.time_zone)::date::text as today, (
+const PROGRAM = columns({
+  programId: UUID,
+  name: TEXT,
+  currency: CURRENCY,
+  timeZone: TEXT,
+  createdAt: DATE,
+  limits: nullable(LIMITS),
+  cardLimits: nullable(LIMITS),
+});
+
+const DETAILS = columns({
+  ...PROGRAM.columns,
+  today: TEXT,
+  funding: json<readonly { readonly currency: string; readonly balance: string; readonly held: string }[]>(),
+});
+
+const COLUMNS = `${PROGRAM.of('program')}, (service_now() at time zone program.time_zone)::date::text as today, (
     select coalesce(json_agg(json_build_object(
         'currency', account.currency, 'balance', account.balance::text, 'held', account.held::text
       ) order by account.currency), '[]')
@@ -29,81 +45,146 @@ const COLUMNS = `program.program_id, program.name, program.currency, program.tim
     where account.owner_id = program.program_id and account.kind = 'funding'
   ) as funding`;
 
+const READ_PROGRAM = statement(
+  'read_program',
+  { programId: UUID },
+  `select ${COLUMNS} from program where program.program_id = :programId`,
+);
+
 /** Reads one program. */
 export function readProgram(programId: string): Statement {
-  return {
-    name: 'read_program',
-    text: `select ${COLUMNS} from program where program.program_id = $1`,
-    values: [programId],
-  };
+  return READ_PROGRAM({ programId });
 }
 
-/** Reads a program's id, if there is one: all that has to be known before anybody acts in it. */
+const FIND_PROGRAM = statement(
+  'find_program',
+  { programId: UUID },
+  'select program_id from program where program_id = :programId',
+);
+
+/** Reads a program's id, if it exists: all that has to be known before a request acts in it. */
 export function findProgram(programId: string): Statement {
-  return { name: 'find_program', text: 'select program_id from program where program_id = $1', values: [programId] };
+  return FIND_PROGRAM({ programId });
 }
 
-/** Reads a page of programs, newest first, that come after the program `after`. */
+const LIST_PROGRAMS = statement(
+  'list_programs',
+  { after: nullable(UUID), count: NUMBER },
+  `select ${COLUMNS} from program where :after::uuid is null or program.program_id < :after
+    order by program.program_id desc limit :count`,
+);
+
+/** Reads a page of programs, newest first, after the program `after`. */
 export function listPrograms(after: string | null, count: number): Statement {
-  return {
-    name: 'list_programs',
-    text: `select ${COLUMNS} from program where $1::uuid is null or program.program_id < $1
-      order by program.program_id desc limit $2`,
-    values: [after, count],
-  };
+  return LIST_PROGRAMS({ after, count });
 }
 
 /** A program from a row of {@link readProgram} or {@link listPrograms}. */
 export function toProgram(row: Row): Program {
-  const funding = row.funding as { currency: string; balance: string; held: string }[];
+  const { funding, ...program } = DETAILS.read(row);
   return {
-    programId: row.program_id as string,
-    name: row.name as string,
-    currency: row.currency as string,
-    timeZone: row.time_zone as string,
-    createdAt: row.created_at as Date,
-    limits: toLimits(row.limits),
-    cardLimits: toLimits(row.card_limits),
-    today: row.today as string,
+    ...program,
     funding: funding.map(({ currency, balance, held }) => ({ currency, balance: BigInt(balance), held: BigInt(held) })),
   };
 }
 
-/** Makes a program. */
+const INSERT_PROGRAM = insertRow('insert_program', 'program', PROGRAM.omit('limits', 'cardLimits'));
+
+/** Inserts a program without limits. */
 export function insertProgram(
   program: Pick<Program, 'programId' | 'name' | 'currency' | 'timeZone'>,
   now: Date,
 ): Statement {
-  return {
-    name: 'insert_program',
-    text: 'insert into program (program_id, name, currency, time_zone, created_at) values ($1, $2, $3, $4, $5)',
-    values: [program.programId, program.name, program.currency, program.timeZone, now],
-  };
+  return INSERT_PROGRAM({ ...program, createdAt: now });
 }
 
-/** Locks a program against others that change it; what it is must be read by a later statement. */
+const LOCK_PROGRAM = statement(
+  'lock_program',
+  { programId: UUID },
+  'select from program where program_id = :programId for no key update',
+);
+
+/** Locks a program against other changes; its values must be read by a later statement. */
 export function lockProgram(programId: string): Statement {
-  return {
-    name: 'lock_program',
-    text: 'select from program where program_id = $1 for no key update',
-    values: [programId],
-  };
+  return LOCK_PROGRAM({ programId });
 }
 
-/** Writes what a program has become; it must be locked. */
-export function updateProgram(program: Pick<Program, 'programId' | 'name' | 'limits' | 'cardLimits'>): Statement {
-  return {
-    name: 'update_program',
-    text: 'update program set name = $2, limits = $3, card_limits = $4 where program_id = $1',
-    values: [program.programId, program.name, fromLimits(program.limits), fromLimits(program.cardLimits)],
-  };
-}
+/** Updates a program; it must be locked. */
+export const updateProgram = statement(
+  'update_program',
+  PROGRAM.pick('programId', 'name', 'limits', 'cardLimits').columns,
+  'update program set name = :name, limits = :limits, card_limits = :cardLimits where program_id = :programId',
+);
 
-/** Whether PostgreSQL knows a time zone of this name, and the clock: columns `known` and `now`. */
+const KNOWS_TIME_ZONE = statement(
+  'knows_time_zone',
+  { name: TEXT },
+  'select exists (select from pg_timezone_names where name = :name) as known',
+);
+
+/** Reads as `known` whether PostgreSQL has a time zone of this name. */
 export function knowsTimeZone(name: string): Statement {
-  return {
-    name: 'knows_time_zone',
-    text: 'select exists (select from pg_timezone_names where name = $1) as known',
-    values: [name],
+  return KNOWS_TIME_ZONE({ name });
+}
+
+/** The rules of a program at the moment of a decision, and what was counted on its funding in the last weeks. */
+export type RulesNow = {
+  readonly rules: ProgramRules;
+  /** The database's clock, in milliseconds since 1970; the same in all rows of one query. */
+  readonly now: number;
+  readonly days: { readonly in: readonly CountedDay[]; readonly out: readonly CountedDay[] };
+};
+
+const milliseconds = (time: string): string => `(extract(epoch from ${time}) * 1000)::bigint`;
+
+const boundsOf = (period: Period): string => `
+  ${milliseconds(`instant_of(date_trunc('${period}', local.now), program.time_zone)`)} as ${period}_start,
+  ${milliseconds(`instant_of(date_trunc('${period}', local.now) + interval '1 ${period}', program.time_zone)`)}
+    as ${period}_end`;
+
+const READ_PROGRAM_RULES = statement(
+  'read_program_rules',
+  { programIds: many(UUID) },
+  `with moment as materialized (select service_now() as now)
+    select ${milliseconds('moment.now')} as now, program.program_id, program.currency, program.limits,
+      program.card_limits, local.now::date::text as today, ${boundsOf('day')}, ${boundsOf('week')}, ${boundsOf('month')},
+      case when program.limits is not null then (
+        select ${countedDays('account.program_id', 'account.account_id')} from account
+        where account.owner_id = program.program_id and account.kind = 'funding'
+          and account.currency = program.currency
+      ) end as used
+    from moment
+    cross join unnest(:programIds) as wanted(program_id)
+    cross join lateral (select * from program where program.program_id = wanted.program_id limit 1) as program
+    cross join lateral (select moment.now at time zone program.time_zone as now) as local`,
+);
+
+/**
+ * Reads the limits of programs, their calendars and the clock. Must come after the locks. The clock is read once for all
+ * of them, so that the decisions of a group have one time and one day.
+ */
+export function readProgramRules(programIds: readonly string[]): Statement {
+  return READ_PROGRAM_RULES({ programIds: [...new Set(programIds)] });
+}
+
+const RULES = columns({ ...PROGRAM.pick('programId', 'currency', 'limits', 'cardLimits').columns, today: TEXT });
+const CALENDAR = columns({
+  now: NUMBER,
+  dayStart: NUMBER,
+  dayEnd: NUMBER,
+  weekStart: NUMBER,
+  weekEnd: NUMBER,
+  monthStart: NUMBER,
+  monthEnd: NUMBER,
+});
+
+/** Rules from a row of {@link readProgramRules}. */
+export function toRulesNow(row: Row): RulesNow {
+  const { now, dayStart, dayEnd, weekStart, weekEnd, monthStart, monthEnd } = CALENDAR.read(row);
+  const calendar = {
+    day: { start: dayStart, end: dayEnd },
+    week: { start: weekStart, end: weekEnd },
+    month: { start: monthStart, end: monthEnd },
   };
+  return { now, days: toCountedDays(row.used), rules: { ...RULES.read(row), calendar } };
 }

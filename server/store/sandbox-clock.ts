@@ -1,22 +1,26 @@
 import type { Statement } from './connection/database.ts';
+import { statement } from './sql.ts';
+import { NUMBER } from './table.ts';
 
-/** The real time of day by the database's clock, in milliseconds since 1970, as `now`: never ahead. */
+/** Reads the real time by the database's clock, never ahead, as `now` in milliseconds since 1970. */
 export const READ_TIME_OF_DAY: Statement = {
   name: 'read_time_of_day',
   text: 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now',
   values: [],
 };
 
+const SET_CLOCK_AHEAD = statement(
+  'set_clock_ahead',
+  { seconds: NUMBER },
+  `insert into sandbox_clock (ahead, furthest) values (make_interval(secs => :seconds), make_interval(secs => :seconds))
+    on conflict (singleton) do update set ahead = excluded.ahead,
+      furthest = greatest(sandbox_clock.furthest, excluded.ahead)`,
+);
+
 /**
- * Sets how far the clock of the sandbox is ahead, and keeps the furthest that it has ever been. Every decision reads
- * the clock, so the switch must be held.
+ * Sets how far the clock of the sandbox is ahead, and keeps the maximum that it has ever been. Every decision reads the
+ * clock, so the switch must be locked alone.
  */
 export function setClockAhead(seconds: number): Statement {
-  return {
-    name: 'set_clock_ahead',
-    text: `insert into sandbox_clock (ahead, furthest) values (make_interval(secs => $1), make_interval(secs => $1))
-      on conflict (singleton) do update set ahead = excluded.ahead,
-        furthest = greatest(sandbox_clock.furthest, excluded.ahead)`,
-    values: [seconds],
-  };
+  return SET_CLOCK_AHEAD({ seconds });
 }

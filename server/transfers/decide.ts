@@ -24,11 +24,11 @@ import { toReversalRecord, toTransferRecord } from '../operations/records.ts';
 import type { AuditNote } from '../store/audit.ts';
 import { type LoadedCard, toLoadedCard } from '../store/card.ts';
 import type { Loaded, Statement } from '../store/connection/database.ts';
-import { type KeyInScope, keyText, toAnswers } from '../store/idempotency.ts';
+import { type KeptAnswer, type KeyInScope, keyText, toAnswers } from '../store/idempotency.ts';
 import { toAccount } from '../store/ledger/account.ts';
-import type { CounterChangeOf } from '../store/ledger/limit-counter.ts';
+import type { CounterChangeOf } from '../store/ledger/limits.ts';
 import type { CausedPosting } from '../store/ledger/posting.ts';
-import { type RulesNow, toRulesNow } from '../store/program-rules.ts';
+import { type RulesNow, toRulesNow } from '../store/program.ts';
 import { type SwitchReading, toSwitchReading } from '../store/switch.ts';
 import { toStandingTransfer } from '../store/transfers/transfer.ts';
 import type { AnyRequest, ChangeRequest, DueRequest, TransferRequest } from './request.ts';
@@ -85,7 +85,7 @@ export class Books {
     counts: new Map<string, CounterChangeOf>(),
     reversals: [] as Reversal[],
     postings: [] as CausedPosting[],
-    answers: [] as (KeyInScope & { readonly answer: StoredAnswer })[],
+    answers: [] as KeptAnswer[],
     events: [] as DomainEvent[],
     audited: [] as AuditNote[],
   };
@@ -255,7 +255,7 @@ export class Books {
     else if (before !== undefined && !changes.opened.delete(key)) changes.ended.set(key, before);
     this.#standing.set(key, { transfer, hold: hold ?? undefined });
     const causeId = 'reversal' in plan ? plan.reversal.reversalId : transferId;
-    for (const posting of plan.postings) changes.postings.push({ programId, causeId, posting });
+    for (const posting of plan.postings) changes.postings.push({ programId, causeId, ...posting });
     if ('reversal' in plan) changes.reversals.push(plan.reversal);
     for (const count of plan.counts) this.#count({ ...count, programId });
   }
@@ -273,7 +273,7 @@ export class Books {
     const key = keyInScope(request);
     if (key === undefined || answer === undefined) return;
     this.#answers.set(keyText(key), answer);
-    this.#changes.answers.push({ ...key, answer });
+    this.#changes.answers.push({ ...key, ...answer });
   }
 
   #keepDays(accountId: string, days: LoadedCard['days']): void {

@@ -8,7 +8,7 @@ import type { Database, Statement, Steps } from '../store/connection/database.ts
 import { readAnswers } from '../store/idempotency.ts';
 import { lockAccounts, type NamedCard } from '../store/ledger/account.ts';
 import { hashOf, type LockedName, shareSwitchAndLockNames, toMissedNames } from '../store/locks.ts';
-import { readProgramRules } from '../store/program-rules.ts';
+import { readProgramRules } from '../store/program.ts';
 import { READ_SWITCH } from '../store/switch.ts';
 import { readReferences, readTransfersForChange } from '../store/transfers/transfer.ts';
 import { Books, keyInScope, type LoadName, type TransferAnswer } from './decide.ts';

@@ -9,8 +9,14 @@ import { toTransferRecord } from '../operations/records.ts';
 import type { Service } from '../operations/service.ts';
 import { insertEvents } from '../store/event.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
-import { deleteMetadata, insertMetadata } from '../store/transfers/metadata.ts';
-import { lockTransfer, readTransfer, toTransfer, writeMetadata } from '../store/transfers/transfer.ts';
+import {
+  deleteMetadata,
+  insertMetadata,
+  lockTransfer,
+  readTransfer,
+  toTransfer,
+  writeMetadata,
+} from '../store/transfers/transfer.ts';
 import { transferMissing } from './decide.ts';
 
 /**

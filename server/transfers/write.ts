@@ -1,5 +1,4 @@
 import type { DomainEvent } from '../../domain/event.ts';
-import type { StoredAnswer } from '../../domain/idempotency.ts';
 import type { Account } from '../../domain/ledger/ledger.ts';
 import type { Hold } from '../../domain/transfers/hold.ts';
 import type { Reversal } from '../../domain/transfers/reverse-transfer.ts';
@@ -7,15 +6,19 @@ import type { Transfer } from '../../domain/transfers/transfer.ts';
 import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
 import type { Statement } from '../store/connection/database.ts';
 import { insertEvents } from '../store/event.ts';
-import { insertAnswers, type KeyInScope } from '../store/idempotency.ts';
+import { insertAnswers, type KeptAnswer } from '../store/idempotency.ts';
 import { updateAccounts } from '../store/ledger/account.ts';
-import { addToCounters, type CounterChangeOf, giveBackToCounters } from '../store/ledger/limit-counter.ts';
+import { addToCounters, type CounterChangeOf, giveBackToCounters } from '../store/ledger/limits.ts';
 import { type CausedPosting, insertPostings } from '../store/ledger/posting.ts';
-import { mergeWrites } from '../store/merge.ts';
+import { mergeWrites } from '../store/sql.ts';
 import { deleteHolds, insertHolds } from '../store/transfers/hold.ts';
-import { insertMetadata } from '../store/transfers/metadata.ts';
 import { insertReversals } from '../store/transfers/reversal.ts';
-import { insertCompletedTransfers, insertOpenTransfers, updateTransfers } from '../store/transfers/transfer.ts';
+import {
+  insertCompletedTransfers,
+  insertMetadata,
+  insertOpenTransfers,
+  updateTransfers,
+} from '../store/transfers/transfer.ts';
 
 /** Everything that a group of decisions has changed, each thing as it is after the last of them. */
 export type BookChanges = {
@@ -28,7 +31,7 @@ export type BookChanges = {
   readonly counts: Map<string, CounterChangeOf>;
   readonly reversals: Reversal[];
   readonly postings: CausedPosting[];
-  readonly answers: (KeyInScope & { readonly answer: StoredAnswer })[];
+  readonly answers: KeptAnswer[];
   readonly events: DomainEvent[];
   /** What operators have done. */
   readonly audited: AuditNote[];

@@ -28,8 +28,8 @@ export const WALLS: readonly Mutant[] = [
     name: 'secret-not-compared',
     mistake: 'whoever knows the public part of a key is its bearer',
     file: 'server/store/key.ts',
-    find: 'where public_part = $1 and secret_hash = $2`',
-    replace: 'where public_part = $1 and $2::bytea is not null`',
+    find: 'where public_part = :publicPart and secret_hash = :secretHash`',
+    replace: 'where public_part = :publicPart and :secretHash::bytea is not null`',
     witnesses: [{ file: 'test/security/keys.test.ts', only: 'what a key is' }, CREDENTIALS],
   },
   {
@@ -52,10 +52,10 @@ export const WALLS: readonly Mutant[] = [
     name: 'transfer-read-in-any-program',
     mistake: 'a transfer is read by its id alone, and only the database keeps it from other programs',
     file: 'server/store/transfers/transfer.ts',
-    find: `\${TRANSFER_JOINED}
-      where transfer.program_id = $1 and transfer.transfer_id = $2\``,
-    replace: `\${TRANSFER_JOINED}
-      where $1::uuid is not null and transfer.transfer_id = $2\``,
+    find: `\${WITH_CARDS}
+    where transfer.program_id = :programId and`,
+    replace: `\${WITH_CARDS}
+    where :programId::uuid is not null and`,
     witnesses: [APART],
   },
   {
@@ -63,9 +63,9 @@ export const WALLS: readonly Mutant[] = [
     mistake: 'a card is read by its name alone, and only the database keeps it from other programs',
     file: 'server/store/card.ts',
     find: `account using (program_id, account_id)
-      where card.program_id = $1 and card.name = $2\``,
+    where card.program_id = :programId and`,
     replace: `account using (program_id, account_id)
-      where $1::uuid is not null and card.name = $2\``,
+    where :programId::uuid is not null and`,
     witnesses: [APART],
   },
 ];

@@ -18,8 +18,8 @@ const CHANGE = 'domain/transfers/change-transfer.ts';
 const LEDGER = 'domain/ledger/ledger.ts';
 const BOOKS = 'server/transfers/decide.ts';
 
-const ACCOUNT_LOCK = `        where account.program_id = ordered.program_id and account.account_id = ordered.account_id
-        for no key update \${skip ? 'skip locked' : ''}
+const ACCOUNT_LOCK = `    where account.program_id = ordered.program_id and account.account_id = ordered.account_id
+    for no key update \${mode === 'skip' ? 'skip locked' : ''}
 `;
 
 /** Mistakes about what is durable, and what is said before it is. */
@@ -136,14 +136,14 @@ const STALE_READS: readonly Mutant[] = [
     name: 'locks-and-reads-in-one-statement',
     mistake: 'what an account has is read by the statement that waits for its lock, so from before the wait',
     file: ACCOUNT,
-    find: `        select \${COLUMNS} from account
-${ACCOUNT_LOCK}      ) as account`,
-    replace: `        select account.account_id as locked_id from account
-${ACCOUNT_LOCK}      ) as locked
-      cross join lateral (
-        select \${COLUMNS} from account
-        where account.program_id = ordered.program_id and account.account_id = locked.locked_id
-      ) as account`,
+    find: `    select \${ACCOUNT.names} from account
+${ACCOUNT_LOCK}  ) as account`,
+    replace: `    select account.account_id as locked_id from account
+${ACCOUNT_LOCK}  ) as locked
+  cross join lateral (
+    select \${ACCOUNT.names} from account
+    where account.program_id = ordered.program_id and account.account_id = locked.locked_id
+  ) as account`,
     witnesses: [TRANSFERS, LOCKS],
   },
   {

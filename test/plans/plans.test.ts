@@ -16,15 +16,14 @@ import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.
 import { forgetBodies, forgetRefusedKeys, readAnswers } from '../../server/store/idempotency.ts';
 import { listKeys, readKey } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
-import { forgetCounters, giveBackToCounters } from '../../server/store/ledger/limit-counter.ts';
+import { forgetCounters, giveBackToCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
-import { listPrograms, readProgram } from '../../server/store/program.ts';
-import { readProgramRules } from '../../server/store/program-rules.ts';
+import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
 import { findDueTransfers, findExpiredHolds } from '../../server/store/transfers/due.ts';
 import { deleteHolds } from '../../server/store/transfers/hold.ts';
-import { deleteMetadata } from '../../server/store/transfers/metadata.ts';
 import { listReversals, readReversal } from '../../server/store/transfers/reversal.ts';
 import {
+  deleteMetadata,
   lockTransfer,
   readReferences,
   readTransfer,

@@ -6,7 +6,7 @@ import { LONGEST_HOLD } from '../../domain/transfers/hold.ts';
 import { forget } from '../../server/jobs/forget.ts';
 import { keepForgetting } from '../../server/jobs/keep-forgetting.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
-import { KEPT_COUNTER_DAYS } from '../../server/store/ledger/limit-counter.ts';
+import { KEPT_COUNTER_DAYS } from '../../server/store/ledger/limits.ts';
 import { settleDue } from '../../server/transfers/settle-due.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';

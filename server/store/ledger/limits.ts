@@ -1,12 +1,19 @@
 import {
+  type CountedDay,
+  type CounterChange,
+  type Direction,
   type DirectionLimits,
   LIMIT_NAMES,
   type LimitName,
   type Limits,
   limitsNothing,
 } from '../../../domain/ledger/limits.ts';
+import { LONGEST_HOLD } from '../../../domain/transfers/hold.ts';
+import type { Statement } from '../connection/database.ts';
+import { statement, statementOfRows } from '../sql.ts';
+import { BIGINT, type Column, columns, json, NUMBER, TIME, UUID, word } from '../table.ts';
 
-/** Limits as they are stored and answered: whole numbers under the names of the contract. */
+/** Limits as they are stored and returned: whole numbers under the names of the contract. */
 export type StoredLimits = {
   readonly in?: Readonly<Partial<Record<LimitName, number>>>;
   readonly out?: Readonly<Partial<Record<LimitName, number>>>;
@@ -21,7 +28,7 @@ export function toLimits(stored: unknown): Limits | null {
   return { in: toDirection(incoming), out: toDirection(out), maximumBalance };
 }
 
-/** Limits as a value of a jsonb column, and as they are answered; null where nothing is limited. */
+/** Limits as they are stored and returned; null where nothing is limited. */
 export function fromLimits(limits: Limits | null): StoredLimits | null {
   if (limits === null || limitsNothing(limits)) return null;
   return {
@@ -43,4 +50,125 @@ function toDirection(stored: StoredLimits['in']): DirectionLimits {
 
 function fromDirection(limits: DirectionLimits): Partial<Record<LimitName, number>> {
   return Object.fromEntries(Object.entries(limits).map(([name, value]) => [name, Number(value)]));
+}
+
+/** A `jsonb` column with limits. */
+export const LIMITS: Column<Limits | null> = {
+  ...json<Limits | null>(),
+  read: toLimits,
+  write: (limits) => {
+    const stored = fromLimits(limits);
+    return stored === null ? null : JSON.stringify(stored);
+  },
+};
+
+/** A change of a counter within its program. */
+export type CounterChangeOf = CounterChange & { readonly programId: string };
+
+/** Days that can be counted in a running period: a month's, and those of a week that began in the month before. */
+const READ_DAYS = 40;
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** From the start of the day on which a hold is counted to its end, in days: a day has up to 25 hours. */
+const HELD_DAYS = LONGEST_HOLD / DAY + 2;
+
+/**
+ * How long counters are stored, in days: longer than they are read, and longer than the longest hold, whose end
+ * subtracts from the day it was counted on. The days beyond are for holds that end late because the service was down.
+ */
+export const KEPT_COUNTER_DAYS = HELD_DAYS + 8;
+
+/**
+ * SQL: the counted days of an account that a running period can contain, as JSON; the parameters are columns. The clock
+ * is read in a subquery, so that it is an index condition and the whole history is not read.
+ */
+export function countedDays(program: string, account: string): string {
+  return `(
+    select json_agg(json_build_array(direction, (extract(epoch from day_start) * 1000)::bigint, amount::text, count::text))
+    from limit_counter
+    where limit_counter.program_id = ${program} and limit_counter.account_id = ${account}
+      and direction in ('in', 'out') and day_start > (select service_now()) - interval '${READ_DAYS} days'
+  )`;
+}
+
+/** What {@link countedDays} found, by direction. */
+export function toCountedDays(found: unknown): {
+  readonly in: readonly CountedDay[];
+  readonly out: readonly CountedDay[];
+} {
+  const rows = (found ?? []) as readonly (readonly [string, number, string, string])[];
+  const days = rows.map(([direction, dayStart, amount, count]) => ({
+    direction,
+    day: { dayStart, amount: BigInt(amount), count: BigInt(count) },
+  }));
+  const of = (wanted: string): readonly CountedDay[] =>
+    days.flatMap(({ direction, day }) => (direction === wanted ? [day] : []));
+  return { in: of('in'), out: of('out') };
+}
+
+const COUNTER = columns({
+  programId: UUID,
+  accountId: UUID,
+  direction: word<Direction>(),
+  dayStart: TIME,
+  amount: BIGINT,
+  count: BIGINT,
+});
+
+/** Adds to counters; those that do not exist yet are created with what is added. */
+export const addToCounters = statementOfRows(
+  'add_to_counters',
+  COUNTER,
+  `insert into limit_counter (${COUNTER.names}) select ${COUNTER.names} from :sent
+    on conflict (program_id, account_id, direction, day_start) do update
+      set amount = limit_counter.amount + excluded.amount, count = limit_counter.count + excluded.count`,
+);
+
+/** Subtracts from counters that exist: the changes are negative. One that subtracted too much would break a CHECK. */
+export const giveBackToCounters = statementOfRows(
+  'give_back_to_counters',
+  COUNTER,
+  `update limit_counter set amount = limit_counter.amount + sent.amount, count = limit_counter.count + sent.count
+    from :sent
+    where limit_counter.program_id = sent.program_id and limit_counter.account_id = sent.account_id
+      and limit_counter.direction = sent.direction and limit_counter.day_start = sent.day_start`,
+);
+
+/** A number that no other lock of this kind has: the process that holds it deletes counters. */
+const FORGET_LOCK = { space: 7201, number: 2 };
+
+const FORGET_COUNTERS = statement(
+  'forget_counters',
+  { count: NUMBER },
+  `with turn as materialized (
+      select pg_try_advisory_xact_lock(${FORGET_LOCK.space}, ${FORGET_LOCK.number}) as is_ours
+    ), overdue as materialized (
+      select program_id, day_start from hold
+      where expires_at < (select clock_timestamp()) - interval '${KEPT_COUNTER_DAYS - HELD_DAYS} days'
+    ), old as (
+      select ctid from limit_counter
+      where (day_start at time zone 'UTC')::date
+          < ((select clock_timestamp()) at time zone 'UTC')::date - ${KEPT_COUNTER_DAYS}
+        and (select is_ours from turn) and not exists (
+          select from overdue
+          where overdue.program_id = limit_counter.program_id and overdue.day_start = limit_counter.day_start
+        )
+      order by (day_start at time zone 'UTC')::date limit :count
+    ), gone as (delete from limit_counter where ctid in (select ctid from old) returning 1)
+    select count(*) as forgotten from gone`,
+);
+
+/**
+ * Deletes counters older than {@link KEPT_COUNTER_DAYS}, at most `count` at a time; returns their number as
+ * `forgotten`.
+ *
+ * No transaction can need one of these rows, so no account is locked for it. They are not read: reads go back
+ * {@link READ_DAYS} days by a clock that is never behind the database's own, by which this statement goes. They are not
+ * added to: transfers add to the current day. They are not subtracted from: the day of a hold that is still open stays,
+ * however late that hold ends; open holds that old are few, because they are past their end. One process at a time
+ * deletes, and the others do nothing rather than wait.
+ */
+export function forgetCounters(count: number): Statement {
+  return FORGET_COUNTERS({ count });
 }

@@ -1,34 +1,33 @@
-import type { Posting } from '../../../domain/ledger/ledger.ts';
+import type { Posting, PostingPurpose } from '../../../domain/ledger/ledger.ts';
 import type { Statement } from '../connection/database.ts';
-import { plainArray } from '../texts.ts';
+import { rows, statement } from '../sql.ts';
+import { BIGINT, CURRENCY, columns, SMALLINT, TIME, UUID, word } from '../table.ts';
 
-/** A posting with what caused it: a transfer or a funding movement, as inner UUID. */
-export type CausedPosting = { readonly programId: string; readonly causeId: string; readonly posting: Posting };
+/** A posting with its cause: a transfer, a reversal or a funding movement, as inner UUID. */
+export type CausedPosting = Posting & { readonly programId: string; readonly causeId: string };
 
-/** Appends postings; `now` in milliseconds since 1970, by the database's clock. */
+const POSTING = columns({
+  programId: UUID,
+  causeId: UUID,
+  index: SMALLINT,
+  purpose: word<PostingPurpose>(),
+  sourceAccountId: UUID,
+  destinationAccountId: UUID,
+  amount: BIGINT,
+  currency: CURRENCY,
+  sourceBalance: BIGINT,
+  destinationBalance: BIGINT,
+  sourceSequence: BIGINT,
+  destinationSequence: BIGINT,
+});
+
+const INSERT_POSTINGS = statement(
+  'insert_postings',
+  { postings: rows(POSTING), now: TIME },
+  `insert into posting (${POSTING.names}, created_at) select postings.*, :now::timestamptz from :postings`,
+);
+
+/** Inserts postings; `now` in milliseconds since 1970, by the database's clock. */
 export function insertPostings(postings: readonly CausedPosting[], now: number): Statement {
-  const column = (read: (posting: Posting) => string | bigint | number): string =>
-    plainArray(postings.map(({ posting }) => read(posting)));
-  return {
-    name: 'insert_postings',
-    text: `insert into posting (program_id, cause_id, index, purpose, source_account_id, destination_account_id, amount,
-        currency, source_balance, destination_balance, source_sequence, destination_sequence, created_at)
-      select unnested.*, $13::timestamptz from unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[], $5::uuid[], $6::uuid[],
-        $7::bigint[], $8::char(3)[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[]) as unnested`,
-    values: [
-      plainArray(postings.map(({ programId }) => programId)),
-      plainArray(postings.map(({ causeId }) => causeId)),
-      column((posting) => posting.index),
-      column((posting) => posting.purpose),
-      column((posting) => posting.sourceAccountId),
-      column((posting) => posting.destinationAccountId),
-      column((posting) => posting.amount),
-      column((posting) => posting.currency),
-      column((posting) => posting.sourceBalance),
-      column((posting) => posting.destinationBalance),
-      column((posting) => posting.sourceSequence),
-      column((posting) => posting.destinationSequence),
-      new Date(now),
-    ],
-  };
+  return INSERT_POSTINGS({ postings, now });
 }

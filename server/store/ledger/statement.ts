@@ -1,38 +1,44 @@
 import type { PostingPurpose } from '../../../domain/ledger/ledger.ts';
 import type { Row, Statement } from '../connection/database.ts';
+import { statement } from '../sql.ts';
+import { BIGINT, CURRENCY, columns, DATE, NUMBER, nullable, type RowOf, TEXT, UUID, word } from '../table.ts';
 
-/** A card's statement over a time: amounts in minor units, lines by their numbers. */
-export type CardStatement = {
-  readonly cardName: string;
-  readonly accountId: string;
-  readonly currency: string;
-  /** Number of the last line before the time; 0 for none. */
-  readonly first: bigint;
+const STATEMENT = columns({
+  cardName: TEXT,
+  accountId: UUID,
+  cardCurrency: CURRENCY,
+  /** Number of the last line before the period; 0 for none. */
+  first: BIGINT,
   /** Number of the last line in it; the same as `first` where there is none. */
-  readonly last: bigint;
-  readonly openingBalance: bigint;
-  readonly closingBalance: bigint;
-};
+  last: BIGINT,
+  openingBalance: BIGINT,
+  closingBalance: BIGINT,
+});
+
+/** A card's statement over a period: amounts in minor units, lines by their numbers. */
+export type CardStatement = Omit<RowOf<typeof STATEMENT.columns>, 'cardCurrency'> & { readonly currency: string };
+
+const LINE = columns({
+  sequence: BIGINT,
+  purpose: word<PostingPurpose>(),
+  direction: word<'in' | 'out'>(),
+  amount: BIGINT,
+  /** The balance of the card after it. */
+  balance: BIGINT,
+  currency: CURRENCY,
+  /** Inner UUID; null where no transfer caused the posting. */
+  transferId: nullable(UUID),
+  reversalId: nullable(UUID),
+  createdAt: DATE,
+});
 
 /** A line of a card's statement: a posting as the card sees it. */
-export type StatementLine = {
-  readonly sequence: bigint;
-  readonly purpose: PostingPurpose;
-  readonly direction: 'in' | 'out';
-  readonly amount: bigint;
-  /** What was on the card after it. */
-  readonly balance: bigint;
-  readonly currency: string;
-  /** Inner UUID; null where no transfer made the posting. */
-  readonly transferId: string | null;
-  readonly reversalId: string | null;
-  readonly createdAt: Date;
-};
+export type StatementLine = RowOf<typeof LINE.columns>;
 
-/** The time that a statement is about: `from` is included, `to` is not; null where there is no bound. */
+/** The period of a statement: `from` is included, `to` is not; null for no bound. */
 export type Period = { readonly from: Date | null; readonly to: Date | null };
 
-/** A page of a statement: so many lines below a number, of a statement that ends with a number; null for no bound. */
+/** A page of a statement: `count` lines below the number `below`, of a statement that ends with `upTo`; null for no bound. */
 export type StatementPageAsked = {
   readonly count: number;
   readonly upTo: bigint | null;
@@ -41,7 +47,7 @@ export type StatementPageAsked = {
 
 /**
  * Lines of an account with numbers over `low` and up to `high`. Every posting gives the account the next number, so the
- * numbers have no gaps and a range of them is a page: two ranges of an index, and nothing that is read in vain.
+ * numbers have no gaps and a range of them is a page: two ranges of an index, and nothing is read in vain.
  */
 const linesOf = (account: string, low: string, high: string): string => `
   select line.sequence, line.direction, line.balance, line.purpose, line.amount, line.currency, line.created_at,
@@ -52,101 +58,92 @@ const linesOf = (account: string, low: string, high: string): string => `
     select source_sequence as sequence, 'out' as direction, source_balance as balance, purpose, amount, currency,
       created_at, cause_id
     from posting
-    where program_id = $1 and source_account_id = ${account}
+    where program_id = :programId and source_account_id = ${account}
       and source_sequence > ${low} and source_sequence <= ${high}
     union all
     select destination_sequence, 'in', destination_balance, purpose, amount, currency, created_at, cause_id
     from posting
-    where program_id = $1 and destination_account_id = ${account}
+    where program_id = :programId and destination_account_id = ${account}
       and destination_sequence > ${low} and destination_sequence <= ${high}
   ) as line
   left join lateral (
     select transfer_id from reversal
-    where line.purpose = 'reversal' and reversal.program_id = $1 and reversal.reversal_id = line.cause_id limit 1
+    where line.purpose = 'reversal' and reversal.program_id = :programId and reversal.reversal_id = line.cause_id limit 1
   ) as reversed on true`;
 
-/** What was on an account after the line with a number; 0 before the first. */
+/** SQL: the balance of an account after the line with a number; 0 before the first. */
 const balanceAfter = (account: string, sequence: string): string => `coalesce(
-    (select source_balance from posting where program_id = $1 and source_account_id = ${account}
+    (select source_balance from posting where program_id = :programId and source_account_id = ${account}
       and source_sequence = ${sequence}),
-    (select destination_balance from posting where program_id = $1 and destination_account_id = ${account}
+    (select destination_balance from posting where program_id = :programId and destination_account_id = ${account}
       and destination_sequence = ${sequence}),
     0)`;
 
+const READ_STATEMENT = statement(
+  'read_statement',
+  {
+    programId: UUID,
+    cardName: TEXT,
+    from: nullable(DATE),
+    to: nullable(DATE),
+    upTo: nullable(BIGINT),
+    below: nullable(BIGINT),
+    count: NUMBER,
+  },
+  `with named as materialized (
+      select card.name, card.account_id, card.currency,
+        case when :from::timestamptz is null then 0 else last_sequence_before(:programId, card.account_id, :from) end as first,
+        least(:upTo::bigint, case when :to::timestamptz is null then account.sequence
+          else last_sequence_before(:programId, card.account_id, :to) end) as last
+      from card cross join lateral (
+        select sequence from account where account.program_id = :programId and account.account_id = card.account_id limit 1
+      ) as account
+      where card.program_id = :programId and card.name = :cardName
+    ), ends as materialized (
+      select name, account_id, currency, first, greatest(first, last) as last,
+        greatest(first, least(last, :below::bigint - 1)) as top from named
+    )
+    select ends.name as card_name, ends.account_id, ends.currency as card_currency, ends.first, ends.last,
+      ${balanceAfter('ends.account_id', 'ends.first')} as opening_balance,
+      ${balanceAfter('ends.account_id', 'ends.last')} as closing_balance, line.*
+    from ends left join lateral (
+      ${linesOf('ends.account_id', 'greatest(ends.first, ends.top - :count::bigint)', 'ends.top')}
+    ) as line on true
+    order by line.sequence desc`,
+);
+
 /**
  * Reads a page of a card's statement, newest line first, with its two balances. One statement sees one moment: lines
- * and balances agree, whatever is written meanwhile. No row where there is no such card; one without a line where there
- * is none.
+ * and balances agree, whatever is written meanwhile. No row where the card does not exist; one row without a line where
+ * it has no lines.
  */
 export function readStatement(
   programId: string,
   cardName: string,
   period: Period,
-  { count, upTo, below }: StatementPageAsked,
+  page: StatementPageAsked,
 ): Statement {
-  return {
-    name: 'read_statement',
-    text: `with named as materialized (
-        select card.name, card.account_id, card.currency,
-          case when $3::timestamptz is null then 0 else last_sequence_before($1, card.account_id, $3) end as first,
-          least($5::bigint, case when $4::timestamptz is null then account.sequence
-            else last_sequence_before($1, card.account_id, $4) end) as last
-        from card cross join lateral (
-          select sequence from account where account.program_id = $1 and account.account_id = card.account_id limit 1
-        ) as account
-        where card.program_id = $1 and card.name = $2
-      ), ends as materialized (
-        select name, account_id, currency, first, greatest(first, last) as last,
-          greatest(first, least(last, $6::bigint - 1)) as top from named
-      )
-      select ends.name as card_name, ends.account_id, ends.currency as card_currency, ends.first, ends.last,
-        ${balanceAfter('ends.account_id', 'ends.first')} as opening_balance,
-        ${balanceAfter('ends.account_id', 'ends.last')} as closing_balance, line.*
-      from ends left join lateral (
-        ${linesOf('ends.account_id', 'greatest(ends.first, ends.top - $7::bigint)', 'ends.top')}
-      ) as line on true
-      order by line.sequence desc`,
-    values: [programId, cardName, period.from, period.to, upTo, below, count],
-  };
+  return READ_STATEMENT({ programId, cardName, ...period, ...page });
 }
+
+const READ_STATEMENT_LINES = statement(
+  'read_statement_lines',
+  { programId: UUID, accountId: UUID, low: BIGINT, high: BIGINT },
+  `${linesOf(':accountId', ':low::bigint', ':high::bigint')} order by line.sequence`,
+);
 
 /** Reads lines of an account, oldest first: those with numbers over `low` and up to `high`. */
 export function readStatementLines(programId: string, accountId: string, low: bigint, high: bigint): Statement {
-  return {
-    name: 'read_statement_lines',
-    text: `${linesOf('$2', '$3::bigint', '$4::bigint')} order by line.sequence`,
-    values: [programId, accountId, low, high],
-  };
+  return READ_STATEMENT_LINES({ programId, accountId, low, high });
 }
 
-/** A statement from a row of {@link readStatement}; all of them say the same of it. */
+/** A statement from a row of {@link readStatement}; it is the same in all of them. */
 export function toCardStatement(row: Row): CardStatement {
-  return {
-    cardName: row.card_name as string,
-    accountId: row.account_id as string,
-    currency: row.card_currency as string,
-    first: row.first as bigint,
-    last: row.last as bigint,
-    openingBalance: row.opening_balance as bigint,
-    closingBalance: row.closing_balance as bigint,
-  };
+  const { cardCurrency: currency, ...rest } = STATEMENT.read(row);
+  return { ...rest, currency };
 }
 
 /** The lines in rows of {@link readStatement} or {@link readStatementLines}. */
 export function toStatementLines(rows: readonly Row[]): readonly StatementLine[] {
-  return rows.filter((row) => row.sequence !== null).map(toStatementLine);
-}
-
-function toStatementLine(row: Row): StatementLine {
-  return {
-    sequence: row.sequence as bigint,
-    purpose: row.purpose as PostingPurpose,
-    direction: row.direction as 'in' | 'out',
-    amount: row.amount as bigint,
-    balance: row.balance as bigint,
-    currency: row.currency as string,
-    transferId: row.transfer_id as string | null,
-    reversalId: row.reversal_id as string | null,
-    createdAt: row.created_at as Date,
-  };
+  return rows.filter((row) => row.sequence !== null).map(LINE.read);
 }

@@ -1,15 +1,14 @@
 import type { Row, Statement } from '../connection/database.ts';
+import { BIGINT, columns, NUMBER, type RowOf, TEXT, UUID } from '../table.ts';
+
+const KIND_SUM = columns({ currency: TEXT, kind: TEXT, accounts: NUMBER, balance: BIGINT });
+const DIFFERING_ACCOUNT = columns({ accountId: UUID, balance: BIGINT, postings: BIGINT });
 
 /** The sum of one kind of account in one currency, in minor units. */
-export type KindSum = {
-  readonly currency: string;
-  readonly kind: string;
-  readonly accounts: number;
-  readonly balance: bigint;
-};
+export type KindSum = RowOf<typeof KIND_SUM.columns>;
 
 /** An account whose balance is not the sum of its postings, or whose sequence is not their number. */
-export type DifferingAccount = { readonly accountId: string; readonly balance: bigint; readonly postings: bigint };
+export type DifferingAccount = RowOf<typeof DIFFERING_ACCOUNT.columns>;
 
 /** Sums of balances by currency and kind, in one snapshot. */
 export const SUM_KINDS: Statement = {
@@ -36,7 +35,7 @@ export const FIND_DIFFERING_ACCOUNTS: Statement = {
   values: [],
 };
 
-/** How many accounts hold, or are owed, something else than the sum of the open holds, in one snapshot: `accounts`. */
+/** Counts, as `accounts`, those whose `held` or `incoming` is not the sum of the open holds, in one snapshot. */
 export const COUNT_DIFFERING_HOLDS: Statement = {
   name: 'count_differing_holds',
   text: `with open as (
@@ -53,19 +52,10 @@ export const COUNT_DIFFERING_HOLDS: Statement = {
 
 /** A sum from a row of {@link SUM_KINDS}. */
 export function toKindSum(row: Row): KindSum {
-  return {
-    currency: row.currency as string,
-    kind: row.kind as string,
-    accounts: Number(row.accounts),
-    balance: row.balance as bigint,
-  };
+  return KIND_SUM.read(row);
 }
 
 /** An account from a row of {@link FIND_DIFFERING_ACCOUNTS}. */
 export function toDifferingAccount(row: Row): DifferingAccount {
-  return {
-    accountId: row.account_id as string,
-    balance: row.balance as bigint,
-    postings: row.postings as bigint,
-  };
+  return DIFFERING_ACCOUNT.read(row);
 }

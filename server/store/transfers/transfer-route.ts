@@ -33,17 +33,14 @@ export const NO_FILTER: TransferFilter = {
   maximumAmount: null,
 };
 
-/** Gives a value its place among the parameters of a statement. */
-export type Place = (value: unknown) => string;
-
 /** The columns that lead an index before the transfer's id, and what each must be. */
 type Lead = readonly (readonly [column: string, value: string])[];
 
 /** SQL that reads transfers, or their ids, along one index; `only` repeats the condition of an index that has one. */
 export type Along = (table: 'transfer' | 'transfer_metadata', lead: Lead, only: string) => string;
 
-/** SQL that holds for the ids of a stretch. */
-export type Within = (column: string) => string;
+/** SQL: whether an id is between the ends of the page. */
+export type IsOnPage = (id: string) => string;
 
 /** A way to every transfer that a filter can mean, in the order of their ids. */
 export type Route = {
@@ -51,12 +48,12 @@ export type Route = {
   /** The parts of the filter that each transfer on the route fulfils: nothing is left to be held against them. */
   readonly covers: readonly (keyof TransferFilter)[];
   /** SQL for the transfers on the route; several where two indexes lead to them. */
-  readonly relations: (filter: TransferFilter, place: Place, along: Along, within: Within) => readonly string[];
+  readonly relations: (along: Along, isOnPage: IsOnPage) => readonly string[];
 };
 
 /** SQL for the inner id of a card that is named; no row, and so nothing equal to it, where there is none. */
 export function cardIdOf(name: string): string {
-  return `(select card.card_id from card where card.program_id = $1 and card.name = ${name})`;
+  return `(select card.card_id from card where card.program_id = :programId and card.name = ${name})`;
 }
 
 const UNFINISHED = "and transfer.status <> 'completed'";
@@ -64,8 +61,7 @@ const UNFINISHED = "and transfer.status <> 'completed'";
 const statusRoute = (statuses: readonly TransferStatus[], covers: Route['covers']): Route => ({
   name: `by_status_${statuses.join('_and_')}`,
   covers,
-  relations: (_filter, _place, along) =>
-    statuses.map((status) => along('transfer', [['status', `'${status}'::text`]], UNFINISHED)),
+  relations: (along) => statuses.map((status) => along('transfer', [['status', `'${status}'::text`]], UNFINISHED)),
 });
 
 const SCHEDULED = statusRoute(['scheduled'], ['status']);
@@ -88,32 +84,32 @@ const BY_STATUS: Readonly<Record<TransferStatus, Route | undefined>> = {
 const BY_KEY: Route = {
   name: 'by_key',
   covers: ['idempotencyKey'],
-  relations: (filter, place, _along, within) => [
+  relations: (_along, isOnPage) => [
     `select transfer.* from (
-        select subject_id from idempotency where idempotency.program_id = $1
-          and idempotency.operation = 'create_transfer' and idempotency.key = ${place(filter.idempotencyKey)} limit 1
+        select subject_id from idempotency where idempotency.program_id = :programId
+          and idempotency.operation = 'create_transfer' and idempotency.key = :idempotencyKey limit 1
       ) as found cross join lateral (
-        select * from transfer where transfer.program_id = $1 and transfer.transfer_id = found.subject_id limit 1
-      ) as transfer where ${within('transfer.transfer_id')}`,
+        select * from transfer where transfer.program_id = :programId and transfer.transfer_id = found.subject_id limit 1
+      ) as transfer where ${isOnPage('transfer.transfer_id')}`,
   ],
 };
 
 const BY_REFERENCE: Route = {
   name: 'by_reference',
   covers: ['reference'],
-  relations: (filter, place, _along, within) => [
+  relations: (_along, isOnPage) => [
     `select * from (
         select * from transfer
-        where transfer.program_id = $1 and transfer.reference = ${place(filter.reference)} limit 1
-      ) as transfer where ${within('transfer.transfer_id')}`,
+        where transfer.program_id = :programId and transfer.reference = :reference limit 1
+      ) as transfer where ${isOnPage('transfer.transfer_id')}`,
   ],
 };
 
 const BY_CARD: Route = {
   name: 'by_card',
   covers: ['cardName'],
-  relations: (filter, place, along) => {
-    const cardId = cardIdOf(place(filter.cardName));
+  relations: (along) => {
+    const cardId = cardIdOf(':cardName');
     return [
       along('transfer', [['card_id', cardId]], ''),
       along('transfer', [['destination_card_id', cardId]], 'and transfer.destination_card_id is not null'),
@@ -124,17 +120,15 @@ const BY_CARD: Route = {
 const BY_METADATA: Route = {
   name: 'by_metadata',
   covers: ['metadata'],
-  relations: (filter, place, along) => {
-    const name = `${place(filter.metadata?.name ?? null)}::text`;
-    const value = `${place(filter.metadata?.value ?? null)}::text`;
+  relations: (along) => {
     const lead: Lead = [
-      ['name', name],
-      ['value', value],
+      ['name', ':metadataName::text'],
+      ['value', ':metadataValue::text'],
     ];
     const pairs = along('transfer_metadata', lead, '');
     return [
       `select transfer.* from (${pairs}) as found cross join lateral (
-          select * from transfer where transfer.program_id = $1 and transfer.transfer_id = found.transfer_id limit 1
+          select * from transfer where transfer.program_id = :programId and transfer.transfer_id = found.transfer_id limit 1
         ) as transfer`,
     ];
   },
@@ -143,21 +137,19 @@ const BY_METADATA: Route = {
 const BY_AMOUNT: Route = {
   name: 'by_amount',
   covers: ['minimumAmount', 'maximumAmount'],
-  relations: (filter, place, along) => [along('transfer', [['amount', `${place(filter.minimumAmount)}::bigint`]], '')],
+  relations: (along) => [along('transfer', [['amount', ':minimumAmount::bigint']], '')],
 };
 
 const BY_TYPE: Route = {
   name: 'by_type',
   covers: ['type'],
-  relations: (filter, place, along) => [
-    along('transfer', [['type', `${place(filter.type)}::text`]], "and transfer.type <> 'load'"),
-  ],
+  relations: (along) => [along('transfer', [['type', ':type::text']], "and transfer.type <> 'load'")],
 };
 
 const ALL: Route = {
   name: 'all',
   covers: [],
-  relations: (_filter, _place, along) => [along('transfer', [], '')],
+  relations: (along) => [along('transfer', [], '')],
 };
 
 /** The route for a filter: of the parts that have an index, the one that usually leads to the fewest transfers. */

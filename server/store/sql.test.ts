@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import { insertRow, insertRows, mergeWrites, rows, statement, statementOfRows, statementVariants } from './sql.ts';
+import { BIGINT, columns, HEX, JSON_TEXT, json, many, nullable, TEXT, TIME, UUID } from './table.ts';
+
+const THING = columns({ thingId: UUID, note: nullable(TEXT), amount: BIGINT });
+
+describe('a statement with named parameters', () => {
+  test('numbers them in the order of the text, each once, and leaves casts, quotes and comments alone', () => {
+    const find = statement(
+      'find',
+      { first: TEXT, secondOne: BIGINT },
+      `select ':first', 'it''s :first', x::uuid -- :first isn't one
+        from t where a = :secondOne::bigint and b = :first and c > :secondOne`,
+    );
+    expect(find({ first: 'a', secondOne: 2n })).toEqual({
+      name: 'find',
+      text: `select ':first', 'it''s :first', x::uuid -- :first isn't one
+        from t where a = $1::bigint and b = $2 and c > $1`,
+      values: [2n, 'a'],
+    });
+  });
+
+  test('is refused when the module is loaded if the text and the parameters do not go together', () => {
+    expect(() => statement('one', { a: TEXT }, 'select :a, :b')).toThrow('the statement one has no parameter :b');
+    expect(() => statement('two', { a: TEXT, b: TEXT }, 'select :a')).toThrow('does not use its parameter b');
+  });
+
+  test('sends rows as one array for each column', () => {
+    const insert = statement(
+      'insert',
+      { things: rows(THING), now: TIME },
+      'insert into thing select things.*, :now::timestamptz from :things',
+    );
+    const things = [
+      { thingId: '1', note: 'a "b", c', amount: 5n, more: 'ignored' },
+      { thingId: '2', note: null, amount: -6n },
+    ];
+    expect(insert({ things, now: 0 })).toEqual({
+      name: 'insert',
+      text:
+        'insert into thing select things.*, $1::timestamptz from ' +
+        'unnest($2::uuid[], $3::text[], $4::bigint[]) as things(thing_id, note, amount)',
+      values: [new Date(0), '{1,2}', ['a "b", c', null], '{5,-6}'],
+    });
+  });
+
+  test('that inserts follows from the columns', () => {
+    expect(insertRow('one', 'thing', THING)({ thingId: '1', note: null, amount: 5n })).toEqual({
+      name: 'one',
+      text: 'insert into thing (thing_id, note, amount) values ($1, $2, $3)',
+      values: ['1', null, 5n],
+    });
+    expect(insertRows('all', 'thing', THING.omit('note'))([{ thingId: '1', amount: 5n }])).toEqual({
+      name: 'all',
+      text: 'insert into thing (thing_id, amount) select thing_id, amount from unnest($1::uuid[], $2::bigint[]) as sent(thing_id, amount)',
+      values: ['{1}', '{5}'],
+    });
+  });
+
+  test('of which there are variants is compiled once for each name', () => {
+    const list = statementVariants({ after: nullable(UUID), codes: many(TEXT) });
+    let compiled = 0;
+    const text = () => {
+      compiled += 1;
+      return 'select from t where id < :after';
+    };
+    expect(list('list', text, { after: '1', codes: [] })).toEqual(list('list', text, { after: '1', codes: [] }));
+    expect(list('list', text, { after: null, codes: ['a'] }).values).toEqual([null]);
+    expect(compiled).toBe(1);
+    expect(list('by_code', () => 'select :codes', { after: null, codes: ['a', 'b'] })).toEqual({
+      name: 'by_code',
+      text: 'select $1::text[]',
+      values: [['a', 'b']],
+    });
+  });
+
+  test('is merged with others by shifting their parameters', () => {
+    const one = statementOfRows('one', THING.pick('amount'), 'insert into a select amount from :sent');
+    const two = statement('two', { a: TEXT, b: TEXT }, 'delete from b where a = :a and b = :b returning 1');
+    const merged = mergeWrites([one([{ amount: 1n }]), two({ a: 'x', b: 'y' })]);
+    expect(merged.text).toBe(
+      'with one as (insert into a select amount from unnest($1::bigint[]) as sent(amount)), ' +
+        'two as (delete from b where a = $2 and b = $3 returning 1) select',
+    );
+    expect(merged.values).toEqual(['{1}', 'x', 'y']);
+    expect(mergeWrites([one([]), two({ a: '', b: '' })])).toMatchObject({ name: merged.name, text: merged.text });
+    expect(mergeWrites([two({ a: '', b: '' })]).name).not.toBe(merged.name);
+  });
+});
+
+describe('columns', () => {
+  test('name, list and read their columns', () => {
+    const made = columns({ createdAt: TIME, endsAt: nullable(TIME), fingerprint: HEX, body: json<object>() });
+    expect(made.of('t')).toBe('t.created_at, t.ends_at, t.fingerprint, t.body');
+    const row = { created_at: new Date(7), ends_at: null, fingerprint: Buffer.from('0aff', 'hex'), body: {}, more: 1 };
+    expect(made.read(row)).toEqual({ createdAt: 7, endsAt: null, fingerprint: '0aff', body: {} });
+    expect(made.read(row)).not.toBe(made.read(row));
+    expect(made.pick('body').names).toBe('body');
+    expect(made.omit('body', 'createdAt').names).toBe('ends_at, fingerprint');
+  });
+
+  test('send arrays of what needs no quotes, of bytes and of JSON as one text', () => {
+    expect(nullable(UUID).writeMany(['a', null])).toBe('{a,NULL}');
+    expect(HEX.writeMany(['0aff', '00'])).toBe('{"\\\\x0aff","\\\\x00"}');
+    expect(HEX.write('0aff')).toEqual(Buffer.from([10, 255]));
+    expect(nullable(JSON_TEXT).writeMany(['{"a":1}', null])).toBe('{"a":1}\u001e');
+    expect(JSON_TEXT.array('$1')).toBe("string_to_array($1::text, chr(30), '')::text[]");
+    expect(nullable(json<object>('json')).writeMany([{ a: '"\u001e' }, null])).toBe('{"a":"\\"\\u001e"}\u001e');
+  });
+});
