@@ -32,7 +32,7 @@ async function fundingOf(cardId: string): Promise<number> {
 }
 
 describe('update_card', () => {
-  test('changes what is named and nothing else', async () => {
+  test('changes only the fields that are sent', async () => {
     const cardId = await card(500);
     const before = await client().cards.get(cardId);
     const limits = { in: { daily_amount: 1000, daily_count: 3 }, maximum_balance: 2000 };
@@ -51,7 +51,7 @@ describe('update_card', () => {
     expect({ ...last }).toEqual({ ...changed, last_four: '0000', updated_at: last.updated_at });
   });
 
-  test('what changes nothing is accepted and leaves no trace', async () => {
+  test('a request that changes nothing succeeds and leaves updated_at as it is', async () => {
     const cardId = await card();
     const body: UpdateCardBody = { holder_reference: 'x', status: 'lost', limits: { out: { weekly_count: 2 } } };
     const first = await update(cardId, body);
@@ -60,7 +60,7 @@ describe('update_card', () => {
     expect({ ...(await update(cardId, {})) }).toEqual({ ...first });
   });
 
-  test('limits are merged: null lifts what it names, and everything else stays', async () => {
+  test('limits are merged: null removes a limit, and the others stay', async () => {
     const cardId = await card();
     const limitsAfter = async (limits: UpdateCardBody['limits']) => (await update(cardId, { limits })).limits;
     const all = { in: { maximum_amount: 10, daily_count: 3 }, out: { maximum_amount: 9 }, maximum_balance: 50 };
@@ -83,7 +83,7 @@ describe('update_card', () => {
     await client().transfers.create({ amount: 51, card_id: cardId });
   });
 
-  test('null removes the holder, the last digits and the last day, and nothing else', async () => {
+  test('null removes holder_reference, last_four and expires_on, and nothing else', async () => {
     const { card_id } = await client().cards.create({
       holder_reference: 'one',
       last_four: '1234',
@@ -104,7 +104,7 @@ describe('update_card', () => {
     });
   });
 
-  test('a limit that contradicts one that is set already is refused, and changes nothing', async () => {
+  test('a limit that contradicts an existing one is refused, and changes nothing', async () => {
     const cardId = await card();
     const { limits } = await update(cardId, { limits: { in: { maximum_amount: 10 } } });
     const refused = await refusalOf(update(cardId, { limits: { in: { minimum_amount: 11 }, maximum_balance: 5 } }));
@@ -151,7 +151,7 @@ describe('update_card', () => {
     [{ limits: { out: { minimum_amount: 1, maximum_amount: 0 } } }, '/limits/out/minimum_amount', "'limits.out.max"],
   ];
 
-  test.each(BAD)('%j has not the right form', async (body, field, says) => {
+  test.each(BAD)('the body %j is refused', async (body, field, says) => {
     const refused = await refusalOf(update('card_missing', body as UpdateCardBody));
     expect(refused).toMatchObject({ Code: 'update_card_schema', Status: 400, field, moneyMoved: 'no' });
     expect(refused.Message).toContain(says);
@@ -164,11 +164,11 @@ describe('update_card', () => {
   });
 });
 
-describe('the states of a card', () => {
+describe('card status', () => {
   const STATES = Object.keys(CARD_RULES) as readonly CardStatus[];
   const GIVEN = ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'] as const;
 
-  test.each(STATES)('from %s: to those that the table has, and to no other', async (from) => {
+  test.each(STATES)('from %s only the moves of the table are allowed', async (from) => {
     for (const to of GIVEN) {
       const cardId = await cardIn(from);
       expect((await client().cards.get(cardId)).status).toBe(from);
@@ -185,14 +185,14 @@ describe('the states of a card', () => {
     }
   });
 
-  test('a stolen card says what it can be given', async () => {
+  test('the refusal for a stolen card lists the statuses it can get', async () => {
     const refused = await refusalOf(update('card_stolen', { status: 'active' }));
     expect(refused.Message).toBe(
       "The card 'card_stolen' is 'stolen' and cannot be given the status 'active'. It can be given 'closed'.",
     );
   });
 
-  test('a new state decides at once what goes through', async () => {
+  test('a new status applies to the next transfer', async () => {
     const cardId = await card(100);
     const load = () => client().transfers.create({ amount: 1, card_id: cardId });
     await update(cardId, { status: 'fraud' });
@@ -201,7 +201,7 @@ describe('the states of a card', () => {
     expect((await load()).status).toBe('completed');
   });
 
-  test('an expired card is what it was again with a later last day, which is no move', async () => {
+  test('a later expires_on restores the status of an expired card', async () => {
     const cardId = await cardIn('expired', 100);
     const refused = await refusalOf(update(cardId, { status: 'active' }));
     expect(refused.Code).toBe('invalid_card_status');
@@ -211,7 +211,7 @@ describe('the states of a card', () => {
     await client().transfers.create({ amount: 1, card_id: cardId });
   });
 
-  test('a later last day and a state in one request: the day counts first', async () => {
+  test('in one request, expires_on applies before status', async () => {
     const cardId = await cardIn('expired');
     expect((await update(cardId, { status: 'inactive', expires_on: day(2) })).status).toBe('inactive');
     const refused = await refusalOf(update(cardId, { status: 'active', expires_on: day(-2) }));
@@ -219,7 +219,7 @@ describe('the states of a card', () => {
     expect((await client().cards.get(cardId)).expires_on).toBe(day(2));
   });
 
-  test('a card is good on its last day', async () => {
+  test('a card is active on the day of expires_on', async () => {
     const cardId = await card();
     // Days of the demo program are those of UTC.
     expect((await update(cardId, { expires_on: day(0) })).status).toBe('active');
@@ -232,7 +232,7 @@ describe('the states of a card', () => {
     [{ expires_on: '2099-01-01' }, '/expires_on'],
     [{ limits: { in: { daily_count: 1 } } }, '/limits'],
     [{ status: 'closed', holder_reference: 'y' } as const, '/holder_reference'],
-  ])('nothing of a closed card is changed: %j', async (body, field) => {
+  ])('a closed card cannot be changed: %j', async (body, field) => {
     const before = await client().cards.get('card_closed');
     const refused = await refusalOf(update('card_closed', body));
     expect(refused).toMatchObject({ Code: 'invalid_card_status', Status: 409, field });
@@ -241,14 +241,14 @@ describe('the states of a card', () => {
 });
 
 describe('closing a card', () => {
-  test('an empty one', async () => {
+  test('an empty card closes', async () => {
     const cardId = await card();
     expect((await update(cardId, { status: 'closed' })).status).toBe('closed');
     expect((await refusalOf(client().transfers.create({ amount: 1, card_id: cardId }))).Code).toBe('card_closed');
     expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
   });
 
-  test('one with money on it is refused, and says how much and what to do', async () => {
+  test('a card with a balance is refused; the message gives the balance and what to do', async () => {
     const cardId = await card(1234);
     const refused = await refusalOf(update(cardId, { status: 'closed' }));
     expect(refused).toMatchObject({ Code: 'card_not_empty', Status: 409, moneyMoved: 'no', field: '/status' });
@@ -258,7 +258,7 @@ describe('closing a card', () => {
     expect(await client().cards.get(cardId)).toMatchObject({ status: 'active', balance: 1234 });
   });
 
-  test('one with holds on it, or for it, is refused whatever becomes of the balance', async () => {
+  test('a card with outgoing or incoming holds is refused, with or without balance_to', async () => {
     const cardId = await card(1000);
     const out = await held(client(), cardId, 300, { type: 'unload' });
     const into = await held(client(), cardId, 70);
@@ -275,7 +275,7 @@ describe('closing a card', () => {
     expect(await close()).toMatchObject({ status: 'closed', balance: 0 });
   });
 
-  test('balance_to funding: what was on it is a transfer like any other', async () => {
+  test('balance_to funding unloads the balance by an ordinary transfer', async () => {
     const cardId = await card(1234);
     const funding = await fundingOf(cardId);
     const closed = await update(cardId, { status: 'closed', balance_to: 'funding', holder_reference: 'left' });
@@ -301,28 +301,28 @@ describe('closing a card', () => {
     expect(reversed.Code).toBe('card_closed');
   });
 
-  test('asked for again it is accepted, and nothing moves twice', async () => {
+  test('a repeated request succeeds and moves nothing', async () => {
     const cardId = await card(10);
     const first = await update(cardId, { status: 'closed', balance_to: 'funding' });
     expect({ ...(await update(cardId, { status: 'closed', balance_to: 'funding' })) }).toEqual({ ...first });
     expect((await client().transfers.list({ card_id: cardId })).data.length).toBe(2);
   });
 
-  test('with nothing on it there is no transfer', async () => {
+  test('an empty card with balance_to makes no transfer', async () => {
     const cardId = await card();
     expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ status: 'closed' });
     expect((await client().transfers.list({ card_id: cardId })).data).toEqual([]);
   });
 
   test.each(['inactive', 'lost', 'stolen', 'fraud', 'expired'] as const)(
-    '%s: its state is no obstacle',
+    'a card that is %s can be closed',
     async (from) => {
       const cardId = await cardIn(from, 50);
       expect(await update(cardId, { status: 'closed', balance_to: 'funding' })).toMatchObject({ balance: 0 });
     },
   );
 
-  test('limits are no obstacle either, and nothing is counted', async () => {
+  test('limits do not apply and nothing is counted', async () => {
     const cardId = await card(50);
     const limits = { out: { maximum_amount: 1, daily_amount: 2, daily_count: 0, monthly_amount: 3 } };
     await update(cardId, { limits });
@@ -331,7 +331,7 @@ describe('closing a card', () => {
     expect(out.limits.map(({ used }) => used)).toEqual([null, 0, 0, 0]);
   });
 
-  test('more than one transfer can move is refused', async () => {
+  test('a balance above the maximum of one transfer is refused', async () => {
     const refused = await refusalOf(update('card_full', { status: 'closed', balance_to: 'funding' }));
     expect(refused).toMatchObject({ Code: 'limit_exceeded', Status: 409, field: '/balance_to', moneyMoved: 'no' });
     expect(refused.Message).toContain('9999999999.99 GBP at most');
@@ -339,7 +339,7 @@ describe('closing a card', () => {
     expect((await client().cards.get('card_full')).status).toBe('active');
   });
 
-  test('while 64 transfers come and go: the card ends closed and empty, and no money is lost', async () => {
+  test('during 64 concurrent transfers the card closes empty, and no money is lost', async () => {
     const cardId = await card(5000);
     const funding = await fundingOf(cardId);
     const move = async (index: number): Promise<unknown> => {
@@ -365,7 +365,7 @@ describe('the switch', () => {
   const enable = (scope: object) => client().switch.change({ disabled: false, ...scope });
 
   test.each([['the service'], ['the program'], ['unloads of the program']])(
-    '%s disabled: no balance is moved; a card can still be blocked, and closed when it is empty',
+    '%s disabled: no balance moves, but a card can be blocked, and closed when empty',
     async (what) => {
       const [full, empty] = [await card(10), await card()];
       const { program_id } = await client().cards.get(full);
@@ -383,7 +383,7 @@ describe('the switch', () => {
     },
   );
 
-  test('loads of the program disabled: closing takes the balance along', async () => {
+  test('loads of the program disabled: the balance is unloaded', async () => {
     const cardId = await card(10);
     const { program_id } = await client().cards.get(cardId);
     await disable({ program_id, type: 'load' });
@@ -395,7 +395,7 @@ describe('the switch', () => {
   });
 });
 
-describe('which refusal comes first', () => {
+describe('precedence of refusals', () => {
   /** One cause a code, in the order of the contract; each is also tried while the service is disabled. */
   const CAUSES: readonly (readonly [ErrorCode, cardId: string, body: UpdateCardBody])[] = [
     ['card_not_found', 'card_missing', { status: 'closed', balance_to: 'funding' }],
@@ -404,7 +404,7 @@ describe('which refusal comes first', () => {
     ['limit_exceeded', 'card_full', { status: 'closed', balance_to: 'funding' }],
   ];
 
-  test('the table names every code of the contract but that of the switch', () => {
+  test('the table has every code of the contract except service_disabled', () => {
     const named: readonly ErrorCode[] = ['service_disabled', ...CAUSES.map(([code]) => code)];
     expect(named).toEqual([...OPERATIONS.update_card.errors]);
   });
@@ -413,7 +413,7 @@ describe('which refusal comes first', () => {
     expect((await refusalOf(update(cardId, body))).Code).toBe(code);
   });
 
-  test('service_disabled comes before all of them where money was to move', async () => {
+  test('service_disabled comes first where money would move', async () => {
     await client().switch.change({ disabled: true, reason: 'a test' });
     try {
       for (const [code, cardId, body] of CAUSES) {
@@ -425,7 +425,7 @@ describe('which refusal comes first', () => {
     }
   });
 
-  test('a fault of the form comes before all of them, and says of money that none has moved', async () => {
+  test('a schema error comes first, and reports that no money moved', async () => {
     const refused = await sendRaw(running().url, {
       method: 'PATCH',
       path: '/api/v0.1/core/card/card_full',
@@ -438,7 +438,7 @@ describe('which refusal comes first', () => {
     ]);
   });
 
-  test('unknown_update_card: the database is gone', async () => {
+  test('unknown_update_card: the database is stopped', async () => {
     await running().database.stop();
     try {
       const refused = await refusalOf(update('card_active', { status: 'inactive' }));

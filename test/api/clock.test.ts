@@ -15,7 +15,7 @@ afterEach(() => client().sandbox.moveClock({ seconds_ahead: 0 }));
 afterAll(() => expectBalancedBooks(running()));
 
 describe('move_clock', () => {
-  test('moves what the service takes for the time, ahead and back', async () => {
+  test('moves the clock of the service forward and back', async () => {
     for (const seconds of [3600, 315_360_000, 5, 0]) {
       const asked = Date.now();
       const moved = await client().sandbox.moveClock({ seconds_ahead: seconds });
@@ -28,7 +28,7 @@ describe('move_clock', () => {
     }
   });
 
-  test('ids have the time that the records say, so lists by time find what was made at any of its times', async () => {
+  test('ids carry the time of the record, so lists by time find records made at any clock setting', async () => {
     const { card_id } = await client().cards.create({});
     const made = new Map<number, TransferRecord>();
     for (const seconds of [0, 86_400, 315_360_000, 5]) {
@@ -59,7 +59,7 @@ describe('move_clock', () => {
     expect([answer.headers['error-field'], answer.headers['money-moved']]).toEqual([field, undefined]);
   });
 
-  test('unknown_move_clock: the database is gone', async () => {
+  test('unknown_move_clock: the database is stopped', async () => {
     await running().database.stop();
     try {
       const refused = await refusalOf(client().sandbox.moveClock({ seconds_ahead: 60 }));
@@ -69,7 +69,7 @@ describe('move_clock', () => {
     }
   });
 
-  test('it never moves in the middle of a decision: each transfer counts on the day that it says, and limits hold', async () => {
+  test('the clock never moves within a transaction: each transfer counts on the day of its created_at, and limits hold', async () => {
     const most = 40;
     const card = await (await limitedProgram(client())).card({ in: { daily_count: most } });
     const days = [0, 50, 400, 800].map((ahead) => midweek() + ahead * DAY);
@@ -101,7 +101,7 @@ describe('move_clock', () => {
     }
   });
 
-  test('a card expires when its last day is over in the time zone of its program', async () => {
+  test('a card expires at the end of expires_on in the time zone of its program', async () => {
     const zone = 'Pacific/Auckland';
     const made = await limitedProgram(client(), { zone });
     const card = await made.card();
@@ -131,7 +131,7 @@ async function limitsOf(card: LimitedCard) {
 }
 
 describe.each(ZONES)('periods in %s', (zone) => {
-  test.each(PERIODS)('a %s ends when it does there, to the second, and counts anew', async (period) => {
+  test.each(PERIODS)('a %s ends at its local boundary, to the second, and the count starts again', async (period) => {
     const { end } = calendarAt(midweek(), zone)[period];
     if (period === 'week') expect(new Date(`${dayIn(zone, end)}T00:00:00Z`).getUTCDay()).toBe(1);
     if (period === 'month') expect(dayIn(zone, end)).toMatch(/-01$/);
@@ -155,7 +155,7 @@ describe.each(ZONES)('periods in %s', (zone) => {
     });
   });
 
-  test('a week that began in the month before counts its days, and the month does not', async () => {
+  test('a week that began in the previous month counts all its days, the month only its own', async () => {
     const card = await cardIn(zone, { weekly_amount: 500, monthly_amount: 500 });
     // The first of a month that is no Monday.
     let first = calendarAt(midweek(), zone).month.end;
@@ -171,7 +171,7 @@ describe.each(ZONES)('periods in %s', (zone) => {
   });
 });
 
-describe('days on which clocks change', () => {
+describe('days of daylight saving changes', () => {
   /** The next day, at least two days ahead, that has so many hours in a zone. */
   function dayOf(hours: number, zone: string) {
     let { day } = calendarAt(Date.now() + 2 * DAY, zone);
@@ -203,7 +203,7 @@ describe('days on which clocks change', () => {
   });
 });
 
-describe('what is given back goes to the day it was counted on', () => {
+describe('released amounts are subtracted from the day on which they were counted', () => {
   const ALL = { daily_amount: 1000, daily_count: 9, weekly_amount: 1000, weekly_count: 9 };
   const zone = 'Pacific/Auckland';
   const midnight = calendarAt(midweek(), zone).day.end;
@@ -232,7 +232,7 @@ describe('what is given back goes to the day it was counted on', () => {
     expect([await card.used(), await card.used('in', 'program')]).toEqual([used, used]);
   }
 
-  test('a hold counts on the day that it was made', async () => {
+  test('a hold counts on the day of its creation', async () => {
     const { card } = await twoDays();
     await expectUsed(card, after, [7, 1], [137, 3]);
     await expectUsed(card, before, [130, 2], [137, 3]);
@@ -245,7 +245,7 @@ describe('what is given back goes to the day it was counted on', () => {
     await expectUsed(card, before, [30, 1], [37, 2]);
   });
 
-  test('captured in part: the rest of the amount', async () => {
+  test('a partial capture gives back the rest', async () => {
     const { card, transferId, options } = await twoDays();
     await client().transfers.capture(transferId, { amount: 60 }, options);
     await expectUsed(card, after, [7, 1], [97, 3]);
@@ -260,7 +260,7 @@ describe('what is given back goes to the day it was counted on', () => {
     await expectUsed(card, before, [30, 1], [37, 2]);
   });
 
-  test('reversed: nothing', async () => {
+  test('a reversal gives back nothing', async () => {
     const { card, transferId, options } = await twoDays();
     await client().transfers.capture(transferId, {}, options);
     await client().transfers.reverse(transferId, {}, options);
@@ -268,7 +268,7 @@ describe('what is given back goes to the day it was counted on', () => {
     await expectUsed(card, before, [130, 2], [137, 3]);
   });
 
-  test('a scheduled transfer counts on the day that it is made, and is held to its limits then', async () => {
+  test('a scheduled transfer counts on the day it is executed, under the limits of that day', async () => {
     const card = await cardIn(zone, { daily_amount: 1000, weekly_amount: 9000 });
     const options = { programId: (await card.limits()).program_id };
     await moveTo(before);

@@ -94,7 +94,7 @@ const moved = (time: string, by: number): string => new Date(Date.parse(time) + 
 
 const CLOCKS = ['right', 'three hours slow', 'three hours fast'] as const;
 
-describe.each(CLOCKS)('asked of the process whose clock is %s', (which) => {
+describe.each(CLOCKS)('requested from the process whose clock is %s', (which) => {
   const client = (): ServiceProcess['client'] => {
     const service = services[CLOCKS.indexOf(which)];
     if (service === undefined) throw new Error('there is no such service');
@@ -106,7 +106,7 @@ describe.each(CLOCKS)('asked of the process whose clock is %s', (which) => {
     { created_from: period.created_to, created_to: moved(period.created_to, 4 * HOUR) },
   ];
 
-  test('list_transfers finds exactly what was made in a period, newest first', async () => {
+  test('list_transfers returns exactly the transfers of a period, newest first', async () => {
     const found = await all(client().transfers.listAll({ ...period, card_id: card, limit: 7 }));
     expect(found.map(({ transfer_id }) => transfer_id)).toEqual(transfers);
     expectNewestFirst(found);
@@ -116,7 +116,7 @@ describe.each(CLOCKS)('asked of the process whose clock is %s', (which) => {
     }
   });
 
-  test('export_transfers and export_postings have exactly what was made in a period', async () => {
+  test('export_transfers and export_postings contain exactly the transfers of a period', async () => {
     const exported = await client().transfers.export({ ...period, card_id: card });
     expect(await columnOf(exported, 'transfer_id')).toEqual(transfers);
     const postings = await client().cards.exportPostings(card, period);
@@ -136,13 +136,13 @@ describe.each(CLOCKS)('asked of the process whose clock is %s', (which) => {
     for (const beside of besides()) expect(await all(client().cards.postingsAll(card, beside))).toEqual([]);
   });
 
-  test('list_cards shows the cards in the order in which they were made, newest first', async () => {
+  test('list_cards returns the cards by creation, newest first', async () => {
     const found = await all(client().cards.listAll({ limit: 7 }));
     expect(found.slice(0, cards.length).map(({ card_id }) => card_id)).toEqual(cards);
     expectNewestFirst(found);
   });
 
-  test('list_errors finds every error of a period, newest first', async () => {
+  test('list_errors returns every error of a period, newest first', async () => {
     // An error is dated before the database is asked for anything, to some milliseconds: time for a request to be sent.
     const nearly = { from: moved(period.created_from, -5000), to: moved(period.created_to, 5000) };
     const query = { created_from: nearly.from, created_to: nearly.to, code: 'card_lost', limit: 7 };
@@ -157,13 +157,13 @@ describe.each(CLOCKS)('asked of the process whose clock is %s', (which) => {
   });
 });
 
-test('who runs a process whose clock is off finds it in the log', async () => {
+test('a process whose clock is wrong logs it', async () => {
   const [right, ...wrong] = services.map((service) => service.output());
   expect(right).not.toContain('"event":"clock"');
   for (const output of wrong) expect(output).toMatch(/"event":"clock","ahead_ms":-?10[78]\d{5}/);
 });
 
-test('a first start with a clock that is a year slow makes the partitions of the months that the database has', async () => {
+test('a first start with a clock a year slow creates the partitions of the months of the database clock', async () => {
   const schema = 'of_a_slow_clock';
   const service = await start(-365 * 24, { DATABASE_SCHEMA: schema });
   const client = await connect(server.connection);

@@ -21,7 +21,7 @@ const TRANSFERS = '/api/v0.1/core/transfer';
 
 const SANDBOX_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].reach === 'sandbox');
 
-describe('live mode, from an empty directory on', () => {
+describe('live mode, starting from an empty directory', () => {
   let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
   let service: ServiceProcess;
   let operatorKey = '';
@@ -44,7 +44,7 @@ describe('live mode, from an empty directory on', () => {
     await directory?.remove();
   });
 
-  test('it does not start without a schema, nor without an operator key, and says what to run', async () => {
+  test('without a schema or an operator key it does not start, and says which command to run', async () => {
     const bare = await startInVain(environment);
     expect(bare.exitCode).toBe(1);
     expect(bare.errors).toContain('npx transfer-service migrate');
@@ -58,7 +58,7 @@ describe('live mode, from an empty directory on', () => {
     expect(noContact.errors).toContain('SUPPORT_CONTACT is not set');
   });
 
-  test('operator-key create prints the key and nothing else on standard output; then it starts', async () => {
+  test('operator-key create prints only the key on standard output; then the service starts', async () => {
     const made = await runCommand(['operator-key', 'create', '--name', 'first operator'], environment);
     expect(made.exitCode).toBe(0);
     expect(made.output).toMatch(/^ts_[0-9a-f]{16}_[0-9a-f]{72}\n$/);
@@ -84,7 +84,7 @@ describe('live mode, from an empty directory on', () => {
     ['nonsense', { Authorization: 'Bearer nonsense' }],
     ['no key behind the scheme', { Authorization: 'Bearer' }],
     ['a well-formed key that nobody made', { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(72)}` }],
-  ])('credentials: %s is a 401 that says how', async (_, headers) => {
+  ])('credentials: %s gets a 401 that explains the scheme', async (_, headers) => {
     const answer = await get(TRANSFERS, headers);
     expect(answer.fields).toMatchObject({ Status: 401, Code: 'unauthenticated', Type: 'Request Error' });
     expect(answer.fields.Message).toContain('Bearer <key>');
@@ -93,7 +93,7 @@ describe('live mode, from an empty directory on', () => {
     expect([money.status, money.headers['money-moved']]).toEqual([401, 'no']);
   });
 
-  test('a mistyped key is told from an unknown one; the secret behind another public part is unknown', async () => {
+  test('a mistyped key is distinguished from an unknown one; a key with another public part is unknown', async () => {
     const last = operatorKey.endsWith('0') ? '1' : '0';
     const mistyped = await get(TRANSFERS, bearer(`${operatorKey.slice(0, -1)}${last}`));
     expect(mistyped.status).toBe(401);
@@ -104,12 +104,12 @@ describe('live mode, from an empty directory on', () => {
     for (const { text } of [mistyped, spliced]) expect(text).not.toContain(secret.slice(0, 20));
   });
 
-  test('the scheme is read in any case', async () => {
+  test('the scheme is case-insensitive', async () => {
     const answer = await get('/api/v0.1/core/card/card-of-first', { Authorization: `bearer ${keys.first}` });
     expect(answer.status).toBe(200);
   });
 
-  test('a revoked and an expired key stop working, for good', async () => {
+  test('revoked and expired keys stop working', async () => {
     const operator = as(operatorKey);
     const revoked = await withSecret(operator.keys.create(programKey('to be revoked', programs.first)));
     expect((await as(revoked.key).cards.list()).data.length).toBe(1);
@@ -128,7 +128,7 @@ describe('live mode, from an empty directory on', () => {
     }
   });
 
-  test("another program's card and transfer look exactly like none", async () => {
+  test('cards and transfers of another program look exactly like missing ones', async () => {
     const [mine, other] = [as(keys.first), as(keys.second)];
     const { transfer_id } = await other.transfers.create(
       { amount: 5, card_id: 'card-of-second', reference: 'theirs' },
@@ -159,7 +159,7 @@ describe('live mode, from an empty directory on', () => {
     expect((await mine.transfers.create(same, { idempotencyKey: 'theirs' })).response.replayed).toBe(false);
   });
 
-  test("a program's key is kept out of what is not its own", async () => {
+  test('a program key cannot use operator routes or other programs', async () => {
     const mine = as(keys.first);
     const calls: readonly (() => Promise<unknown>)[] = [
       () => mine.trialBalance.get(),
@@ -175,7 +175,7 @@ describe('live mode, from an empty directory on', () => {
     expect((await mine.cards.list({}, { programId: programs.first })).data.length).toBe(1);
   });
 
-  test("an operator's key says which program", async () => {
+  test('an operator key must name the program', async () => {
     const body = { amount: 1, card_id: 'card-of-first' };
     const refused = await refusalOf(as(operatorKey).transfers.create(body));
     expect(refused).toMatchObject({ Code: 'create_transfer_schema', Status: 400, moneyMoved: 'no' });
@@ -185,7 +185,7 @@ describe('live mode, from an empty directory on', () => {
     expect((await as(operatorKey, programs.first).transfers.create(body)).program_id).toBe(programs.first);
   });
 
-  test.each(SANDBOX_OPERATIONS)('%s is not there: it is answered like a path that nothing has', async (id) => {
+  test.each(SANDBOX_OPERATIONS)('the sandbox route %s does not exist', async (id) => {
     const { path, body } = exampleOf(id);
     const nothing = '/api/v0.1/sandbox/nothing';
     for (const headers of [{}, bearer(operatorKey), bearer(keys.first)]) {
@@ -205,13 +205,13 @@ describe('live mode, from an empty directory on', () => {
     }
   });
 
-  test('with keys, where a request comes from does not matter', async () => {
+  test('with a key, Host and Origin are not checked', async () => {
     const strangers = { Host: 'bank.test', Origin: 'https://bank.test', 'Sec-Fetch-Site': 'cross-site' };
     expect((await get(TRANSFERS, { ...bearer(keys.first), ...strangers })).status).toBe(200);
     expect((await get(TRANSFERS, strangers)).fields.Code).toBe('unauthenticated');
   });
 
-  test('no secret is anywhere in the database', async () => {
+  test('no secret is stored in the database', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const client = new pg.Client({ connectionString: databaseUrl });
     await client.connect();
@@ -237,7 +237,7 @@ describe('live mode, from an empty directory on', () => {
     }
   });
 
-  test('while the database is gone a key that needs looking up is a 500, never a 401', async () => {
+  test('while the database is stopped, a key that must be looked up gets a 500, never a 401', async () => {
     const operator = as(operatorKey);
     // Keys that were never used: nothing is known of them without asking the database.
     const fresh: string[] = [];
@@ -254,7 +254,7 @@ describe('live mode, from an empty directory on', () => {
     }
   });
 
-  test('it warns, once, when it speaks in clear text to more than its own machine', async () => {
+  test('it warns once about unencrypted HTTP on a network interface', async () => {
     expect(service.errors()).not.toContain('clear_text');
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const other = await temporaryDirectory();
@@ -284,13 +284,13 @@ describe('live mode, from an empty directory on', () => {
     }
   });
 
-  test('the books balance, and it stops as it should', async () => {
+  test('the books balance, and it stops cleanly', async () => {
     await expectBalancedBooks({ ...service, client: as(operatorKey) });
     expect(await service.stop()).toBe(0);
   });
 });
 
-describe('a sandbox without keys is for its own machine only', () => {
+describe('a sandbox without keys serves its own machine only', () => {
   const running = useService();
   const CARD = '/api/v0.1/core/card/card_active';
   const get = (headers: Readonly<Record<string, string>>) =>
@@ -334,11 +334,11 @@ describe('a sandbox without keys is for its own machine only', () => {
     { Origin: 'http://localhost:3000' },
     { Origin: 'http://127.0.0.1:8080', 'Sec-Fetch-Site': 'same-origin' },
     { 'Sec-Fetch-Site': 'none' },
-  ])('%j is not', async (headers) => {
+  ])('%j is served', async (headers) => {
     expect((await get(headers)).status).toBe(200);
   });
 
-  test('through a proxy nobody reads the keys of operators, and whoever has one is served', async () => {
+  test('through a proxy, operator routes need a key', async () => {
     const list = (headers: Readonly<Record<string, string>>) =>
       sendRaw(running().url, { method: 'GET', path: '/api/v0.1/operator/key', headers });
     const forwarded = { Host: `127.0.0.1:${new URL(running().url).port}`, 'X-Forwarded-For': '203.0.113.9' };
@@ -350,7 +350,7 @@ describe('a sandbox without keys is for its own machine only', () => {
     expect((await list({ ...forwarded, Authorization: `Bearer ${key}` })).status).toBe(200);
   });
 
-  test('a bad key is not overlooked, and a good one is bound to its program', async () => {
+  test('an invalid key is refused, and a valid one is bound to its program', async () => {
     expect((await get({ Authorization: 'Bearer nonsense' })).fields.Code).toBe('unauthenticated');
     const { client } = running();
     const { program_id } = await client.programs.create({ name: 'Other', currency: 'USD' });

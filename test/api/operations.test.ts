@@ -33,7 +33,7 @@ async function fundingOf(programId: string, currency = 'USD'): Promise<number | 
 }
 
 describe('create_transfer', () => {
-  test('load is the default: funding to card, and the record says everything', async () => {
+  test('a load, the default type, moves money from funding to card; the record has every field', async () => {
     const programId = await newProgram('USD', 5000);
     const { card_id } = await client().cards.create({ card_id: 'gift/1' }, { programId });
     const transfer = await client().transfers.create({ amount: 1200, card_id }, { programId });
@@ -79,7 +79,7 @@ describe('create_transfer', () => {
     expect(await fundingOf(programId)).toBe(3500);
   });
 
-  test('card_to_card: nothing but the two cards changes, and everything attached comes back', async () => {
+  test('card_to_card changes only the two cards; description, reference and metadata are returned', async () => {
     const [from, to] = [await newCard(2000), await newCard(100)];
     const programId = (await client().transfers.list({ card_id: from })).data[0]?.program_id ?? '';
     const funding = await fundingOf(programId);
@@ -98,14 +98,14 @@ describe('create_transfer', () => {
     expect(await client().transfers.get(transfer.transfer_id)).toEqual({ ...transfer });
   });
 
-  test('a hundred at once on one card all count', async () => {
+  test('a hundred concurrent loads of one card all succeed', async () => {
     const cardId = await newCard();
     const amounts = Array.from({ length: 100 }, (_, index) => index + 1);
     await Promise.all(amounts.map((amount) => client().transfers.create({ amount, card_id: cardId })));
     expect(await balanceOf(cardId)).toBe(5050);
   });
 
-  test.each(['card_lost', 'card_stolen', 'card_expired'])('what is on %s can be brought to safety', async (cardId) => {
+  test.each(['card_lost', 'card_stolen', 'card_expired'])('the balance of %s can be moved away', async (cardId) => {
     const safe = await newCard();
     await client().transfers.create({ amount: 1000, card_id: cardId, type: 'unload' });
     await client().transfers.create({
@@ -119,7 +119,7 @@ describe('create_transfer', () => {
 });
 
 describe('list_transfers and get_transfer', () => {
-  test('one request is looked up by its idempotency key, and by its reference', async () => {
+  test('a transfer is found by its idempotency key and by its reference', async () => {
     const cardId = await newCard();
     const body = { amount: 7, card_id: cardId, reference: 'invoice & 8/9' };
     const transfer = await client().transfers.create(body, { idempotencyKey: 'look/me&up' });
@@ -129,7 +129,7 @@ describe('list_transfers and get_transfer', () => {
     expect((await client().transfers.list({ idempotency_key: 'never sent' })).data).toEqual([]);
   });
 
-  test('a key whose request was refused made no transfer', async () => {
+  test('the key of a refused request finds no transfer', async () => {
     const options = { idempotencyKey: 'refused-and-looked-up' };
     const refused = client().transfers.create({ amount: 1, card_id: 'card_empty', type: 'unload' }, options);
     expect((await refusalOf(refused)).Code).toBe('insufficient_funds');
@@ -150,7 +150,7 @@ describe('list_transfers and get_transfer', () => {
     expect(await idsOf({ card_id: 'card_missing' })).toEqual([]);
   });
 
-  test('pages stay right while rows arrive: each older transfer once, newest first', async () => {
+  test('pages are stable while rows arrive: each older transfer once, newest first', async () => {
     const cardId = await newCard();
     const older: string[] = [];
     for (let amount = 1; amount <= 12; amount += 1) {
@@ -167,7 +167,7 @@ describe('list_transfers and get_transfer', () => {
     expect(seen).toEqual(older);
   });
 
-  test('the last page says so, also when it is full', async () => {
+  test('next_cursor is null on the last page, also when it is full', async () => {
     const cardId = await newCard();
     for (const amount of [1, 2, 3, 4]) await client().transfers.create({ amount, card_id: cardId });
     const first = await client().transfers.list({ card_id: cardId, limit: 2 });
@@ -200,7 +200,7 @@ describe('list_transfers and get_transfer', () => {
 });
 
 describe('cards', () => {
-  test('a card with an id of its own, and one without', async () => {
+  test('a card with a given id, and one with a generated id', async () => {
     const details = { holder_reference: 'employee 7', last_four: '4242', expires_on: '2099-12-31' };
     const own = await client().cards.create({ ...details, card_id: 'my:card?7' });
     expect(own).toMatchObject({ ...details, card_id: 'my:card?7', status: 'active', currency: 'USD', balance: 0 });
@@ -212,13 +212,13 @@ describe('cards', () => {
     expect(refused).toMatchObject({ Code: 'duplicate_card', Status: 409, field: '/card_id' });
   });
 
-  test('a card expires by its date, whatever it was given', async () => {
+  test('a card expires by its date, whatever its status', async () => {
     const { card_id } = await client().cards.create({ expires_on: '2020-01-31' });
     expect((await client().cards.get(card_id)).status).toBe('expired');
     expect(await refusalOf(client().transfers.create({ amount: 1, card_id }))).toMatchObject({ Code: 'card_expired' });
   });
 
-  test('the list has them newest first, to the last seeded one', async () => {
+  test('the list has all cards, newest first', async () => {
     const { card_id } = await client().cards.create();
     const listed: string[] = [];
     for await (const card of client().cards.listAll({ limit: 7 })) listed.push(card.card_id);
@@ -238,13 +238,13 @@ describe('cards', () => {
     expect(await refusalOf(client().cards.create(body))).toMatchObject({ Code: 'create_card_schema', field });
   });
 
-  test('a missing card', async () => {
+  test('a missing card is a 404', async () => {
     expect(await refusalOf(client().cards.get('card_missing'))).toMatchObject({ Code: 'card_not_found', Status: 404 });
   });
 });
 
 describe('programs, deposits, withdrawals', () => {
-  test('a program has its own cards and funding', async () => {
+  test('a program has separate cards and funding', async () => {
     const program = await client().programs.create({ name: 'Löhne', currency: 'JPY', time_zone: 'Asia/Tokyo' });
     expect(program).toMatchObject({ name: 'Löhne', currency: 'JPY', time_zone: 'Asia/Tokyo' });
     const programId = program.program_id;
@@ -256,7 +256,7 @@ describe('programs, deposits, withdrawals', () => {
     expect(refused.Message).toContain('0 JPY');
   });
 
-  test('a deposit brings money, a withdrawal takes it, never more than there is', async () => {
+  test('a deposit adds money, a withdrawal removes it, never more than is available', async () => {
     const programId = await newProgram();
     const deposit = await client().deposits.create(programId, { amount: 1000, description: 'wire 7' });
     expect(deposit).toMatchObject({ kind: 'deposit', amount: 1000, balance: 1000, description: 'wire 7' });
@@ -267,13 +267,13 @@ describe('programs, deposits, withdrawals', () => {
     expect(await fundingOf(programId)).toBe(600);
   });
 
-  test('another currency of a program has funding of its own', async () => {
+  test('each currency of a program has its own funding', async () => {
     const programId = await newProgram('USD', 100);
     await client().deposits.create(programId, { amount: 900, currency: 'EUR' });
     expect([await fundingOf(programId, 'USD'), await fundingOf(programId, 'EUR')]).toEqual([100, 900]);
   });
 
-  test('deposits are repeated without moving twice, and never sent without a key', async () => {
+  test('a repeated deposit moves money once, and needs an idempotency key', async () => {
     const programId = await newProgram();
     const options = { idempotencyKey: 'wire-8' };
     const first = await client().deposits.create(programId, { amount: 5 }, options);
@@ -292,7 +292,7 @@ describe('programs, deposits, withdrawals', () => {
     expect(refused).toMatchObject({ Code: 'limit_exceeded', Status: 409, moneyMoved: 'no' });
   });
 
-  test('amounts and programs that are none', async () => {
+  test('invalid amounts and unknown programs are refused', async () => {
     const programId = await newProgram();
     for (const amount of [0, 85.5, '1e3', 1_000_000_000_000]) {
       expect(await refusalOf(client().deposits.create(programId, { amount }))).toMatchObject({
@@ -309,7 +309,7 @@ describe('programs, deposits, withdrawals', () => {
 });
 
 describe('the switch', () => {
-  test('a disabled program stops its own transfers and no others', async () => {
+  test('disabling a program stops only its transfers', async () => {
     const [stopped, free] = [await newProgram('USD', 100), await newProgram('USD', 100)];
     const load = async (programId: string) =>
       client().transfers.create({ amount: 1, card_id: await newCard(0, programId) }, { programId });
@@ -329,7 +329,7 @@ describe('the switch', () => {
     expect((await load(stopped)).status).toBe('completed');
   });
 
-  test('one type of a program stops alone', async () => {
+  test('disabling a type of a program stops only that type', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(10, programId);
     const move = (type: 'load' | 'unload') =>
@@ -347,7 +347,7 @@ describe('the switch', () => {
     expect(checks.find(({ code }) => code === 'service_disabled')?.saw).toEqual(saw);
   });
 
-  test('the whole service stops, and what an enabled program says does not matter', async () => {
+  test('disabling the service stops every program', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(0, programId);
     await client().switch.change({ disabled: false, program_id: programId });
@@ -361,7 +361,7 @@ describe('the switch', () => {
     }
   });
 
-  test('a scope with an end says when, and opens by itself', async () => {
+  test('a scope with an end reports it, and is enabled again by itself', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(0, programId);
     const load = () => client().transfers.create({ amount: 1, card_id: cardId }, { programId });
@@ -395,14 +395,14 @@ describe('the switch', () => {
     expect(await refusalOf(client().switch.change(body))).toMatchObject({ Code: 'change_switch_schema', field });
   });
 
-  test('a program that is not there cannot be disabled', async () => {
+  test('a missing program cannot be disabled', async () => {
     const body = { disabled: true, reason: 'x', program_id: 'prog_x' };
     expect(await refusalOf(client().switch.change(body))).toMatchObject({ Code: 'program_not_found' });
   });
 });
 
-describe('what belongs to another card program', () => {
-  test('is as if it were not there, for every operation that names it, also with the key of a program', async () => {
+describe('resources of another card program', () => {
+  test('are not found by any operation, also with a program key', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(50, programId);
     const [load] = (await client().transfers.list({}, { programId })).data;
@@ -437,7 +437,7 @@ describe('what belongs to another card program', () => {
     });
   });
 
-  test('with its own key a program does all of it', async () => {
+  test('are accessible with a key of that program', async () => {
     const programId = await newProgram('USD', 100);
     const cardId = await newCard(50, programId);
     const { key } = await withSecret(client().keys.create(programKey('shop', programId)));
@@ -472,7 +472,7 @@ describe('keys', () => {
     expect({ ...(await client().keys.revoke(made.key_id)) }).toEqual({ ...revoked });
   });
 
-  test('keys that cannot be', async () => {
+  test('invalid keys are refused', async () => {
     const past = { ...operatorKey('x'), expires_at: '2020-01-01T00:00:00Z' };
     expect(await refusalOf(client().keys.create(past))).toMatchObject({ Code: 'create_key_schema' });
     expect(await refusalOf(client().keys.create(programKey('x', 'prog_x')))).toMatchObject({

@@ -19,12 +19,12 @@ const LIMITS = { in: { daily_amount: 1000, monthly_count: 5 }, out: { maximum_am
 const CARD_LIMITS = { in: { minimum_amount: 2 }, maximum_balance: 500 };
 
 describe('update_program', () => {
-  test('a new program limits nothing', async () => {
+  test('a new program has no limits', async () => {
     const made = await client().programs.create({ name: 'Plain', currency: 'USD' });
     expect(made).toMatchObject({ limits: null, card_limits: null });
   });
 
-  test('changes what is named and nothing else', async () => {
+  test('changes only the fields that are sent', async () => {
     const { programId } = await program({ zone: 'Europe/Berlin' });
     const before = await client().programs.get(programId);
     const named = await update(programId, { name: 'Geschenke ÄÖ' });
@@ -39,7 +39,7 @@ describe('update_program', () => {
     expect({ ...(await update(programId, { limits: LIMITS, name: 'Geschenke ÄÖ' })) }).toEqual({ ...both });
   });
 
-  test('limits are merged: null lifts what it names, and everything else stays', async () => {
+  test('limits are merged: null removes a limit, and the others stay', async () => {
     const { programId } = await program({ limits: LIMITS, cardLimits: CARD_LIMITS });
     const limitsAfter = async (body: UpdateProgramBody) => {
       const { limits, card_limits } = await update(programId, body);
@@ -62,7 +62,7 @@ describe('update_program', () => {
     expect(await limitsAfter({ limits: null })).toEqual({ limits: null, card_limits: null });
   });
 
-  test('a limit that contradicts one that is set already is refused', async () => {
+  test('a limit that contradicts an existing one is refused', async () => {
     const { programId } = await program({ limits: { in: { maximum_amount: 5 } }, cardLimits: CARD_LIMITS });
     const refused = await refusalOf(update(programId, { limits: { in: { minimum_amount: 6 } } }));
     expect(refused).toMatchObject({ Code: 'update_program_schema', field: '/limits/in/minimum_amount' });
@@ -74,7 +74,7 @@ describe('update_program', () => {
     });
   });
 
-  test('two changes at once of different things are both kept', async () => {
+  test('two concurrent changes of different fields are both kept', async () => {
     const { programId } = await program();
     for (let round = 1; round <= 10; round += 1) {
       const [limits, cardLimits] = [{ in: { daily_count: round } }, { out: { weekly_count: round } }];
@@ -104,7 +104,7 @@ describe('update_program', () => {
     [{ limits: { in: { daily_count: '' } } }, '/limits/in/daily_count'],
   ];
 
-  test.each(BAD)('%j has not the right form', async (body, field) => {
+  test.each(BAD)('the body %j is refused', async (body, field) => {
     const { programId } = await program({ funding: 0 });
     const refused = await refusalOf(update(programId, body));
     expect(refused).toMatchObject({ Code: 'update_program_schema', Status: 400, field });
@@ -118,7 +118,7 @@ describe('update_program', () => {
     }
   });
 
-  test('unknown_update_program: the database is gone', async () => {
+  test('unknown_update_program: the database is stopped', async () => {
     const { programId } = await program();
     await running().database.stop();
     try {
@@ -132,7 +132,7 @@ describe('update_program', () => {
 });
 
 describe('limits of a program', () => {
-  test('apply to the next transfer, and count what went before', async () => {
+  test('apply to the next transfer, and include earlier transfers', async () => {
     const made = await program();
     const [first, second] = [await made.card(), await made.card()];
     await first.load(60);
@@ -149,13 +149,13 @@ describe('limits of a program', () => {
     await first.load(500);
   });
 
-  test('are no concern of other programs', async () => {
+  test('do not affect other programs', async () => {
     const [limited, free] = [await program({ limits: { in: { daily_count: 0 } } }), await program()];
     expect((await refusalOf((await limited.card()).load(1))).Code).toBe('limit_exceeded');
     await (await free.card()).load(1);
   });
 
-  test('once a lower limit has been answered, nothing passes it any more, whatever was under way', async () => {
+  test('after the response to a lower limit, no transfer exceeds it, also none that was in progress', async () => {
     for (let round = 0; round < 5; round += 1) {
       const made = await program();
       const card = await made.card();

@@ -4,7 +4,7 @@ import { useService } from '../harness/service.ts';
 
 const service = useService();
 
-test('a batch with refused rows is found by its request id, and leads to the gravest of them', async () => {
+test('the error of a batch is found by its request id, and is the most severe of its rows', async () => {
   const { data, response } = await service().client.transfers.createBatch([
     { amount: 1, card_id: 'card_active', idempotency_key: 'good' },
     { amount: 1, card_id: 'card_missing', idempotency_key: 'missing' },

@@ -118,7 +118,7 @@ describe('lists', () => {
     ['list_errors', { code: 'service_disabled' }],
     ['search_errors', { type: 'Process Error' }],
     ['search_errors', { operation: 'create_card', limit: 7 }],
-  ])('%s by %j is paged through to its end, each error once', async (operation, query) => {
+  ])('%s by %j: all pages together have each error once', async (operation, query) => {
     const seen: number[] = [];
     let cursor: string | null = null;
     do {
@@ -151,7 +151,7 @@ describe('counts', () => {
   const sum = ({ data }: Counts): number => data.reduce((total, row) => total + row.count, 0);
   const whole = { from: new Date(NEWEST - 84 * DAY).toISOString(), to: new Date(NEWEST + 1).toISOString() };
 
-  test('by day, over everything that is stored', async () => {
+  test('by day, over all stored errors', async () => {
     const counts = await count({ ...whole, interval: 'day' });
     expect(sum(counts)).toBe(ROWS);
     expect(counts.data.filter(({ start }) => !start.endsWith('T00:00:00.000Z'))).toEqual([]);
@@ -168,7 +168,7 @@ describe('counts', () => {
     expect(sum(await count({ ...whole, interval: 'day', code: 'service_disabled' }))).toBe(60);
   });
 
-  test('without bounds the last 24 hours', async () => {
+  test('of the last 24 hours by default', async () => {
     const counts = await count({});
     // Counted by the hour: within the first two minutes of an hour its own row may not be there yet.
     expect(sum(counts)).toBeGreaterThanOrEqual(23 * 30);
@@ -257,13 +257,13 @@ describe('plans', () => {
     expect(filled.size).toBeGreaterThanOrEqual(3);
   });
 
-  describe('when the table was just filled', () => {
+  describe('before the table is analyzed', () => {
     test.each(Object.keys(STATEMENTS))('%s uses an index', async (name) => {
       await expectNoScan(STATEMENTS[name] as Statement);
     });
   });
 
-  describe('when the table was analyzed', () => {
+  describe('after the table is analyzed', () => {
     beforeAll(async () => {
       await admin.query('analyze error');
     });
@@ -297,7 +297,7 @@ function idAt(time: number): string {
 }
 
 describe('retention', () => {
-  test('months that are wholly older than the limit go, with their counts; a month at the limit stays', async () => {
+  test('only months entirely older than the limit are removed, with their counts', async () => {
     await admin.query(
       `insert into error (request_id, created_at, code, status, type, message, causes)
        values ($1, $2, 'unauthenticated', 401, 'Request Error', 'very old', '[]')`,

@@ -63,7 +63,7 @@ async function settle(): Promise<void> {
   await lookUp(service().client, requestId);
 }
 
-describe('every error is found within a second of its answer', () => {
+describe('every error is found within a second of its response', () => {
   test('each code of an operation, provoked', async () => {
     const provoked: (readonly [code: string, sent: Promise<Sent>])[] = [];
     const delays: number[] = [];
@@ -125,13 +125,13 @@ describe('every error is found within a second of its answer', () => {
   });
 });
 
-test('of a path that nothing has, as much is recorded as one needs to recognise it', async () => {
+test('of an unknown path the first 200 characters are recorded', async () => {
   const path = `/nowhere/${'x'.repeat(5_000)}`;
   const { error } = await lookUp(service().client, (await send(path)).requestId);
   expect(error.path).toBe(path.slice(0, 200));
 });
 
-test('what is recorded of a refusal: everything that was known of the request', async () => {
+test('a refusal is recorded with everything known of the request', async () => {
   const body = {
     amount: 700,
     card_id: 'card_empty',
@@ -165,7 +165,7 @@ test('what is recorded of a refusal: everything that was known of the request', 
   expect(Math.abs(Date.parse(error.created_at) - Date.now())).toBeLessThan(60_000);
 });
 
-test('what is recorded of a refused capture: which transfer, how much, and what stood against it', async () => {
+test('a refused capture is recorded with its transfer, amount and checks', async () => {
   const { client } = service();
   const body = { amount: 500, card_id: 'card_active', capture: 'manual' } as const;
   const { transfer_id } = await client.transfers.create(body);
@@ -192,7 +192,7 @@ test('what is recorded of a refused capture: which transfer, how much, and what 
   });
 });
 
-test('what is recorded of a doubtful failure: the transfer that may exist, and what was thrown', async () => {
+test('an ambiguous failure is recorded with the transfer that may exist and the thrown error', async () => {
   const headers = { 'Sandbox-Provoke': 'unknown_create_transfer; money_moved=unknown' };
   const answer = await fetch(`${service().url}${TRANSFER}`, post({ amount: 1, card_id: 'card_active' }, headers));
   const { error } = await lookUp(service().client, answer.headers.get('request-id') ?? '');
@@ -208,7 +208,7 @@ test('what is recorded of a doubtful failure: the transfer that may exist, and w
 });
 
 describe('card programs', () => {
-  test('a key sees the errors of its own program; those of others and of none are as if they never were', async () => {
+  test('a key finds errors of its own program only; others are not visible to this key', async () => {
     const { client, url } = service();
     const { program_id } = await client.programs.create({ name: 'Gifts', currency: 'USD' });
     const { key } = await withSecret(client.keys.create(programKey('shop', program_id)));
@@ -249,7 +249,7 @@ describe('card programs', () => {
     }
   });
 
-  test('an operator counts them all', async () => {
+  test('an operator counts the errors of all programs', async () => {
     await settle();
     const counts = await service().client.errors.count();
     const { data, dropped } = await service().client.errors.search({ code: 'route_not_found', limit: 100 });
@@ -265,12 +265,12 @@ describe('card programs', () => {
 /** A key whose public part is a long number, which is masked as such wherever a path is shown. */
 const KEY_OF_DIGITS = `ts_1234567812345678_${'ab1c'.repeat(18)}`;
 
-describe('what must never be kept', () => {
+describe('data that is never stored', () => {
   const NUMBERS = ['4111111111111111', '5500 0000 0000 0004', '3782-822463-10005', '6011.0009.9013.9424'];
   /** Each number as it would stand in the database, in a log or in a file, however it is grouped. */
   const traces = NUMBERS.map((number) => new RegExp([...number.replaceAll(/[^0-9]/g, '')].join('[^0-9a-z]{0,3}')));
 
-  test('card numbers and keys, wherever they are sent, are in no table, no spool and no log', async () => {
+  test('card numbers and keys are in no table, spool or log, wherever they are sent', async () => {
     const { client } = service();
     const { key } = await withSecret(client.keys.create(programKey('shop', DEMO_PROGRAM)));
     const wrongKey = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;

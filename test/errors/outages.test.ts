@@ -17,7 +17,7 @@ async function failOften({ client, url }: ServiceProcess, times: number): Promis
   return ids;
 }
 
-test('errors while the database is stopped are found after its return, with their causes', async () => {
+test('errors during an outage of the database are found afterwards, with their causes', async () => {
   const DATA_DIR = await directoryForTest();
   const service = await startForTest({ DATA_DIR });
   const { client } = service;
@@ -37,7 +37,7 @@ test('errors while the database is stopped are found after its return, with thei
   await waitFor('the spool to be empty', async () => linesOf(spoolOf(DATA_DIR)).length === 0);
 });
 
-test('errors of a killed service are loaded by the next one, also when the spool was torn', async () => {
+test('the next service loads the errors of a killed one, also from a torn spool', async () => {
   const DATA_DIR = await directoryForTest();
   const killed = await startForTest({ DATA_DIR });
   await killed.client.sandbox.stopDatabase();
@@ -60,7 +60,7 @@ test('errors of a killed service are loaded by the next one, also when the spool
   expect(linesOf(spool)).toEqual([]);
 });
 
-test('what waits when the service is stopped is kept, in the database or in the spool', async () => {
+test('errors still queued when the service stops are stored, in the database or in the spool', async () => {
   const DATA_DIR = await directoryForTest();
   const first = await startForTest({ DATA_DIR });
   const answer = await fetch(`${first.url}/nowhere`);
@@ -71,7 +71,7 @@ test('what waits when the service is stopped is kept, in the database or in the 
   for (const id of ids) await lookUp(second.client, id);
 });
 
-test('two processes on one database and one directory keep out of each other’s spools', async () => {
+test('two processes with one database and one directory use separate spools', async () => {
   const DATA_DIR = await directoryForTest();
   const first = await startForTest({ DATA_DIR });
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);

@@ -99,7 +99,7 @@ async function dropped(): Promise<Record<string, number>> {
 }
 
 describe('with the database', () => {
-  test('errors are stored and counted once, also when they are reported twice', async () => {
+  test('errors are stored and counted once, also if reported twice', async () => {
     const { recorder, troubles } = await start();
     const all = reports(700);
     for (const one of [...all, ...all]) recorder.record(one);
@@ -109,14 +109,14 @@ describe('with the database', () => {
     expect(troubles).toEqual([]);
   });
 
-  test('what waits is stored at the stop', async () => {
+  test('queued errors are stored at the stop', async () => {
     const { recorder } = await start({ gather_ms: 60_000 });
     for (const one of reports(300)) recorder.record(one);
     await recorder.stop();
     expect(await stored()).toBe(300);
   });
 
-  test('an error that the database refuses takes no other with it, and is counted', async () => {
+  test('an error that the database refuses does not affect others, and is counted as dropped', async () => {
     const { recorder, troubles } = await start();
     for (const one of reports(20)) recorder.record(one);
     recorder.record(report({ status: 99 }));
@@ -127,7 +127,7 @@ describe('with the database', () => {
     expect(troubles.join()).toContain('refuses the error of request');
   });
 
-  test('texts that PostgreSQL cannot store as they are', async () => {
+  test('texts that PostgreSQL cannot store are replaced', async () => {
     const { recorder } = await start();
     const recorded = recorder.record(
       report({
@@ -143,7 +143,7 @@ describe('with the database', () => {
     expect(rows[0]?.request.description).toBe('a\ufffdb');
   });
 
-  test('a flood: the queue is bounded, what it does not hold is counted, and the two add up', async () => {
+  test('in a flood the queue is bounded, and stored and dropped errors add up', async () => {
     const { recorder, troubles } = await start({ queueMost: 1_000, crowdedFrom: 500 }, { spoolMost: 300_000 });
     const flood = reports(50_000);
     const started = performance.now();
@@ -177,11 +177,11 @@ describe('with the database', () => {
   });
 });
 
-describe('errors of strangers', () => {
+describe('unauthenticated errors', () => {
   const stranger = (address: string | undefined): Report =>
     report({ caller: undefined, programId: undefined, code: 'route_not_found', address });
 
-  test('are recorded up to a budget of each address, and counted beyond it; others are recorded all the same', async () => {
+  test('are recorded up to a budget per address and counted beyond it; other errors are not affected', async () => {
     const { recorder } = await start({ strangersOfAddress: 20 });
     for (let count = 0; count < 300; count += 1) {
       recorder.record(stranger('203.0.113.9'));
@@ -196,7 +196,7 @@ describe('errors of strangers', () => {
     expect((await stored()) + strangers).toBe(300 + 300 + 15 + 10);
   });
 
-  test('are recorded up to a budget of all of them, however many addresses there are', async () => {
+  test('are recorded up to a total budget, however many addresses there are', async () => {
     const { recorder } = await start({ strangersMost: 100, strangersASecond: 0 });
     for (let count = 0; count < 1_000; count += 1) {
       const recorded = recorder.record(stranger(`2001:db8:0:${count.toString(16)}::/64`));
@@ -208,7 +208,7 @@ describe('errors of strangers', () => {
     expect(await dropped()).toEqual({ strangers: 900 });
   });
 
-  test('have a budget that fills up again', () => {
+  test('have a budget that refills', () => {
     const budget = new StrangerBudget({ strangersMost: 5, strangersASecond: 2, strangersOfAddress: 3 });
     const take = (count: number, address: string, now: number): number =>
       Array.from({ length: count }, () => budget.take(address, now)).filter(Boolean).length;
@@ -219,7 +219,7 @@ describe('errors of strangers', () => {
 });
 
 describe('without the database', () => {
-  test('errors wait in the spool and are loaded, once, by the next process', async () => {
+  test('errors are spooled, and the next process loads them once', async () => {
     const first = await start({}, { away: true });
     const all = reports(600);
     for (const one of all) first.recorder.record(one);
@@ -252,7 +252,7 @@ describe('without the database', () => {
     expect(rows).toEqual([{ code: 'card_lost' }, { code: 'insufficient_funds' }]);
   });
 
-  test('a line that a kill has torn is counted, and those around it are loaded', async () => {
+  test('a line torn by a kill is counted, and the lines around it are loaded', async () => {
     const first = await start({}, { away: true });
     for (const one of reports(5)) first.recorder.record(one);
     await first.recorder.stop();
@@ -272,7 +272,7 @@ describe('without the database', () => {
     expect(await dropped()).toEqual({ spool_torn: 2 });
   });
 
-  test('a spool of something else is emptied, and does no harm', async () => {
+  test('a spool with other contents is emptied without harm', async () => {
     mkdirSync(`${directory.path}/error-spool/1`, { recursive: true });
     const junk = [
       'null',
@@ -298,7 +298,7 @@ describe('without the database', () => {
     expect(spool_torn).toBeGreaterThanOrEqual(8);
   });
 
-  test('the spool is bounded; the queue fills up behind it, and what it does not hold is counted for later', async () => {
+  test('spool and queue are bounded, and errors beyond them are counted as dropped', async () => {
     const settings = { queueMost: 50, crowdedFrom: 50, batch: 10, gather_ms: 5, loadEvery_ms: 20 };
     const first = await start(settings, { away: true, spoolMost: 20_000 });
     for (let count = 0; count < 40; count += 1) {
@@ -318,7 +318,7 @@ describe('without the database', () => {
     expect((await stored()) + queue_full + spool_full).toBe(400);
   });
 
-  test('each process has a spool of its own; that of a dead one is found by the living', async () => {
+  test('each process has its own spool; another process adopts that of a dead one', async () => {
     const first = await start({ adoptEvery_ms: 100 });
     const second = await start({}, { away: true });
     for (const one of reports(30)) second.recorder.record(one);
@@ -331,7 +331,7 @@ describe('without the database', () => {
     expect(await stored()).toBe(30);
   });
 
-  test('where no spool can be made, errors wait in memory', async () => {
+  test('without a spool, errors wait in memory', async () => {
     writeFileSync(`${directory.path}/error-spool`, 'a file where a directory should be');
     const { recorder, troubles } = await start();
     for (const one of reports(10)) recorder.record(one);

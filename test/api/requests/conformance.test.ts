@@ -91,7 +91,7 @@ function expectRecord(members: Readonly<Record<string, unknown>>, expected: Expe
   if (expected.message_says !== undefined) expect(Message).toContain(expected.message_says);
 }
 
-test('afterwards everything is as it was, and the books balance', async () => {
+test('the vectors leave nothing disabled, move only what they created, and the books balance', async () => {
   const state = await service().client.switch.get();
   expect(state.data.filter(({ disabled }) => disabled)).toEqual([]);
   const created = vectors.filter(({ expect: { Status } }) => Status === 201).length;

@@ -56,7 +56,7 @@ const PARAMETERS = OPERATION_IDS.flatMap((id) =>
 );
 
 describe('bodies', () => {
-  test('every optional member of every POST is either guarded or known to be harmless', () => {
+  test('every optional field of every POST either refuses empty values or treats them safely as missing', () => {
     for (const id of OF_BODIES) {
       const { properties = {}, required = [] } = tableOf(id).body ?? {};
       const optional = Object.keys(properties).filter((name) => !(required as readonly string[]).includes(name));
@@ -75,7 +75,7 @@ describe('bodies', () => {
     }
   });
 
-  test('limits of a new card are never empty', async () => {
+  test('empty limits of a new card are refused', async () => {
     for (const [limits, field] of [
       [{ in: null }, '/limits/in'],
       [{ in: { daily_count: null } }, '/limits/in/daily_count'],
@@ -88,13 +88,13 @@ describe('bodies', () => {
     }
   });
 
-  test('a row of a batch is held to the same', async () => {
+  test('the same applies to the rows of a batch', async () => {
     const row = { amount: 1, card_id: 'card_active', idempotency_key: 'empty-row', scheduled_for: '' };
     const { fields } = await send('create_transfer_batch', { transfers: [row] });
     expect(fields.data).toMatchObject([{ status: 400, transfer: null, error: { Code: 'create_transfer_schema' } }]);
   });
 
-  test('what may be empty counts as missing', async () => {
+  test('other empty fields count as missing', async () => {
     for (const name of LENIENT.create_transfer ?? []) {
       for (const empty of [null, '']) {
         const { status } = await send('create_transfer', { ...BESIDE.create_transfer, [name]: empty });
@@ -103,7 +103,7 @@ describe('bodies', () => {
     }
   });
 
-  test('an empty amount captures and reverses nothing; an omitted one all', async () => {
+  test('an empty amount is refused; an omitted one captures or reverses the whole amount', async () => {
     const card = await newCard(client());
     const [hold, load] = [await held(client(), card, 9), await made(client(), card, 7)];
     for (const [id, verb] of [
@@ -146,7 +146,7 @@ describe('keys and the switch', () => {
     expect(await keyCount()).toBe(before);
   });
 
-  test('a key gets the scopes that are named, in the reach that is named', async () => {
+  test('a key gets exactly the requested scopes and programs', async () => {
     const one = await client().keys.create({ name: 'x', scopes: ['cards:read'], program_id: DEMO_PROGRAM });
     expect(one).toMatchObject({ scopes: ['cards:read'], program_id: DEMO_PROGRAM });
     const all = await client().keys.create({ name: 'x', scopes: ['cards:read'], all_programs: true });
@@ -155,7 +155,7 @@ describe('keys and the switch', () => {
     expect(await client().keys.create(both)).toMatchObject({ program_id: DEMO_PROGRAM });
   });
 
-  test('the switch stays as it is when its scope is empty or misspelt', async () => {
+  test('an empty or misspelt scope does not change the switch', async () => {
     const change = { disabled: true, reason: 'a test' };
     for (const scope of [
       { program_id: '' },

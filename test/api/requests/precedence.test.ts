@@ -265,7 +265,7 @@ async function answerTo(subject: Subject, faults: readonly Fault[]): Promise<unk
 
 const canMeet = (one: Fault, other: Fault) => !one.at.some((part) => other.at.includes(part));
 
-test('every code that rules of money list is among the faults, but those of a card in another state', () => {
+test('the faults cover every code of the contract except other statuses of the card', () => {
   const faultsOf = new Map(SUBJECTS.map(({ operation, faults }) => [operation, faults.map(({ code }) => code)]));
   const states = /^card_(not_activated|suspended|lost|expired)$/;
   const left = [...faultsOf].flatMap(([operation, codes]) =>
@@ -276,11 +276,11 @@ test('every code that rules of money list is among the faults, but those of a ca
 });
 
 describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
-  'of several faults of %s the earlier in the contract is answered',
+  'of several faults of %s, the first in the contract is reported',
   (operation, subject) => {
     const { faults } = subject;
 
-    test('the faults stand in the order of the contract', () => {
+    test('the faults are in the order of the contract', () => {
       const order = precedenceOf(operation);
       const places = faults.map(({ code }) => order.indexOf(code));
       expect(places).not.toContain(-1);
@@ -288,7 +288,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
     });
 
     test.each(faults.map((fault) => [fault.code, fault] as const))(
-      '%s: alone, with each later one, and with all later ones at once',
+      '%s: alone, with each later fault, and with all later faults',
       async (code, first) => {
         expect(await answerTo(subject, [first])).toBe(code);
         const later = faults.slice(faults.indexOf(first) + 1);

@@ -55,8 +55,8 @@ const CAUSES: readonly (readonly [code: ErrorCode, body: object, field: string |
   ['insufficient_funds', { amount: MORE_THAN_FUNDING, card_id: 'card_active' }, '/amount'],
 ];
 
-describe('every refusal by its natural cause', () => {
-  test('the table below and the contract name the same codes', () => {
+describe('every refusal of create_transfer by its real cause', () => {
+  test('the table and the contract have the same codes', () => {
     const named = new Set<ErrorCode>(['service_disabled', ...CAUSES.map(([code]) => code)]);
     expect([...named].sort()).toEqual([...OPERATIONS.create_transfer.errors].sort());
   });
@@ -84,7 +84,7 @@ describe('every refusal by its natural cause', () => {
     }
   });
 
-  test('unknown_create_transfer: the database is really gone, and then it is back', async () => {
+  test('unknown_create_transfer: the database is stopped, then started again', async () => {
     const { client } = running();
     const body = { amount: 1, card_id: 'card_active' };
     await running().database.stop();
@@ -131,7 +131,7 @@ test.each(TWO_CARDS)('from card to card: %s at %s of %j', async (code, field, bo
   expect([fields.Code, headers['error-field']]).toEqual([code, field]);
 });
 
-test('all missing fields are named together, before anything that is wrong with the others', async () => {
+test('all missing fields are reported together, before other faults', async () => {
   const { fields } = await send({ body: { amount: '', card_id: null, type: 'gift', Capture: 'x' } });
   expect(fields.Message).toBe("The required fields 'amount' and 'card_id' are missing.");
   const variant = await send({ body: { amount: 85.5, card_id: 'card_missing', type: 'gift', Capture: 'x' } });
@@ -295,8 +295,8 @@ const OF_OTHERS: readonly (readonly [OperationId, ErrorCode, field: string | und
   ['export_postings', 'card_not_found', undefined, atOnce((c) => c.cards.exportPostings('card_x'))],
 ];
 
-describe('every refusal of what is done with transfers and cards that are there', () => {
-  test('the table and the contract name the same codes', () => {
+describe('every refusal of the other operations on transfers and cards', () => {
+  test('the table and the contract have the same codes for each operation', () => {
     for (const [operation, rows] of Map.groupBy(OF_OTHERS, ([id]) => id)) {
       const listed = OPERATIONS[operation].errors.filter((code) => code !== 'service_disabled');
       expect([...new Set(rows.map(([, code]) => code))].sort(), operation).toEqual([...listed].sort());

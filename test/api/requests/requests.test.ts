@@ -45,7 +45,7 @@ describe('what is read as JSON', () => {
     ['text', 'text/plain', JSON.stringify(LOAD)],
     ['another charset', 'application/json; charset=utf-16', JSON.stringify(LOAD)],
     ['a multipart form', 'multipart/form-data; boundary=x', '--x--'],
-  ])('%s is not', async (_, type, body) => {
+  ])('%s is not read as JSON', async (_, type, body) => {
     const answer = await send({ headers: { 'Content-Type': type }, body });
     expect(answer.fields).toMatchObject({ Status: 415, Code: 'unsupported_media_type', Type: 'Request Error' });
     expect(answer.headers.accept).toBe('application/json');
@@ -64,7 +64,7 @@ describe('what is read as JSON', () => {
     expect((await send({ headers, body: LOAD })).fields).toMatchObject({ Code: 'unsupported_media_type' });
   });
 
-  test('a compressed body is not either', async () => {
+  test('a compressed body is not read', async () => {
     const answer = await send({ headers: { 'Content-Encoding': 'gzip' }, body: LOAD });
     expect(answer.fields).toMatchObject({ Code: 'unsupported_media_type' });
   });
@@ -83,15 +83,15 @@ describe('paths', () => {
     ['DELETE', '/api/v0.1/core/transfer', 405, 'method_not_allowed'],
     ['PUT', '/api/v0.1/core/card/card_active', 405, 'method_not_allowed'],
     ['GET', `/api/v0.1/core/transfer/${'x'.repeat(300)}`, 414, 'uri_too_long'],
-  ])('%s %s is answered with %i', async (method, path, status, code) => {
+  ])('%s %s returns %i', async (method, path, status, code) => {
     const answer = await send({ method, path });
     expect([answer.status, answer.fields.Code]).toEqual([status, code]);
     expect(answer.headers.allow !== undefined).toBe(status === 405);
   });
 });
 
-describe('members', () => {
-  test('unknown ones are ignored and named, on success and on refusal', async () => {
+describe('fields', () => {
+  test('unknown fields are ignored and named in a header, on success and on refusal', async () => {
     const created = await send({ body: { ...LOAD, note: 'x', größe: 1, order: { amount: 5 } } });
     expect(created.status).toBe(201);
     expect(created.headers['ignored-fields']).toBe('note, gr%C3%B6%C3%9Fe, order');
@@ -108,7 +108,7 @@ describe('members', () => {
     ['Capture', 'capture'],
     ['TYPE', 'type'],
     ['meta_data', 'metadata'],
-  ])('%s is refused with the right name, %s', async (variant, name) => {
+  ])('%s is refused, and the message suggests %s', async (variant, name) => {
     const { fields, headers } = await send({ body: { ...LOAD, [variant]: 'x' } });
     expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
     expect(fields.Message).toContain(`'${variant}'`);
@@ -138,13 +138,13 @@ describe('members', () => {
       `The required field 'card_id' is missing (null and "" count as missing). You sent 'cardID'; did you mean 'card_id'?`,
     ],
     [{ amount: 100, card: 'card_active' }, '/card_id', "The required field 'card_id' is missing."],
-  ])('%j: the variant is named beside the missing field', async (body, field, message) => {
+  ])('%j: the misspelt field is named beside the missing field', async (body, field, message) => {
     const { fields, headers } = await send({ body });
     expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Message: message });
     expect(headers['error-field']).toBe(field);
   });
 
-  test.each(['scheduled_for', 'expires_at'])('%s is refused when it is too far ahead', async (name) => {
+  test.each(['scheduled_for', 'expires_at'])('%s is refused when too far in the future', async (name) => {
     const { fields } = await send({ body: { ...LOAD, capture: 'manual', [name]: '2099-01-01T00:00:00Z' } });
     expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
     expect(fields.Message).toContain(`'${name}'`);
@@ -173,7 +173,7 @@ describe('members', () => {
   });
 
   test.each(['[]', '"x"', '7', 'null', '{', '{"amount": 1,}', "{'amount': 1}", '\u0000'])(
-    'the body %s is no JSON object',
+    'the body %s is refused: it is not a JSON object',
     async (body) => {
       const { fields } = await send({ body });
       expect(fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
@@ -192,7 +192,7 @@ describe('members', () => {
     '9007199254740993',
     '1000000000000',
     '" 1"',
-  ])('the amount %s is none', async (amount) => {
+  ])('the amount %s is refused', async (amount) => {
     const { fields, headers } = await send({ body: `{"card_id": "card_active", "amount": ${amount}}` });
     expect(fields).toMatchObject({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' });
     expect(fields.Message).toContain('minor units');
@@ -200,7 +200,7 @@ describe('members', () => {
   });
 });
 
-describe('what every answer carries', () => {
+describe('headers of every response', () => {
   test('a success', async () => {
     const { headers } = await send({ headers: { 'Request-Id': 'my-trace.7' }, body: LOAD });
     expect(headers['request-id']).toMatch(/^req_[0-9a-f]{32}$/);
@@ -209,7 +209,7 @@ describe('what every answer carries', () => {
     expect(headers).not.toHaveProperty('money-moved');
   });
 
-  test('a refusal: where it is explained, whether to retry, whether money moved', async () => {
+  test('a refusal: a link to its explanation, whether to retry, whether money moved', async () => {
     const { headers, text } = await send({ body: { ...LOAD, card_id: 'card_closed' } });
     expect(text.startsWith('{"Message":')).toBe(true);
     expect(headers).toMatchObject({
@@ -228,7 +228,7 @@ describe('what every answer carries', () => {
     expect([answer.status, answer.text, answer.headers['error-code']]).toEqual([404, '', 'card_not_found']);
   });
 
-  test('a read that fails says nothing of money', async () => {
+  test('a failed read has no Money-Moved', async () => {
     const answer = await send({ method: 'GET', path: '/api/v0.1/core/card/card_missing' });
     expect(answer.headers).not.toHaveProperty('money-moved');
   });

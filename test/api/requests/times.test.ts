@@ -66,14 +66,14 @@ function ask(id: OperationId, where: 'body' | 'query', name: string, value: stri
   return sendRaw(running().url, { method, path: filled, body: { ...REQUIRED[id], [name]: value } });
 }
 
-test('there are such members', () => {
+test('some fields are times', () => {
   const named = new Set(MEMBERS.map(([, name]) => name));
   for (const name of ['expires_on', 'expires_at', 'scheduled_for', 'until', 'previous_until', 'created_from', 'from']) {
     expect(named).toContain(name);
   }
 });
 
-describe('outside of the years, or no time at all', () => {
+describe('times outside the supported years, or invalid', () => {
   test.each(MEMBERS)('%s refuses it in %s', async (id, name, format, where) => {
     for (const value of BAD[format] ?? []) {
       const { fields, headers } = await ask(id, where, name, value);
@@ -84,7 +84,7 @@ describe('outside of the years, or no time at all', () => {
   });
 });
 
-describe('at both ends of the years', () => {
+describe('times at both ends of the supported years', () => {
   const ENDS: Readonly<Record<string, readonly string[]>> = {
     date: ['1900-01-01', '9999-12-31'],
     'date-time': ['1900-01-01T00:00:00Z', '9999-12-31T23:59:59.999999Z'],
@@ -99,21 +99,21 @@ describe('at both ends of the years', () => {
     }
   });
 
-  test('a card keeps them', async () => {
+  test('are stored with a card', async () => {
     for (const expires_on of ['1900-01-01', '9999-12-31']) {
       const { card_id } = await client().cards.create({ expires_on });
       expect((await client().cards.get(card_id)).expires_on).toBe(expires_on);
     }
   });
 
-  test('a key that ends with them, and its successor', async () => {
+  test('are stored with a key and its successor', async () => {
     const made = await client().keys.create({ ...operatorKey('to the end'), expires_at: '9999-12-31T23:59:59.999Z' });
     expect(made.expires_at).toBe('9999-12-31T23:59:59.999Z');
     const rolled = await client().keys.roll(made.key_id);
     expect(rolled.expires_at).toBe('9999-12-31T23:59:59.999Z');
   });
 
-  test('the switch opens again at the very end', async () => {
+  test('are the end of a disabled scope', async () => {
     const { program_id } = await client().programs.create({ name: 'Closed', currency: 'USD' });
     const until = '9999-12-31T23:59:59.999Z';
     const changed = await client().switch.change({ disabled: true, reason: 'a test', program_id, until });

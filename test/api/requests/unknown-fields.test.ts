@@ -26,8 +26,8 @@ async function expectRefusal(asked: Promise<RawResponse>, code: string, field: s
   expect(headers).not.toHaveProperty('ignored-fields');
 }
 
-describe('operations that refuse every unknown member', () => {
-  test('are those that would otherwise move all of the money, disable everything, or make a key that never expires', () => {
+describe('operations that refuse every unknown field', () => {
+  test('are those where ignoring a field would move all money, disable everything, or create a key that never expires', () => {
     const closed = OPERATION_IDS.filter((id) => {
       const { body } = OPERATIONS[id];
       return body !== undefined && isClosed(body);
@@ -62,7 +62,7 @@ describe('operations that refuse every unknown member', () => {
     expect(await client().transfers.get(load)).toMatchObject({ reversed_amount: 0 });
   });
 
-  test('a key whose end is misspelt is not made or rolled', async () => {
+  test('a key whose expires_at is misspelt is not created or rolled', async () => {
     const { key_id } = await client().keys.create(programKey('x', DEMO_PROGRAM));
     const end = { expires: '2100-01-01T00:00:00Z' };
     const body = { name: 'x', program_id: DEMO_PROGRAM, scopes: ['cards:read'], ...end };
@@ -74,7 +74,7 @@ describe('operations that refuse every unknown member', () => {
   });
 });
 
-describe('elsewhere', () => {
+describe('other operations', () => {
   test.each([
     ['captur', 'capture'],
     ['capture_method', 'capture'],
@@ -83,13 +83,13 @@ describe('elsewhere', () => {
     ['expires', 'expires_at'],
     ['expiresOn', 'expires_at'],
     ['curency', 'currency'],
-  ])('%s is not ignored, because it was meant to be %s', async (name, meant) => {
+  ])('%s is refused as a misspelling of %s', async (name, meant) => {
     const body = { amount: 1, card_id: 'card_active', [name]: 'x' };
     const says = `There is no field '${name}'. Did you mean '${meant}'?`;
     await expectRefusal(sendRaw(running().url, { body }), 'create_transfer_schema', `/${name}`, says);
   });
 
-  test('a card is neither made nor changed when its limits are misspelt', async () => {
+  test('a card is not created or changed when its limits are misspelt', async () => {
     const limits = { limit: { in: { daily_count: 1 } } };
     const create = sendRaw(running().url, { path: `${CORE}/card`, body: limits });
     await expectRefusal(create, 'create_card_schema', '/limit', "Did you mean 'limits'?");
@@ -106,7 +106,7 @@ describe('elsewhere', () => {
     await expectRefusal(inQuery, 'create_transfer_schema', '/idempotency_key', says);
   });
 
-  test('a parameter of the query that belongs into the body is not ignored; others are, and are named', async () => {
+  test('a query parameter that belongs in the body is refused; others are ignored and named', async () => {
     const body = { amount: 1, card_id: 'card_active' };
     const misplaced = sendRaw(running().url, { path: `${CORE}/transfer?capture=manual`, body });
     await expectRefusal(misplaced, 'create_transfer_schema', '/capture', "'capture' is in the query.");
@@ -114,7 +114,7 @@ describe('elsewhere', () => {
     expect([status, headers['ignored-fields']]).toEqual([201, 'trace']);
   });
 
-  test('a required member that is misspelt is named beside the right one', async () => {
+  test('a misspelt required field is reported beside the correct name', async () => {
     const { fields } = await sendRaw(running().url, { body: { amout: 1, card_id: 'card_active' } });
     expect(fields.Message).toBe("The required field 'amount' is missing. You sent 'amout'; did you mean 'amount'?");
   });

@@ -53,7 +53,7 @@ function lineOf(record: object): Readonly<Record<string, string>> {
 }
 
 describe('an export', () => {
-  test('has what the list has, the other way round: every member, whatever is in it', async () => {
+  test('has the rows of the list, oldest first, with every field and any characters', async () => {
     const card_id = await newCard(client());
     const texts = ['"quoted", and a comma', 'two\nlines', 'two\r\nmore', ' blanks around ', '=1+1', '-1', 'žluť €'];
     for (const description of texts) {
@@ -66,7 +66,7 @@ describe('an export', () => {
     expect(readCsv(text)).toEqual([...data].reverse().map(lineOf));
   });
 
-  test('takes the filters of the list, and can be empty', async () => {
+  test('takes the filters of the list, and may be empty', async () => {
     const card_id = await newCard(client(), 100);
     const { transfer_id } = await client().transfers.create({ amount: 7, card_id, type: 'unload' });
     const lines = readCsv(await textOf(client().transfers.export({ card_id, type: 'unload', maximum_amount: 7 })));
@@ -74,12 +74,12 @@ describe('an export', () => {
     expect(await textOf(client().transfers.export({ card_id, status: 'failed' }))).toBe(`${TRANSFER_HEAD}\r\n`);
   });
 
-  test('of a program without transfers has a line of headings', async () => {
+  test('of a program without transfers has only the header line', async () => {
     const { program_id } = await client().programs.create({ name: 'Empty', currency: 'USD' });
     expect(await textOf(client().transfers.export({}, { programId: program_id }))).toBe(`${TRANSFER_HEAD}\r\n`);
   });
 
-  test('of a statement has its lines, oldest first, over any number of pages, and for a time', async () => {
+  test('of a statement has its lines, oldest first, over several pages, and for a period', async () => {
     const card_id = await newCard(client());
     for (const part of [0, 1, 2]) {
       const rows = Array.from({ length: 900 }, (_, index) => ({
@@ -101,7 +101,7 @@ describe('an export', () => {
     );
   });
 
-  test('ends although transfers arrive, and has every one that was there before it', async () => {
+  test('ends although transfers arrive, and has every earlier transfer', async () => {
     const card_id = await newCard(client());
     const add = async () => (await client().transfers.create({ amount: 1, card_id })).transfer_id;
     const before: string[] = [];
@@ -118,7 +118,7 @@ describe('an export', () => {
     await expectBalancedBooks(service());
   });
 
-  test('takes turns with any number of others, and leaves room for whoever waits for an answer', async () => {
+  test('takes turns with other exports, and does not block other requests', async () => {
     const card_id = await newCard(client(), 1);
     const others = Promise.all(Array.from({ length: 60 }, () => textOf(client().transfers.export({ card_id }))));
     const cards = await Promise.all(Array.from({ length: 20 }, () => client().cards.get(card_id)));
@@ -126,7 +126,7 @@ describe('an export', () => {
     for (const text of await others) expect(readCsv(text)).toHaveLength(1);
   });
 
-  test('asked for over HTTP/1.0 is refused', async () => {
+  test('is refused over HTTP/1.0', async () => {
     const { port } = new URL(service().url);
     const socket = connect(Number(port), '127.0.0.1');
     socket.write('GET /api/v0.1/core/card/card_active/posting/export HTTP/1.0\r\nHost: localhost\r\n\r\n');
@@ -164,7 +164,7 @@ describe('a long export', () => {
     return chunks;
   };
 
-  test('comes whole, and does not need the memory for it', async () => {
+  test('arrives completely, in constant memory', async () => {
     let bytes = 0;
     let last = '';
     for await (const piece of await client().transfers.export({}, { programId: program_id })) {
@@ -175,7 +175,7 @@ describe('a long export', () => {
     expect(last).toContain(`,load,${ROWS},`);
   });
 
-  test('is cut off when the database goes away, and its request id leads to the reason', async () => {
+  test('is cut off when the database stops, and the error log has the reason under its request id', async () => {
     const chunks = await begin();
     await service().database.stop();
     const cut = await Array.fromAsync(chunks).then(
@@ -198,13 +198,13 @@ describe('a long export', () => {
     });
   });
 
-  test('gives way to a caller that goes away', async () => {
+  test('ends when its caller disconnects', async () => {
     const chunks = await begin();
     await chunks.return();
     expect((await client().transfers.list({ limit: 1 }, { programId: program_id })).data).toHaveLength(1);
   });
 
-  test('is cut off when the service stops, which does not wait for a reader that takes nothing', async () => {
+  test('is cut off when the service stops: it does not wait for a caller that reads nothing', async () => {
     const chunks = await begin();
     // Nobody reads meanwhile, so that it cannot come to its end, however fast the machine is.
     expect(await service().stop()).toBe(0);

@@ -30,8 +30,8 @@ function expectReplay(second: RawResponse, first: RawResponse): void {
   expect([replayed(first), replayed(second)]).toEqual([undefined, 'true']);
 }
 
-describe('the same request again', () => {
-  test('a 201 is answered again to the letter and moves nothing', async () => {
+describe('a replay', () => {
+  test('returns a 201 byte for byte and moves no money', async () => {
     const key = newKey();
     const first = await send(key, LOAD);
     const before = await balance();
@@ -41,7 +41,7 @@ describe('the same request again', () => {
     expect(await balance()).toBe(before);
   });
 
-  test('a 409 is answered again, although it would come out differently now', async () => {
+  test('returns a 409 even if the request would now succeed', async () => {
     const { card_id } = await running().client.cards.create();
     const key = newKey();
     const unload = { amount: 5, card_id, type: 'unload' };
@@ -54,13 +54,13 @@ describe('the same request again', () => {
     expect((await send(newKey(), unload)).status).toBe(201);
   });
 
-  test('the order of the members, blanks and escapes make no other request', async () => {
+  test('is recognised despite another order of fields, white space and escapes', async () => {
     const key = newKey();
     const first = await send(key, LOAD);
     expectReplay(await send(key, ' {"card_id": "card\\u005factive",\n "amount": 10} '), first);
   });
 
-  test('a quoted key is the same key', async () => {
+  test('is recognised by a quoted key', async () => {
     const key = newKey();
     const first = await send(`"${key}"`, LOAD);
     expectReplay(await send(key, LOAD), first);
@@ -69,7 +69,7 @@ describe('the same request again', () => {
     expectReplay(await send(odd, LOAD), second);
   });
 
-  test('fifty at once: one transfer, fifty equal answers', async () => {
+  test('fifty concurrent requests make one transfer and get fifty equal responses', async () => {
     const key = newKey();
     const before = await balance();
     const answers = await Promise.all(Array.from({ length: 50 }, () => send(key, LOAD)));
@@ -78,7 +78,7 @@ describe('the same request again', () => {
     expect(await balance()).toBe(before + 10);
   });
 
-  test('without a key every request is its own', async () => {
+  test('without a key every request is executed', async () => {
     const before = await balance();
     for (let time = 0; time < 2; time += 1) {
       expect((await sendRaw(running().url, { body: LOAD })).status).toBe(201);
@@ -98,7 +98,7 @@ test('a key that is a card number is refused with the advice to use another one,
   expect(batch.fields.data).toMatchObject([{ error: { Code: 'card_number_refused', Message: message } }]);
 });
 
-describe('another request under the same key', () => {
+describe('a different request with the same key', () => {
   test.each<[string, object]>([
     ['another amount', { ...LOAD, amount: 11 }],
     ['the amount as a string', { ...LOAD, amount: '10' }],
@@ -106,7 +106,7 @@ describe('another request under the same key', () => {
     ['the default said aloud', { ...LOAD, type: 'load' }],
     ['an ignored member', { ...LOAD, note: 'x' }],
     ['metadata', { ...LOAD, metadata: { a: 'b' } }],
-  ])('%s is a 422, and the first answer stays', async (_, other) => {
+  ])('%s is a 422, and the first response stays', async (_, other) => {
     const key = newKey();
     const first = await send(key, LOAD);
     const before = await balance();
@@ -117,14 +117,14 @@ describe('another request under the same key', () => {
     expect(await balance()).toBe(before);
   });
 
-  test('also when the first was a 409', async () => {
+  test('is a 422 also after a 409', async () => {
     const key = newKey();
     const refused = { amount: 1, card_id: 'card_closed' };
     expect((await send(key, refused)).status).toBe(409);
     expect((await send(key, LOAD)).fields.Code).toBe('idempotency_key_exists');
   });
 
-  test('the same key in another program, or for another operation, is another key', async () => {
+  test('is executed in another program or for another operation', async () => {
     const { client } = running();
     const key = newKey();
     await send(key, LOAD);
@@ -137,7 +137,7 @@ describe('another request under the same key', () => {
   });
 });
 
-describe('what is not stored: the same key can still succeed', () => {
+describe('responses that are not stored, so that the same key can still succeed', () => {
   test('400', async () => {
     const key = newKey();
     for (const body of [{ card_id: 'card_active' }, { ...LOAD, amount: 8.5 }, { ...LOAD, currency: 'EUR' }]) {
@@ -146,7 +146,7 @@ describe('what is not stored: the same key can still succeed', () => {
     expect((await send(key, LOAD)).status).toBe(201);
   });
 
-  test('404, once the card is there', async () => {
+  test('404, once the card exists', async () => {
     const key = newKey();
     const load = { amount: 1, card_id: 'registered-later' };
     expect((await send(key, load)).fields.Code).toBe('card_not_found');
@@ -155,7 +155,7 @@ describe('what is not stored: the same key can still succeed', () => {
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
   });
 
-  test('424, once the service goes on', async () => {
+  test('424, once the service is enabled', async () => {
     const key = newKey();
     await disable();
     try {
@@ -167,7 +167,7 @@ describe('what is not stored: the same key can still succeed', () => {
     expect([created.status, replayed(created)]).toEqual([201, undefined]);
   });
 
-  test('422: a refused newcomer leaves no trace', async () => {
+  test('422, without any effect on the stored response', async () => {
     const key = newKey();
     const first = await send(key, LOAD);
     expect((await send(key, { ...LOAD, amount: 11 })).status).toBe(422);
@@ -190,7 +190,7 @@ describe('what is not stored: the same key can still succeed', () => {
   });
 });
 
-test('while the service is disabled the first answer is still given again: a replay moves nothing', async () => {
+test('a replay succeeds while the service is disabled', async () => {
   const [made, refused] = [newKey(), newKey()];
   const closed = { amount: 1, card_id: 'card_closed' };
   const [first, second] = [await send(made, LOAD), await send(refused, closed)];
@@ -227,7 +227,7 @@ function sendChange(change: Change, transferId: string, key: string, body: objec
 }
 
 describe.each(CHANGES)('%s_transfer under a key', (change) => {
-  test('is answered again to the letter and moves nothing, whatever has happened since', async () => {
+  test('returns the first response byte for byte and moves no money, whatever has happened since', async () => {
     const { client } = running();
     const [key, transferId] = [newKey(), await changeable(change)];
     const first = await sendChange(change, transferId, key, { amount: 4 });
@@ -241,7 +241,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     expect(await moneyOf(client, card_id)).toEqual(before);
   });
 
-  test('fifty at once: it is done once, fifty equal answers', async () => {
+  test('fifty concurrent requests execute once and get fifty equal responses', async () => {
     const { client } = running();
     const [key, transferId] = [newKey(), await changeable(change)];
     const answers = await Promise.all(
@@ -254,7 +254,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     expect([captured_amount, reversed_amount]).toEqual(moved);
   });
 
-  test('is answered again while the service is disabled; another request is a 422', async () => {
+  test('is replayed while the service is disabled; a different request is a 422', async () => {
     const [key, transferId, other] = [newKey(), await changeable(change), await changeable(change)];
     const first = await sendChange(change, transferId, key);
     await disable();
@@ -273,7 +273,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
     expectReplay(await sendChange(change, transferId, key), first);
   });
 
-  test('a 409 is answered again to the letter, a 404 is not kept', async () => {
+  test('a 409 is replayed byte for byte, a 404 is not stored', async () => {
     const { client } = running();
     const [key, card] = [newKey(), await newCard(client)];
     const transferId = change === 'reverse' ? await held(client, card, 10) : await made(client, card, 10);
@@ -290,7 +290,7 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
   });
 });
 
-test('one key is another key for every operation, and each keeps its own answer', async () => {
+test('each operation stores its own response under the same key', async () => {
   const { client } = running();
   const [key, card] = [newKey(), await newCard(client)];
   const body = { amount: 10, card_id: card, capture: 'manual' };
@@ -310,7 +310,7 @@ test('one key is another key for every operation, and each keeps its own answer'
   expect(found.data.map(({ transfer_id, status }) => [transfer_id, status])).toEqual([[transferId, 'completed']]);
 });
 
-test('no clock speaks against a replay: what is over by now was ahead when it was asked for', async () => {
+test('a replay succeeds even if the times in the request have passed', async () => {
   const { client } = running();
   const card_id = await newCard(client);
   const [later, hold] = [newKey(), newKey()];

@@ -159,7 +159,7 @@ function expectReplay(again: RawResponse, made: RawResponse): void {
   expect(again.fields).toMatchObject({ key: null, key_omitted: expect.stringContaining('not stored') });
 }
 
-test('every POST that makes or changes something takes a key', () => {
+test('every POST that creates or changes something takes an idempotency key', () => {
   const without = OPERATION_IDS.filter((id) => {
     const { method, idempotency } = OPERATIONS[id];
     return method === 'POST' && idempotency === 'none';
@@ -173,7 +173,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
   (operation, subject) => {
     const { ask, another, count: counted } = subject;
 
-    test('twenty sends, one after the other, do it once', async () => {
+    test('twenty requests in sequence execute once', async () => {
       const [key, sent] = [randomUUID(), await ask(first.client)];
       const before = await count(counted);
       const made = await send(first, operation, key, sent);
@@ -184,7 +184,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
       expect(await count(counted)).toBe(before + 1);
     });
 
-    test('twenty sends at once, to two processes, do it once', async () => {
+    test('twenty concurrent requests to two processes execute once', async () => {
       const [key, sent] = [randomUUID(), await ask(first.client)];
       const before = await count(counted);
       const services = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? first : second));
@@ -195,7 +195,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
       expect(await count(counted)).toBe(before + 1);
     });
 
-    test('another request is a 422 and does nothing', async () => {
+    test('a different request is a 422 and has no effect', async () => {
       const [key, sent] = [randomUUID(), await ask(first.client)];
       const made = await send(first, operation, key, sent);
       const other = await another(sent, first.client);
@@ -208,13 +208,13 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
       if (operation === 'move_clock') await first.client.sandbox.moveClock({ seconds_ahead: 0 });
     });
 
-    test('a process that was started later gives the first answer again', async () => {
+    test('a process started later returns the first response', async () => {
       const { key = '', sent = {}, answer } = early.get(operation) ?? {};
       if (answer === undefined) throw new Error('nothing was sent before the second service started');
       expectReplay(await send(second, operation, key, sent), answer);
     });
 
-    test('a key that is none is a 400', async () => {
+    test('an invalid key is a 400', async () => {
       const refused = await send(first, operation, 'a b', await ask(first.client));
       expect(refused.fields).toMatchObject({ Status: 400, Code: 'invalid_idempotency_key' });
     });
@@ -224,7 +224,7 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
 describe('what is stored', () => {
   const card = { card_id: `own-${randomUUID()}` };
 
-  test('a 409 is answered again; what the caller can correct is not stored', async () => {
+  test('a 409 is replayed; a response that the caller can correct is not stored', async () => {
     const [key, taken] = [randomUUID(), { body: { ...card, currency: 'USD' } }];
     const bad = await send(first, 'create_card', key, { body: { currency: 'XXX' } });
     expect([bad.status, isReplay(bad)]).toEqual([400, false]);
@@ -254,7 +254,7 @@ describe('what is stored', () => {
     expect([made.status, isReplay(made)]).toEqual([201, false]);
   });
 
-  test('no secret is, of a key that was made nor of one that was rolled', async () => {
+  test('the secret of a created or rolled key is not stored', async () => {
     const [made, rolled] = [randomUUID(), randomUUID()];
     const create = { body: { name: 'secret', scopes: ['cards:read'], all_programs: true } };
     const created = await send(first, 'create_key', made, create);
@@ -290,7 +290,7 @@ async function dumpOf(client: pg.Client): Promise<string> {
 }
 
 describe('the scope of a key', () => {
-  test('is the card program for cards, and the whole service for what operators do, whoever they are', async () => {
+  test('is the card program for cards, and the whole service for operator actions of any operator', async () => {
     const key = randomUUID();
     const { program_id } = await first.client.programs.create({ name: 'Other', currency: 'USD' });
     const cards = [{}, { 'Program-Id': program_id }].map((headers) =>
@@ -308,7 +308,7 @@ describe('the scope of a key', () => {
     expectReplay(await send(second, 'create_program', key, sent, bearer), program);
   });
 
-  test('is the operation: one key makes one thing of each kind', async () => {
+  test('is the operation: one key creates one resource with each', async () => {
     const key = randomUUID();
     for (const { operation, ask } of SUBJECTS) {
       const answer = await send(first, operation, key, await ask(first.client));
@@ -317,7 +317,7 @@ describe('the scope of a key', () => {
   });
 });
 
-test('no clock speaks against a replay: a key that has expired by now is still the one that was made', async () => {
+test('a replay returns a key that has expired meanwhile', async () => {
   const key = randomUUID();
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const sent = { body: { name: 'for an hour', scopes: ['cards:read'], all_programs: true, expires_at } };
@@ -331,7 +331,7 @@ test('no clock speaks against a replay: a key that has expired by now is still t
   }
 });
 
-test('a late retry of what has been undone since undoes nothing', async () => {
+test('a late replay does not undo later changes', async () => {
   const [disable, roll, keyId] = [randomUUID(), randomUUID(), await newKey(first.client)];
   const disabled = { body: { disabled: true, reason: 'maintenance' } };
   const made = await send(first, 'change_switch', disable, disabled);
@@ -349,7 +349,7 @@ test.each<[OperationId, Sent]>([
   ['create_transfer_batch', { body: { transfers: [{ amount: 1, card_id: 'card_active', idempotency_key: 'row' }] } }],
   // Refused where the database is not the sandbox's own, as when the tests run on stock binaries.
   ...(STOCK_BINARIES === undefined ? [['start_database', {}] satisfies [OperationId, Sent]] : []),
-])('%s takes no key, and says that it ignored it', async (operation, sent) => {
+])('%s ignores an idempotency key and says so', async (operation, sent) => {
   for (const key of ['one', 'not a key']) {
     const answer = await send(first, operation, key, sent);
     expect([answer.status, answer.headers['ignored-headers']]).toEqual([200, 'Idempotency-Key']);

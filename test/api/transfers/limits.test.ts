@@ -33,7 +33,7 @@ async function codeOf(call: Promise<unknown>): Promise<string> {
 }
 
 describe('get_card_limits', () => {
-  test('the whole answer, for a card with limits of its own, of its program, and shared ones', async () => {
+  test('the full response for a card with its own limits, those of its program, and both', async () => {
     const limits = { in: { monthly_amount: 900 }, out: { daily_count: 4 } };
     const cardLimits = { in: { daily_amount: 300, daily_count: 9 }, out: { weekly_amount: 70 }, maximum_balance: 800 };
     const made = await program({ limits, cardLimits });
@@ -78,7 +78,7 @@ describe('get_card_limits', () => {
     expect(Math.abs(Date.parse(answer.evaluated_at) - NOON)).toBeLessThan(600_000);
   });
 
-  test('nothing limited: what is there is the most, and never more than one transfer can be', async () => {
+  test('without limits, the maximum is the available balance, and never above the maximum of one transfer', async () => {
     const made = await program({ funding: 700 });
     const card = await made.card(undefined, 200);
     expect(await card.limits()).toMatchObject({
@@ -104,7 +104,7 @@ describe('get_card_limits', () => {
     expect(answer.out).toMatchObject({ allowed: out === null, code: out, most: out === null ? 5000 : 0 });
   });
 
-  test('while the service is disabled nothing can be moved, and the state of the card is what it was', async () => {
+  test('while the service is disabled the maximum is 0, and the card status is unchanged', async () => {
     const { program_id } = await client().cards.get('card_active');
     await client().switch.change({ disabled: true, reason: 'a test', program_id, type: 'load' });
     try {
@@ -115,7 +115,7 @@ describe('get_card_limits', () => {
     }
   });
 
-  test('a card that is not there', async () => {
+  test('a missing card is a 404', async () => {
     expect(await refusalOf(client().cards.limits('card_missing'))).toMatchObject({
       Code: 'card_not_found',
       Status: 404,
@@ -147,7 +147,7 @@ const WHOSE = {
   program: 'set for the card program as a whole',
 } as const;
 
-describe('every limit holds to the unit, and its refusal names it', () => {
+describe('every limit is exact to the minor unit, and its refusal names it', () => {
   test.each(EVERY_LIMIT)('%s, %s, set by %s', async (name, direction, source) => {
     const { period, measure } = LIMIT_NAMES[name];
     // Each card began with a load of 1000.
@@ -186,7 +186,7 @@ describe('every limit holds to the unit, and its refusal names it', () => {
     expect((await first.move(direction === 'in' ? 'out' : 'in', 1)).status).toBe('completed');
   });
 
-  test('a message in full', async () => {
+  test('the full message', async () => {
     const card = await (await program()).card({ in: { daily_amount: 100 } });
     await card.load(70);
     expect((await refusalOf(card.load(31))).Message).toBe(
@@ -195,7 +195,7 @@ describe('every limit holds to the unit, and its refusal names it', () => {
     );
   });
 
-  test('the seeded card_limited shows them all without a card of your own', async () => {
+  test('the seeded card_limited demonstrates every limit', async () => {
     const load = (amount: number) => client().transfers.create({ amount, card_id: 'card_limited' });
     expect([await codeOf(load(99)), await codeOf(load(10_001))]).toEqual(['amount_too_small', 'amount_too_large']);
     for (let count = 0; count < 3; count += 1) await load(10_000);
@@ -206,8 +206,8 @@ describe('every limit holds to the unit, and its refusal names it', () => {
   });
 });
 
-describe('whose limit applies', () => {
-  test("a card's own takes the place of its program's of that name only, looser or tighter", async () => {
+describe('which limit applies', () => {
+  test('a card limit replaces the program limit of the same name, whether higher or lower', async () => {
     const made = await program({
       cardLimits: { in: { maximum_amount: 50, daily_count: 2 }, out: { maximum_amount: 5 } },
     });
@@ -229,7 +229,7 @@ describe('whose limit applies', () => {
     ]);
   });
 
-  test("limits in the program's currency say nothing about cards kept in another", async () => {
+  test('program limits do not apply to cards in another currency', async () => {
     const limits = { in: { maximum_amount: 10, daily_amount: 10 }, out: { daily_count: 0 } };
     const made = await program({ limits, cardLimits: { ...limits, maximum_balance: 10 } });
     await client().deposits.create(made.programId, { amount: 500, currency: 'EUR' });
@@ -248,7 +248,7 @@ describe('whose limit applies', () => {
     expect(await codeOf(dollar.load(1))).toBe('limit_exceeded');
   });
 
-  test('card to card counts for both cards and not for the program', async () => {
+  test('a card_to_card transfer counts for both cards, not for the program', async () => {
     const made = await program({ limits: { in: { daily_amount: 1000 }, out: { daily_amount: 0 } } });
     const [from, to] = [
       await made.card({ out: { daily_amount: 100 } }, 500),
@@ -266,7 +266,7 @@ describe('whose limit applies', () => {
     expect((await from.limits()).in.limits[0]).toMatchObject({ set_by: 'program', used: 500 });
   });
 
-  test('maximum_balance: own over inherited; what is on hold for the card counts', async () => {
+  test('maximum_balance: the card limit wins; incoming holds count', async () => {
     const made = await program({ cardLimits: { maximum_balance: 100 } });
     const [own, inherited] = [await made.card({ maximum_balance: 300 }), await made.card()];
     await inherited.load(60);
@@ -292,7 +292,7 @@ describe('whose limit applies', () => {
     await own.load(1, { type: 'card_to_card', destination_card_id: inherited.cardId });
   });
 
-  test('a limit lowered under what was used leaves nothing, and a limit of nothing lets nothing through', async () => {
+  test('a limit below the used amount leaves nothing, and a limit of 0 allows nothing', async () => {
     const card = await (await program()).card({ in: { daily_amount: 100, daily_count: 5 } });
     await card.load(80);
     await card.update({ in: { daily_amount: 50, daily_count: 1 } });
@@ -312,7 +312,7 @@ describe('whose limit applies', () => {
     expect([(await card.limits()).in.most, await codeOf(card.load(1))]).toEqual([0, 'limit_exceeded']);
   });
 
-  test('everything is counted, so a limit that is set later knows what went before', async () => {
+  test('a limit that is set later includes earlier transfers', async () => {
     const card = await (await program()).card();
     await card.load(30);
     await card.load(20);
@@ -330,7 +330,7 @@ describe('what counts', () => {
     monthly_count: count,
   });
 
-  test('a refused transfer, a replay and a scheduled one do not; a hold counts whole', async () => {
+  test('a hold counts in full; refused, replayed and scheduled transfers do not count', async () => {
     const card = await (await program()).card({ in: ALL });
     expect(await codeOf(card.load(1001))).toBe('limit_exceeded');
     const key = { idempotencyKey: `counted-once-${card.cardId}` };
@@ -343,7 +343,7 @@ describe('what counts', () => {
     expect(await card.used()).toEqual(counted(100, 2));
   });
 
-  test('cancel gives back amount and count, a partial capture the rest of the amount, a reversal nothing', async () => {
+  test('a cancel gives back amount and count, a partial capture the rest, a reversal nothing', async () => {
     const made = await program({ limits: { in: ALL } });
     const card = await made.card({ in: ALL });
     const options = { programId: made.programId };
@@ -360,7 +360,7 @@ describe('what counts', () => {
   });
 });
 
-describe('most is the most', () => {
+describe('maximum_now is exact', () => {
   type SetUp = (
     limits: (more: { in?: object; out?: object; maximum_balance?: number }) => Promise<LimitedCard>,
     setting: (more: ProgramSetting) => Promise<LimitedCard>,
@@ -444,7 +444,7 @@ describe('most is the most', () => {
   });
 });
 
-describe('64 at once', () => {
+describe('64 concurrent transfers', () => {
   /** How many of 64 simultaneous transfers were made; the others must have been refused by a limit. */
   async function madeOf64(move: (index: number) => Promise<unknown>): Promise<number> {
     const settled = await Promise.allSettled(Array.from({ length: 64 }, (_, index) => move(index)));
@@ -466,7 +466,7 @@ describe('64 at once', () => {
     }
   });
 
-  test('one card, out, with unloads and cards to which it sends', async () => {
+  test('one card, out, with unloads and card_to_card', async () => {
     const made = await program();
     const [from, to] = [await made.card({ out: { daily_amount: 300 } }, 1000), await made.card()];
     const other = { type: 'card_to_card', destination_card_id: to.cardId } as const;
