@@ -125,7 +125,7 @@ function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): strin
   return plan instanceof Refusal ? plan.code : 'made';
 }
 
-test('most is the most: it is made, a unit more is not, and where it is 0 nothing is', () => {
+test('the maximum is exact: it succeeds, one unit more is refused, and at 0 everything is refused', () => {
   const seen = new Map<string, number>();
   fc.assert(
     fc.property(anyScene, (scene) => {
@@ -163,7 +163,7 @@ test('most is the most: it is made, a unit more is not, and where it is 0 nothin
   }
 });
 
-test('every limit that is set is shown once a source, and what is left of it is what was not used', () => {
+test('every limit is listed once per source, with the unused rest', () => {
   fc.assert(
     fc.property(anyScene, (scene) => {
       const outlook = outlookOf(cardOf(scene), viewOf(scene));

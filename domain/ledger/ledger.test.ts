@@ -141,7 +141,7 @@ describe('no sequence of decisions', () => {
     );
   });
 
-  test('is answered otherwise than by the first check that fails', () => {
+  test('is refused by any check but the first that fails', () => {
     fc.assert(
       fc.property(
         fc.bigInt(0n, 2000n),
@@ -170,7 +170,7 @@ describe('a posting', () => {
   const destination = account('b', 'funding', 0n);
   const movement = { index: 0, purpose: 'unload' as const, source, destination, amount: 100n };
 
-  test('takes exactly what it gives', () => {
+  test('subtracts exactly what it adds', () => {
     const posted = post(movement);
     expect(posted.source.balance).toBe(0n);
     expect(posted.destination.balance).toBe(100n);
@@ -186,7 +186,7 @@ describe('a posting', () => {
     ['into another currency', { ...movement, destination: account('b', 'funding', 0n, 'EUR') }],
     ['into another program', { ...movement, destination: { ...destination, programId: 'other' } }],
     ['past the largest balance', { ...movement, destination: account('b', 'funding', MAXIMUM_BALANCE) }],
-  ])('that moves %s is a broken invariant, not an answer', (_what, broken) => {
+  ])('of %s is a broken invariant, not a refusal', (_what, broken) => {
     expect(() => post(broken)).toThrow(LedgerViolation);
   });
 });
@@ -194,7 +194,7 @@ describe('a posting', () => {
 describe('a hold', () => {
   const ends = { source: account('a', 'card', 100n), destination: account('b', 'funding', 0n) };
 
-  test('takes from what is available and adds to what may come, until it is lifted again', () => {
+  test('reduces the available balance and adds incoming money until it is released', () => {
     const held = placeHold(ends, 100n);
     expect(held.source).toMatchObject({ balance: 100n, held: 100n, sequence: 0n });
     expect(held.destination).toMatchObject({ balance: 0n, incoming: 100n, sequence: 0n });
@@ -214,11 +214,11 @@ describe('a hold', () => {
       { ...ends, destination: { ...ends.destination, incoming: MAXIMUM_BALANCE } },
       100n,
     ],
-  ])('%s is a broken invariant, not an answer', (_what, broken, amount) => {
+  ])('%s is a broken invariant, not a refusal', (_what, broken, amount) => {
     expect(() => placeHold(broken, amount)).toThrow(LedgerViolation);
   });
 
-  test('is not lifted where none is', () => {
+  test('is not released where there is none', () => {
     expect(() => liftHold(ends, 1n)).toThrow(LedgerViolation);
     expect(() => liftHold({ ...placeHold(ends, 5n), destination: ends.destination }, 5n)).toThrow(LedgerViolation);
     expect(() => liftHold(placeHold(ends, 5n), 6n)).toThrow(LedgerViolation);
@@ -226,7 +226,7 @@ describe('a hold', () => {
 });
 
 describe('the last day of a card', () => {
-  test('is the last on which an active card takes money', () => {
+  test('is the last on which an active card accepts money', () => {
     const world = new World(1000n, [0n, 0n]);
     world.cards.set('0', { ...card('0'), expiresOn: '2026-01-01' });
     expect(decide(LOAD, world.view(LOAD))).not.toBeInstanceOf(Refusal);

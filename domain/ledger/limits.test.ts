@@ -35,7 +35,7 @@ const limit: fc.Arbitrary<EffectiveLimit> = fc.record({
 const limits = fc.uniqueArray(limit, { selector: ({ name, source }) => `${name} ${source}` });
 
 describe('limits', () => {
-  test('let through every amount from the least to the most, and none beyond', () => {
+  test('allow every amount from the minimum to the maximum, and no other', () => {
     fc.assert(
       fc.property(limits, usage, fc.bigInt(1n, 2000n), (set, before, asked) => {
         const states = set.map((each) => stateOf(each, before, calendar));
@@ -53,7 +53,7 @@ describe('limits', () => {
     );
   });
 
-  test('are never passed by transfers that each keep them, and nothing is used that was not counted', () => {
+  test('are never exceeded by transfers that each respect them, and every used amount is counted', () => {
     // The days of a month that begins in the week of the running day, so that all three periods differ.
     const now = Date.parse('2026-04-03T12:00:00Z');
     const running = calendarAt(now, 'Europe/Berlin');
@@ -78,7 +78,7 @@ describe('limits', () => {
     );
   });
 
-  test('that were lowered below what was used leave nothing, and not less', () => {
+  test('that were lowered below the used amount leave 0', () => {
     const used = usageOf([{ dayStart: calendar.day.start, amount: 25n, count: 1n }], calendar);
     const state = stateOf({ name: 'daily_amount', value: 10n, source: 'card' }, used, calendar);
     expect(state).toMatchObject({ used: 25n, left: 0n, freesAt: calendar.day.end });
@@ -86,7 +86,7 @@ describe('limits', () => {
     expect(mostAllowed([state])).toBe(0n);
   });
 
-  test('that a transfer breaks are described with their name, their source and what is left', () => {
+  test('that a transfer exceeds are described with name, source and remaining amount', () => {
     fc.assert(
       fc.property(limit, usage, fc.bigInt(1n, 2000n), fc.constantFrom('in', 'out'), (set, before, asked, direction) => {
         const state = stateOf(set, before, calendar);
@@ -112,7 +112,7 @@ describe("a card's limits", () => {
   );
   const currencies = fc.constantFrom('USD', 'EUR');
 
-  test("are its own, and its program's of the names that it has none of, in one currency", () => {
+  test('are its own, and those of its program for other names, in one currency', () => {
     fc.assert(
       fc.property(anyLimits, anyLimits, anyLimits, currencies, (own, cardLimits, ofAll, currency) => {
         const rules: ProgramRules = {
@@ -143,7 +143,7 @@ describe("a card's limits", () => {
   });
 });
 
-describe('what was used', () => {
+describe('the used amount', () => {
   const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'Africa/Cairo', 'America/Havana', 'Pacific/Auckland');
   const moments = fc.integer({ min: Date.parse('2025-12-20T00:00:00Z'), max: Date.parse('2028-03-10T00:00:00Z') });
 

@@ -36,13 +36,13 @@ describe('amounts', () => {
     'Infinity',
     '',
     '١',
-  ])('%j is no amount, and the message speaks of minor units', (source) => {
+  ])('%j is refused, and the message explains minor units', (source) => {
     const reading = readAmount({ source, quoted: true });
     expect(reading).toHaveProperty('problem');
     expect('problem' in reading && reading.problem).toContain('minor units');
   });
 
-  test('whatever is sent is either an amount within the bounds or a problem, and never throws', () => {
+  test('any value is either an amount within the bounds or a problem, and never throws', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 60 }), (source) => {
         const reading = readAmount({ source, quoted: true });
@@ -77,7 +77,7 @@ describe('currencies', () => {
   });
 });
 
-test('a balance on the wire is exact, and one past 2^53 - 1 is a bug that shows', () => {
+test('a balance in JSON is exact, and one above 2^53 - 1 throws', () => {
   expect(toWire(MAXIMUM_BALANCE)).toBe(Number.MAX_SAFE_INTEGER);
   expect(() => toWire(MAXIMUM_BALANCE + 1n)).toThrow(RangeError);
 });

@@ -37,13 +37,13 @@ describe('the state machine of a transfer', () => {
     expect(COMMANDS.filter((command) => TRANSFER_MOVES.some((move) => move.command === command))).toEqual(COMMANDS);
   });
 
-  test('names no move twice and says of each when it is made', () => {
+  test('has no move twice and describes each', () => {
     const moves = TRANSFER_MOVES.map(({ from, command, to }) => `${from} ${command} ${to}`);
     expect(new Set(moves).size).toBe(moves.length);
     for (const { when } of TRANSFER_MOVES) expect(when).not.toBe('');
   });
 
-  test('ends in four states that nothing leads out of', () => {
+  test('has four final states', () => {
     expect(TRANSFER_STATUSES.filter(isFinal)).toEqual(TRANSFER_STATUSES.filter((status) => FINAL.includes(status)));
     for (const from of FINAL) for (const { to } of movesFrom(from)) expect(to).toBe(from);
   });
@@ -55,7 +55,7 @@ describe('the state machine of a transfer', () => {
     }
   });
 
-  test('allows what its table says, and nothing to a transfer that has failed, was canceled or has expired', () => {
+  test('allows the moves of its table, and none for a failed, canceled or expired transfer', () => {
     for (const status of TRANSFER_STATUSES) {
       for (const command of COMMANDS) {
         expect(allows(status, command)).toBe(movesFrom(status).some((move) => move.command === command));
@@ -66,7 +66,7 @@ describe('the state machine of a transfer', () => {
     }
   });
 
-  test('takes a hold for expired from the very moment on that it names', () => {
+  test('treats a hold as expired from the moment of its expires_at', () => {
     for (const status of TRANSFER_STATUSES) {
       expect(statusAt({ status, expiresAt: 1000 }, 999)).toBe(status);
       expect(statusAt({ status, expiresAt: 1000 }, 1000)).toBe(status === 'pending' ? 'expired' : status);
@@ -78,7 +78,7 @@ describe('the state machine of a transfer', () => {
 describe('the states of a card', () => {
   const next = (from: CardStatus): readonly CardStatus[] => CARD_MOVES[from];
 
-  test('let through what their table says, and refuse the rest with a code of the catalogue', () => {
+  test('allow what their table says, and refuse the rest with a code of the catalogue', () => {
     for (const status of CARD_STATUSES) {
       const rule = CARD_RULES[status];
       expect(cardRefusal(status, 'in') === null).toBe(rule.moneyIn);
@@ -87,7 +87,7 @@ describe('the states of a card', () => {
     }
   });
 
-  test('are given by nobody: expired, which comes with the date, and preactive, which is before all others', () => {
+  test('expired and preactive cannot be requested', () => {
     for (const from of CARD_STATUSES) {
       expect(CARD_MOVES[from]).not.toContain('expired');
       expect(CARD_MOVES[from]).not.toContain('preactive');
@@ -103,7 +103,7 @@ describe('the states of a card', () => {
     for (const from of others) if (from !== 'closed') expect(CARD_MOVES[from]).toContain('closed');
   });
 
-  test('never lead from stolen to one in which the card takes money again, by whatever way', () => {
+  test('never lead from stolen to one that accepts money', () => {
     const reached = [...reachedFrom<CardStatus>(['stolen'], next)];
     expect(reached.filter((status) => CARD_RULES[status].moneyIn)).toEqual([]);
     expect(reached.filter((status) => CARD_MOVES[status].includes('active'))).toEqual([]);

@@ -62,7 +62,7 @@ test.each<[string, Story, Books]>([
     books([found()], 15),
   ],
   ['refused', story({ answers: [FULL] }), books([], 5)],
-])('the truth passes: %s', (_, told, truth) => {
+])('accepts a correct history: %s', (_, told, truth) => {
   expect(findContradictions([told], truth)).toEqual([]);
 });
 
@@ -143,7 +143,7 @@ test.each<[string, string, Story, Books]>([
     story({ answers: [REPLAY] }),
     books([found({ requestId: 'req_2' })], 15),
   ],
-])('a lie is found: %s', (_, word, told, truth) => {
+])('detects a false response: %s', (_, word, told, truth) => {
   expect(findContradictions([told], truth).join('\n')).toContain(word);
 });
 
@@ -197,7 +197,7 @@ test.each<[string, readonly ChangeStory[], Found, number]>([
   ],
   ['reversed', [changed(REVERSE)], reversed({}), 11],
   ['reversed in silence', [changed(REVERSE, { answers: [], silences: 1 })], reversed({ requestId: 'x' }), 11],
-])('the truth passes: %s', (_, changes, transfer, balance) => {
+])('accepts a correct history: %s', (_, changes, transfer, balance) => {
   const told = story({ terms: transfer.terms });
   expect(findContradictions([told], books([transfer], balance), changes)).toEqual([]);
 });
@@ -240,7 +240,7 @@ test.each<[string, string, readonly ChangeStory[], Found, number]>([
   ],
   ['reversed, and the money is still there', 'its transfers come to', [changed(REVERSE)], reversed({}), 15],
   ['the record of a capture has changed', 'changed', [changed(CAPTURE)], { ...captured(), text: '{}' }, 11],
-])('a lie about a change is found: %s', (_, word, changes, transfer, balance) => {
+])('detects a false response to a change: %s', (_, word, changes, transfer, balance) => {
   const told = story({ terms: transfer.terms });
   expect(findContradictions([told], books([transfer], balance), changes).join('\n')).toContain(word);
 });
@@ -295,7 +295,7 @@ function problemsOf(records: Partial<Records>, stories = STORIES, changes = CHAN
 const instead = <Item>(all: readonly Item[], one: Item, ...others: readonly Item[]): readonly Item[] =>
   all.flatMap((item) => (item === one ? others : [item]));
 
-test('the truth about kept answers and events passes, also where nobody heard it', () => {
+test('accepts correct stored responses and events, also without a received response', () => {
   expect(problemsOf({})).toBe('');
   const silent = STORIES.map((told) => ({ ...told, answers: [], silences: 1 }));
   expect(problemsOf({}, silent)).toBe('');
@@ -329,7 +329,7 @@ test.each<[string, string, readonly KeptAnswer[]]>([
   ],
   ['under a key that nobody sent', 'x of create_transfer, which nobody sent', [...KEPT, { ...KEPT_CREATED, key: 'x' }]],
   ['a reversal without its key', 'no answer is kept under reverse_transfer c', instead(KEPT, KEPT_REVERSED)],
-])('a lie about kept answers is found: %s', (_, word, kept) => {
+])('detects a false stored response: %s', (_, word, kept) => {
   expect(problemsOf({ kept })).toContain(word);
 });
 
@@ -345,11 +345,11 @@ test.each<[string, string, readonly FoundEvent[]]>([
   ],
   ['told with a blank more', 'the event differs', instead(EVENTS, PENDING, { ...PENDING, payload: `${CREATED} ` })],
   ['told of nothing', 'tells of tr_9, which is not there', [...EVENTS, { ...PENDING, subjectId: 'tr_9' }]],
-])('a lie about events is found: %s', (_, word, events) => {
+])('detects a false event: %s', (_, word, events) => {
   expect(problemsOf({ events })).toContain(word);
 });
 
-test('a transfer that nobody heard of is compared with what is kept and told of it, too', () => {
+test('compares a transfer without a received response with its stored response and events', () => {
   const silent = STORIES.map((told) => ({ ...told, answers: [], silences: 1 }));
   const kept = instead(KEPT, KEPT_CREATED);
   expect(problemsOf({ kept }, silent)).toContain('tr_1 was made, and no answer is kept under create_transfer k');
@@ -358,7 +358,7 @@ test('a transfer that nobody heard of is compared with what is kept and told of 
   expect(problemsOf({ events: changedPayload }, silent)).toContain('the event differs');
 });
 
-test('only what was made under the keys of a load is held against it', () => {
+test('ignores transfers of other keys', () => {
   const others = { ...found({ transferId: 'tr_2', key: 'other' }) };
   const foreign = success('create_transfer', 'other', 201, 'tr_2', '{"transfer_id":"tr_2"}');
   const told: FoundEvent = { type: 'transfer.completed', subjectId: 'tr_2', payload: '{"transfer_id":"tr_2"}' };

@@ -6,7 +6,7 @@ import { Load } from './load.ts';
 
 const CLIENTS = 16;
 
-test('SIGTERM under load: every request is answered or never taken, and nothing acknowledged is lost', async () => {
+test('SIGTERM under load: every accepted request gets a response, and nothing acknowledged is lost', async () => {
   const directory = await temporaryDirectory();
   const environment = { DATA_DIR: directory.path };
   const load = new Load(CLIENTS);

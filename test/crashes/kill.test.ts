@@ -27,7 +27,7 @@ async function check(load: Load, path: string, texts?: ReadonlyMap<string, strin
 }
 
 test(
-  `${KILLS} kills of the service and some of PostgreSQL lose nothing, double nothing and change no answer`,
+  `${KILLS} kills of the service and PostgreSQL lose nothing, double nothing and change no response`,
   async () => {
     const directory = await temporaryDirectory();
     const environment = { DATA_DIR: directory.path };

@@ -39,7 +39,7 @@ function all<Result>(ask: (index: number) => Promise<Result>): Promise<readonly 
 const successes = <Result>(outcomes: readonly (Result | string)[]): readonly Result[] =>
   outcomes.filter((outcome): outcome is Result => typeof outcome !== 'string');
 
-test('a hold is captured, canceled or expires exactly once, and the others are told what won', async () => {
+test('a hold is captured, canceled or expires exactly once, and other requests are refused with its status', async () => {
   const { card_id } = await first.client.cards.create();
   const seen = new Set<string>();
   for (let round = 0; round < 12; round += 1) {
@@ -72,7 +72,7 @@ async function released(card: string): Promise<void> {
   await waitFor('the release of an expired hold', async () => (await first.client.cards.get(card)).incoming === 0);
 }
 
-test('a daily limit lets through what it says and not one more', async () => {
+test('a daily limit allows exactly its amount', async () => {
   const limits = { in: { daily_amount: 1_000, daily_count: 9 }, maximum_balance: 100_000 };
   for (const amount of [100, 150]) {
     const { card_id } = await first.client.cards.create({ limits });
@@ -94,7 +94,7 @@ test('a daily limit lets through what it says and not one more', async () => {
   }
 });
 
-test('a maximum balance counts what is on hold for the card', async () => {
+test('a maximum balance includes incoming holds', async () => {
   const { card_id } = await second.client.cards.create({ limits: { maximum_balance: 500 } });
   const made = successes(
     await all((index) =>
@@ -116,7 +116,7 @@ test('reversals together never give back more than was captured', async () => {
   expect(await second.client.cards.get(card_id)).toMatchObject({ balance: 50_010 });
 });
 
-test('cards that send to each other in a ring never wait for each other for good', async () => {
+test('transfers around a ring of cards never deadlock', async () => {
   const ring = await Promise.all(Array.from({ length: 4 }, () => first.client.cards.create()));
   for (const { card_id } of ring) await first.client.transfers.create({ amount: 10_000, card_id });
   for (let round = 0; round < 4; round += 1) {
@@ -135,7 +135,7 @@ test('cards that send to each other in a ring never wait for each other for good
   expect(balances.reduce((sum, balance) => sum + balance, 0)).toBe(40_000);
 });
 
-test('a card is closed with nothing on it, whoever loads it meanwhile', async () => {
+test('a card closes empty, whatever loads it meanwhile', async () => {
   for (let round = 0; round < 5; round += 1) {
     const { card_id } = await first.client.cards.create();
     await first.client.transfers.create({ amount: 500, card_id });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Belongings } from '../../bench/belongings.ts';
 import { ROLLING_RESTART } from '../torture/rows/rolling-restart.ts';
 
-test('two processes that are restarted in turn, under load: every caller gets an answer, and the books are right', {
+test('a rolling restart of two processes under load: every request gets a response, and the books balance', {
   timeout: 900_000,
 }, async () => {
   const belongings = new Belongings();

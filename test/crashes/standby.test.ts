@@ -62,8 +62,8 @@ const SOCKET = '.s.PGSQL.5432';
 const BRIEF = 1500;
 const brief = (): { readonly deadline: number } => ({ deadline: performance.now() + BRIEF });
 
-describe('a standby that every commit waits for', () => {
-  test('and that is there changes nothing: transfers, replays and look-ups succeed', async () => {
+describe('a synchronous standby', () => {
+  test('that is available: transfers, replays and look-ups succeed', async () => {
     const key = randomUUID();
     const first = await send(key);
     const again = await send(key);
@@ -74,7 +74,7 @@ describe('a standby that every commit waits for', () => {
     expect(idOf(read)).toBe(idOf(first));
   });
 
-  test('that is away while an administrator ends the wait: new transfers and replays beside them are unknown', async () => {
+  test('that is unavailable while an administrator cancels the wait: new transfers and concurrent replays are ambiguous', async () => {
     const [before, ...others] = Array.from({ length: 4 }, () => randomUUID());
     const made = [{ ...CARD_AS_SENT, idempotency_key: before }];
     await ledger.handlers.create_transfer_batch({ ...batchCall(), members: { transfers: made } });
@@ -98,7 +98,7 @@ describe('a standby that every commit waits for', () => {
     expect(replays.map(({ status, replayed }) => [status, replayed])).toEqual(keys.map(() => [201, true]));
   });
 
-  test('that is away when the primary crashes: nothing says that it is done before the standby has it', async () => {
+  test('that is unavailable when the primary crashes: nothing is acknowledged before the standby has it', async () => {
     const key = randomUUID();
     const deposit = { idempotencyKey: randomUUID(), parameters: PROGRAM };
     await ledger.call('create_deposit', { amount: 7 }, deposit);
@@ -149,7 +149,7 @@ describe('a standby that every commit waits for', () => {
     }
   });
 
-  test('that was promoted proves nothing about the old primary, to which connections still lead', async () => {
+  test('that was promoted does not confirm commits of the old primary', async () => {
     const key = randomUUID();
     const address = await temporaryDirectory();
     const leadTo = async (host: string): Promise<void> => {

@@ -20,7 +20,7 @@ afterAll(() => services?.end());
 const AT_ONCE = 50;
 const ROUNDS = 20;
 
-test(`${AT_ONCE} simultaneous sends of one key over both make one transfer and ${AT_ONCE} equal answers`, async () => {
+test(`${AT_ONCE} concurrent requests with one key to both make one transfer and get ${AT_ONCE} equal responses`, async () => {
   for (let round = 0; round < 5; round += 1) {
     const { card_id } = await first.client.cards.create();
     const headers = { 'Idempotency-Key': `both-${round}` };
@@ -51,7 +51,7 @@ test(`the last balance is spent once, ${ROUNDS} times over`, async () => {
   }
 });
 
-test('what one disables, the other has stopped when the answer is there', async () => {
+test('a scope disabled through one process is disabled in the other by the time of the response', async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const load = new Load(4, `switch-${round}`);
     for (const card_id of round === 0 ? load.cards : []) await first.client.cards.create({ card_id });
@@ -71,7 +71,7 @@ test('what one disables, the other has stopped when the answer is there', async 
   }
 });
 
-test('a load over both processes leaves books that balance', async () => {
+test('a load on both processes leaves balanced books', async () => {
   const load = new Load(8, 'over-both');
   load.start(first.url, second.url);
   while (load.stories.length < 1000) await new Promise((wake) => setTimeout(wake, 10));

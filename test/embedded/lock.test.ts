@@ -8,7 +8,7 @@ import { cleanUpAfterTests, isRoot, kill, makeDirectory, runOwner } from './dire
 
 cleanUpAfterTests();
 
-test('a second owner is refused with the process id of the first and the directory as it was asked for', async () => {
+test('a second owner is refused with the process id of the first and the directory as given', async () => {
   const directory = await makeDirectory();
   const first = await runOwner('lock', directory);
   await expect(lockDataDirectory(directory, './data')).rejects.toMatchObject({
@@ -19,7 +19,7 @@ test('a second owner is refused with the process id of the first and the directo
   });
 });
 
-test('the lock of a killed owner does not block, and the new owner is the one that is named', async () => {
+test('the lock of a killed owner does not block, and the new owner is reported', async () => {
   const directory = await makeDirectory();
   const first = await runOwner('lock', directory);
   await kill(first.process);
@@ -32,7 +32,7 @@ test('the lock of a killed owner does not block, and the new owner is the one th
   lock.release();
 });
 
-test('one process cannot own a directory twice, and a refused attempt does not loosen the lock', async () => {
+test('one process cannot lock a directory twice, and a refused attempt keeps the lock', async () => {
   const directory = await makeDirectory();
   const lock = await lockDataDirectory(directory, directory);
   await expect(lockDataDirectory(directory, directory)).rejects.toThrow(`process ${process.pid}`);
@@ -42,7 +42,7 @@ test('one process cannot own a directory twice, and a refused attempt does not l
   expect((await runOwner('lock', directory)).won).toBe(true);
 });
 
-test('a look at whether a directory is locked takes nothing, and makes nobody give up', async () => {
+test('checking whether a directory is locked does not lock it or make another lock fail', async () => {
   const directory = await makeDirectory();
   expect(findLockOwner(directory)).toBeUndefined();
   expect(await readdir(directory)).toEqual([]);
@@ -58,7 +58,7 @@ test('a look at whether a directory is locked takes nothing, and makes nobody gi
   (await locking).release();
 });
 
-test('who comes second is told which command has the directory', async () => {
+test('the refusal names the command that uses the directory', async () => {
   const directory = await makeDirectory();
   const lock = await lockDataDirectory(directory, directory, 'verify-books');
   await expect(lockDataDirectory(directory, './data')).rejects.toThrow(
@@ -68,7 +68,7 @@ test('who comes second is told which command has the directory', async () => {
   lock.release();
 });
 
-test('of several simultaneous starters exactly one becomes the owner, in every round', async () => {
+test('of several concurrent starts exactly one becomes the owner', async () => {
   for (let round = 1; round <= 5; round += 1) {
     const directory = await makeDirectory();
     const starters = await Promise.all([1, 2, 3, 4].map(() => runOwner('lock', directory)));
@@ -81,7 +81,7 @@ test('of several simultaneous starters exactly one becomes the owner, in every r
   }
 });
 
-test('a lock file that cannot be used gives a sentence that says so', async () => {
+test('an unusable lock file is reported in one sentence', async () => {
   const directory = await makeDirectory();
   await mkdir(join(directory, 'lock'));
   await expect(lockDataDirectory(directory, directory)).rejects.toThrow(StartupProblem);

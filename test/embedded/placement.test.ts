@@ -22,7 +22,7 @@ import {
 
 cleanUpAfterTests();
 
-test('below a directory closed to others, the ledger goes where its user can keep it, and is found again', async () => {
+test('below a directory closed to other users, the ledger is created elsewhere and found again', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const closed = await makeDirectory(0o700);
   const directory = join(closed, 'data');
@@ -49,7 +49,7 @@ test('below a directory closed to others, the ledger goes where its user can kee
   expect(await query(third, READ)).toEqual([{ value: 42 }]);
 });
 
-test('without its record a ledger is still found', async () => {
+test('a ledger elsewhere is found without the file that records its location', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const directory = await makeDirectory(0o700);
   const first = await start(directory, { systemDirectory });
@@ -59,7 +59,7 @@ test('without its record a ledger is still found', async () => {
   expect(await query(await start(directory, { systemDirectory }), READ)).toEqual([{ value: 42 }]);
 });
 
-test('two data directories that point to one ledger cannot both run', async () => {
+test('two data directories with one ledger cannot both run', async () => {
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const original = await makeDirectory(0o700);
   const copied = await makeDirectory(0o700);
@@ -70,7 +70,7 @@ test('two data directories that point to one ledger cannot both run', async () =
   expect(await query(first, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
-test('a ledger that is gone is asked for, not replaced by an empty one', async () => {
+test('a missing ledger is reported, not replaced by an empty one', async () => {
   const directory = await makeLedger();
   const first = await start(directory);
   await first.stop();
@@ -98,7 +98,7 @@ test('a ledger of another version, of another user, or without its files is refu
   }
 });
 
-test('a ledger with a broken control file gives the last words of the server, and no process stays', async () => {
+test('a ledger with a broken control file is reported with the server output, and no process remains', async () => {
   const directory = await makeLedger();
   const first = await start(directory);
   await first.stop();
@@ -129,7 +129,7 @@ async function halfMade(directory: string): Promise<readonly string[]> {
   return (await readdir(directory)).filter((name) => name.startsWith('postgresql.new-'));
 }
 
-test('an interrupted creation leaves nothing half-made', async () => {
+test('an interrupted creation leaves no partial ledger', async () => {
   let directory: string | undefined;
   while (directory === undefined) directory = await interruptCreation();
   expect(await readdir(directory)).not.toContain('postgresql');
@@ -139,7 +139,7 @@ test('an interrupted creation leaves nothing half-made', async () => {
   expect(await halfMade(directory)).toEqual([]);
 });
 
-test('socket directories that others made are passed over', async () => {
+test('socket directories of other users are skipped', async () => {
   const directory = await makeLedger();
   const first = await start(directory);
   const usual = first.connection.host;
@@ -190,7 +190,7 @@ async function makeClosedCheckout(): Promise<string> {
   return checkout;
 }
 
-test('binaries that cannot be used in place are copied once, whole, and mended when damaged', async () => {
+test('binaries that cannot be used in place are copied once, and repaired when damaged', async () => {
   const checkout = await makeClosedCheckout();
   const systemDirectory = join(await makeDirectory(0o755), 'system');
   const directory = await makeLedger();

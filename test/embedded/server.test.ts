@@ -21,7 +21,7 @@ import {
 
 cleanUpAfterTests();
 
-test('first start makes the ledger, restart keeps it, stop is quick and leaves no process', async () => {
+test('the first start creates the ledger, a restart keeps it, and a stop leaves no process', async () => {
   const directory = join(await makeDirectory(), 'made', 'on demand');
   const first = await start(directory);
   expect(first.state()).toBe('running');
@@ -44,7 +44,7 @@ test('first start makes the ledger, restart keeps it, stop is quick and leaves n
   expect(await query(second, READ)).toEqual([{ value: 42 }]);
 });
 
-test('the server is safe and private: settings, checksums, role, socket, owner', async () => {
+test('the server has safe settings, checksums, a private socket and no superuser role', async () => {
   const postgres = await start(await makeLedger());
   const [settings] = await query(
     postgres,
@@ -85,7 +85,7 @@ test('the url connects as well', async () => {
   await client.end();
 });
 
-test('a committed row survives the kill of the server, which is started again and reported', async () => {
+test('a committed row survives a kill of the server, which is restarted and reported', async () => {
   const reports: string[] = [];
   const postgres = await start(await makeLedger(), { onServerExit: (line) => reports.push(line) });
   await query(postgres, ...WRITE);
@@ -98,7 +98,7 @@ test('a committed row survives the kill of the server, which is started again an
   }
 });
 
-test('a supervised server comes back by itself when what kept it from starting is mended', async () => {
+test('a server that cannot start is retried until the cause is fixed', async () => {
   const reports: string[] = [];
   const postgres = await start(await makeLedger(), { onServerExit: (line) => reports.push(line) });
   await query(postgres, ...WRITE);
@@ -114,7 +114,7 @@ test('a supervised server comes back by itself when what kept it from starting i
   expect(await query(postgres, READ)).toEqual([{ value: 42 }]);
 });
 
-test('pause really stops the server until resume; both may be repeated', async () => {
+test('pause stops the server until resume; both may be repeated', async () => {
   const postgres = await start(await makeLedger());
   await query(postgres, ...WRITE);
   const before = postgres.processId() ?? 0;
@@ -132,7 +132,7 @@ test('pause really stops the server until resume; both may be repeated', async (
   await expect(postgres.resume()).rejects.toThrow('for good');
 });
 
-test('the orphan of a killed service is replaced, its open transaction lost and its committed data kept', async () => {
+test('the orphaned server of a killed service is replaced; its open transaction is lost, its committed data kept', async () => {
   const directory = await makeLedger();
   const owner = await runOwner('start', directory);
   const orphan = owner.serverProcessId ?? 0;
@@ -195,7 +195,7 @@ test('a stale postmaster.pid with a dead or reused process id does not block', a
   }
 });
 
-test('the server does not get the signals of the terminal: it has its own process group', async () => {
+test('the server has its own process group, so it gets no signals of the terminal', async () => {
   const postgres = await start(await makeLedger());
   const columns = ['-o', 'pgid=', '-p', String(postgres.processId())];
   const { stdout } = await promisify(execFile)('ps', columns);

@@ -34,41 +34,41 @@ describe.each(newAttempts().map(({ operation, key }, at) => [operation, key === 
       return attempt;
     };
 
-    test('"no" to a request that has moved money is found out', async () => {
+    test('detects "no" for a request that moved money', async () => {
       const attempt = await attemptOf();
       expect((await send(stage, attempt)).answer?.status).toBeLessThan(300);
       await expect(judged(attempt, forged(500, 'no', { 'should-retry': 'true' }))).rejects.toThrow(/a lie/);
     });
 
-    test('201 to a request that has moved none is found out', async () => {
+    test('detects 201 for a request that moved none', async () => {
       await expect(judged(await attemptOf(), forged(201, undefined))).rejects.toThrow(/a lie/);
     });
 
-    test('a failure that does not speak of the money is found out', async () => {
+    test('detects a failure without Money-Moved', async () => {
       await expect(judged(await attemptOf(), forged(500, undefined))).rejects.toThrow();
     });
 
-    test('the truth is taken for what it is', async () => {
+    test('accepts correct responses', async () => {
       const attempt = await attemptOf();
       await judged(attempt, await send(stage, attempt));
     });
   },
 );
 
-test('an outcome in doubt that may be repeated without a key is found out', async () => {
+test('detects an ambiguous outcome marked as retryable without a key', async () => {
   const keyless = newAttempts().find(({ operation, key }) => operation === 'create_transfer' && key === null);
   if (keyless === undefined) throw new Error('there is no request without a key');
   await expect(judged(keyless, forged(500, 'unknown', { 'should-retry': 'true' }))).rejects.toThrow(/a lie/);
 });
 
-test('money that moved twice is found out', async () => {
+test('detects money that moved twice', async () => {
   const keyless = newAttempts().find(({ operation, key }) => operation === 'create_transfer' && key === null);
   if (keyless === undefined) throw new Error('there is no request without a key');
   await send(stage, keyless);
   await expect(judged(keyless, await send(stage, keyless))).rejects.toThrow(/a lie/);
 });
 
-test('a look-up that contradicts the books is found out', async () => {
+test('detects a look-up that contradicts the books', async () => {
   const [keyed] = newAttempts();
   if (keyed === undefined) throw new Error('there is no request with a key');
   const never = { 'should-retry': 'true', 'transfer-id': `tr_${'0'.repeat(12)}7${'0'.repeat(3)}8${'0'.repeat(15)}` };

@@ -74,7 +74,7 @@ describe('20 connections for two processes', () => {
     for (const service of services) await service.stop();
   });
 
-  test('no transfer fails when readers have taken the connections', async () => {
+  test('no transfer fails while readers use the connections', async () => {
     await Promise.all(services.map(readMuch));
     const answers = (await Promise.all(services.map((service) => many(20, () => transfer(service))))).flat();
     expect(answers.filter(({ status }) => status !== 201 && status !== 503).map(({ body }) => body)).toEqual([]);
@@ -84,7 +84,7 @@ describe('20 connections for two processes', () => {
     }
   });
 
-  test('a process keeps a connection for transfers, and is ready, while others have all the rest', async () => {
+  test('a process keeps a connection for transfers, and is ready, while others use the rest', async () => {
     const others: pg.Client[] = [];
     try {
       await waitFor('all connections to be taken', async () => {
@@ -174,7 +174,7 @@ test('a role with fewer connections than a process needs is refused at the start
   }
 });
 
-test('with the fewest connections that a process needs, everything works', async () => {
+test('with the minimum of connections everything works', async () => {
   await superuser.query('alter role limited connection limit 6');
   const service = await startService(settingsOf('fewest', { DATABASE_CONNECTIONS: '9' }));
   try {
@@ -200,7 +200,7 @@ describe('more requests than a pool has connections', () => {
   /** Connections that write for programs. */
   const WRITERS = 6;
 
-  test('wait for one, and get no 500, where those that are at work take long and the database responds', async () => {
+  test('wait without a 500 while long requests use the connections and the database responds', async () => {
     // The pool is full before anything is held, so that opening connections takes nothing of the time.
     await many(50, create);
     const held = Promise.withResolvers<void>();
@@ -226,7 +226,7 @@ describe('more requests than a pool has connections', () => {
     expect(failed.length, failed[0]?.body).toBeLessThanOrEqual(WRITERS);
   });
 
-  test('get 500, not 503, where the database is silent', async () => {
+  test('get 500, not 503, if the database does not respond', async () => {
     stage.proxy.mute(true);
     try {
       const answers = await many(50, create);

@@ -69,7 +69,7 @@ async function makeStandby(): Promise<void> {
   await embedded.resume();
 }
 
-test('a standby is read, is not ready, and its refusals say that no money moved', async () => {
+test('a standby serves reads, is not ready, and its refusals report that no money moved', async () => {
   expect(await readiness()).toMatchObject({ status: 200 });
   const before = await balance();
   await makeStandby();

@@ -34,8 +34,8 @@ function problemsOf(found: Readonly<Record<string, Found>>): readonly string[] {
   return accounts.compare(new Map(Object.entries(found)));
 }
 
-describe('what the answers come to', () => {
-  it('is what there is', () => {
+describe('the sum of the responses', () => {
+  it('equals the books', () => {
     expect(problemsOf(RIGHT)).toEqual([]);
   });
 
@@ -46,13 +46,13 @@ describe('what the answers come to', () => {
     ['a hold that was lost', { a: { ...RIGHT.a, incoming: 0 } }, /^a has incoming 0/],
     ['a hold on funding that was lost', { 'funding USD': { balance: 93, held: 0 } }, /^funding USD has held 0/],
     ['money where none was', { b: { balance: 1, held: 0, incoming: 0 } }, /^b has balance 1/],
-  ])('is not: %s', (_, lie, problem) => {
+  ])('does not equal the books: %s', (_, lie, problem) => {
     const problems = problemsOf({ ...RIGHT, ...lie });
     expect(problems.length).toBe(1);
     expect(problems[0]).toMatch(problem);
   });
 
-  it('is not a reversal of what nobody made, and not without an account', () => {
+  it('has no reversal of an unknown transfer, and no missing account', () => {
     const accounts = new Accounts(new Map());
     const reversal = { reversal_id: 'rev_1', transfer_id: 'tr_9', amount: 1 };
     accounts.note({ status: 201, head: 'HTTP/1.1 201 x', body: JSON.stringify(reversal) });

@@ -31,7 +31,7 @@ describe('generated requests', () => {
     await directory.remove();
   });
 
-  it('are answered with records or with exactly what they ask for, ten thousand of them', {}, async () => {
+  it('get error records or exactly the requested result, ten thousand of them', {}, async () => {
     const seed = 20_260_101;
     const result = await runCampaign(service, { seed, count: 10_000 });
     // A violation is looked at with: npm run fuzz -- --seed 20260101 --batch <batch>
@@ -94,7 +94,7 @@ describe('the judge', () => {
     head: answer.head.replace(new RegExp(`\r\n${header}: [^\r]*`), ''),
   });
 
-  it('takes a record for what it is', () => {
+  it('accepts an error record', () => {
     expect(judge(refused('It is not so.'), asked, ['4111111111111111'])).toBeUndefined();
   });
 
@@ -121,11 +121,11 @@ describe('the judge', () => {
     ['money in doubt', refused('No.', (answer) => ({ ...answer, head: answer.head.replace(': no', ': unknown') }))],
     ['no message', refused('')],
     ['support for a fault of the caller', refused('Please contact support.')],
-  ])('finds out %s', (_, answer) => {
+  ])('detects %s', (_, answer) => {
     expect(judge(answer, asked, ['4111111111111111'])).toBeDefined();
   });
 
-  it('finds out an amount that is not the one that was sent, and a refusal for nothing', () => {
+  it('detects another amount than the one sent, and a refusal without a reason', () => {
     const good = { ...asked, expectation: 'success', faults: [] } as const;
     const moved = { status: 201, head: 'HTTP/1.1 201 Created', body: '{"amount":6}' };
     expect(judge(moved, good, [])).toMatch(/for 5 and moved 6/);
@@ -146,19 +146,19 @@ describe('the judge', () => {
     ['a cancellation that moved', 'cancel_transfer', 200, { captured_amount: 5, status: 'canceled' }, /canceled/],
     ['a reversal of too much', 'reverse_transfer', 201, { amount: 6 }, /was for 5 and moved 6/],
     ['another success than there is', 'capture_transfer', 201, { captured_amount: 5, status: 'completed' }, /has 200/],
-  ])('finds out %s', (_, operation, status, record, problem) => {
+  ])('detects %s', (_, operation, status, record, problem) => {
     const good = { ...asked, operation, expectation: 'success', faults: [] } as const;
     const answer = { status, head: `HTTP/1.1 ${status} Good`, body: JSON.stringify(record) };
     expect(judge(answer, good, [])).toMatch(problem);
   });
 
-  it('finds out a refusal that does not speak of the money', () => {
+  it('detects a refusal without Money-Moved', () => {
     const either = { ...asked, expectation: 'either', faults: [] } as const;
     expect(judge(refused('No.'), either, [])).toBeUndefined();
     expect(judge(refused('No.', without('Money-Moved')), either, [])).toMatch(/no money moved/);
   });
 
-  it('finds out a connection that ends without a word, and one that says too much', () => {
+  it('detects a connection that ends without a response, and one with extra bytes', () => {
     const two = [
       { closes: false, method: 'GET' },
       { closes: false, method: 'GET' },

@@ -72,7 +72,7 @@ function readChunked(received: string): Received {
 }
 
 describe('an export that ends', () => {
-  it('comes in chunks, says what it is, and ends with the last chunk', async () => {
+  it('is sent in chunks with its headers, and ends with the last chunk', async () => {
     const started = await serve(pieces('1,2\r\n', '', '3,4\r\n'));
     const closing = bare('GET', EXPORT, ['Host: localhost', 'Connection: close', 'Request-Id: mine']);
     const { head, text, isWhole, after } = readChunked(await everything(started, closing));
@@ -94,7 +94,7 @@ describe('an export that ends', () => {
     expect(started.reports).toEqual([]);
   });
 
-  it('leaves the connection to the next request, also to one that was sent before it ended', async () => {
+  it('leaves the connection open for the next request, also for a pipelined one', async () => {
     const started = await serve(pieces('1,2\r\n'));
     const received = await everything(
       started,
@@ -105,14 +105,14 @@ describe('an export that ends', () => {
     expect(after).toMatch(/^HTTP\/1\.1 200 OK/);
   });
 
-  it('reaches a caller that has ended its side', async () => {
+  it('reaches a caller that has half-closed the connection', async () => {
     const started = await serve(pieces('1,2\r\n'));
     const connection = await started.connect(GET);
     connection.socket.end();
     expect(readChunked(await connection.rest())).toMatchObject({ text: 'a,b\r\n1,2\r\n', isWhole: true });
   });
 
-  it('is followed by the answer to what was broken behind it', async () => {
+  it('is followed by the response to a malformed request behind it', async () => {
     const started = await serve(pieces('1,2\r\n'));
     const { isWhole, after } = readChunked(await everything(started, `${GET}nonsense\r\n\r\n`));
     expect(isWhole).toBe(true);
@@ -120,7 +120,7 @@ describe('an export that ends', () => {
     expect(after).toContain('"Code":"malformed_request"');
   });
 
-  it('answers HEAD with its head, reads no further, and leaves the connection usable', async () => {
+  it('returns only headers for HEAD, reads nothing more, and keeps the connection', async () => {
     const source = pieces('1,2\r\n');
     const connection = await (await serve(source)).connect(bare('HEAD', EXPORT));
     const head = await connection.next('HEAD');
@@ -133,7 +133,7 @@ describe('an export that ends', () => {
 });
 
 describe('an export that is refused', () => {
-  it('is an ordinary record when what it begins with cannot be read', async () => {
+  it('is an ordinary error record if its first row cannot be read', async () => {
     const started = await serve({ handler: () => Promise.reject(new Error('secret')) });
     const connection = await started.connect(GET);
     const answer = await connection.next();
@@ -142,17 +142,20 @@ describe('an export that is refused', () => {
     expect((await connection.next()).status).toBe(200);
   });
 
-  it.each(['GET', 'HEAD'])('is one in HTTP/1.0, whose answers end where the connection does: %s', async (method) => {
-    const source = pieces('1,2\r\n');
-    const connection = await (await serve(source)).connect(bare(method, EXPORT).replace('HTTP/1.1', 'HTTP/1.0'));
-    const answer = await connection.next(method);
-    expectRecord(answer, 400, 'export_transfers_schema', method);
-    if (method === 'GET') expect(messageOf(answer)).toMatch(/HTTP\/1\.1/);
-    expect(source.asked).toBe(0);
-  });
+  it.each(['GET', 'HEAD'])(
+    'is an error record in HTTP/1.0, where a cut could not be recognised: %s',
+    async (method) => {
+      const source = pieces('1,2\r\n');
+      const connection = await (await serve(source)).connect(bare(method, EXPORT).replace('HTTP/1.1', 'HTTP/1.0'));
+      const answer = await connection.next(method);
+      expectRecord(answer, 400, 'export_transfers_schema', method);
+      if (method === 'GET') expect(messageOf(answer)).toMatch(/HTTP\/1\.1/);
+      expect(source.asked).toBe(0);
+    },
+  );
 });
 
-describe('an export that cannot be read to its end', () => {
+describe('an export that fails midway', () => {
   it('is cut off without the last chunk, and the error log has the reason under its request id', async () => {
     // The end comes at once, not when the connection is given up.
     const started = await serve(breaking('1,2\r\n', '3,4\r\n'), {
@@ -172,13 +175,13 @@ describe('an export that cannot be read to its end', () => {
     expect(received).not.toContain('secret');
   });
 
-  it('leaves nothing behind that was owed on the connection, neither answers nor records', async () => {
+  it('sends nothing more on the connection, neither responses nor records', async () => {
     const received = await everything(await serve(breaking('1,2\r\n')), `${GET}nonsense\r\n\r\n`);
     expect(readChunked(received).isWhole).toBe(false);
     expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
-  it('is cut off when a piece is not there in time', async () => {
+  it('is cut off when a piece is not read in time', async () => {
     const hanging = sourceOf((index) => (index === 0 ? '1,2\r\n' : new Promise(() => undefined)));
     const started = await serve(hanging, { operationTimeoutMilliseconds: 50, operationGraceMilliseconds: 10 });
     expect(readChunked(await everything(started, GET))).toMatchObject({ text: 'a,b\r\n1,2\r\n', isWhole: false });
@@ -186,7 +189,7 @@ describe('an export that cannot be read to its end', () => {
     expect(hanging.returned).toBe(true);
   });
 
-  it('is cut off when its caller takes nothing any more', async () => {
+  it('is cut off when its caller stops reading', async () => {
     const started = await serve(
       sourceOf(() => 'x'.repeat(1_000_000)),
       { readTimeoutMilliseconds: 50 },
@@ -201,7 +204,7 @@ describe('an export that cannot be read to its end', () => {
 });
 
 describe('the caller of an export', () => {
-  it('that reads slowly is not run ahead of: one piece waits, and it gets every byte', async () => {
+  it('that reads slowly gets every byte, and at most one piece is buffered', async () => {
     const piece = `${'x'.repeat(99_998)}\r\n`;
     let pieces = Number.POSITIVE_INFINITY;
     const source = sourceOf((index) => (index < pieces ? piece : undefined));
@@ -234,7 +237,7 @@ describe('the caller of an export', () => {
     expect(source.asked).toBe(pieces + 1);
   });
 
-  it('that stands still is no reason to turn others away', async () => {
+  it('that does not read causes no refusals for others', async () => {
     const source = sourceOf(() => 'x'.repeat(1_000_000));
     const started = await serve(source, { lateAfterMilliseconds: 50, maxLateRequests: 1 });
     const readers = await Promise.all([1, 2, 3].map(() => started.connect(GET)));
@@ -246,7 +249,7 @@ describe('the caller of an export', () => {
     expect(await (await started.connect(bare('GET', '/'))).next()).toMatchObject({ status: 200 });
   });
 
-  it('that goes away stops the reading, and is nobody’s error', async () => {
+  it('that disconnects ends the reading without an error', async () => {
     const source = sourceOf(async () => {
       await delay(1);
       return 'x'.repeat(10_000);
@@ -263,7 +266,7 @@ describe('the caller of an export', () => {
 });
 
 describe('while the service closes', () => {
-  it('an export that ends in time ends whole', async () => {
+  it('an export that ends in time is complete', async () => {
     const source = sourceOf(async (index) => {
       await delay(20);
       return index < 10 ? '1,2\r\n' : undefined;
@@ -279,7 +282,7 @@ describe('while the service closes', () => {
   it.each([
     ['is read', 10],
     ['waits to be taken', 1_000_000],
-  ])('one that would go on for ever and %s is cut, and reported', async (_state, size) => {
+  ])('an endless export that %s is cut off and reported', async (_state, size) => {
     const source = sourceOf(async () => {
       await delay(5);
       return 'x'.repeat(size);

@@ -66,7 +66,7 @@ describe('mangled requests', () => {
 });
 
 describe('text of the caller in a message', () => {
-  it('holds no eight digits in a row, grouped or not', () => {
+  it('has no eight digits in a row, grouped or not', () => {
     const piece = fc.constantFrom('4', '1', '0', '12', '3456', '4111 1111', '-', ' ', '.', 'a', '  ', 'é', '\n');
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
@@ -77,7 +77,7 @@ describe('text of the caller in a message', () => {
     );
   });
 
-  it('is otherwise left as it is', () => {
+  it('is otherwise unchanged', () => {
     expect(maskedText("card_1 it's 1234567")).toBe("card_1 it's 1234567");
     expect(maskLongNumbers('/card/4111111111111111/x/12-34-56-78')).toBe('/card/…/x/…');
     expect(maskedText('x'.repeat(50))).toBe(`${'x'.repeat(40)}…`);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { KeptPages } from '../../server/pages/kept-pages.ts';
 import { serve } from '../harness/http-server.ts';
 
-test('a page is made once for those who call the service by one name, and only the last name is kept', () => {
+test('a page is rendered once per base URL, and kept for the last one', () => {
   const kept = new KeptPages();
   let made = 0;
   const get = (name: string, base: string): string =>
@@ -23,7 +23,7 @@ test('a page is made once for those who call the service by one name, and only t
 });
 
 test.each(['/docs', '/errors', '/errors/unauthenticated'])(
-  '%s is the same each time, and its length is told to HEAD',
+  '%s is the same each time, and HEAD has its length',
   async (path) => {
     const connection = await (await serve()).connect();
     const ask = (method: string, host = 'localhost') => {

@@ -98,8 +98,8 @@ const badPages: readonly [name: string, status: number, code: string, mount: (ap
   ],
 ];
 
-describe('the last net', () => {
-  it.each(badPages)('puts the record there when a page %s', async (_name, status, code, extend) => {
+describe('a response without an error record', () => {
+  it.each(badPages)('is replaced by the record when a page %s', async (_name, status, code, extend) => {
     const { ask } = await serve(undefined, { extend: (app) => void extend(app) });
     const answer = await ask(bare('GET', '/page'));
     if (code === 'card_suspected_fraud') {
@@ -112,7 +112,7 @@ describe('the last net', () => {
     expect(answer.statusLine).not.toContain('secret');
   });
 
-  it('leaves what is no error as it is, and adds the standing headers', async () => {
+  it('is unchanged if it is a success, with the standard headers added', async () => {
     const extend = (app: FastifyInstance) =>
       void app.get('/page', (_, reply) => reply.type('text/html').send('<p>hello</p>'));
     const answer = await (await serve(undefined, { extend })).ask(bare('GET', '/page'));
@@ -121,7 +121,7 @@ describe('the last net', () => {
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('answers for Node when a connection has had its share of requests', async () => {
+  it('of Node is replaced by the record at the maximum of requests per connection', async () => {
     const { connect } = await serve(undefined, { settings: { maxRequestsPerConnection: 1 } });
     const connection = await connect(bare('GET', '/health/live').repeat(2));
     expect((await connection.next()).status).toBe(200);
@@ -133,7 +133,7 @@ describe('the last net', () => {
     ).toSatisfy((status) => status === 503 || status === 'closed');
   });
 
-  it('stands on its own under a server of Node', async () => {
+  it('is replaced also under a plain server of Node', async () => {
     const server = createServer({ ServerResponse: ErrorRecordResponse }, (_request, response) => response.end('fine'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => new Promise<void>((resolve) => void server.close(() => resolve())));
@@ -146,15 +146,15 @@ describe('the last net', () => {
   });
 });
 
-describe('time', () => {
-  it('is up for a head that does not come', async () => {
+describe('time-outs', () => {
+  it('end a request whose head does not arrive', async () => {
     const { ask } = await serve(undefined, {
       settings: { headTimeoutMilliseconds: 100, requestTimeoutMilliseconds: 200, timeoutCheckIntervalMilliseconds: 20 },
     });
     expectRecord(await ask('GET / HT'), 408, 'request_timeout');
   });
 
-  it('is up for a body that does not come, of the request it belongs to', async () => {
+  it('end a request whose body does not arrive, and are reported for its operation', async () => {
     // Time enough for the head, which is sent whole.
     const settings = {
       headTimeoutMilliseconds: 1_500,
@@ -168,7 +168,7 @@ describe('time', () => {
     expect(reports.map(({ operation }) => operation)).toEqual(['create_transfer']);
   });
 
-  it('sheds requests beyond those that can wait, but never the question whether the service lives', async () => {
+  it('and requests beyond the maximum in flight, which are shed, do not affect health checks', async () => {
     const waiting = fakeGateway({ list_cards: () => new Promise(() => undefined) });
     const { ask, connect } = await serve(waiting, { settings: { maxRequestsInFlight: 1, maxDrainMilliseconds: 0 } });
     await connect(bare('GET', '/api/v0.1/core/card'));
@@ -180,8 +180,8 @@ describe('time', () => {
   });
 });
 
-describe('load', () => {
-  it('that the event loop cannot keep up with is shed', async () => {
+describe('excessive load', () => {
+  it('is shed when the event loop lags', async () => {
     const { ask } = await serve(undefined, { settings: { maxLagMilliseconds: 1e-9 } });
     let answer = await ask(bare('GET', '/api/v0.1/core/card'));
     while (answer.status === 200) answer = await ask(bare('GET', '/api/v0.1/core/card'));
@@ -189,7 +189,7 @@ describe('load', () => {
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
 
-  it('of a body far too large is refused while it is still being sent, and the refusal arrives', async () => {
+  it('from a body far too large is refused while it is being sent, and the refusal arrives', async () => {
     const { connect } = await serve();
     const connection = await connect(
       'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n',
@@ -200,7 +200,7 @@ describe('load', () => {
     expect(answer.headers.get('connection')).toBe('close');
   });
 
-  it('of chunks without end is refused, and the refusal arrives', async () => {
+  it('from endless chunks is refused, and the refusal arrives', async () => {
     const { connect } = await serve(undefined, { settings: { maxDiscardedBytes: 100_000 } });
     const connection = await connect(
       'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n',
@@ -211,7 +211,7 @@ describe('load', () => {
 });
 
 describe('closing', () => {
-  it('gives up on what does not end, and says so', async () => {
+  it('cuts off requests that do not end, with a response', async () => {
     const gateway = fakeGateway({ create_transfer: () => new Promise(() => undefined) });
     const { server, port, ask, connect } = await serve(gateway, {
       settings: { maxDrainMilliseconds: 30, drainGraceMilliseconds: 1 },
@@ -240,7 +240,7 @@ describe('closing', () => {
 });
 
 describe('closing a connection', () => {
-  it('does not run a request that is pipelined behind the last answer', async () => {
+  it('does not execute a request pipelined behind the last response', async () => {
     let letGo: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       letGo = resolve;
@@ -281,7 +281,7 @@ describe('listening', () => {
     }
   });
 
-  it('says with the error of Node that a port is taken', async () => {
+  it('rejects with EADDRINUSE if the port is taken', async () => {
     const { port } = await serve();
     const second = createHttpServer(fakeGateway());
     await expect(second.listen({ port })).rejects.toMatchObject({ code: 'EADDRINUSE', port });
@@ -308,7 +308,7 @@ describe('pages', () => {
     expectRecord(await ask(bare('POST', '/errors')), 405, 'method_not_allowed');
   });
 
-  it('name the service and say whether it lives and is ready', async () => {
+  it('show the service, its version, liveness and readiness', async () => {
     const { ask } = await serve(undefined, { version: '9.9.9' });
     expect(JSON.parse((await ask(bare('GET', '/'))).body)).toMatchObject({
       service: 'transfer-service',

@@ -36,8 +36,8 @@ async function recording(more: Partial<Omit<Gateway, 'handlers'>> = {}) {
 const throwing = (thrown: unknown): Gateway =>
   fakeGateway({ create_transfer: () => Promise.reject(thrown), get_transfer: () => Promise.reject(thrown) });
 
-describe('a request that is well', () => {
-  it('reaches its operation read and trusted, and its reply goes out as it is', async () => {
+describe('a valid request', () => {
+  it('reaches its handler validated, and the reply is sent unchanged', async () => {
     const { ask, calls } = await recording();
     const answer = await ask(
       post('{"amount":1000,"card_id":"card_1","colour":"red"}', ['Request-Id: my.id-1', 'Idempotency-Key: k1']),
@@ -77,7 +77,7 @@ describe('a request that is well', () => {
     ['a key', ['Authorization: bearer  program']],
     ['a hundred headers', Array.from({ length: 98 }, (_, at) => `X-${at}: 1`)],
     ['an empty Program-Id', ['Program-Id:']],
-  ])('is taken with %s', async (_name, headers) => {
+  ])('is accepted with %s', async (_name, headers) => {
     const { ask } = await recording();
     expect((await ask(post(BODY, headers))).status).toBe(201);
   });
@@ -91,7 +91,7 @@ describe('a request that is well', () => {
     '127.9.9.9',
     '[::1]',
     '[::1]:80',
-  ])('is taken without a key under the host %s', async (host) => {
+  ])('is accepted without a key for the host %s', async (host) => {
     const { ask } = await recording();
     expect((await ask(bare('GET', TRANSFER, [`Host: ${host}`]))).status).toBe(200);
   });
@@ -107,7 +107,7 @@ describe('a request that is well', () => {
     'example.com/.localhost',
     '',
     '127.0.0.256',
-  ])('is refused without a key under the host "%s"', async (host) => {
+  ])('is refused without a key for the host "%s"', async (host) => {
     const { ask } = await recording();
     expectRecord(await ask(bare('GET', TRANSFER, [`Host: ${host}`])), 403, 'forbidden');
   });
@@ -136,7 +136,7 @@ describe('a request that is well', () => {
     expect(calls[0]?.idempotencyKey).toBe(key);
   });
 
-  it('is taken in pieces, after 100 Continue, in chunks, and when the caller ends its side', async () => {
+  it('is accepted in pieces, after 100 Continue, in chunks, and on a half-closed connection', async () => {
     const { connect } = await recording();
     const connection = await connect(
       `POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`,
@@ -154,7 +154,7 @@ describe('a request that is well', () => {
     expect(await connection.rest()).toBe('');
   });
 
-  it('waits for the answers before it on a connection, and is not run when one of them closes it', async () => {
+  it('waits for earlier responses on its connection, and is not executed if one of them closes it', async () => {
     const { connect, calls } = await recording();
     const tooLarge = `POST ${TRANSFER} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n`;
     const connection = await connect(
@@ -168,14 +168,14 @@ describe('a request that is well', () => {
     expect(calls.map((call) => call.idempotencyKey)).toEqual(['1', '2']);
   });
 
-  it('may carry a body on GET, which is not looked at', async () => {
+  it('may have a body on GET, which is ignored', async () => {
     const { ask } = await recording();
     expect((await ask(`${bare('GET', TRANSFER, ['Host: localhost', 'Content-Length: 3'])}{x}`)).status).toBe(200);
   });
 });
 
 describe('the caller', () => {
-  it('of a program acts in it, and names no other', async () => {
+  it('with a program key acts in that program only', async () => {
     const { ask, calls } = await recording();
     const key = 'Authorization: Bearer program';
     expect((await ask(post(BODY, [key]))).status).toBe(201);
@@ -184,7 +184,7 @@ describe('the caller', () => {
     expect(calls.map(({ programId }) => programId)).toEqual([DEMO_PROGRAM, DEMO_PROGRAM]);
   });
 
-  it('who is an operator names the program, where there is one to name', async () => {
+  it('with an operator key names the program where one is needed', async () => {
     const { ask, calls } = await recording();
     const key = 'Authorization: Bearer operator';
     const missing = await ask(post(BODY, [key]));
@@ -198,7 +198,7 @@ describe('the caller', () => {
     ]);
   });
 
-  it('needs a key outside the sandbox, where the routes of the sandbox are not there', async () => {
+  it('needs a key in live mode, which has no sandbox routes', async () => {
     const { ask } = await recording({ mode: 'live', keyless: false });
     const answer = await ask(post(BODY));
     expectRecord(answer, 401, 'unauthenticated');
@@ -207,7 +207,7 @@ describe('the caller', () => {
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
 
-  it('is judged before the body, and the first fault in the order of the contract is the answer', async () => {
+  it('is checked before the body, and the first fault in the order of the contract is returned', async () => {
     const { ask } = await recording({ keyless: false });
     const operator = 'Authorization: Bearer operator';
     const xml = 'Content-Type: text/xml';
@@ -231,7 +231,7 @@ describe('the caller', () => {
 });
 
 describe('a refusal', () => {
-  it('says what its details say', async () => {
+  it('has headers and a report from its details', async () => {
     const details = { field: '/Füld/\u0001', endsIn: 59_500, replayed: true, saw: { balance: 5 } };
     const { ask, reports } = await serve(
       throwing(new Refusal('service_disabled', 'The service is disabled: test.', details)),
@@ -266,14 +266,14 @@ describe('a refusal', () => {
     });
   });
 
-  it('of an operation that moves no money says nothing of money', async () => {
+  it('of an operation that moves no money has no Money-Moved', async () => {
     const { ask } = await serve(throwing(new Refusal('transfer_not_found', 'There is no such transfer.')));
     expect((await ask(bare('GET', `${TRANSFER}/tr_1`))).headers.has('money-moved')).toBe(false);
     const head = await ask(bare('HEAD', `${TRANSFER}/tr_1`), 'HEAD');
     expectRecord(head, 404, 'transfer_not_found', 'HEAD');
   });
 
-  it('names members that were ignored, without what could be a card number', async () => {
+  it('names ignored fields, without possible card numbers', async () => {
     const { ask } = await serve(throwing(new Refusal('card_not_found', 'There is no such card.')));
     const answer = await ask(post('{"amount":1,"card_id":"c","4111 1111 1111 1111":1,"é,\\n":2}'));
     expect(answer.headers.get('ignored-fields')).toBe('%E2%80%A6, %C3%A9%2C%0A');
@@ -304,7 +304,7 @@ describe('a failure', () => {
     expect(reports.every(({ cause }) => cause !== undefined)).toBe(true);
   });
 
-  it('is caught also when it is thrown at once, or is no reply', async () => {
+  it('is caught also if thrown synchronously, or if the handler returns no reply', async () => {
     const bad: unknown[] = [
       { status: 200 },
       { status: 99, body: '{}' },
@@ -317,7 +317,7 @@ describe('a failure', () => {
     }
   });
 
-  it('says itself what it did to money', async () => {
+  it('reports whether it moved money', async () => {
     const failure = new OperationFailure('not settled', { moneyMoved: 'unknown', transferId: 'tr_77' });
     const { ask } = await serve(throwing(failure));
     const answer = await ask(post(BODY));
@@ -339,7 +339,7 @@ describe('a failure', () => {
     expect(answer.headers.get('money-moved')).toBe('no');
   });
 
-  it('that never answers is answered for', async () => {
+  it('that never ends gets a response at the time-out', async () => {
     const settings = { operationTimeoutMilliseconds: 20, operationGraceMilliseconds: 10 };
     const { ask } = await serve(fakeGateway({ create_transfer: () => new Promise(() => undefined) }), { settings });
     const answer = await ask(post(BODY, ['Idempotency-Key: k']));
@@ -348,7 +348,7 @@ describe('a failure', () => {
     expect(messageOf(answer)).toContain(`GET ${TRANSFER}?idempotency_key=…`);
   });
 
-  it('of the error log changes no answer', async () => {
+  it('of the error log changes no response', async () => {
     const onError = (): never => {
       throw new Error('The log is full.');
     };

@@ -7,8 +7,8 @@ import { expectRecord } from '../harness/expect-record.ts';
 import { fakeGateway, serve as startServer } from '../harness/http-server.ts';
 import { bare, type RawResponse } from '../harness/raw-connection.ts';
 
-describe('the bucket of a caller', () => {
-  it('lets ten seconds of the rate through at once, and then the rate', () => {
+describe('the rate limit of a caller', () => {
+  it('allows ten seconds of the rate at once, then the rate', () => {
     const limiter = new RateLimiter(2);
     const start = 1_000_000;
     for (let count = 0; count < 20; count += 1) {
@@ -27,7 +27,7 @@ describe('the bucket of a caller', () => {
     expect(limiter.take('a', start + 10_500)).toMatchObject({ isRefused: false, remaining: 19 });
   });
 
-  it('never lets more through than the quota and the rate together, however requests come', () => {
+  it('never allows more than the quota plus the rate, whatever the pattern', () => {
     for (const rate of [1, 7, 1000]) {
       const limiter = new RateLimiter(rate);
       let now = 5;
@@ -56,7 +56,7 @@ describe('the bucket of a caller', () => {
     expect(limiter.take('b', 1_000_000)).toMatchObject({ isRefused: true });
   });
 
-  it('what costs a hundred is let through at a hundredth of the rate, for as long as it goes on', () => {
+  it('a request that costs a hundred is allowed at a hundredth of the rate', () => {
     const limiter = new RateLimiter(1_000);
     let taken = 0;
     for (let now = 5; now < 100_000; now += 1) {
@@ -68,7 +68,7 @@ describe('the bucket of a caller', () => {
     expect(taken).toBeLessThan(1_105);
   });
 
-  it('is kept over a turn of the memory, and forgotten when it is full again anyway', () => {
+  it('is remembered across generations of the memory until it is full again', () => {
     const limiter = new RateLimiter(1);
     for (let count = 0; count < 10; count += 1) limiter.take('a', 9_000);
     expect(limiter.take('a', 10_000 - 1).isRefused).toBe(true);
@@ -77,7 +77,7 @@ describe('the bucket of a caller', () => {
     expect(limiter.take('a', 60_000)).toMatchObject({ isRefused: false, remaining: 9 });
   });
 
-  it('a bucket that is empty at the end of a window is still empty at its turn', () => {
+  it('is still exhausted when a new generation begins', () => {
     const limiter = new RateLimiter(1);
     limiter.take('early', 20_000);
     for (let count = 0; count < 10; count += 1) limiter.take('a', 29_999);
@@ -85,7 +85,7 @@ describe('the bucket of a caller', () => {
     expect(limiter.take('a', 31_000).isRefused).toBe(false);
   });
 
-  it('takes bounded memory, whoever calls', () => {
+  it('takes bounded memory for any number of callers', () => {
     const limiter = new RateLimiter(1, 1_000);
     for (let count = 0; count < 100_000; count += 1) {
       limiter.take(`caller ${count}`, count);
@@ -142,7 +142,7 @@ describe('a server with limits', () => {
   const OPERATOR = ['Authorization: Bearer operator', 'Program-Id: prog_01920000000070008000000000000001'];
   const PROGRAM = ['Authorization: Bearer program'];
 
-  it('says of every answer where the caller stands, and refuses what is too much', async () => {
+  it('adds rate limit headers to every response, and refuses requests above the limit', async () => {
     const { ask, reports } = await serve({ addressRatePerSecond: 100, keyRatePerSecond: 1 });
     const [first, ...more] = await times(10, () => ask(OPERATOR));
     expect(first?.status).toBe(200);
@@ -159,7 +159,7 @@ describe('a server with limits', () => {
     expectRecord(await ask(OPERATOR, 'POST'), 429, 'rate_limited');
   });
 
-  it('a refused credential is told with the address of whoever sent it to a trusted proxy, limits or none', async () => {
+  it('reports a refused credential with the client address from trusted proxies', async () => {
     const forwarded = ['Authorization: Bearer nonsense', 'X-Forwarded-For: 198.51.100.1, 203.0.113.7'];
     for (const [trustedProxies, address] of [
       [0, '127.0.0.1'],
@@ -172,7 +172,7 @@ describe('a server with limits', () => {
     }
   });
 
-  it('counts a body for its size, so that a batch is no way around the limit of a key', async () => {
+  it('counts a body by its size, so a batch does not bypass the limit of a key', async () => {
     const { ask, send } = await serve({ keyRatePerSecond: 100 });
     const body = JSON.stringify({ transfers: [{ amount: 1, description: 'x'.repeat(120_000) }] });
     const statuses: number[] = [];
@@ -187,7 +187,7 @@ describe('a server with limits', () => {
     ['rows of a batch', '/batch', JSON.stringify({ transfers: Array.from({ length: 901 }, () => ({})) }), 200, 900],
     ['a body that is too large', '', `{"description":"${'x'.repeat(700_000)}"}`, 413, 683],
     ['a body that cannot be read', '', `{"description":${'x'.repeat(15_000)}}`, 400, 14],
-  ])('counts %s, and says so with the same answer', async (_, path, body, status, counted) => {
+  ])('counts %s in the headers of the same response', async (_, path, body, status, counted) => {
     const { send } = await serve({ keyRatePerSecond: 100 });
     const answer = await send(path, body);
     expect(answer.status).toBe(status);
@@ -196,7 +196,7 @@ describe('a server with limits', () => {
     expect(remaining).toBeGreaterThanOrEqual(1_000 - counted - 4);
   });
 
-  it('judges the address before the key, and the key before the body', async () => {
+  it('checks the address before the key, and the key before the body', async () => {
     const { ask } = await serve({ addressRatePerSecond: 1 });
     for (const { status } of await times(10, () => ask(PROGRAM))) expect(status).toBe(200);
     const refused = await ask(['Authorization: Bearer nonsense']);
@@ -207,7 +207,7 @@ describe('a server with limits', () => {
     expect(moved.headers.get('money-moved')).toBe('no');
   });
 
-  it('counts whatever an address asks for, but for how the service does', async () => {
+  it('counts all requests of an address except health checks', async () => {
     const { ask } = await serve({ addressRatePerSecond: 1 });
     for (const { status } of await times(20, () => ask([], 'GET', '/health/live'))) expect(status).toBe(200);
     expect((await ask([], 'GET', '/health/ready')).headers.has('ratelimit')).toBe(false);
@@ -243,7 +243,7 @@ describe('a server with limits', () => {
     expect(guesses[0]?.headers.get('ratelimit')).toMatch(/^"address";r=1[01];/);
   });
 
-  it('believes X-Forwarded-For only as far as it is told to', async () => {
+  it('trusts X-Forwarded-For only from the configured number of proxies', async () => {
     const direct = await serve({ addressRatePerSecond: 1 });
     const spoofed = await times(11, () => direct.ask([...PROGRAM, `X-Forwarded-For: 192.0.2.${Math.random()}`]));
     expect(spoofed.at(-1)?.status).toBe(429);
@@ -254,7 +254,7 @@ describe('a server with limits', () => {
     expect((await behind.ask([...PROGRAM, 'X-Forwarded-For: 192.0.2.2, 192.0.2.1'])).status).toBe(429);
   });
 
-  it('says nothing where nothing is limited', async () => {
+  it('adds no headers without limits', async () => {
     const { ask } = await serve({});
     const answer = await ask(PROGRAM);
     expect([answer.headers.has('ratelimit'), answer.headers.has('ratelimit-policy')]).toEqual([false, false]);

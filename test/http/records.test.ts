@@ -33,11 +33,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.server.close());
 
-describe('every fault of a request is answered with the error record', () => {
+describe('every fault of a request gets the error record', () => {
   it.each([
     ['Content-Length: 3', 'Transfer-Encoding: chunked'],
     ['Transfer-Encoding: chunked', 'Content-Length: 3'],
-  ])('%s and then %s: the message says that there are both', async (...headers) => {
+  ])('%s and then %s: the message names both', async (...headers) => {
     const connection = await server.connect(
       `${bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers])}3\r\n{ }\r\n0\r\n\r\n`,
     );
@@ -49,12 +49,12 @@ describe('every fault of a request is answered with the error record', () => {
   it.each([
     [['Content-Length: 3', 'Content-Length: 3'], 'more than one Content-Length'],
     [['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], "'chunked' once"],
-  ])('%j: the message says that it is there twice', async (headers, says) => {
+  ])('%j: the message names the repeated header', async (headers, says) => {
     const connection = await server.connect(bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers]));
     expect(messageOf(await connection.next())).toContain(says);
   });
 
-  it('has enough cases, each with a name of its own', () => {
+  it('there are enough cases, each with a unique name', () => {
     expect(new Set(CASES.map(({ name }) => name)).size).toBe(CASES.length);
     expect(CASES.length).toBeGreaterThanOrEqual(60);
   });
@@ -84,7 +84,7 @@ describe('every fault of a request is answered with the error record', () => {
 });
 
 describe('while the service closes', () => {
-  it('answers every case on an open connection with a record, and closes the connection', async () => {
+  it('every case on an open connection gets a record, and the connection is closed', async () => {
     const { promise, resolve } = Promise.withResolvers<Reply>();
     const closing = await serve(fakeGateway({ list_cards: () => promise }), {
       // However long the cases take, what is open stays open.

@@ -26,7 +26,7 @@ const wellFormed = fc
   .json({ stringUnit: 'binary', maxDepth: 8 })
   .filter((text) => !text.includes('__proto__') && !/\\u0000|\\u[dD][89a-fA-F]/.test(text) && text.isWellFormed());
 
-describe('what JSON.parse takes and nobody can misread', () => {
+describe('unambiguous JSON', () => {
   it('is read as JSON.parse reads it', () => {
     fc.assert(
       fc.property(wellFormed, (text) => {
@@ -49,7 +49,7 @@ describe('what JSON.parse takes and nobody can misread', () => {
     );
   });
 
-  it('never takes what JSON.parse refuses', () => {
+  it('is never accepted if JSON.parse refuses it', () => {
     const near = fc
       .tuple(wellFormed, fc.nat(), fc.constantFrom('', '"', '\\', ',', '}', '0', '-', ' ', '\u0001', 'e'))
       .map(([text, at, put]) => text.slice(0, at % (text.length + 1)) + put + text.slice((at % (text.length + 1)) + 1));
@@ -69,34 +69,34 @@ describe('what JSON.parse takes and nobody can misread', () => {
   });
 
   it.each(['0', '-0', '85.5', '1e999', '9007199254740993', '1E+3', '-0.0e-0'])(
-    'keeps the number %s as written',
+    'has the number %s as written',
     (source) => {
       expect(parseStrictJson(Buffer.from(`[${source}]`))).toEqual([new JsonNumber(source)]);
     },
   );
 
-  it('takes every escape', () => {
+  it('may have every escape', () => {
     expect(parseStrictJson(Buffer.from('"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00é😀"'))).toBe(
       '"\\/\b\f\n\r\té😀é😀',
     );
   });
 
-  it.each(['', ' ', '\n\t', '\ufeff'])('takes the empty body %j as an empty object', (text) => {
+  it.each(['', ' ', '\n\t', '\ufeff'])('includes the empty body %j as an empty object', (text) => {
     expect(Object.keys(Object(parseStrictJson(Buffer.from(text))))).toEqual([]);
   });
 
-  it('gives objects without a prototype', () => {
+  it('is read into objects without a prototype', () => {
     const value = parseStrictJson(Buffer.from('{"constructor":{"prototype":{"a":1}},"toString":1}'));
     expect(Object.getPrototypeOf(value)).toBeNull();
     expect(Object.keys(Object(value))).toEqual(['constructor', 'toString']);
   });
 
-  it('takes 32 levels', () => {
+  it('may have 32 levels', () => {
     expect(() => parseStrictJson(Buffer.from(`${'['.repeat(32)}${']'.repeat(32)}`))).not.toThrow();
   });
 });
 
-describe('what most parsers take without a word', () => {
+describe('JSON that most parsers accept silently', () => {
   it.each([
     ['{"a":1,"a":2}', "line 1, column 8, the field 'a' is repeated"],
     ['{"a":1,"\\u0061":2}', "the field 'a' is repeated"],
@@ -156,12 +156,12 @@ describe('a fault', () => {
     expect(faultOf(text).message).toContain(says);
   });
 
-  it('points to a member of the body that is there twice', () => {
+  it('names a field that appears twice', () => {
     expect(faultOf('{"a/b":1,"a/b":2}').field).toBe('/a~1b');
     expect(faultOf('{"x":{"a":1,"a":2}}').field).toBeUndefined();
   });
 
-  it('shows nothing that could be a card number', () => {
+  it('shows no possible card number', () => {
     const number = '4111111111111111';
     for (const text of [`{"${number}":1,"${number}":2}`, `{"a" ${number}}`, `${number}x`, `[${number} ${number}]`]) {
       expect(faultOf(text).message).not.toMatch(/\d{8}/);

@@ -57,7 +57,7 @@ describe('the domain and the plain model', () => {
     for (const code of codes) expect(timesOf(`refused ${command} ${code}`), code).toBeGreaterThan(3);
   });
 
-  test('have refused for the reasons that come seldom', () => {
+  test('have refused for the rare reasons', () => {
     const states = ['preactive', 'inactive', 'closed', 'expired', 'lost'].map(
       (state) => `refused capture ${state}_card`,
     );
@@ -209,13 +209,13 @@ const MISTAKES: Readonly<Record<string, Partial<Decisions>>> = {
 
 describe('a domain that', () => {
   // The same stories every time, so that a mistake that is found once is found always.
-  test.each(Object.entries(MISTAKES))('%s is found out', (_mistake, wrong) => {
+  test.each(Object.entries(MISTAKES))('%s is detected', (_mistake, wrong) => {
     const outcome = fc.check(agreement({ ...DOMAIN, ...wrong }), { numRuns: RUNS, seed: 1, endOnFailure: true });
     expect(outcome.failed).toBe(true);
     expect(`${outcome.errorInstance}`).toContain('The domain and the model differ.');
   });
 
-  test('is wrong is shown in as few steps as it takes', () => {
+  test('is wrong is shown in a minimal number of steps', () => {
     const wrong = { ...DOMAIN, ...MISTAKES['lets an expired hold be captured while the loop has not come by'] };
     const lines = told(fc.check(agreement(wrong), { numRuns: RUNS, seed: 1 }), wrong).split('\n');
     expect(lines.filter((line) => /^ +[0-9]/.test(line))).toEqual([

@@ -39,7 +39,7 @@ const problems = async (expected?: string) => (await verifyAudit(ledger.database
 const RECORDED = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS];
 
 describe('what is recorded', () => {
-  test('every operation of operators that changes anything, and no operation that does not', () => {
+  test('every operator operation that changes something, and no other', () => {
     const changing = OPERATION_IDS.filter(
       (id) => OPERATIONS[id].reach === 'operator' && OPERATIONS[id].method !== 'GET',
     );
@@ -48,12 +48,12 @@ describe('what is recorded', () => {
     expect(Object.keys(ACTIONS).sort()).toEqual([...RECORDED].sort());
   });
 
-  test('the sandbox begins with what the sandbox has done', async () => {
+  test('the seeding of a sandbox is its first rows', async () => {
     const [first] = await chain();
     expect(first).toMatchObject({ position: 1n, actor: 'sandbox', action: 'seed_sandbox', requestId: null });
   });
 
-  test('operations of card programs that change anything are recorded of operators, and those alone', () => {
+  test('operations of card programs are recorded only if an operator executes them', () => {
     const changing = OPERATION_IDS.filter((id) => /:write$/.test(OPERATIONS[id].scope ?? ''));
     // The rows of a batch are transfers, and are recorded as such; an explanation changes nothing.
     const others = ['create_transfer_batch', 'explain_transfer'];
@@ -85,7 +85,7 @@ describe('what is recorded', () => {
     }
   });
 
-  test('an answer that is given again leaves no row, nor does a refusal', async () => {
+  test('replays and refusals leave no row', async () => {
     const more = { programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() };
     const load = { amount: 1, card_id: 'card_active' };
     await operate(ledger, 'create_transfer', load, more);
@@ -101,7 +101,7 @@ describe('what is recorded', () => {
     expect((await chain()).length).toBe(before.length);
   });
 
-  test('of a batch, the rows that made a transfer', async () => {
+  test('of a batch, the rows that created a transfer', async () => {
     const before = await chain();
     const transfers = ['card_active', 'card_closed', 'card_empty'].map((card_id) => ({
       amount: '1',
@@ -119,7 +119,7 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('money that leaves a card as it is closed is named by a row of its own', async () => {
+  test('money that closing a card unloads has its own row', async () => {
     const card_id = `card of ${randomUUID()}`;
     const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
     await ledger.call('create_card', { card_id }, within());
@@ -135,7 +135,7 @@ describe('what is recorded', () => {
     expect(transfer).toMatchObject({ action: 'update_card', actor: OPERATOR, subjectId: moved.transfer_id });
   });
 
-  test('an update says what became of its subject, and what the request set and removed', async () => {
+  test('an update has the new status of its subject and what the request set and removed', async () => {
     const card_id = `card of ${randomUUID()}`;
     const within = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
     await ledger.call('create_card', { card_id, expires_on: '2090-01-01' }, within());
@@ -169,7 +169,7 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('nobody else waits when an operator waits for the head of the log', async () => {
+  test('an operator that waits for the head of the log blocks no other request', async () => {
     await intruder.query('begin; select from audit_head for update');
     const more = () => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
     // Of other cards and no funding, so that they need nothing which the operator's transfer has locked.
@@ -218,7 +218,7 @@ describe('what is recorded', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('what changes nothing is not recorded, nor is a refusal', async () => {
+  test('requests that change nothing and refusals are not recorded', async () => {
     const more = await ACTIONS.revoke_key?.before?.(ledger);
     await operate(ledger, 'revoke_key', {}, more);
     const before = await chain();
@@ -228,7 +228,7 @@ describe('what is recorded', () => {
     expect(await chain()).toEqual(before);
   });
 
-  test('many at once, on two processes, make one chain without a gap', async () => {
+  test('concurrent requests to two processes make one chain without gaps', async () => {
     const other = openLedger(server.connection);
     const before = (await chain()).length;
     await Promise.all(
@@ -313,18 +313,18 @@ describe('append-only', () => {
     'truncate audit_entry',
     'delete from audit_head',
     'truncate audit_head',
-  ])('%s is refused to the service itself, for want of permission', async (statement) => {
+  ])('%s by the service itself is refused by permissions', async (statement) => {
     await expect(owner.query(statement)).rejects.toMatchObject({ code: '42501' });
   });
 
-  test('what the service gives itself the right to, the triggers still refuse', async () => {
+  test('triggers refuse what the service grants itself', async () => {
     await owner.query('begin; grant update, delete on audit_entry to current_user');
     await expect(owner.query('delete from audit_entry')).rejects.toMatchObject({ code: '23001' });
     await owner.query('rollback');
   });
 });
 
-describe('whoever is above permissions and triggers is found out', () => {
+describe('verification detects changes by a superuser', () => {
   let kept: readonly AuditEntry[] = [];
   /** Tampers, looks what is said of it, and puts everything back. */
   const tamper = async (statement: string, values: readonly unknown[] = [], expected?: string) => {
@@ -378,7 +378,7 @@ describe('whoever is above permissions and triggers is found out', () => {
     }
   });
 
-  test('every byte of what one row says', async () => {
+  test('any byte of a row', async () => {
     const { position = 0n, details = '' } = kept.at(3) ?? {};
     for (let byte = 0; byte < details.length; byte += 1) {
       const found = await tamper(
@@ -390,13 +390,13 @@ describe('whoever is above permissions and triggers is found out', () => {
     }
   });
 
-  test('what moves from one member to the next', async () => {
+  test('text moved from one field to the next', async () => {
     const found = await tamper(`update audit_entry set actor = left(actor, -1), action = right(actor, 1) || action
       where position = 5`);
     expect(found[0]).toMatch(/^Entry 5 .* was changed/);
   });
 
-  test('the first, a middle and the last row removed, and several', async () => {
+  test('removal of the first, a middle, the last, and several rows', async () => {
     const last = (await chain()).length;
     const removed = (where: string) => tamper(`delete from audit_entry where position ${where}`);
     expect(await removed('= 1')).toEqual(['Entry 1 is missing.']);
@@ -407,13 +407,13 @@ describe('whoever is above permissions and triggers is found out', () => {
     expect(await removed('> 0')).toEqual([`Entries 1 to ${last} are missing.`]);
   });
 
-  test('two rows that changed places', async () => {
+  test('two rows swapped', async () => {
     const found = await tamper(`update audit_entry set position = position + 1000000 where position in (4, 8);
       update audit_entry set position = case position when 1000004 then 8 else 4 end where position > 1000000`);
     expect(found.join('\n')).toMatch(/^Entry 4 .* was changed[\s\S]*\nEntry 8 .* was changed/m);
   });
 
-  test('a row that was put in, and what comes after it moved on', async () => {
+  test('a row inserted, and the later ones shifted', async () => {
     const found =
       await tamper(`insert into audit_entry select position + 1, gen_random_uuid(), created_at, actor, action,
         program_id, subject_id, request_id, details, hash, hash from audit_entry order by position desc limit 1`);
@@ -421,7 +421,7 @@ describe('whoever is above permissions and triggers is found out', () => {
     expect(found.at(-1)).toMatch(/^The log goes on to entry \d+, but its head says that it ends at \d+\.$/);
   });
 
-  test('a row that stands before the first one, whatever hash it has and even when one is expected', async () => {
+  test('a row before the first one, whatever its hash', async () => {
     const [first, ...others] = await chain();
     const last = others.at(-1)?.hash;
     const noted = randomBytes(32);
@@ -450,7 +450,7 @@ describe('whoever is above permissions and triggers is found out', () => {
     }
   });
 
-  test('a row before the first one is refused by the table, triggers or not', async () => {
+  test('the table refuses a row before the first one, even without triggers', async () => {
     const forge = `insert into audit_entry select 0, gen_random_uuid(), created_at, actor, action, program_id,
       subject_id, request_id, details, previous_hash, hash from audit_entry where position = 1`;
     await expect(tamper(forge)).rejects.toMatchObject({
@@ -459,7 +459,7 @@ describe('whoever is above permissions and triggers is found out', () => {
     });
   });
 
-  test('rows cut off at the end, with the head set back to match, by a head that was noted elsewhere and by nothing else', async () => {
+  test('rows removed at the end with the head set back, only with a head noted elsewhere', async () => {
     const { position, head } = await verifyAudit(ledger.database);
     const rows = await chain();
     expect([position, head]).toEqual([BigInt(rows.length), rows.at(-1)?.hash.toString('hex')]);
@@ -473,7 +473,7 @@ describe('whoever is above permissions and triggers is found out', () => {
     expect(await tamper(cut, [], rows.at(-4)?.hash.toString('hex'))).toEqual([]);
   });
 
-  test('a head that was changed, set back or removed', async () => {
+  test('a head changed, set back or removed', async () => {
     const last = (await chain()).length;
     expect(await tamper('update audit_head set hash = set_byte(hash, 3, get_byte(hash, 3) # 1)')).toEqual([
       `The head of the log has another hash than entry ${last}: one of the two was changed.`,
@@ -487,7 +487,7 @@ describe('whoever is above permissions and triggers is found out', () => {
     ]);
   });
 
-  test('a log that was written anew as a whole is found by a head that was noted elsewhere, and by nothing else', async () => {
+  test('a log rewritten as a whole, only with a head noted elsewhere', async () => {
     const noted = (await chain()).at(-1)?.hash.toString('hex');
     expect(await problems(noted)).toEqual([]);
     const anew = `truncate audit_entry, audit_head; insert into audit_head (position, hash)
@@ -500,7 +500,7 @@ describe('whoever is above permissions and triggers is found out', () => {
     ]);
   });
 
-  test('a head that was noted before still stands when the log has grown', async () => {
+  test('a noted head still verifies after the log has grown', async () => {
     const noted = (await chain()).at(-1)?.hash.toString('hex');
     await operate(ledger, 'create_key', operatorKey('one more'));
     expect(await problems(noted)).toEqual([]);

@@ -24,7 +24,7 @@ const newKey = async () =>
   JSON.parse((await ledger.call('create_key', operatorKey('of the test'))).body) as { key: string; key_id: string };
 const revoke = (key_id: string) => ledger.call('revoke_key', {}, { parameters: { key_id } });
 
-test('an answer of the database that is late lets nobody in who comes a second after the revocation', async () => {
+test('a late database response lets no request in a second after the revocation', async () => {
   const { key, key_id } = await newKey();
   const slow = openLedger(server.connection);
   const read = slow.database.read.bind(slow.database);
@@ -54,7 +54,7 @@ describe('refused credentials', () => {
   const chainLength = async () => (await verifyAudit(ledger.database)).entries;
   const refusalsOf = () => openRefusedCredentials(ledger.database, () => new Date());
 
-  test('a hundred thousand from as many addresses are a few rows, and every one is counted', async () => {
+  test('from a hundred thousand addresses make a few rows, and each is counted', async () => {
     const before = await chainLength();
     const refusals = refusalsOf();
     for (let at = 0; at < 100_000; at += 1) {
@@ -72,7 +72,7 @@ describe('refused credentials', () => {
     expect((await verifyAudit(ledger.database)).problems).toEqual([]);
   });
 
-  test('are written later, and none is lost, when the database was away', async () => {
+  test('are written after an outage of the database, and none is lost', async () => {
     const before = await chainLength();
     const refusals = refusalsOf();
     const note = (count: number) => {
@@ -89,7 +89,7 @@ describe('refused credentials', () => {
   });
 });
 
-test('when a key was used is written later when the database was away, and once a minute at most', async () => {
+test('the last use of a key is written after an outage of the database, and at most once a minute', async () => {
   const { key_id } = await newKey();
   const keyId = key_id.slice('key_'.length).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   const lastUse = async () => {

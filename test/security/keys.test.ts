@@ -93,7 +93,7 @@ async function countFound(key: string): Promise<number> {
 }
 
 describe('what a key is', () => {
-  test('a prefix, a public part, 256 random bits and a checksum; shown once, and kept as a hash', async () => {
+  test('has a prefix, a public part, 256 random bits and a checksum; it is shown once and stored as a hash', async () => {
     const made = await newKey();
     expect(made.key).toMatch(/^ts_[0-9a-f]{16}_[0-9a-f]{64}[0-9a-f]{8}$/);
     expect(made.shown_as).toBe(`${made.key.slice(0, 19)}_…`);
@@ -104,7 +104,7 @@ describe('what a key is', () => {
     expect(new Set(others.map(({ key }) => key.slice(20, 84))).size).toBe(20);
   });
 
-  test('any mistyped digit is told by the checksum, which a scanner of secrets can compute', async () => {
+  test('has a checksum that detects any mistyped digit', async () => {
     const { key } = await newKey();
     expect(readKeyParts(key)).toBeDefined();
     for (let at = 0; at < key.length; at += 1) {
@@ -115,7 +115,7 @@ describe('what a key is', () => {
     if (swapped !== key) expect(readKeyParts(swapped)).toBeUndefined();
   });
 
-  test('another secret behind a public part that is known is answered like a public part that nobody has', async () => {
+  test('with a known public part and another secret is refused like an unknown one', async () => {
     const [working, revoked] = [await newKey(), await newKey()];
     const expired = await newExpiredKey();
     await operator.keys.revoke(revoked.key_id);
@@ -144,21 +144,21 @@ describe('what a key is', () => {
 });
 
 describe('scopes', () => {
-  test('operator-key create makes a key with every scope, in every card program, and says so', async () => {
+  test('operator-key create makes a key with every scope in every card program', async () => {
     const [made] = (await operator.keys.list({ limit: 100 })).data.filter(({ name }) => name === 'first');
     expect(made).toMatchObject({ program_id: null, scopes: KEY_SCOPES });
     expect(grant).toContain('all card programs');
     expect(grant).toContain(KEY_SCOPES.join(', '));
   });
 
-  test('a rolled key keeps the scopes and the reach of the one before', async () => {
+  test('a rolled key keeps scopes and programs', async () => {
     const narrow = await newKey(['errors:read']);
     expect(await operator.keys.roll(narrow.key_id)).toMatchObject({ scopes: ['errors:read'], program_id: programId });
     const wide = await operator.keys.create({ name: 'reads all', scopes: ['cards:read'], all_programs: true });
     expect(await operator.keys.roll(wide.key_id)).toMatchObject({ scopes: ['cards:read'], program_id: null });
   });
 
-  test('the operator scope goes to no key that is bound to a card program', async () => {
+  test('a key bound to a card program cannot have the operator scope', async () => {
     const refused = await refusalOf(newKey(['transfers:read', 'operator']));
     expect(refused).toMatchObject({ Code: 'create_key_schema', field: '/scopes' });
     expect(refused.Message).toContain("'operator'");
@@ -176,7 +176,7 @@ describe('scopes', () => {
     }
   });
 
-  test.each(KEY_SCOPES)('a key with %s alone is let into its operations and into no other', async (scope) => {
+  test.each(KEY_SCOPES)('a key with only %s can use its operations and no others', async (scope) => {
     const { key } = await withSecret(operator.keys.create({ name: scope, scopes: [scope], all_programs: true }));
     for (const id of OPERATION_IDS.filter((known) => OPERATIONS[known].reach !== 'sandbox')) {
       // The media type is judged after the credentials and before anything is done.
@@ -191,7 +191,7 @@ describe('scopes', () => {
     }
   });
 
-  test("a key of a program may do nothing of an operator's, whatever scopes it has", async () => {
+  test('a program key cannot use operator operations, whatever its scopes', async () => {
     const { key } = await newKey([...PROGRAM_SCOPES]);
     const answer = await ask(first, key, OPERATIONS.list_keys.path);
     expect(answer.fields.Message).toBe(
@@ -243,7 +243,7 @@ describe('a key ends', () => {
     }
   });
 
-  test('when it expires, by the clock of the database', async () => {
+  test('at its expiry, by the clock of the database', async () => {
     const { key, expires_at } = await beforeMoment(async (moment) => {
       const made = await newKey(undefined, { expires_at: moment.toISOString() });
       expect((await ask(second, made.key)).status).toBe(200);
@@ -260,7 +260,7 @@ describe('a key ends', () => {
 });
 
 describe('rolling', () => {
-  test('two keys work until the old one ends; the new one may do the same', async () => {
+  test('two keys work until the old one ends, with the same scopes', async () => {
     const { old, made, previous_until } = await beforeMoment(async (moment) => {
       const previous_until = moment.toISOString();
       const old = await newKey(['cards:read', 'transfers:read']);
@@ -280,7 +280,7 @@ describe('rolling', () => {
     }
   });
 
-  test('a day if nobody says, and never longer than the old key was to work', async () => {
+  test('the old key works for a day by default, never longer than before', async () => {
     const endless = await newKey();
     await operator.keys.roll(endless.key_id);
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
@@ -293,7 +293,7 @@ describe('rolling', () => {
     expect(Math.abs(of(next.key_id) - Date.now() - 3_600_000)).toBeLessThan(60_000);
   });
 
-  test('not twice, not what was revoked or has expired, not into the past', async () => {
+  test('a key cannot be rolled twice, when revoked or expired, or with an end in the past', async () => {
     const [rolled, revoked, other] = [await newKey(), await newKey(), await newKey()];
     const successor = await operator.keys.roll(rolled.key_id);
     await operator.keys.revoke(revoked.key_id);
@@ -314,8 +314,8 @@ describe('rolling', () => {
   });
 });
 
-describe('what is noted beside requests', () => {
-  test('when a key was last used, once for many uses on two processes', async () => {
+describe('what is recorded in the background', () => {
+  test('the last use of a key, once for many uses on two processes', async () => {
     const made = await newKey();
     const lastUse = async () =>
       (await operator.keys.list({ limit: 100 })).data.find(({ key_id }) => key_id === made.key_id)?.last_used_at ??
@@ -340,7 +340,7 @@ describe('what is noted beside requests', () => {
     expect(await lastUse()).toBe(noted);
   });
 
-  test('refused credentials, summed up, and at the latest when the process stops; never what was sent', async () => {
+  test('refused credentials, aggregated, at the latest when the process stops, never their text', async () => {
     const { key, key_id, shown_as } = await newKey(['events:read']);
     const wrong = `${key.slice(0, 83)}${key.endsWith('0') ? '1' : '0'}`;
     const extra = await startService({
@@ -380,7 +380,7 @@ describe('what is noted beside requests', () => {
 });
 
 describe('the command line', () => {
-  test('verifies the audit log on the host, against a head that was noted', async () => {
+  test('verifies the audit log against a noted head', async () => {
     const { databaseUrl } = await embeddedServerOf(directories[0]?.path ?? '');
     const host = { ...environment, DATABASE_URL: databaseUrl, DATA_DIR: directories[1]?.path ?? '' };
     const whole = await runCommand(['audit', 'verify'], host);

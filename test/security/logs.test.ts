@@ -99,8 +99,8 @@ function requestsWith(secret: string): readonly RawRequest[] {
   ];
 }
 
-describe('what callers send', () => {
-  test('no key, good or not, and no card number is logged, whether the database runs or not', async () => {
+describe('data of callers', () => {
+  test('no key, valid or not, and no card number is logged, whether the database runs or not', async () => {
     const { keys, sandbox } = service.client;
     const make = (name: string, more: object = {}) =>
       withSecret(keys.create({ ...programKey(name, DEMO_PROGRAM), ...more }));
@@ -140,7 +140,7 @@ describe('what callers send', () => {
 });
 
 describe("PostgreSQL's own log", () => {
-  test('a statement that fails is there without its values and without the row', async () => {
+  test('has failed statements without values and rows', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const client = new pg.Client(databaseUrl);
     await client.connect();
@@ -163,8 +163,8 @@ describe("PostgreSQL's own log", () => {
   });
 });
 
-describe('a reader of standard error that stands still', () => {
-  test('stops nothing: requests are answered, and a stop ends', async () => {
+describe('a stalled reader of standard error', () => {
+  test('blocks neither requests nor the stop', async () => {
     const path = join(directory.path, 'stalled');
     execFileSync('mkfifo', [path]);
     // Opened for reading as well, so that there is a reader; it never reads.
@@ -221,7 +221,7 @@ describe('settings', () => {
     }
   });
 
-  test('a database that cannot be used is told without the password, whatever is wrong with DATABASE_URL', async () => {
+  test('an unusable database is reported without the password, whatever is wrong with DATABASE_URL', async () => {
     const reports = { onProgress: () => undefined, onServerExit: () => undefined };
     for (const DATABASE_URL of urls) {
       const refused: unknown = await openDatabase(readConfiguration({ DATABASE_URL }), reports).catch((error) => error);
@@ -230,7 +230,7 @@ describe('settings', () => {
     }
   });
 
-  test('so is a DATABASE_URL that was set under the name of another setting', async () => {
+  test('a DATABASE_URL under the name of another setting is not shown', async () => {
     const { exitCode, output, errors } = await startInVain({ LOG_LEVEL: 'trace', HOST: urls[0] ?? '' });
     expect(exitCode).toBe(1);
     expect(errors).toMatch(/^\nThe service does not start: HOST is [^\n]+\n$/);
@@ -239,7 +239,7 @@ describe('settings', () => {
 });
 
 describe('every level', () => {
-  test('what any part of the service logs is redacted before it is serialised', async () => {
+  test('is redacted before it is serialised', async () => {
     const program = `
       import { openLog } from ${JSON.stringify(join(import.meta.dirname, '../../server/log.ts'))};
       const log = openLog('trace');
@@ -278,7 +278,7 @@ describe('every level', () => {
 });
 
 describe('a log that cannot be written', () => {
-  test('stops nothing: the disk under it is full, and nobody reads what is printed for people', async () => {
+  test('on a full disk without a reader blocks nothing', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const full = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {
@@ -320,7 +320,7 @@ describe('a crash', () => {
     return record;
   }
 
-  test('of a start, by what PostgreSQL says: one record without the row that it quotes, and status 1', async () => {
+  test('of a start by a PostgreSQL error: one record without the row it quotes, and status 1', async () => {
     const { databaseUrl } = await embeddedServerOf(directory.path);
     const superuser = new pg.Client(databaseUrl.replace('//transfer_service@', '//postgres@'));
     await superuser.connect();
@@ -350,7 +350,7 @@ describe('a crash', () => {
     expectNothingHidden(`${output}${errors}`);
   });
 
-  test('of the running service: one record without what hangs on the error, status 1, and no PostgreSQL is left', async () => {
+  test('of the running service: one record without properties of the error, status 1, and PostgreSQL is stopped', async () => {
     const { processId } = await embeddedServerOf(directory.path);
     const ended = new Promise((resolve) => service.child.once('close', resolve));
     service.child.kill('SIGUSR2');

@@ -82,7 +82,7 @@ function judgeRow({ body }: RawResponse, comes: string | 200, isStopped: boolean
   return row?.error?.Code === comes ? undefined : `the row came to ${body}`;
 }
 
-test('no card number that is sent is found anywhere afterwards', { timeout: 600_000 }, async () => {
+test('card numbers that were sent are stored nowhere', { timeout: 600_000 }, async () => {
   const { client } = service();
   const planted = plantedNumbers(COUNT).map((number, at) => ({
     number,

@@ -153,7 +153,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
   });
   afterAll(() => world.stop());
 
-  test('a statement that names no program sees what that wall lets through, and no less', async () => {
+  test('a statement without a program sees exactly what row-level security allows', async () => {
     const both = [world.first.owns, world.second.owns];
     for (const owns of both) {
       const seen = await world.findProgramsSeen(owns);
@@ -189,7 +189,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
       before = await stateOf(theirs);
     });
 
-    test.each(PROGRAM_OPERATIONS)('%s is answered as if none of it were there', async (operation) => {
+    test.each(PROGRAM_OPERATIONS)('%s returns not found for resources of the other program', async (operation) => {
       const attempts = ATTEMPTS[operation] ?? [];
       expect(attempts.length).toBeGreaterThan(0);
       const nothing = neverMade(theirs.owns);
@@ -208,7 +208,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
       expect(await stateOf(theirs)).toEqual(before);
     });
 
-    test.each(OPERATOR_OPERATIONS)('%s is forbidden, whoever it is about', async (operation) => {
+    test.each(OPERATOR_OPERATIONS)('%s is forbidden for both programs', async (operation) => {
       const { method, path, body } = OPERATIONS[operation];
       const ids = (owns: Belongings): Readonly<Record<string, string>> => ({
         program_id: owns.program,
@@ -237,7 +237,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
       expect(await stateOf(theirs)).toEqual(before);
     });
 
-    test('the Program-Id header of another program is forbidden like one that nobody has', async () => {
+    test('the Program-Id of another program is refused like an unknown one', async () => {
       for (const operation of PROGRAM_OPERATIONS) {
         const [attempt] = ATTEMPTS[operation] ?? [];
         if (attempt === undefined) throw new Error(`there is no attempt for ${operation}`);
@@ -253,7 +253,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
       }
     });
 
-    test('lists and exports hold what is its own, and nothing else', async () => {
+    test('lists and exports contain only resources of the program', async () => {
       const { owns } = theirs;
       // Not the names that a program gives: two programs may give the same.
       const all = [owns.program, owns.card, owns.transfer, owns.hold, owns.scheduled, owns.reversal, owns.error];
@@ -342,6 +342,6 @@ describe.each(['stands', 'is down'] as const)('of one name in two programs, whil
   );
 });
 
-test('every operation of a card program is tried', () => {
+test('every operation of card programs is tested', () => {
   expect(Object.keys(ATTEMPTS).sort()).toEqual([...PROGRAM_OPERATIONS].sort());
 });

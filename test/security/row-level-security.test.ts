@@ -102,7 +102,7 @@ async function actWithin(...programIds: readonly string[]): Promise<void> {
 }
 
 describe('what a statement without a program sees', () => {
-  test.each(WALLED)('of %s: the rows of the program that the request is about', async (table) => {
+  test.each(WALLED)('of %s: only rows of the program of the request', async (table) => {
     const { application, background } = ledger.databases;
     expect(await programsOf(application.within(first), table)).toEqual([first]);
     expect(await programsOf(application.within(second), table)).toEqual([second]);
@@ -112,7 +112,7 @@ describe('what a statement without a program sees', () => {
     expect(await programsOf(background, table)).toEqual(expect.arrayContaining([first, second]));
   });
 
-  test.each(WALLED)('of %s: the same in a transaction', async (table) => {
+  test.each(WALLED)('of %s: only these rows in a transaction', async (table) => {
     const steps = {
       batchId: randomUUID(),
       load: { found: { name: '', text: `select distinct program_id from ${table}`, values: [] } },
@@ -122,7 +122,7 @@ describe('what a statement without a program sees', () => {
     expect(await ledger.databases.application.within().transact(steps)).toEqual([]);
   });
 
-  test('requests that share connections never see through the eyes of the one before', async () => {
+  test('requests on one connection never see the program of the previous request', async () => {
     const { application } = ledger.databases;
     const seen = await Promise.all(
       Array.from({ length: 200 }, async (_, at) => {
@@ -178,7 +178,7 @@ describe('what a statement with the wrong program can change', () => {
     },
   );
 
-  test('the setting takes nothing but ids', () => {
+  test('the setting accepts only ids', () => {
     const { application } = ledger.databases;
     for (const id of ['', "}'; reset role; --", `${first},${second}`]) {
       expect(() => application.within(id)).toThrow('no UUID');
@@ -186,13 +186,13 @@ describe('what a statement with the wrong program can change', () => {
   });
 });
 
-describe('what a role may do at all', () => {
+describe('permissions of the roles', () => {
   test.each(OUT_OF_REACH)('requests may not: %s', async (statement) => {
     await actWithin(first);
     await expect(owner.query(statement)).rejects.toMatchObject({ code: '42501' });
   });
 
-  test('requests see what is disabled for all, and for their own program, and no more', async () => {
+  test('requests see only the disabled scopes of the service and of their program', async () => {
     await owner.query('begin');
     const add = (programId: string | null) =>
       owner.query(
@@ -207,7 +207,7 @@ describe('what a role may do at all', () => {
   });
 
   test.each(['card', 'account', 'transfer', 'audit_entry', 'error', 'switch', 'idempotency'])(
-    'whoever finds out who is calling may not read %s',
+    'the authentication role may not read %s',
     async (table) => {
       await expect(readOf(ledger.databases.authentication, `select from ${table}`)).rejects.toMatchObject({
         sqlState: '42501',
@@ -215,7 +215,7 @@ describe('what a role may do at all', () => {
     },
   );
 
-  test('whoever finds out who is calling reads keys, and changes none', async () => {
+  test('the authentication role reads keys and changes none', async () => {
     const { authentication } = ledger.databases;
     await expect(readOf(authentication, 'select from api_key')).resolves.toEqual([]);
     const revival = 'update api_key set revoked_at = null';
@@ -232,8 +232,8 @@ describe('what a role may do at all', () => {
   );
 });
 
-describe('what is easily forgotten', () => {
-  test('every table whose rows belong to a program is behind the wall, for its owner too', async () => {
+describe('completeness', () => {
+  test('every table with rows of programs has row-level security, also for its owner', async () => {
     const { rows } = await owner.query(
       `select relname, relrowsecurity and relforcerowsecurity as walled from pg_class
         join pg_attribute on attrelid = pg_class.oid and attname = 'program_id'
@@ -243,7 +243,7 @@ describe('what is easily forgotten', () => {
     expect(rows.filter(({ walled }) => !walled)).toEqual([]);
   });
 
-  test('nobody but the owner has a right to a partition by itself, beside clearing errors away', async () => {
+  test('only the owner has permissions on single partitions, except removing errors', async () => {
     const { rows } = await owner.query(
       `select distinct grantee, table_name from information_schema.role_table_grants
         where grantee like 'transfer_service_%' and table_name ~ '_(default|[0-9]{4}_[0-9]{2})$'`,
@@ -251,7 +251,7 @@ describe('what is easily forgotten', () => {
     expect(rows).toEqual([{ grantee: 'transfer_service_background', table_name: 'error_default' }]);
   });
 
-  test('no role of the service gets past the policies by an attribute, or owns anything', async () => {
+  test('no role of the service bypasses policies by an attribute or owns anything', async () => {
     const { rows } = await owner.query(
       `select rolname from pg_roles where rolname like 'transfer_service_%' and (
         rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolcanlogin
@@ -260,7 +260,7 @@ describe('what is easily forgotten', () => {
     expect(rows).toEqual([]);
   });
 
-  test('functions that act with the rights of the owner look for tables in the schema first, and last in pg_temp', async () => {
+  test('functions with the rights of the owner search the schema first and pg_temp last', async () => {
     const { rows } = await owner.query(
       `select proname, array_to_string(proconfig, ';') as settings from pg_proc
         where pronamespace = 'public'::regnamespace and prosecdef`,

@@ -35,7 +35,7 @@ function refusalOf(environment: Record<string, string>): string {
 }
 
 describe('a URL with a password under the name of another setting', () => {
-  test.each(OTHERS)('%s refuses it and does not repeat it', (name) => {
+  test.each(OTHERS)('%s refuses it without repeating it', (name) => {
     for (const MODE of ['sandbox', 'live']) {
       for (const url of PASSWORDS.flatMap(urlsWith)) {
         const message = refusalOf({ MODE, SUPPORT_CONTACT: 'help@bank.test', [name]: url });
@@ -45,7 +45,7 @@ describe('a URL with a password under the name of another setting', () => {
     }
   });
 
-  test.each(OTHERS)('%s refuses one whose password is a parameter, or that lacks its slashes', (name) => {
+  test.each(OTHERS)('%s refuses one with a password parameter or without slashes', (name) => {
     for (const url of [
       'postgresql://db.bank.test/ledger?user=service&password=vorne-hinten',
       'postgresql://db.bank.test/ledger?user=service&%70assword=vorne-hinten',
@@ -58,11 +58,11 @@ describe('a URL with a password under the name of another setting', () => {
   });
 
   test.each(['MODE', 'HOST', 'PORT', 'ERROR_RETENTION_DAYS', 'RATE_LIMIT_PER_KEY', 'TRUSTED_PROXIES', 'LOG_LEVEL'])(
-    '%s does not repeat one without its beginning either',
+    '%s does not repeat one without its scheme',
     (name) => expectNothingShown(refusalOf({ [name]: 'service:vorne-hinten@db.bank.test' })),
   );
 
-  test('whoever starts the service or asks for its settings is not shown it', async () => {
+  test('is not shown at the start or with the settings', async () => {
     const url = 'postgresql://service:vorne"hinten<hinten@db.bank.test/ledger';
     // Where nothing can be written, so that a service which does not refuse ends all the same.
     const DATA_DIR = '/dev/null/ledger';
@@ -84,14 +84,14 @@ test.each([
   'https://bank.test:8443/team/@help?from=card@bank.test',
   'https://bank.test/help or help@bank.test',
   'help@bank.test, https://bank.test/help',
-])('SUPPORT_CONTACT may be %s, and is shown as it is', (contact) => {
+])('SUPPORT_CONTACT may be %s and is shown unchanged', (contact) => {
   const configuration = readConfiguration({ MODE: 'live', SUPPORT_CONTACT: contact });
   expect(configuration.supportContact).toBe(contact);
   expect(showConfiguration(configuration)).toContain(`\nSUPPORT_CONTACT=${contact}\n`);
 });
 
 describe('DATABASE_URL', () => {
-  test('is shown without its password, whatever stands in it and however broken it is', () => {
+  test('is shown without its password, however malformed', () => {
     for (const password of PASSWORDS) {
       const urls = urlsWith(password).filter((url) => /^postgres(ql)?:\/\/ser/.test(url));
       const broken = [`postgresql://db/ledger?user=a&password=${password}`];
@@ -119,7 +119,7 @@ describe('DATABASE_URL', () => {
 });
 
 describe('what is logged', () => {
-  test('no user name and no password of a URL', () => {
+  test('has no user name or password of a URL', () => {
     for (const password of PASSWORDS.filter((one) => !one.includes('\n'))) {
       for (const url of urlsWith(password)) {
         const logged = withoutSecrets(`cannot connect to ${url} just now`);
@@ -134,9 +134,9 @@ describe('what is logged', () => {
     'http://localhost:8080/?q=a@b',
     '    at run (file:///srv/node_modules/@scope/package/index.js:1:2)',
     'help@bank.test, postgresql://db.bank.test/ledger',
-  ])('%s stays as it is', (text) => expect(withoutSecrets(text)).toBe(text));
+  ])('has %s unchanged', (text) => expect(withoutSecrets(text)).toBe(text));
 
-  test('a text made to be slow is not', () => {
+  test('costs linear time for adversarial texts', () => {
     const began = process.cpuUsage();
     for (const piece of ['a://', 'https://b/ ', 'file:///', '://@', 'a'.repeat(50)]) {
       withoutSecrets(piece.repeat(4_000), 4_000);

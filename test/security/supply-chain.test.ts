@@ -25,14 +25,14 @@ describe('the bill of materials', () => {
   const byPurl = new Map(bill.components.map((component) => [component.purl, component]));
   const purlOf = (name: string, version = '') => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-  test('is what the command prints, to the last byte, every time', () => {
+  test('is what the command prints, byte for byte', () => {
     const run = () => execFileSync(process.execPath, ['setup/bill-of-materials.ts'], { cwd: ROOT, encoding: 'utf8' });
     expect(run()).toBe(`${JSON.stringify(bill, null, 2)}\n`);
     expect(bill).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });
     expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  test('names every package of the lockfile with version, hash and licence, and says which only develop', () => {
+  test('has every package of the lockfile with version, hash, licence and whether it is for development', () => {
     const packages = packagesOf(lockfile);
     expect(packages.length).toBeGreaterThan(100);
     for (const [path, name, { version, integrity = '', license, dev, optional }] of packages) {
@@ -48,7 +48,7 @@ describe('the bill of materials', () => {
     expect(byPurl.get(purlOf('vitest', manifest.devDependencies?.vitest))?.scope).toBe('excluded');
   });
 
-  test('every reference leads to a component, and every component is led to', () => {
+  test('every reference has a component, and every component is referenced', () => {
     const known = new Set([...byPurl.keys(), purlOf(manifest.name, manifest.version)]);
     const named = bill.dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]);
     expect(named.filter((ref) => !known.has(ref))).toEqual([]);
@@ -59,7 +59,7 @@ describe('the bill of materials', () => {
     expect([...known].filter((ref) => !reached.has(ref))).toEqual([]);
   });
 
-  test('what the packages of binaries bring along is in it, and is what lies in the installed ones', () => {
+  test('has the contents of binary packages as installed', () => {
     const platform = `${process.platform}-${process.arch}`;
     const inside = (name: string): readonly Component[] =>
       bill.components.find(({ group, name: own }) => [group, own].filter(Boolean).join('/') === name)?.components ?? [];
@@ -112,11 +112,11 @@ describe('licences', () => {
     return join(folder, name);
   }
 
-  test('every package that is installed, or would be elsewhere, is under one that is allowed', () => {
+  test('every package for any platform has an allowed licence', () => {
     expect(licenseProblems(ROOT, lockfile)).toEqual([]);
   });
 
-  test('a package under a foreign licence is named, wherever it lies and whatever the lockfile says of it', () => {
+  test('a package with another licence is reported wherever it is, whatever the lockfile says', () => {
     const root = plant('foreign', {
       'node_modules/good': { license: 'MIT' },
       'node_modules/good/node_modules/@some/viral': { license: 'AGPL-3.0-only' },
@@ -175,8 +175,8 @@ describe('licences', () => {
   });
 });
 
-describe('every install is the same install', () => {
-  test('exact versions, one hash for each package, the registry and nothing else, no script', () => {
+describe('reproducible installs', () => {
+  test('have exact versions, one hash per package, only the registry, and no scripts', () => {
     expect(pinProblems(manifest, lockfile)).toEqual([]);
   });
 
@@ -220,11 +220,11 @@ describe('every install is the same install', () => {
       withEntry('node_modules/pg', { hasInstallScript: true }),
       'pg (node_modules/pg) has an install script',
     ],
-  ])('%s is told', (_, otherManifest, otherLockfile, sentence) => {
+  ])('%s is reported', (_, otherManifest, otherLockfile, sentence) => {
     expect(pinProblems(otherManifest, otherLockfile).join('\n')).toContain(sentence);
   });
 
-  test('three packages have install scripts; none is run, and npm is told so in three places', () => {
+  test('three packages have install scripts; none runs, as set in three places', () => {
     const scripted = packagesOf(lockfile).filter(([, , { hasInstallScript }]) => hasInstallScript === true);
     expect(scripted.map(([, name]) => name).sort()).toEqual(Object.keys(NEEDLESS_INSTALL_SCRIPTS).sort());
     const { allowScripts } = manifest as { readonly allowScripts?: Readonly<Record<string, boolean>> };
@@ -233,7 +233,7 @@ describe('every install is the same install', () => {
     expect(readFileSync(join(ROOT, 'setup', 'install.mjs'), 'utf8')).toContain("'--ignore-scripts'");
   });
 
-  test('the step of npm test names what it finds, and fails', () => {
+  test('the step of npm test reports findings and fails', () => {
     const copy = mkdtempSync(join(tmpdir(), 'transfer-service-supply-'));
     try {
       for (const part of ['setup', 'package.json', 'package-lock.json'])

@@ -34,10 +34,10 @@ afterAll(async () => {
   for (const { remove } of directories) await remove();
 });
 
-describe('where there is no ledger', () => {
+describe('without a ledger', () => {
   const live = { MODE: 'live', SUPPORT_CONTACT: 'help@bank.test' };
 
-  test.each(COMMANDS)('%s makes nothing, and says where it looked and which setting led there', async (...command) => {
+  test.each(COMMANDS)('%s creates nothing, and names the directory and the setting', async (...command) => {
     const empty = directories[1]?.path ?? '';
     // As an operator types it, below the working directory or beside it.
     const typed = relative(process.cwd(), join(empty, 'dta'));
@@ -50,7 +50,7 @@ describe('where there is no ledger', () => {
     expect(await readdir(empty)).toEqual([]);
   });
 
-  test('a live service makes nothing either, and says that migrate does', async () => {
+  test('a live service creates nothing and refers to migrate', async () => {
     const empty = directories[1]?.path ?? '';
     const { exitCode, errors } = await startInVain({ ...live, DATA_DIR: join(empty, 'dta') });
     expect(exitCode).toBe(1);
@@ -59,7 +59,7 @@ describe('where there is no ledger', () => {
     expect(await readdir(empty)).toEqual([]);
   });
 
-  test('a setting that is missing is named as such', () => {
+  test('a missing setting is named', () => {
     expect(readConfiguration({}).dataDirectoryOrigin).toMatch(/^DATA_DIR is not set, so it is \.\/data/);
   });
 });
@@ -74,7 +74,7 @@ describe('beside a service on the embedded database', () => {
     expect((await service.client.transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');
   });
 
-  test('an operator key is made that works at once, and migrate finds nothing to do', async () => {
+  test('an operator key works at once, and migrate finds nothing to do', async () => {
     expect(await runCommand(['migrate'], { DATA_DIR })).toMatchObject({
       exitCode: 0,
       output: expect.stringContaining('up to date'),
@@ -86,7 +86,7 @@ describe('beside a service on the embedded database', () => {
     expect(status).toBe(200);
   });
 
-  test('a command whose database goes with the service ends with a sentence', async () => {
+  test('a command whose database stops with the service ends with one sentence', async () => {
     const { databaseUrl } = await embeddedServerOf(DATA_DIR);
     const url = new URL(databaseUrl.replace('@/', '@localhost/'));
     const host = url.searchParams.get('host') ?? '';
@@ -106,7 +106,7 @@ describe('beside a service on the embedded database', () => {
   });
 });
 
-test('a command that is told to stop takes the PostgreSQL that it started along', async () => {
+test('a command that is stopped also stops the PostgreSQL it started', async () => {
   await service.stop();
   const main = new URL('../../server/administration.ts', import.meta.url).pathname;
   const child = spawn(process.execPath, [main, 'verify-books'], { env: { PATH: process.env.PATH, DATA_DIR } });

@@ -98,7 +98,7 @@ describe('in live mode a database is on this machine or behind TLS whose certifi
     },
   );
 
-  test('certificates that Node is told not to check are none', () => {
+  test('NODE_TLS_REJECT_UNAUTHORIZED=0 is refused', () => {
     const environment = { ...LIVE, DATABASE_URL: `${REMOTE}/ledger?sslmode=verify-full` };
     const unchecked = { ...environment, NODE_TLS_REJECT_UNAUTHORIZED: '0' };
     expect(() => readConfiguration(unchecked)).toThrow('NODE_TLS_REJECT_UNAUTHORIZED is 0');
@@ -106,7 +106,7 @@ describe('in live mode a database is on this machine or behind TLS whose certifi
   });
 });
 
-describe('what arrives at the other machine', () => {
+describe('what reaches another machine', () => {
   let other: Server;
   let arrived = Buffer.alloc(0);
   let connections = 0;
@@ -143,19 +143,19 @@ describe('what arrives at the other machine', () => {
     },
   );
 
-  test('the user in clear text, of a sandbox: the other machine is one that can be reached', async () => {
+  test('the user in clear text, in a sandbox', async () => {
     expect(await open('sandbox', '')).toBeInstanceOf(StartupProblem);
     expect(arrived.toString('latin1')).toContain('service');
   });
 
-  test('a request for TLS and nothing before it, of a live service with sslmode=verify-full', async () => {
+  test('first a request for TLS, in live mode with sslmode=verify-full', async () => {
     expect(await open('live', '?sslmode=verify-full')).toBeInstanceOf(StartupProblem);
     expect(arrived.toString('hex')).toBe('0000000804d2162f');
   });
 });
 
-describe('in processes of their own', () => {
-  test('neither the service nor a command on its host connects, and config says why', async () => {
+describe('in separate processes', () => {
+  test('neither the service nor a command connects, and config says why', async () => {
     const directory = await temporaryDirectory();
     try {
       const environment = { ...LIVE, DATA_DIR: directory.path, PGHOST: 'db.remote.example' };
@@ -173,7 +173,7 @@ describe('in processes of their own', () => {
   });
 });
 
-test('a password that is cut at its / is not taken for the name of a database, which PostgreSQL would quote', () => {
+test('the rest of a password after its / is not taken for a database name', () => {
   for (const MODE of ['live', 'sandbox']) {
     const configuration = readConfiguration({
       ...LIVE,

@@ -126,7 +126,7 @@ describe('the version of the server', () => {
     [149_999, '14.99'],
     [90_624, '9.6.24'],
     [80_002, '8.0.2'],
-  ])('%i is refused, whatever else is wrong', (versionNumber, version) => {
+  ])('%i is refused first', (versionNumber, version) => {
     const old = { ...facts, versionNumber, version, encoding: 'LATIN1', isStandby: true };
     for (const use of ['read', 'write'] as const) {
       expect(findServerProblem(old, use)).toBe(
@@ -136,7 +136,7 @@ describe('the version of the server', () => {
     }
   });
 
-  test('a server that does not know our settings yet is refused for its version', async () => {
+  test('a server without our settings is refused for its version', async () => {
     const old = await startOldServer();
     try {
       const DATA_DIR = join(directory.path, 'service');
@@ -148,12 +148,12 @@ describe('the version of the server', () => {
     }
   });
 
-  test.each([150_000, 150_014, 160_000, 180_001, 190_000])('%i is taken', (versionNumber) => {
+  test.each([150_000, 150_014, 160_000, 180_001, 190_000])('%i is accepted', (versionNumber) => {
     expect(findServerProblem({ ...facts, versionNumber }, 'write')).toBeUndefined();
   });
 });
 
-describe('objects of others that have names of the service are named and left alone', () => {
+describe('foreign objects with names of the service are reported and unchanged', () => {
   const strange: readonly (readonly [what: string, database: string, statement: string])[] = [
     ['table transfer', 'shop', 'create table transfer (id int)'],
     ['table account', 'bank', 'create table account (id int); create table event (id int)'],
@@ -188,7 +188,7 @@ describe('objects of others that have names of the service are named and left al
     expect(await contentsOf(database)).toHaveLength(statement.includes('key') ? 2 : 1);
   });
 
-  test('a schema of its own makes room for both, and migrate creates it', async () => {
+  test('a separate schema avoids the conflict, and migrate creates it', async () => {
     const settings = settingsOf('shop', { DATABASE_SCHEMA: 'ledger' });
     expect(await runCommand(['migrate'], settings)).toMatchObject({ exitCode: 0 });
     const books = await runCommand(['verify-books'], settings);
@@ -210,7 +210,7 @@ describe('objects of others that have names of the service are named and left al
     expect(sentence).toMatch(/were not created by it: table ledger_mode\. Set DATABASE_SCHEMA to another schema/);
   });
 
-  test('every table, type and function that the migrations create is looked for', async () => {
+  test('every table, type and function of the migrations is checked', async () => {
     const known = new Set((await readMigrations()).flatMap(namesCreatedBy));
     await makeDatabase('whole');
     await install(settingsOf('whole'));
@@ -225,7 +225,7 @@ describe('objects of others that have names of the service are named and left al
   });
 });
 
-describe('a database that takes no writes', () => {
+describe('a read-only database', () => {
   test('default_transaction_read_only of the database is respected; that of the role is overridden', async () => {
     await makeDatabase('frozen');
     const settings = settingsOf('frozen');
@@ -271,7 +271,7 @@ describe('a database that takes no writes', () => {
 });
 
 describe('the schema', () => {
-  test('a search_path of the role that leads nowhere changes nothing', async () => {
+  test('an invalid search_path of the role changes nothing', async () => {
     await makeDatabase('pathless');
     await superuser.query('alter role owner set search_path = nowhere');
     try {
@@ -282,7 +282,7 @@ describe('the schema', () => {
     }
   });
 
-  test('that nobody may create is asked for, with the statement that makes it', async () => {
+  test('that cannot be created is reported with the statement that creates it', async () => {
     await makeDatabase('foreign_land');
     await superuser.query('alter database foreign_land owner to postgres');
     const settings = settingsOf('foreign_land', { DATABASE_SCHEMA: 'embassy' });
@@ -297,7 +297,7 @@ describe('the schema', () => {
     await install(settings);
   });
 
-  test('that the user may not use, or may use and not create in, is named with what is missing', async () => {
+  test('without usage or create permission is reported with the missing permission', async () => {
     await makeDatabase('guarded', 'create schema treasury');
     const settings = settingsOf('guarded', { DATABASE_SCHEMA: 'treasury' });
     const sentence = await refusalOf(settings);
@@ -316,7 +316,7 @@ describe('the schema', () => {
     expect(await (await startService(settings)).stop()).toBe(0);
   });
 
-  test('that is not there, or empty, is never taken for a ledger by live mode', async () => {
+  test('that is missing or empty is not accepted as a ledger in live mode', async () => {
     await makeDatabase('live_one');
     const settings = settingsOf('live_one', {
       MODE: 'live',

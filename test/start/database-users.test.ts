@@ -33,8 +33,8 @@ function settingsOf(user: string, database: string) {
 
 const ROLES = 'transfer_service_application, transfer_service_background, transfer_service_authentication';
 
-describe('a database of which the service is not the owner', () => {
-  test('roles that its user may not make are asked for, with the statements that make them', async () => {
+describe('a database that the service does not own', () => {
+  test('roles that its user cannot create are reported with the statements that create them', async () => {
     await superuser.query('create database ledger owner maker');
     const ending = await runCommand(['migrate'], settingsOf('maker', 'ledger'));
     expect(ending).toMatchObject({ exitCode: 1, output: '' });
@@ -45,14 +45,14 @@ describe('a database of which the service is not the owner', () => {
     expect(await runCommand(['migrate'], settingsOf('maker', 'ledger'))).toMatchObject({ exitCode: 0 });
   });
 
-  test('a user that is no member of the roles gets one sentence that says what to grant', async () => {
+  test('a user that is not a member of the roles gets one sentence with the grant', async () => {
     const ending = await startInVain(settingsOf('stranger', 'ledger'));
     expect(ending.exitCode).toBe(1);
     expect(ending.errors).toMatch(/^\nThe service does not start: The user of DATABASE_URL cannot act [^\n]+\n$/);
     expect(ending.errors).toContain(`GRANT ${ROLES} TO`);
   });
 
-  test('a user that is a member of them, and owns nothing, is enough to do all the work', async () => {
+  test('a user that is a member and owns nothing can do all the work', async () => {
     await superuser.query(`grant ${ROLES} to clerk`);
     const service = await startService(settingsOf('clerk', 'ledger'));
     try {
@@ -67,7 +67,7 @@ describe('a database of which the service is not the owner', () => {
     expect(service.errors()).not.toMatch(/"level":[45]0/);
   });
 
-  test('that user makes the first operator key, too, and live mode starts with it', async () => {
+  test('that user can create the first operator key, and live mode starts', async () => {
     await superuser.query('create database vault owner maker');
     const live = { ...settingsOf('clerk', 'vault'), MODE: 'live', SUPPORT_CONTACT: 'help@example.com' };
     const { DATABASE_URL } = settingsOf('maker', 'vault');
@@ -79,7 +79,7 @@ describe('a database of which the service is not the owner', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  test.each(ROLES.split(', '))('without the role %s it does not start, and says which it lacks', async (role) => {
+  test.each(ROLES.split(', '))('without the role %s it does not start, and names the role', async (role) => {
     await superuser.query(`revoke ${role} from clerk`);
     try {
       const { exitCode, errors } = await startInVain(settingsOf('clerk', 'ledger'));
@@ -107,7 +107,7 @@ describe('a database of which the service is not the owner', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  test('an owner that would not see the rows it migrates is refused', async () => {
+  test('an owner that cannot see the rows it migrates is refused', async () => {
     await superuser.query('revoke transfer_service_background from maker');
     const maker = await connect({ ...embedded.connection, user: 'maker', database: 'ledger' });
     const last = "'0006_audit_positions.sql'";
@@ -123,7 +123,7 @@ describe('a database of which the service is not the owner', () => {
     }
   });
 
-  test('a migration that waits too long for a table gives up, and says why', async () => {
+  test('a migration that waits too long for a table fails with the reason', async () => {
     await superuser.query('create database busy owner maker');
     const busy = settingsOf('maker', 'busy');
     expect(await runCommand(['migrate'], busy)).toMatchObject({ exitCode: 0 });
@@ -142,7 +142,7 @@ describe('a database of which the service is not the owner', () => {
     }
   });
 
-  test('only migrate makes a schema; other commands say which database has none', async () => {
+  test('only migrate creates a schema; other commands report the database without one', async () => {
     await superuser.query('create database empty owner maker');
     const empty = settingsOf('maker', 'empty');
     for (const command of [['verify-books'], ['audit', 'verify'], ['operator-key', 'create', '--name', 'x']]) {
@@ -161,7 +161,7 @@ describe('a database of which the service is not the owner', () => {
     }
   });
 
-  test('a user that owns nothing cannot bring the schema up to date, and is told so', async () => {
+  test('a user that owns nothing cannot migrate the schema, and the message says so', async () => {
     await superuser.query('create database behind owner maker');
     const ending = await runCommand(['migrate'], settingsOf('clerk', 'behind'));
     expect(ending.exitCode).toBe(1);

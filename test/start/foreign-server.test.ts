@@ -52,8 +52,8 @@ async function waitForSetting(name: string, value: string): Promise<void> {
   }
 }
 
-describe('a server whose crash can lose transfers', () => {
-  test.each(['fsync', 'full_page_writes'])('in live mode, %s = off is refused, with the way out', async (name) => {
+describe('a server that can lose commits in a crash', () => {
+  test.each(['fsync', 'full_page_writes'])('in live mode, %s = off is refused, with the remedy', async (name) => {
     const live = settingsOf('live', 'live');
     expect((await runCommand(['migrate'], live)).exitCode).toBe(0);
     await change(`alter system set ${name} = off`);
@@ -76,7 +76,7 @@ describe('a server whose crash can lose transfers', () => {
   });
 });
 
-describe('a user whose settings the service cannot change', () => {
+describe('a user without permission to change settings', () => {
   test('without triggers is refused', async () => {
     await superuser.query('alter role transfer_service set session_replication_role = replica');
     try {
@@ -89,7 +89,7 @@ describe('a user whose settings the service cannot change', () => {
     }
   });
 
-  test('whose messages are translated is refused', async () => {
+  test('with translated messages is refused', async () => {
     const { exitCode, errors } = await startBehind('translating');
     expect({ exitCode, errors }).toMatchObject({ exitCode: 1, errors: expect.stringContaining('other than English') });
     expect(errors).toContain(`ALTER ROLE "transfer_service" SET lc_messages = 'C';`);
@@ -106,7 +106,7 @@ async function startBehind(mode: PoolerMode): Promise<Awaited<ReturnType<typeof 
 }
 
 describe('a connection pooler in front of the server', () => {
-  test('that shares sessions between transactions is refused, with what to use instead', async () => {
+  test('that shares sessions between transactions is refused, with the alternative', async () => {
     const { exitCode, errors } = await startBehind('transaction');
     expect(exitCode).toBe(1);
     expect(errors).toMatch(/^\nThe service does not start: DATABASE_URL leads to a connection pooler [^\n]+\n$/);
@@ -116,7 +116,7 @@ describe('a connection pooler in front of the server', () => {
     expect(errors).not.toContain('GRANT');
   });
 
-  test('that refuses startup options is refused, with its setting and what to use', async () => {
+  test('that refuses startup options is refused, with the setting and the alternative', async () => {
     const { exitCode, errors } = await startBehind('refusing');
     expect(exitCode).toBe(1);
     expect(errors).toMatch(/^\nThe service does not start: The connection pooler of DATABASE_URL refuses [^\n]+\n$/);
@@ -125,7 +125,7 @@ describe('a connection pooler in front of the server', () => {
     expect(errors).not.toContain('GRANT');
   });
 
-  test('that keeps sessions and drops startup options is as good as none', async () => {
+  test('that keeps sessions and drops startup options is accepted', async () => {
     const pooler = await startPooler(server.connection.host, 'session');
     try {
       const service = await startService(settingsOf('transfer_service', 'sandbox', pooler.host));

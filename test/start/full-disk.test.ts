@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => directory.remove());
 
-describe('a start on a full disk says that the disk is full', () => {
+describe('a start on a full disk reports the full disk', () => {
   test('when the data directory cannot be locked', async () => {
     const database = new DatabaseSync(':memory:');
     let full: unknown;
@@ -46,7 +46,7 @@ describe('a start on a full disk says that the disk is full', () => {
     expect(errors).toContain('PostgreSQL cannot start in ');
   });
 
-  test('when a new ledger cannot be made', async () => {
+  test('when a new ledger cannot be created', async () => {
     const home = join(directory.path, 'new');
     await mkdir(home);
     await chmod(home, 0o711);
@@ -65,7 +65,7 @@ describe('PostgreSQL reports a full disk', () => {
   });
   afterAll(() => server.stop());
 
-  test('in the middle of a migration: migrate and a start say so, without a stack', async () => {
+  test('during a migration: migrate and a start report it without a stack', async () => {
     const { host, port } = server.connection;
     const superuser = await connect({ ...server.connection, user: 'postgres' });
     try {

@@ -38,7 +38,7 @@ function settingsOf(database: string, MODE: 'sandbox' | 'live') {
 const OF_A_SANDBOX = /This ledger is that of a sandbox: .* For live mode set DATABASE_URL or DATA_DIR/;
 const LIVE = /This ledger is a live one, and the mode is sandbox, .* Set MODE=live/;
 
-test('what was a sandbox does not start in live mode, and gets no operator key for it', async () => {
+test('a sandbox ledger does not start in live mode, and gets no operator key', async () => {
   const sandbox = await startService(settingsOf('played', 'sandbox'));
   await sandbox.stop();
   const live = settingsOf('played', 'live');
@@ -49,7 +49,7 @@ test('what was a sandbox does not start in live mode, and gets no operator key f
   await again.stop();
 });
 
-test('a sandbox from before ledgers knew what they are for is known by its demo program', async () => {
+test('a sandbox ledger without a stored mode is recognised by its demo program', async () => {
   await run('played', 'drop table ledger_mode', "delete from schema_migration where name like '0007%'");
   const live = settingsOf('played', 'live');
   const migrated = await runCommand(['migrate'], live);
@@ -57,7 +57,7 @@ test('a sandbox from before ledgers knew what they are for is known by its demo 
   expect(await startInVain(live)).toMatchObject({ exitCode: 1, errors: expect.stringMatching(OF_A_SANDBOX) });
 });
 
-test('a live ledger is not opened, not migrated and not filled by a service whose mode was forgotten', async () => {
+test('a live ledger is not opened, migrated or seeded by a service without MODE=live', async () => {
   const live = settingsOf('earnest', 'live');
   expect(await runCommand(['migrate'], live)).toMatchObject({ exitCode: 0 });
   expect(await runCommand(['operator-key', 'create', '--name', 'first'], live)).toMatchObject({ exitCode: 0 });

@@ -30,7 +30,7 @@ afterAll(async () => {
   await directory.remove();
 });
 
-test('where no service runs it says so, prints what a start from this shell would have, and makes nothing', async () => {
+test('without a service, config says so, prints the settings of a start from this shell, and creates nothing', async () => {
   const DATA_DIR = join(directory.path, 'not', 'there');
   const { exitCode, output, errors } = await config({ DATA_DIR, PORT: '9000' });
   expect([exitCode, errors]).toEqual([0, '']);
@@ -39,7 +39,7 @@ test('where no service runs it says so, prints what a start from this shell woul
   expect(await readdir(directory.path)).not.toContain('not');
 });
 
-test('the settings of each running service are printed, and no secret is in them or in the file', async () => {
+test('config prints the settings of each running service; neither output nor file has a secret', async () => {
   const DATA_DIR = directory.path;
   first = await startService({ DATA_DIR, ERROR_RETENTION_DAYS: '7' });
   const { databaseUrl } = await embeddedServerOf(DATA_DIR);
@@ -65,7 +65,7 @@ test('the settings of each running service are printed, and no secret is in them
   expect((await stat(runningIn(2))).mode & 0o777).toBe(0o700);
 });
 
-test('what a killed service has left is not taken for one that runs, even if another process has its place', async () => {
+test('the file of a killed service is not taken for a running one, even if its process id is reused', async () => {
   await second.kill();
   expect(JSON.parse(await readFile(join(runningIn(2), 'settings.json'), 'utf8'))).toMatchObject({
     processId: second.child.pid,
@@ -77,7 +77,7 @@ test('what a killed service has left is not taken for one that runs, even if ano
   lock.release();
 });
 
-test('a service that is stopped takes its settings away', async () => {
+test('a service that stops removes its file', async () => {
   expect(await first.stop()).toBe(0);
   expect(await readdir(runningIn(1))).not.toContain('settings.json');
   expect((await config()).output).toContain('# No service runs with the data directory');

@@ -38,7 +38,7 @@ function messageOf({ exitCode, errors, output }: Ending): string {
   return errors;
 }
 
-describe('a start that cannot be says why in one sentence', () => {
+describe('a start that fails gives the reason in one sentence', () => {
   test.each([
     ['PORT', 'eighty', "PORT is 'eighty'"],
     ['PORT', '70000', '0 to 65535'],
@@ -54,12 +54,12 @@ describe('a start that cannot be says why in one sentence', () => {
     expect(messageOf(await startInVain({ DATA_DIR: ledger(), [name]: value }))).toContain(word);
   });
 
-  test('an address that is not of this machine', async () => {
+  test('an address of another machine', async () => {
     const ending = await startInVain({ DATA_DIR: ledger(), HOST: '192.0.2.1' });
     expect(messageOf(ending)).toContain('not an address of this machine');
   });
 
-  test('a database that cannot be reached, without its password', async () => {
+  test('an unreachable database, without its password', async () => {
     const ending = await startInVain({ DATABASE_URL: 'postgresql://someone:pass-word@127.0.0.1:1/ledger' });
     const message = messageOf(ending);
     expect(message).toContain('DATABASE_URL');
@@ -85,7 +85,7 @@ describe('a start that cannot be says why in one sentence', () => {
     expect(message).toContain('DATA_DIR');
   });
 
-  test('a port that is taken; the database it had started is gone again', async () => {
+  test('a port that is taken; the database it started is stopped', async () => {
     const taken: Server = createServer();
     await new Promise<void>((listening) => taken.listen({ host: '127.0.0.1', port: 0 }, listening));
     try {
@@ -100,7 +100,7 @@ describe('a start that cannot be says why in one sentence', () => {
     }
   });
 
-  test('a data directory that another service uses, naming its process; the other goes on', async () => {
+  test('a data directory in use, with the process id; the other service keeps running', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     try {
@@ -114,7 +114,7 @@ describe('a start that cannot be says why in one sentence', () => {
   });
 });
 
-describe('a start says what there is', () => {
+describe('a start describes the service', () => {
   test('the banner: address, ledger, cards, a command to copy, the catalogue', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
@@ -137,7 +137,7 @@ describe('a start says what there is', () => {
     }
   });
 
-  test('faults are logged as JSON on standard error, one a line, and nowhere else', async () => {
+  test('faults are logged as JSON lines on standard error only', async () => {
     const service = await startService({ DATA_DIR: ledger() });
     try {
       const before = service.output();
@@ -167,7 +167,7 @@ describe('a start says what there is', () => {
   });
 });
 
-describe('a stop leaves nothing behind, and a restart finds everything', () => {
+describe('a stop leaves no process, and a restart finds all data', () => {
   test.each([
     ['SIGTERM', 1],
     ['SIGINT', 1],
@@ -210,7 +210,7 @@ describe('a stop leaves nothing behind, and a restart finds everything', () => {
     expect(await again.stop()).toBe(0);
   });
 
-  test('after a SIGKILL the next start takes over, and ends the database that was left alone', async () => {
+  test('after a SIGKILL the next start stops the orphaned database and takes over', async () => {
     const path = ledger();
     const service = await startService({ DATA_DIR: path });
     const { processId } = await embeddedServerOf(path);

@@ -25,7 +25,7 @@ async function runSmall(row: Row): Promise<Findings & { readonly again: string }
 }
 
 test.for([BANK, RESTORE, DISK_FULL])(
-  '$name, in its small form, finds nothing',
+  'the small form of $name finds no violation',
   { timeout: MOST },
   async (row, context) => {
     const { violations, notRun, again } = await runSmall(row);

@@ -59,7 +59,7 @@ describe('list_transfers', () => {
     await make('late', { amount: 130, card_id: cards.second });
   });
 
-  test('a card is found on either side, newest first', async () => {
+  test('card_id matches source and destination, newest first', async () => {
     expect(await idsOf({ card_id: cards.first })).toEqual(
       idsFor('failed', 'expired', 'hold', 'move', 'unload', 'load'),
     );
@@ -68,7 +68,7 @@ describe('list_transfers', () => {
     expect(await idsOf({ card_id: 'card_missing' })).toEqual([]);
   });
 
-  test('every type and every state is found, as the records show them', async () => {
+  test('every type and status is found', async () => {
     expect(await idsOf({ type: 'unload' })).toEqual(idsFor('failed', 'unload'));
     expect(await idsOf({ type: 'card_to_card' })).toEqual(idsFor('move'));
     expect(await idsOf({ type: 'load', limit: 2 })).toEqual(idsFor('late', 'scheduled'));
@@ -89,7 +89,7 @@ describe('list_transfers', () => {
     expect(await idsOf({ status: 'completed' })).toEqual(idsFor('late', 'move', 'unload', 'same', 'load'));
   });
 
-  test('one transfer is found by its reference and by the key of its request', async () => {
+  test('a transfer is found by its reference and by its idempotency key', async () => {
     expect(await idsOf({ reference: 'invoice 1' })).toEqual(idsFor('load'));
     expect(await idsOf({ reference: 'invoice 1', card_id: cards.second })).toEqual([]);
     expect(await idsOf({ idempotency_key: 'key-of-same' })).toEqual(idsFor('same'));
@@ -97,7 +97,7 @@ describe('list_transfers', () => {
     expect(await idsOf({ reference: 'nothing' })).toEqual([]);
   });
 
-  test('a pair of metadata finds what has it now', async () => {
+  test('a metadata pair finds the transfers that have it now', async () => {
     expect(await idsOf({ metadata_name: 'shop', metadata_value: 'a' })).toEqual(idsFor('unload', 'load'));
     expect(await idsOf({ metadata_name: 'till', metadata_value: 'a' })).toEqual([]);
     const id = idOf('same');
@@ -106,14 +106,14 @@ describe('list_transfers', () => {
     expect(await idsOf({ metadata_name: 'shop', metadata_value: 'c', minimum_amount: 700 })).toEqual([id]);
   });
 
-  test('amounts are found one by one and between two', async () => {
+  test('amounts are found exactly and by range', async () => {
     expect(await idsOf({ minimum_amount: 700, maximum_amount: 700 })).toEqual(idsFor('same', 'load'));
     expect(await idsOf({ minimum_amount: 80, maximum_amount: 100 })).toEqual(idsFor('canceled', 'expired', 'hold'));
     expect(await idsOf({ minimum_amount: 1000 })).toEqual(idsFor('failed'));
     expect(await idsOf({ maximum_amount: 59, card_id: cards.first, type: 'unload' })).toEqual(idsFor('unload'));
   });
 
-  test('a time is found by created_at, the beginning included and the end not, also when the clock was moved', async () => {
+  test('a period includes its start and excludes its end, also when the clock was moved', async () => {
     const [late, unload, load] = ['late', 'unload', 'load'].map((name) => made[name]?.created_at ?? '');
     expect(await idsOf({ created_from: late })).toEqual(idsFor('late'));
     expect(await idsOf({ created_to: unload })).toEqual(idsFor('same', 'load'));
@@ -131,7 +131,7 @@ describe('list_transfers', () => {
     ['/created_from', 'time', { created_from: 'yesterday' }],
     ['/minimum_amount', '85.5', { minimum_amount: 85.5 }],
     ['/cursor', 'next_cursor', { cursor: 'tr_1' }],
-  ])('what cannot be meant is refused and names %s', async (field, named, query) => {
+  ])('contradictory filters are refused; the error names %s', async (field, named, query) => {
     const refused = await refusalOf(client().transfers.list(query, { programId }));
     expect(refused).toMatchObject({ Code: 'list_transfers_schema', Status: 400, field });
     expect(refused.message).toContain(named);
@@ -141,7 +141,7 @@ describe('list_transfers', () => {
     expect(exported).toMatchObject({ Code: 'export_transfers_schema', Status: 400, field });
   });
 
-  test('pages stay right while transfers arrive: what was there comes once, in order', async () => {
+  test('pages are stable while transfers arrive: earlier ones appear once, in order', async () => {
     const { card_id } = await client().cards.create({}, { programId });
     const add = async () => (await client().transfers.create({ amount: 1, card_id }, { programId })).transfer_id;
     const before: string[] = [];
@@ -157,7 +157,7 @@ describe('list_transfers', () => {
     expect(found).toEqual(before);
   });
 
-  test('a page is full as long as there is enough, however rare what is sought', async () => {
+  test('a page is full if there are enough matches, however rare', async () => {
     const { card_id } = await client().cards.create({}, { programId });
     const rows = Array.from({ length: 1000 }, (_, index) => ({
       amount: index % 100 === 0 ? 7 : 1,

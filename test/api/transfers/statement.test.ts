@@ -25,7 +25,7 @@ function signed({ direction, amount }: PostingRecord): number {
 }
 
 describe('list_postings', () => {
-  test('every kind of line, newest first, with what made it', async () => {
+  test('every kind of posting, newest first, with its transfer', async () => {
     const [card_id, other] = [await newCard(client()), await newCard(client())];
     const { transfers, cards } = client();
     const load = await transfers.create({ amount: 1000, card_id });
@@ -67,7 +67,7 @@ describe('list_postings', () => {
     expect(there).toMatchObject({ purpose: 'card_to_card', direction: 'in', amount: 300, balance: 300 });
   });
 
-  test('money that no transfer brought has neither id; a card without lines has a statement without lines', async () => {
+  test('seeded money has no transfer id; a card without postings has an empty statement', async () => {
     const { data } = await client().cards.postings('card_full');
     expect(data).toMatchObject([{ purpose: 'deposit', direction: 'in', transfer_id: null, reversal_id: null }]);
     expect({ ...(await client().cards.postings('card_empty')) }).toEqual({
@@ -80,7 +80,7 @@ describe('list_postings', () => {
     });
   });
 
-  test('a time: what was there before it, what it moved, and what was there after it', async () => {
+  test('a period has an opening balance, its postings and a closing balance', async () => {
     const card_id = await newCard(client());
     const times: string[] = [];
     for (const amount of [100, 20, 3]) {
@@ -100,7 +100,7 @@ describe('list_postings', () => {
     expect(await statement('2100-01-01T00:00:00Z')).toEqual([123, 123]);
   });
 
-  test('pages stay right while lines arrive: each line once, and on every page the balances of the first', async () => {
+  test('pages are stable while postings arrive: each posting once, and the balances of the first page on every page', async () => {
     const card_id = await newCard(client());
     const add = () => client().transfers.create({ amount: 7, card_id });
     for (let count = 0; count < 23; count += 1) await add();
@@ -117,7 +117,7 @@ describe('list_postings', () => {
     expect(lines.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 23 }, (_, index) => 23 - index));
   });
 
-  test('lines and balances are of one moment, whatever is moved meanwhile', async () => {
+  test('postings and balances are of one moment, whatever moves meanwhile', async () => {
     const card_id = await newCard(client(), 1000);
     let done = false;
     const moving = Promise.all(
@@ -142,7 +142,7 @@ describe('list_postings', () => {
     expectToAddUp({ data: all, opening_balance: 0, closing_balance: all[0]?.balance ?? 0 });
   });
 
-  test('another card, another program, another list: refused', async () => {
+  test('a cursor of another card, program or list is refused', async () => {
     const missing = await refusalOf(client().cards.postings('card_missing'));
     expect(missing).toMatchObject({ Code: 'card_not_found', Status: 404 });
     const { program_id } = await client().programs.create({ name: 'Other', currency: 'USD' });

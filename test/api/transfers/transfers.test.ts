@@ -62,7 +62,7 @@ async function successesOf(calls: readonly Promise<unknown>[], code: string): Pr
 }
 
 describe('a hold', () => {
-  test('of a load: the record says everything, funding keeps the money, the card waits for it', async () => {
+  test('of a load: the full record; funding has it on hold, the card shows it as incoming', async () => {
     const { programId, own } = await newProgram(5000);
     const card = await newCard(own);
     const body = { amount: 1200, card_id: card, capture: 'manual', reference: 'room 7' } as const;
@@ -111,7 +111,7 @@ describe('a hold', () => {
     expect(await moneyOf(own, card)).toEqual({ ...NOTHING, balance: 1200, available: 1200 });
   });
 
-  test('of an unload: what is held cannot be spent, and what is not captured is free again', async () => {
+  test('of an unload: the held amount cannot be spent, and the rest is released by a capture', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own, 500);
     const hold = await held(own, card, 300, { type: 'unload' });
@@ -124,7 +124,7 @@ describe('a hold', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 620, available: 620 });
   });
 
-  test('from card to card: both cards show it, and nothing else does', async () => {
+  test('from card to card: only the two cards show it', async () => {
     const { programId, own } = await newProgram(1000);
     const [from, to] = [await newCard(own, 500), await newCard(own, 20)];
     const terms = { type: 'card_to_card', destination_card_id: to } as const;
@@ -137,7 +137,7 @@ describe('a hold', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 480, available: 480 });
   });
 
-  test('that is canceled leaves everything as it was', async () => {
+  test('that is canceled changes nothing', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const hold = await held(own, card, 1000);
@@ -152,7 +152,7 @@ describe('a hold', () => {
     expect(await moneyOf(own, card)).toEqual(NOTHING);
   });
 
-  test('is ended once: what comes later is told how it ended', async () => {
+  test('ends once: later requests are refused with its status', async () => {
     const card = await newCard(client());
     const [captured, canceled] = [await held(client(), card), await held(client(), card)];
     await client().transfers.capture(captured);
@@ -169,7 +169,7 @@ describe('a hold', () => {
     }
   });
 
-  test('is ended by one of many at once', async () => {
+  test('is ended by exactly one of many concurrent requests', async () => {
     const card = await newCard(client());
     for (let round = 0; round < 5; round += 1) {
       const hold = await held(client(), card, 10);
@@ -185,7 +185,7 @@ describe('a hold', () => {
     expect(transfers.every(({ status }) => status === 'completed' || status === 'canceled')).toBe(true);
   });
 
-  test('counts towards what its destination may hold, and towards what its source may still give', async () => {
+  test('counts towards the maximum balance of its destination and reduces what its source has available', async () => {
     const [card, from] = [await newCard(client()), await newCard(client(), 100)];
     await client().cards.update(card, { limits: { maximum_balance: 100 } });
     const hold = await held(client(), card, 60);
@@ -211,7 +211,7 @@ describe('a hold', () => {
 });
 
 describe('an expired hold', () => {
-  test('is expired for every operation the moment the clock has passed, and is released by itself', async () => {
+  test('is expired for every operation at once when its time has passed, and is then released', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const hold = await held(own, card, 40, { expires_at: inSeconds(60), metadata: { table: '4' } });
@@ -240,7 +240,7 @@ describe('an expired hold', () => {
     expect(await own.transfers.capture(later)).toMatchObject({ status: 'completed', captured_amount: 50 });
   });
 
-  test('gives its money back for others to spend, also while the program is disabled', async () => {
+  test('releases its money also while the program is disabled', async () => {
     const { programId, own } = await newProgram(100);
     const card = await newCard(own);
     const hold = await held(own, card, 100, { expires_at: inSeconds(60) });
@@ -255,7 +255,7 @@ describe('an expired hold', () => {
 });
 
 describe('a reversal', () => {
-  test('of all: the record, where it is found, and where the money is', async () => {
+  test('in full: the record, where it is found, and the balances', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const load = await made(own, card, 300);
@@ -285,7 +285,7 @@ describe('a reversal', () => {
     expect(await fundingOf(programId)).toEqual({ balance: 1000, available: 1000 });
   });
 
-  test('in parts: together never more than was captured, newest first in the list', async () => {
+  test('in parts: never more than was captured; the list is newest first', async () => {
     const card = await newCard(client());
     const hold = await held(client(), card, 100);
     await client().transfers.capture(hold, { amount: 60 });
@@ -307,7 +307,7 @@ describe('a reversal', () => {
     expect(await moneyOf(client(), card)).toEqual(NOTHING);
   });
 
-  test('of an unload, and of a transfer between cards, goes the other way round', async () => {
+  test('of an unload or card_to_card moves the money back', async () => {
     const { programId, own } = await newProgram(1000);
     const [first, second] = [await newCard(own, 100), await newCard(own)];
     await own.transfers.reverse(await made(own, first, 70, { type: 'unload' }), { amount: 30 });
@@ -317,7 +317,7 @@ describe('a reversal', () => {
     expect([(await moneyOf(own, first)).balance, (await moneyOf(own, second)).balance]).toEqual([45, 15]);
   });
 
-  test('needs the money to be there: what is spent or held has gone elsewhere', async () => {
+  test('needs the money to be available: neither spent nor held', async () => {
     const card = await newCard(client());
     const { load } = await spent(client(), card, 50);
     expect(await refusalOf(client().transfers.reverse(load))).toMatchObject({
@@ -333,7 +333,7 @@ describe('a reversal', () => {
     expect((await client().transfers.reverse(load)).amount).toBe(30);
   });
 
-  test('is a correction: the state of a card does not stand in its way, unless it is closed', async () => {
+  test('succeeds whatever the status of the card, unless it is closed', async () => {
     const [lost, closed] = [await newCard(client(), 40), await newCard(client())];
     const load = (await client().transfers.list({ card_id: lost })).data[0]?.transfer_id ?? '';
     const unload = await made(client(), lost, 15, { type: 'unload' });
@@ -346,7 +346,7 @@ describe('a reversal', () => {
     expect(await refusalOf(client().transfers.reverse(gone.unload))).toMatchObject({ Code: 'card_closed' });
   });
 
-  test('twenty at once of a tenth each: ten are made', async () => {
+  test('of twenty concurrent ones of a tenth each, ten succeed', async () => {
     const card = await newCard(client(), 1000);
     const load = await made(client(), card, 100);
     const calls = Array.from({ length: 20 }, () => client().transfers.reverse(load, { amount: 10 }));
@@ -358,7 +358,7 @@ describe('a reversal', () => {
 });
 
 describe('a scheduled transfer', () => {
-  test('holds nothing, waits, and is made when it is due', async () => {
+  test('holds nothing, waits, and is executed when due', async () => {
     const { programId, own } = await newProgram(500);
     const card = await newCard(own);
     const due = inSeconds(3600);
@@ -388,7 +388,7 @@ describe('a scheduled transfer', () => {
     expect(await moneyOf(own, card)).toEqual({ ...NOTHING, balance: 200, available: 200 });
   });
 
-  test('with manual capture becomes a hold when it is due', async () => {
+  test('with manual capture becomes a hold when due', async () => {
     const { programId, own } = await newProgram(500);
     const card = await newCard(own);
     const scheduled_for = inSeconds(3600);
@@ -405,7 +405,7 @@ describe('a scheduled transfer', () => {
     });
   });
 
-  test('fails when it is due and refused: the error is on it, and nothing has moved', async () => {
+  test('that is refused when due has failed, with its error, and moved nothing', async () => {
     const { programId, own } = await newProgram(100);
     const [poor, lost] = [await newCard(own), await newCard(own)];
     const scheduled_for = inSeconds(3600);
@@ -431,7 +431,7 @@ describe('a scheduled transfer', () => {
     expect(await refusalOf(own.transfers.cancel(tooMuch))).toMatchObject({ Code: 'invalid_transfer_status' });
   });
 
-  test('waits while its program is disabled, and is no failure then', async () => {
+  test('waits while its program is disabled, without failing', async () => {
     const [stopped, free] = [await newProgram(100), await newProgram(100)];
     const scheduled_for = inSeconds(3600);
     const waiting = await made(stopped.own, await newCard(stopped.own), 10, { scheduled_for });
@@ -446,7 +446,7 @@ describe('a scheduled transfer', () => {
     });
   });
 
-  test('is never made when it was canceled in time, also while its program is disabled', async () => {
+  test('can be canceled before it is due, also while its program is disabled', async () => {
     const { programId, own } = await newProgram(100);
     const card = await newCard(own);
     const scheduled_for = inSeconds(3600);
@@ -461,7 +461,7 @@ describe('a scheduled transfer', () => {
     expect((await moneyOf(own, card)).balance).toBe(20);
   });
 
-  test('is held at once to what will not change by itself', async () => {
+  test('is checked at creation for what waiting cannot change', async () => {
     const scheduled_for = inSeconds(3600);
     const schedule = (amount: number, card_id: string, terms: object = {}) =>
       refusalOf(client().transfers.create({ amount, card_id, scheduled_for, ...terms }));
@@ -499,8 +499,8 @@ describe('a scheduled transfer', () => {
   });
 });
 
-describe('the switch stops what moves money on, and nothing that gives it back', () => {
-  test('capture and reverse wait, cancel and metadata do not', async () => {
+describe('a disabled program or type', () => {
+  test('refuses captures and reversals; cancel and metadata still work', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own);
     const [first, second, load] = [await held(own, card, 10), await held(own, card, 20), await made(own, card, 30)];
@@ -522,7 +522,7 @@ describe('the switch stops what moves money on, and nothing that gives it back',
     expect((await own.transfers.reverse(load)).amount).toBe(30);
   });
 
-  test('of one type, it stops the captures and reversals of that type alone', async () => {
+  test('of one type refuses captures and reversals of that type only', async () => {
     const { programId, own } = await newProgram(1000);
     const card = await newCard(own, 100);
     const [load, unload] = [await held(own, card, 10), await held(own, card, 20, { type: 'unload' })];
@@ -533,7 +533,7 @@ describe('the switch stops what moves money on, and nothing that gives it back',
   });
 });
 
-test('rows of a batch are held and scheduled as well, and say that no money has moved', async () => {
+test('rows of a batch can be holds or scheduled, and report that no money moved', async () => {
   const card_id = await newCard(client());
   const row = (idempotency_key: string, terms: object) => ({ amount: 5, card_id, idempotency_key, ...terms });
   const rows = [row('b1', {}), row('b2', { capture: 'manual' }), row('b3', { scheduled_for: inSeconds(DAY) })];

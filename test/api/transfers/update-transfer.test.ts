@@ -8,7 +8,7 @@ const client = () => running().client;
 afterAll(() => expectBalancedBooks(running()));
 
 describe('update_transfer', () => {
-  test('merges metadata by name, and changes nothing else', async () => {
+  test('merges metadata by name and changes nothing else', async () => {
     const card = await newCard(client());
     const before = await client().transfers.create({ amount: 5, card_id: card, metadata: { order: '1', table: '2' } });
     const after = await client().transfers.update(before.transfer_id, {
@@ -30,7 +30,7 @@ describe('update_transfer', () => {
     expect(await found('order', '9')).toBe(0);
   });
 
-  test('20 pairs at most remain, however many are removed and set at once', async () => {
+  test('at most 20 pairs remain after a request that removes and sets pairs', async () => {
     const pairs = (name: string, value: string | null, count = 20) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`${name} ${at}`, value]));
     const card = await newCard(client());
@@ -46,7 +46,7 @@ describe('update_transfer', () => {
     );
   });
 
-  test('of a hold stays with it when it is captured, reversed or canceled', async () => {
+  test('of a hold is kept by captures, reversals and cancels', async () => {
     const card = await newCard(client());
     const [kept, canceled] = [await held(client(), card, 9), await held(client(), card)];
     await client().transfers.update(kept, { metadata: { a: '1' } });
@@ -58,7 +58,7 @@ describe('update_transfer', () => {
     expect((await client().transfers.cancel(canceled)).metadata).toEqual({ b: '1' });
   });
 
-  test('beside captures at once loses neither', async () => {
+  test('concurrent with captures loses neither change', async () => {
     const card = await newCard(client());
     for (let round = 0; round < 10; round += 1) {
       const hold = await held(client(), card, 3);
