@@ -5,15 +5,15 @@ import { openRefusedCredentials } from './audit/note-refused-credentials.ts';
 import { type Configuration, readConfiguration, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
 import { announceService } from './embedded-postgres/running-services.ts';
-import { type ErrorRecorder, recordErrors } from './error-log/record-errors.ts';
+import { type ErrorRecorder, startErrorRecorder } from './error-log/error-recorder.ts';
 import { handlersOf } from './handlers.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { databaseTime } from './ids.ts';
-import { followClock } from './jobs/follow-clock.ts';
-import { keepForgetting } from './jobs/keep-forgetting.ts';
-import { keepPartitions } from './jobs/keep-partitions.ts';
-import { keepNotingCredentials } from './jobs/note-credentials.ts';
-import { keepSettlingDue } from './jobs/settle-due.ts';
+import { followDatabaseClock } from './jobs/database-clock.ts';
+import { startDeletingExpired } from './jobs/delete-expired.ts';
+import { startPartitionMaintenance } from './jobs/maintain-partitions.ts';
+import { startSettlingDueTransfers } from './jobs/settle-due-transfers.ts';
+import { startWritingCredentialUses } from './jobs/write-credential-uses.ts';
 import { openAuthentication } from './keys/authenticate.ts';
 import { openKeyUses } from './keys/note-key-uses.ts';
 import { openLog } from './log.ts';
@@ -28,25 +28,24 @@ import type { Database } from './store/connection/database.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 import { openTransferLane } from './transfers/load.ts';
 
-/** Time for seeding the sandbox, in milliseconds. */
-const SEED_TIME = 10_000;
+const SEED_TIMEOUT_MILLISECONDS = 10_000;
 
-/** Bytes of errors that wait on this machine for the database, at most: some fifty thousand. */
-const ERROR_SPOOL_MOST = 67_108_864;
+/** Maximum size of the error spool on this machine while the database is unavailable: some fifty thousand errors. */
+const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 
 const CLOCK_IS_OFF =
-  "this machine's clock differs from the database's, which dates everything but the lines of this log: set it right";
+  "this machine's clock differs from the database's, which dates everything except this log: set this machine's clock";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 endOnCrash();
-/** What has to be ended when the process is told to stop; more and more of it as it starts. */
+/** Stops what has been started so far. */
 let stop = async (): Promise<void> => undefined;
 const signals = stopOnSignal(() => stop());
 try {
   await start(readConfiguration());
 } catch (error) {
-  // Told to stop in the middle of a start: what fails then fails for that.
+  // A signal during the start: the failure is a consequence of stopping.
   if (signals.isStopping) await new Promise(() => undefined);
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
@@ -76,14 +75,14 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const { databases, embedded } = opened;
   await prepareSchema(databases, configuration.mode);
   const { background, authentication } = databases;
-  const clock = await followClock(background, {
-    onDifference: (ahead_ms) => log.warn({ event: 'clock', ahead_ms }, CLOCK_IS_OFF),
-    onFailure: (error) => log.error({ cause: String(error) }, "the database's clock could not be read"),
+  const clock = await followDatabaseClock(background, {
+    onDifference: (aheadMilliseconds) => log.warn({ event: 'clock', aheadMilliseconds }, CLOCK_IS_OFF),
+    onFailure: (error) => log.error({ cause: String(error) }, "cannot read the database's clock"),
   });
   const { supportContact } = configuration;
   const transfers = openTransferLane(databases.application);
   const sandbox = configuration.mode === 'sandbox';
-  if (sandbox) await seedSandbox(background, performance.now() + SEED_TIME);
+  if (sandbox) await seedSandbox(background, performance.now() + SEED_TIMEOUT_MILLISECONDS);
   else await insistOnOperatorKey(background);
   const uses = openKeyUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
@@ -98,14 +97,14 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     demoProgramId: DEMO_PROGRAM_ID,
     ready: openReadiness(databases),
   };
-  // Opens the connection that stays open for transfers, before others take its place.
+  // Opens the connection reserved for transfers before other connections take its place.
   void gateway.ready();
   const errors = await openErrorLog(configuration, opened, log);
   const { addressRatePerSecond, keyRatePerSecond, trustedProxies } = configuration;
   const server = createHttpServer(gateway, {
     settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies },
     onError: (report) => {
-      // What is recorded is without card numbers and keys, and so is what is logged.
+      // The recorded error has no card numbers or keys, so it is safe to log.
       const recorded = errors.record(report);
       if (recorded === undefined || report.status < 500) return;
       const { requestId, code, message, causes } = recorded;
@@ -116,24 +115,24 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await errors.stop();
     throw error;
   });
-  const withdraw = await announce(configuration, port, log);
-  const partitions = keepPartitions(background, configuration.errorRetentionDays, (error) =>
-    log.error({ cause: String(error) }, 'partitions could not be made or removed'),
+  const unpublish = await publishSettings(configuration, port, log);
+  const partitions = startPartitionMaintenance(background, configuration.errorRetentionDays, (error) =>
+    log.error({ cause: String(error) }, 'cannot create or remove partitions'),
   );
-  const forgetting = keepForgetting(background, (error) =>
-    log.error({ cause: String(error) }, 'old keys and counters stay for now'),
+  const expiry = startDeletingExpired(background, (error) =>
+    log.error({ cause: String(error) }, 'cannot delete expired rows; retrying in an hour'),
   );
-  const credentials = keepNotingCredentials(uses, refusals, (error) =>
-    log.error({ cause: String(error) }, 'uses and refusals of keys are written later'),
+  const credentials = startWritingCredentialUses(uses, refusals, (error) =>
+    log.error({ cause: String(error) }, 'cannot write key uses and refused credentials; retrying'),
   );
-  const due = keepSettlingDue({ database: background, transfers }, (error) =>
-    log.error({ cause: String(error) }, 'what is due waits'),
+  const due = startSettlingDueTransfers({ database: background, transfers }, (error) =>
+    log.error({ cause: String(error) }, 'cannot settle due transfers; retrying'),
   );
   stop = async () => {
     clock.stop();
     partitions.stop();
-    await Promise.all([due.stop(), forgetting.stop(), server.close()]);
-    await withdraw();
+    await Promise.all([due.stop(), expiry.stop(), server.close()]);
+    await unpublish();
     await credentials.stop();
     await errors.stop();
     await opened.close();
@@ -142,16 +141,23 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   showBanner(configuration, opened, port);
 }
 
-/** For the command `config`. A service that cannot write it down serves all the same. */
-async function announce(configuration: Configuration, port: number, log: pino.Logger): Promise<() => Promise<void>> {
+/** Publishes the settings for the command `config`. Failing to do so does not stop the service. */
+async function publishSettings(
+  configuration: Configuration,
+  port: number,
+  log: pino.Logger,
+): Promise<() => Promise<void>> {
   const settings = showConfiguration(configuration).split('\n');
-  const onTrouble = (error: unknown): void =>
-    log.warn({ event: 'settings_not_shown', cause: String(error) }, 'the command config cannot show these settings');
+  const onFailure = (error: unknown): void =>
+    log.warn(
+      { event: 'settings_not_shown', cause: String(error) },
+      'cannot publish the settings: the command config will not show them',
+    );
   try {
-    const withdraw = await announceService(configuration.dataDirectory, { port, settings });
-    return () => withdraw().catch(onTrouble);
+    const unpublish = await announceService(configuration.dataDirectory, { port, settings });
+    return () => unpublish().catch(onFailure);
   } catch (error) {
-    onTrouble(error);
+    onFailure(error);
     return async () => undefined;
   }
 }
@@ -159,8 +165,8 @@ async function announce(configuration: Configuration, port: number, log: pino.Lo
 function warnOfClearText({ mode, loopbackOnly, hosts }: Configuration, log: pino.Logger): void {
   if (mode !== 'live' || loopbackOnly) return;
   const sentence =
-    'the service speaks HTTP without TLS on an address that others can reach: let TLS end in front of it, ' +
-    'or keys and transfers can be read on the way';
+    'the service accepts HTTP without TLS on a public address: terminate TLS in front of it, ' +
+    'or API keys and transfers can be read on the network';
   log.warn({ event: 'clear_text', hosts }, sentence);
 }
 
@@ -169,18 +175,18 @@ function openErrorLog(
   { databases }: OpenDatabase,
   log: pino.Logger,
 ): Promise<ErrorRecorder> {
-  return recordErrors({
+  return startErrorRecorder({
     database: databases.background,
     spoolDirectory: join(dataDirectory, 'error-spool'),
-    spoolMost: ERROR_SPOOL_MOST,
-    onTrouble: (sentence, cause) => log.warn({ event: 'error_log', cause: cause && String(cause) }, sentence),
+    maxSpoolBytes: MAX_ERROR_SPOOL_BYTES,
+    onProblem: (sentence, cause) => log.warn({ event: 'error_log', cause: cause && String(cause) }, sentence),
   });
 }
 
 async function insistOnOperatorKey(database: Database): Promise<void> {
   if (await hasOperatorKey(database)) return;
   throw new StartupProblem(
-    'Live mode needs an operator key and there is none. ' +
+    'Live mode requires an operator key, and none exists. ' +
       'Create one with "npx transfer-service operator-key create --name <name>" and the same settings.',
   );
 }
@@ -193,9 +199,12 @@ async function listen(server: HttpServer, configuration: Configuration): Promise
   } catch (error) {
     const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
     if (code === 'EADDRINUSE') {
-      throw new StartupProblem(`Port ${port} is taken. Stop what listens there, or set PORT to another one.`);
+      throw new StartupProblem(
+        `Port ${port} is already in use. Stop the process that uses it, or set PORT to another port.`,
+      );
     }
-    if (code === 'EACCES') throw new StartupProblem(`Port ${port} may not be used by this user. Set PORT above 1023.`);
+    if (code === 'EACCES')
+      throw new StartupProblem(`This user is not allowed to listen on port ${port}. Set PORT to a port above 1023.`);
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
       throw new StartupProblem(`HOST is '${hosts.join(' ')}', which is not an address of this machine.`);
     }
@@ -203,20 +212,20 @@ async function listen(server: HttpServer, configuration: Configuration): Promise
   }
 }
 
-/** Stops once, whatever number of signals comes; a terminal's Ctrl-C and npm's own may both arrive. */
+/** Stops on the first signal. More may follow: Ctrl-C in a terminal reaches npm and the service. */
 function stopOnSignal(end: () => Promise<void>): { readonly isStopping: boolean } {
   const state = { isStopping: false };
   const onSignal = (): void => {
     if (state.isStopping) return;
     state.isStopping = true;
-    say('\nStopping: answering what is under way …');
+    say('\nStopping. Waiting for requests in progress …');
     end().then(
       () => {
         say('Stopped.');
         process.exit(0);
       },
       (error: unknown) => {
-        process.stderr.write(`Stopping failed: ${withoutSecrets(String(error))}\n`);
+        process.stderr.write(`The service did not stop cleanly: ${withoutSecrets(String(error))}\n`);
         process.exit(1);
       },
     );
@@ -229,7 +238,7 @@ function showBanner(configuration: Configuration, opened: OpenDatabase, port: nu
   const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const lines = ['', `  Ready at ${base}`];
-  if (opened.embedded !== undefined) lines.push(`  Ledger in ${opened.embedded.dataDirectory}`);
+  if (opened.embedded !== undefined) lines.push(`  Ledger: ${opened.embedded.dataDirectory}`);
   if (configuration.mode === 'sandbox') {
     lines.push(
       '',
@@ -240,6 +249,6 @@ function showBanner(configuration: Configuration, opened: OpenDatabase, port: nu
       `    curl ${base}/api/v0.1/core/transfer -d '{"amount": 1000, "card_id": "card_active"}'`,
     );
   }
-  lines.push('', `  Every error explained: ${base}/errors`, '  Stop with Ctrl-C.', '');
+  lines.push('', `  Error codes: ${base}/errors`, '  Stop with Ctrl-C.', '');
   say(lines.join('\n'));
 }

@@ -53,7 +53,7 @@ export async function announceService(
 }
 
 async function lockNumber(parent: string): Promise<{ readonly directory: string; readonly lock: DataDirectoryLock }> {
-  // The data directory may be made by this: PostgreSQL's user must be able to pass through it.
+  // This may create the data directory, and PostgreSQL's user must be able to traverse it.
   await makeDirectories(parent, 0o711);
   for (let number = 1; ; number += 1) {
     const directory = join(parent, String(number));

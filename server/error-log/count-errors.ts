@@ -7,34 +7,34 @@ import { databaseTime } from '../ids.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { countDrops, countErrors as countErrorsStatement, toErrorCount } from '../store/error.ts';
-import { insistOnCode, readProgramFilter, refuse } from './error-filter.ts';
+import { invalidParameter, readProgramFilter, requireCode } from './error-filter.ts';
 
-const HOUR = 3_600_000;
-const LENGTHS = { hour: HOUR, day: 24 * HOUR } as const;
+const HOUR_MILLISECONDS = 3_600_000;
+const INTERVAL_MILLISECONDS = { hour: HOUR_MILLISECONDS, day: 24 * HOUR_MILLISECONDS } as const;
 
-/** Intervals that are counted when the caller does not say from when on. */
-const USUAL = { hour: 24, day: 30 } as const;
+/** Number of intervals when the request has no `from`. */
+const DEFAULT_INTERVALS = { hour: 24, day: 30 } as const;
 
-/** Intervals in one answer at most: more than any chart can show. */
-const INTERVALS_MOST = 1_000;
+/** Maximum number of intervals in one response. */
+const MAX_INTERVALS = 1_000;
 
-/** count_errors: how many errors of each code each hour or day (UTC) had. Intervals without errors are left out. */
+/** count_errors: the number of errors per code and hour or day (UTC). Intervals without errors are omitted. */
 export async function countErrors(service: Service, call: Call): Promise<Reply> {
   const query = call.members as QueryOf<'count_errors'>;
   const { interval = 'hour', code } = query;
-  const length = LENGTHS[interval];
-  if (code !== undefined) insistOnCode(call, code);
+  const length = INTERVAL_MILLISECONDS[interval];
+  if (code !== undefined) requireCode(call, code);
   const programId = readProgramFilter(call, query.program_id);
   const end = query.to === undefined ? databaseTime() : Date.parse(query.to);
   const to = atMostLastMoment(Math.ceil(end / length) * length);
-  const earliest = query.from === undefined ? to - USUAL[interval] * length : Date.parse(query.from);
+  const earliest = query.from === undefined ? to - DEFAULT_INTERVALS[interval] * length : Date.parse(query.from);
   const from = Math.floor(earliest / length) * length;
-  if (from >= to) throw refuse(call, 'from', "'from' must be earlier than 'to'.");
-  if ((to - from) / length > INTERVALS_MOST) {
-    throw refuse(
+  if (from >= to) throw invalidParameter(call, 'from', "'from' must be earlier than 'to'.");
+  if ((to - from) / length > MAX_INTERVALS) {
+    throw invalidParameter(
       call,
       'from',
-      `'from' and 'to' are more than ${INTERVALS_MOST} intervals apart. Count by day, or less.`,
+      `'from' and 'to' are more than ${MAX_INTERVALS} intervals apart. Use days, or a shorter period.`,
     );
   }
   const bounds = [new Date(from), new Date(to)] as const;

@@ -2,7 +2,7 @@ import type { InspectedErrorRecord, LoggedErrorRecord, OperatorErrorRecord } fro
 import { toWireId } from '../../domain/identifier.ts';
 import { type Json, type LoggedError, timeOfId } from '../store/error.ts';
 
-/** An error as its own card program may see it: without checks, causes and whoever else was concerned. */
+/** An error as shown to its card program: without checks, causes and caller. */
 export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
   return {
     request_id: toWireId('req', error.requestId),
@@ -23,7 +23,7 @@ export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
   };
 }
 
-/** An error as operators list it. */
+/** An error as listed for operators. */
 export function toOperatorErrorRecord(error: LoggedError): OperatorErrorRecord {
   return {
     ...toLoggedErrorRecord(error),
@@ -33,7 +33,7 @@ export function toOperatorErrorRecord(error: LoggedError): OperatorErrorRecord {
   };
 }
 
-/** An error with everything that is known about it. */
+/** An error with all stored details. */
 export function toInspectedErrorRecord(error: LoggedError): InspectedErrorRecord {
   return {
     ...toOperatorErrorRecord(error),

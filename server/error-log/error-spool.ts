@@ -7,77 +7,77 @@ import {
   makeDirectories,
 } from '../embedded-postgres/data-directory.ts';
 
-/** Some lines of a spool, and where the next ones begin; `torn` counts lines that a killed writer left unfinished. */
+/** Some lines of a spool, and the offset of the next; `torn` counts lines that a killed process left incomplete. */
 export type SpoolPart = { readonly values: readonly unknown[]; readonly torn: number; readonly next: number };
 
 const FILE = 'error-spool.jsonl';
 
-/** Bytes read at a time; a line has to be shorter, and the longest error is a third of it. */
-const PART = 262_144;
+/** Maximum bytes per read. Lines are shorter: the longest error is a third of this. */
+const MAX_READ_BYTES = 262_144;
 
 const NEW_LINE = 0x0a;
 
 /**
- * A file of JSON lines in which errors wait for the database. It is written at its end, read from its beginning, and
- * emptied when all of it was read. What is in it survives the process, however that ends, but is not forced to the
- * disk: a machine that loses power may lose the last seconds of it.
+ * A file of JSON lines that stores errors while the database is unavailable. Lines are appended, read from the beginning,
+ * and the file is emptied when all were read. It survives a crash of the process, but is not synced to disk: a power
+ * failure can lose the last seconds.
  *
- * Each process has a spool of its own in a numbered directory, locked by the kernel for as long as the process lives.
- * So a process that starts finds what a dead one has left, and never touches that of a living one.
+ * Each process has its own spool in a numbered directory, which the kernel locks while the process lives. So a new process
+ * finds the spools of dead processes, and never touches that of a living one.
  */
 export class ErrorSpool {
   readonly directory: string;
   readonly #file: FileHandle;
   readonly #lock: DataDirectoryLock;
-  readonly #most: number;
+  readonly #maxBytes: number;
   #size: number;
   #read = 0;
-  /** Whatever is done with the file is done one after the other. */
+  /** The last operation on the file; they run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(directory: string, file: FileHandle, lock: DataDirectoryLock, size: number, most: number) {
+  private constructor(directory: string, file: FileHandle, lock: DataDirectoryLock, size: number, maxBytes: number) {
     this.directory = directory;
     this.#file = file;
     this.#lock = lock;
     this.#size = size;
-    this.#most = most;
+    this.#maxBytes = maxBytes;
   }
 
   /**
-   * Locks and opens the spool in a directory, which is made when it is missing. `most` bounds its bytes. Undefined when
-   * another process has it. Rejects when the directory cannot be used.
+   * Locks and opens the spool in a directory, which is created when missing. Undefined when another process has locked it.
+   * Rejects when the directory cannot be used.
    */
-  static async open(directory: string, most: number): Promise<ErrorSpool | undefined> {
+  static async open(directory: string, maxBytes: number): Promise<ErrorSpool | undefined> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const lock = await lockOrUndefined(directory);
     if (lock === undefined) return undefined;
     try {
       const file = await open(join(directory, FILE), constants.O_RDWR | constants.O_CREAT, 0o600);
       const { size } = await file.stat();
-      return new ErrorSpool(directory, file, lock, await endLine(file, size), most);
+      return new ErrorSpool(directory, file, lock, await endLine(file, size), maxBytes);
     } catch (error) {
       lock.release();
       throw error;
     }
   }
 
-  /** Whether nothing waits. */
+  /** Whether all lines were read. */
   get isEmpty(): boolean {
     return this.#read >= this.#size;
   }
 
   /**
-   * Adds a line for each value, all or none; false when there is no room for them and `spare` more bytes. Rejects when
-   * the disk does not take them.
+   * Appends a line per value, all or none. Returns false when they and `spare` more bytes do not fit. Rejects when the
+   * file cannot be written.
    */
   append(values: readonly object[], spare = 0): Promise<boolean> {
     return this.#inTurn(async () => {
       const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
-      if (this.#size + bytes.length + spare > this.#most) return false;
+      if (this.#size + bytes.length + spare > this.#maxBytes) return false;
       try {
         await writeAll(this.#file, bytes, this.#size);
       } catch (error) {
-        // A full disk takes the beginning of what it is given: that must not stay as half a line.
+        // A full disk may have stored part of the bytes; incomplete lines are removed.
         await this.#file.truncate(this.#size).catch(() => undefined);
         throw error;
       }
@@ -86,13 +86,13 @@ export class ErrorSpool {
     });
   }
 
-  /** The next lines, as many as fit in memory comfortably; nothing is taken away until {@link advance}. */
+  /** Reads the next lines. They stay in the file until {@link advance}. */
   read(): Promise<SpoolPart> {
     return this.#inTurn(async () => {
-      const length = Math.min(PART, this.#size - this.#read);
+      const length = Math.min(MAX_READ_BYTES, this.#size - this.#read);
       const { buffer, bytesRead } = await this.#file.read(Buffer.alloc(length), 0, length, this.#read);
       const end = buffer.lastIndexOf(NEW_LINE, bytesRead - 1) + 1;
-      // Not one whole line: the file was not written by us, and there is nothing to be had from this part of it.
+      // Not one complete line: this part was not written by the service and is skipped.
       if (end === 0) return { values: [], torn: length === 0 ? 0 : 1, next: this.#read + length };
       const values: unknown[] = [];
       let torn = 0;
@@ -107,7 +107,7 @@ export class ErrorSpool {
     });
   }
 
-  /** Says that everything before `next` is in the database. The file is emptied when that is all there is. */
+  /** Marks everything before `next` as stored in the database. The file is emptied when that is all of it. */
   advance(next: number): Promise<void> {
     return this.#inTurn(async () => {
       this.#read = next;
@@ -118,7 +118,7 @@ export class ErrorSpool {
     });
   }
 
-  /** Closes the file and gives the directory back. What waits in it stays for whoever comes next. */
+  /** Closes the file and unlocks the directory. Unread lines stay for the next process. */
   async close(): Promise<void> {
     await this.#inTurn(() => this.#file.close());
     this.#lock.release();
@@ -132,28 +132,32 @@ export class ErrorSpool {
 }
 
 /**
- * Opens the first spool below a directory that no living process has: this process's own from here on. It may hold
- * what a dead process has left. Rejects when the directory cannot be used.
+ * Opens the first spool below a directory that no other process has locked, as this process's own. It may contain errors
+ * of a dead process. Rejects when the directory cannot be used.
  */
-export async function openOwnSpool(directory: string, most: number): Promise<ErrorSpool> {
-  // The data directory may be made by this: PostgreSQL's user must be able to pass through it.
+export async function openOwnSpool(directory: string, maxBytes: number): Promise<ErrorSpool> {
+  // This may create the data directory, and PostgreSQL's user must be able to traverse it.
   await makeDirectories(directory, 0o711);
   for (let number = 1; ; number += 1) {
-    const spool = await ErrorSpool.open(join(directory, String(number)), most);
+    const spool = await ErrorSpool.open(join(directory, String(number)), maxBytes);
     if (spool !== undefined) return spool;
   }
 }
 
-/** Opens the spools below a directory that have something in them and whose processes are dead. */
-export async function openLeftSpools(directory: string, own: ErrorSpool, most: number): Promise<readonly ErrorSpool[]> {
+/** Opens the non-empty spools of dead processes below a directory. */
+export async function openLeftSpools(
+  directory: string,
+  own: ErrorSpool,
+  maxBytes: number,
+): Promise<readonly ErrorSpool[]> {
   const opened: ErrorSpool[] = [];
   for (const name of (await readdir(directory)).sort()) {
     const path = join(directory, name);
-    // Our own is never tried: closing any handle of a lock file would give our lock away.
+    // Never our own: closing any handle of its lock file would release our lock.
     if (path === own.directory || !/^[0-9]+$/.test(name)) continue;
     const found = await stat(join(path, FILE)).catch(() => undefined);
     if (found === undefined || found.size === 0) continue;
-    const spool = await ErrorSpool.open(path, most);
+    const spool = await ErrorSpool.open(path, maxBytes);
     if (spool !== undefined) opened.push(spool);
   }
   return opened;
@@ -163,13 +167,13 @@ async function lockOrUndefined(directory: string): Promise<DataDirectoryLock | u
   try {
     return await lockDataDirectory(directory, directory);
   } catch (error) {
-    // Only "another process has it" leads on to the next number; a directory that cannot be written has no next.
+    // Only a lock of another process leads to the next number; other errors would repeat there.
     if (error instanceof DataDirectoryInUse) return undefined;
     throw error;
   }
 }
 
-/** Ends a line that a killed process has left unfinished, so that the next one does not run into it. Gives the size. */
+/** Terminates a line that a killed process left incomplete. Returns the new size. */
 async function endLine(file: FileHandle, size: number): Promise<number> {
   if (size === 0) return 0;
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);

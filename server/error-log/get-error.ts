@@ -6,16 +6,13 @@ import type { Service } from '../operations/service.ts';
 import { type LoggedError, readError, toLoggedError } from '../store/error.ts';
 import { toLoggedErrorRecord } from './error-records.ts';
 
-/**
- * get_error: an error of the card program, or `error_not_found`. What belongs to another program, or to none, is not told
- * from what never was.
- */
+/** get_error: an error of the card program. Errors of other programs, or of none, are `error_not_found`. */
 export async function getError(service: Service, call: Call): Promise<Reply> {
   const error = await findError(service, call, call.programId);
   return { status: 200, body: JSON.stringify(toLoggedErrorRecord(error)) };
 }
 
-/** The error that the path names, of one card program or, with null, of any. Throws `error_not_found`. */
+/** The error in the path, of one card program or, with null, of any. Throws `error_not_found`. */
 export async function findError(service: Service, call: Call, programId: string | null): Promise<LoggedError> {
   const asked = call.parameters.request_id ?? '';
   const requestId = fromWireId('req', asked);

@@ -7,8 +7,8 @@ import { toInspectedErrorRecord } from './error-records.ts';
 import { findError } from './get-error.ts';
 
 /**
- * inspect_error: any error with all that is known about it, down to its causes, or `error_not_found`. It shows what no card
- * program is shown, so who looked is in the audit log before the answer is.
+ * inspect_error: any error with all stored details, including causes, or `error_not_found`. It shows more than a card
+ * program may see, so the request is in the audit log before the response is sent.
  */
 export async function inspectError(service: Service, call: Call): Promise<Reply> {
   const error = await findError(service, call, null);

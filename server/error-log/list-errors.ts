@@ -5,7 +5,7 @@ import { type LoggedError, listErrors as listErrorsStatement, toLoggedError } fr
 import { readErrorFilter } from './error-filter.ts';
 import { toLoggedErrorRecord } from './error-records.ts';
 
-/** list_errors: a page of the card program's own errors, newest first. */
+/** list_errors: a page of the card program's errors, newest first. */
 export function listErrors(service: Service, call: Call): Promise<Reply> {
   const filter = readErrorFilter(call);
   return answerPage<LoggedError>(service, call, {

@@ -8,8 +8,8 @@ import { readErrorFilter, readProgramFilter } from './error-filter.ts';
 import { toOperatorErrorRecord } from './error-records.ts';
 
 /**
- * search_errors: a page of the errors of all card programs, and of none, newest first. `dropped` says how many more
- * there were in the time asked for that could not be recorded; nobody knows which filters they would have passed.
+ * search_errors: a page of the errors of all card programs, and of none, newest first. `dropped` is the number of errors
+ * in the requested period that could not be recorded; the other filters do not apply to it.
  */
 export async function searchErrors(service: Service, call: Call): Promise<Reply> {
   const query = call.members as QueryOf<'search_errors'>;

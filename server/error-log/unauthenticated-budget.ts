@@ -1,56 +1,59 @@
-/** How many errors of strangers are recorded. */
-export type StrangerSettings = {
-  /** Errors of all strangers at once, at most. */
-  readonly strangersMost: number;
-  /** Errors of all strangers a second beyond that, in the long run. */
-  readonly strangersASecond: number;
-  /** Errors of one address in a minute, at most. */
-  readonly strangersOfAddress: number;
+/** How many unauthenticated errors are recorded. */
+export type UnauthenticatedSettings = {
+  /** Maximum number at once, over all addresses. */
+  readonly maxUnauthenticatedBurst: number;
+  /** Errors per second in the long run, over all addresses. */
+  readonly unauthenticatedPerSecond: number;
+  /** Maximum number per address and minute. */
+  readonly maxUnauthenticatedPerAddressMinute: number;
 };
 
-const MINUTE_MS = 60_000;
+const MINUTE_MILLISECONDS = 60_000;
 
-/** Addresses that are told apart within a minute. Whoever comes beyond them shares one budget. */
-const ADDRESSES_MOST = 10_000;
+/** Addresses counted separately per minute. Further addresses share one budget. */
+const MAX_ADDRESSES = 10_000;
 
 /**
- * What the error log spends on strangers: on errors that were answered before anybody knew for which card program, or to
- * whom. They need no key, so without a bound anybody on the network could fill the disk that the ledger is on.
+ * Limits the recording of unauthenticated errors: those with neither caller nor card program. They need no key, so
+ * without a limit anybody on the network could fill the disk of the ledger.
  */
-export class StrangerBudget {
-  readonly #settings: StrangerSettings;
+export class UnauthenticatedBudget {
+  readonly #settings: UnauthenticatedSettings;
   #left: number;
   #filledAt = 0;
   #minute = 0;
   readonly #ofAddress = new Map<string, number>();
 
-  constructor(settings: StrangerSettings) {
+  constructor(settings: UnauthenticatedSettings) {
     this.#settings = settings;
-    this.#left = settings.strangersMost;
+    this.#left = settings.maxUnauthenticatedBurst;
   }
 
-  /** Whether an error of an address is to be recorded. `now` is in milliseconds, from any moment on. */
+  /** Whether an error of an address is recorded. `now` is in milliseconds of any monotonic clock. */
   take(address: string | undefined, now: number): boolean {
     this.#fill(now);
-    const sender = this.#tellApart(address ?? '');
+    const sender = this.#addressKey(address ?? '');
     const before = this.#ofAddress.get(sender) ?? 0;
-    if (this.#left < 1 || before >= this.#settings.strangersOfAddress) return false;
+    if (this.#left < 1 || before >= this.#settings.maxUnauthenticatedPerAddressMinute) return false;
     this.#left -= 1;
     this.#ofAddress.set(sender, before + 1);
     return true;
   }
 
   #fill(now: number): void {
-    const { strangersMost, strangersASecond } = this.#settings;
-    this.#left = Math.min(strangersMost, this.#left + ((now - this.#filledAt) / 1000) * strangersASecond);
+    const { maxUnauthenticatedBurst, unauthenticatedPerSecond } = this.#settings;
+    this.#left = Math.min(
+      maxUnauthenticatedBurst,
+      this.#left + ((now - this.#filledAt) / 1000) * unauthenticatedPerSecond,
+    );
     this.#filledAt = now;
-    const minute = Math.floor(now / MINUTE_MS);
+    const minute = Math.floor(now / MINUTE_MILLISECONDS);
     if (minute === this.#minute) return;
     this.#minute = minute;
     this.#ofAddress.clear();
   }
 
-  #tellApart(address: string): string {
-    return this.#ofAddress.has(address) || this.#ofAddress.size < ADDRESSES_MOST ? address : '';
+  #addressKey(address: string): string {
+    return this.#ofAddress.has(address) || this.#ofAddress.size < MAX_ADDRESSES ? address : '';
   }
 }

@@ -1,8 +1,35 @@
 import type { Database } from '../store/connection/database.ts';
 import { dropOldErrors, preparePartitions } from '../store/partition.ts';
 
-/** Makes the partitions of the months ahead where they are missing, and removes errors older than `errorDays` days. */
-export async function maintainPartitions(database: Database, errorDays: number): Promise<void> {
-  await preparePartitions(database);
-  await dropOldErrors(database, errorDays);
+/** Twice a day: partitions are created months ahead, so a failed round has many retries. */
+const INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
+
+/** The first round comes after the busy time of a start. */
+const FIRST_DELAY_MILLISECONDS = 60 * 1000;
+
+/**
+ * Creates the partitions of the coming months while the service runs, and removes errors older than `errorRetentionDays`.
+ * Several processes may run it at once.
+ */
+export function startPartitionMaintenance(
+  database: Database,
+  errorRetentionDays: number,
+  onFailure: (error: unknown) => void,
+): { readonly stop: () => void } {
+  const maintain = async (): Promise<void> => {
+    try {
+      await preparePartitions(database);
+      await dropOldErrors(database, errorRetentionDays);
+    } catch (error) {
+      onFailure(error);
+    }
+  };
+  const first = setTimeout(maintain, FIRST_DELAY_MILLISECONDS).unref();
+  const timer = setInterval(maintain, INTERVAL_MILLISECONDS).unref();
+  return {
+    stop: () => {
+      clearTimeout(first);
+      clearInterval(timer);
+    },
+  };
 }

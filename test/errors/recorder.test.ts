@@ -6,9 +6,9 @@ import {
   type ErrorRecorder,
   RECORDER_SETTINGS,
   type RecorderSettings,
-  recordErrors,
-} from '../../server/error-log/record-errors.ts';
-import { StrangerBudget } from '../../server/error-log/unauthenticated-budget.ts';
+  startErrorRecorder,
+} from '../../server/error-log/error-recorder.ts';
+import { UnauthenticatedBudget } from '../../server/error-log/unauthenticated-budget.ts';
 import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
@@ -68,17 +68,17 @@ type Started = { readonly recorder: ErrorRecorder; readonly troubles: string[] }
 /** A recorder as a service process has one; over a port at which nobody listens, it has no database. */
 async function start(
   settings: Partial<RecorderSettings> = {},
-  { away = false, spoolMost = 1_000_000 }: { away?: boolean; spoolMost?: number } = {},
+  { away = false, maxSpoolBytes = 1_000_000 }: { away?: boolean; maxSpoolBytes?: number } = {},
 ): Promise<Started> {
   const databases = openDatabases(away ? { ...server.connection, host: '127.0.0.1', port: 1 } : server.connection);
   opened.push(databases);
   const troubles: string[] = [];
-  const recorder = await recordErrors(
+  const recorder = await startErrorRecorder(
     {
       database: databases.background,
       spoolDirectory: `${directory.path}/error-spool`,
-      spoolMost,
-      onTrouble: (sentence, cause) => troubles.push(`${sentence} ${cause === undefined ? '' : String(cause)}`),
+      maxSpoolBytes,
+      onProblem: (sentence, cause) => troubles.push(`${sentence} ${cause === undefined ? '' : String(cause)}`),
     },
     { ...RECORDER_SETTINGS, ...settings },
   );
@@ -110,7 +110,7 @@ describe('with the database', () => {
   });
 
   test('queued errors are stored at the stop', async () => {
-    const { recorder } = await start({ gather_ms: 60_000 });
+    const { recorder } = await start({ gatherMilliseconds: 60_000 });
     for (const one of reports(300)) recorder.record(one);
     await recorder.stop();
     expect(await stored()).toBe(300);
@@ -124,7 +124,7 @@ describe('with the database', () => {
     await recorder.stop();
     expect(await stored()).toBe(40);
     expect(await dropped()).toEqual({ row_refused: 1 });
-    expect(troubles.join()).toContain('refuses the error of request');
+    expect(troubles.join()).toContain('refused the error of request');
   });
 
   test('texts that PostgreSQL cannot store are replaced', async () => {
@@ -144,7 +144,10 @@ describe('with the database', () => {
   });
 
   test('in a flood the queue is bounded, and stored and dropped errors add up', async () => {
-    const { recorder, troubles } = await start({ queueMost: 1_000, crowdedFrom: 500 }, { spoolMost: 300_000 });
+    const { recorder, troubles } = await start(
+      { maxQueuedErrors: 1_000, spoolFirstAbove: 500 },
+      { maxSpoolBytes: 300_000 },
+    );
     const flood = reports(50_000);
     const started = performance.now();
     for (const [index, one] of flood.entries()) {
@@ -155,7 +158,7 @@ describe('with the database', () => {
     printFigure('report in a flood', ((performance.now() - started) * 1000) / flood.length, 'us, pauses included');
     await recorder.stop();
     // What a statement that took too long on a slow machine has left in the spool is loaded by the next process.
-    const next = await start({}, { spoolMost: 300_000 });
+    const next = await start({}, { maxSpoolBytes: 300_000 });
     await waitFor('the spool to be loaded', async () => linesOf(spoolOf(directory.path)).length === 0);
     await next.recorder.stop();
     const drops = await dropped();
@@ -167,7 +170,7 @@ describe('with the database', () => {
   });
 
   test('a queue of large errors is bounded by its bytes', async () => {
-    const { recorder } = await start({ gather_ms: 60_000, queueBytesMost: 100_000 });
+    const { recorder } = await start({ gatherMilliseconds: 60_000, maxQueuedBytes: 100_000 });
     for (let count = 0; count < 100; count += 1)
       recorder.record(report({ members: { description: 'é'.repeat(1900) } }));
     await recorder.stop();
@@ -182,7 +185,7 @@ describe('unauthenticated errors', () => {
     report({ caller: undefined, programId: undefined, code: 'route_not_found', address });
 
   test('are recorded up to a budget per address and counted beyond it; other errors are not affected', async () => {
-    const { recorder } = await start({ strangersOfAddress: 20 });
+    const { recorder } = await start({ maxUnauthenticatedPerAddressMinute: 20 });
     for (let count = 0; count < 300; count += 1) {
       recorder.record(stranger('203.0.113.9'));
       recorder.record(stranger(undefined));
@@ -197,7 +200,7 @@ describe('unauthenticated errors', () => {
   });
 
   test('are recorded up to a total budget, however many addresses there are', async () => {
-    const { recorder } = await start({ strangersMost: 100, strangersASecond: 0 });
+    const { recorder } = await start({ maxUnauthenticatedBurst: 100, unauthenticatedPerSecond: 0 });
     for (let count = 0; count < 1_000; count += 1) {
       const recorded = recorder.record(stranger(`2001:db8:0:${count.toString(16)}::/64`));
       // What is not recorded is not logged, either.
@@ -209,7 +212,11 @@ describe('unauthenticated errors', () => {
   });
 
   test('have a budget that refills', () => {
-    const budget = new StrangerBudget({ strangersMost: 5, strangersASecond: 2, strangersOfAddress: 3 });
+    const budget = new UnauthenticatedBudget({
+      maxUnauthenticatedBurst: 5,
+      unauthenticatedPerSecond: 2,
+      maxUnauthenticatedPerAddressMinute: 3,
+    });
     const take = (count: number, address: string, now: number): number =>
       Array.from({ length: count }, () => budget.take(address, now)).filter(Boolean).length;
     expect([take(9, 'a', 60_000), take(9, 'b', 60_000), take(9, 'c', 60_000)]).toEqual([3, 2, 0]);
@@ -299,8 +306,14 @@ describe('without the database', () => {
   });
 
   test('spool and queue are bounded, and errors beyond them are counted as dropped', async () => {
-    const settings = { queueMost: 50, crowdedFrom: 50, batch: 10, gather_ms: 5, loadEvery_ms: 20 };
-    const first = await start(settings, { away: true, spoolMost: 20_000 });
+    const settings = {
+      maxQueuedErrors: 50,
+      spoolFirstAbove: 50,
+      batchSize: 10,
+      gatherMilliseconds: 5,
+      loadIntervalMilliseconds: 20,
+    };
+    const first = await start(settings, { away: true, maxSpoolBytes: 20_000 });
     for (let count = 0; count < 40; count += 1) {
       for (const one of reports(10)) first.recorder.record(one);
       await pause(10);
@@ -310,7 +323,7 @@ describe('without the database', () => {
     expect(size).toBeGreaterThan(10_000);
     expect(size).toBeLessThanOrEqual(20_000);
 
-    const second = await start(settings, { spoolMost: 20_000 });
+    const second = await start(settings, { maxSpoolBytes: 20_000 });
     await waitFor('the spool to be loaded', async () => linesOf(spoolOf(directory.path)).length === 0);
     await second.recorder.stop();
     const { queue_full = 0, spool_full = 0 } = await dropped();
@@ -319,7 +332,7 @@ describe('without the database', () => {
   });
 
   test('each process has its own spool; another process adopts that of a dead one', async () => {
-    const first = await start({ adoptEvery_ms: 100 });
+    const first = await start({ adoptIntervalMilliseconds: 100 });
     const second = await start({}, { away: true });
     for (const one of reports(30)) second.recorder.record(one);
     await waitFor('its own spool to be written', async () => linesOf(spoolOf(directory.path, 2)).length === 30);
@@ -336,17 +349,23 @@ describe('without the database', () => {
     const { recorder, troubles } = await start();
     for (const one of reports(10)) recorder.record(one);
     await recorder.stop();
-    expect(troubles.join()).toContain('cannot be spooled');
+    expect(troubles.join()).toContain('cannot spool errors');
     expect(await stored()).toBe(10);
     const without = await start({}, { away: true });
     for (const one of reports(10)) without.recorder.record(one);
     await without.recorder.stop();
-    expect(without.troubles.join()).toContain('10 errors were dropped, and neither database nor spool could be told');
+    expect(without.troubles.join()).toContain('10 errors were dropped, and the count could not be stored');
   });
 });
 
 test('figures: what a report costs, and how many errors are stored in a second', async () => {
-  const settings = { queueMost: 100_000, queueBytesMost: 1e9, crowdedFrom: 100_000, restFactor: 0, gather_ms: 0 };
+  const settings = {
+    maxQueuedErrors: 100_000,
+    maxQueuedBytes: 1e9,
+    spoolFirstAbove: 100_000,
+    pauseFactor: 0,
+    gatherMilliseconds: 0,
+  };
   const { recorder } = await start(settings);
   const failure = new Error('the database failed', { cause: new Error('connect ECONNREFUSED') });
   const refusals = reports(10_000);

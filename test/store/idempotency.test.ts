@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import { forget } from '../../server/jobs/forget.ts';
+import { deleteExpired } from '../../server/jobs/delete-expired.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
@@ -30,7 +30,7 @@ test('after 30 days a key still makes no second transfer, and a refused key is f
   const client = await connect(server.connection);
   await client.query("update idempotency set created_at = now() - interval '31 days'");
   await ledger.call('create_transfer', young.body, young.key);
-  expect(await forget(ledger.database)).toBe(2);
+  expect(await deleteExpired(ledger.database)).toBe(2);
 
   const again = await ledger.call('create_transfer', made.body, made.key);
   expect(again.replayed).toBe(true);
@@ -43,7 +43,7 @@ test('after 30 days a key still makes no second transfer, and a refused key is f
   await client.end();
   const reply = await ledger.call('create_transfer', refused.body, refused.key);
   expect(reply.replayed).toBeUndefined();
-  expect(await forget(ledger.database)).toBe(0);
+  expect(await deleteExpired(ledger.database)).toBe(0);
 });
 
 test('after 30 days what is no transfer is still not done again, and a card is shown as it is by then', async () => {
@@ -70,7 +70,7 @@ test('after 30 days what is no transfer is still not done again, and a card is s
   await ledger.call('create_transfer', { amount: 7, card_id: 'of-its-owner' });
   const client = await connect(server.connection);
   await client.query("update idempotency set created_at = now() - interval '31 days'");
-  await forget(ledger.database);
+  await deleteExpired(ledger.database);
 
   for (const [index, body] of cards.entries()) {
     const first = cardReplies[index];

@@ -3,8 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { LONGEST_HOLD } from '../../domain/transfers/hold.ts';
-import { forget } from '../../server/jobs/forget.ts';
-import { keepForgetting } from '../../server/jobs/keep-forgetting.ts';
+import { deleteExpired, startDeletingExpired } from '../../server/jobs/delete-expired.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { KEPT_COUNTER_DAYS } from '../../server/store/ledger/limits.ts';
 import { settleDue } from '../../server/transfers/settle-due.ts';
@@ -75,14 +74,14 @@ test('of the border day and younger ones none is removed, of older ones every on
     const days = [0, 30, 39, 41, 92, KEPT_COUNTER_DAYS - 1, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS + 1, 900];
     await countOn(...days.map((ago) => dayStart(ago)));
     await countOn(`${dayStart(KEPT_COUNTER_DAYS - 1)} - interval '1 microsecond'`);
-    expect(await forget(ledger.database)).toBe(2);
+    expect(await deleteExpired(ledger.database)).toBe(2);
     expect(await agesLeft()).toEqual([KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS, KEPT_COUNTER_DAYS - 1, 92, 41, 39, 30, 0]);
   });
   await client.query('truncate limit_counter');
   // Fourteen hours before UTC and twelve behind it: two days of the calendar around the border are kept in each.
   for (const zone of ['Pacific/Kiritimati', 'Etc/GMT+12', 'Asia/Kolkata']) {
     await countOn(dayStart(KEPT_COUNTER_DAYS - 1, zone), dayStart(KEPT_COUNTER_DAYS + 2, zone));
-    expect(await forget(ledger.database)).toBe(1);
+    expect(await deleteExpired(ledger.database)).toBe(1);
   }
 });
 
@@ -113,7 +112,7 @@ const counted = async () =>
 
 test('a hold at the end of the longest life gives back to a counter that is still there', async () => {
   const { transfer_id } = await openHold({ counted: 92, ended: "now() + interval '1 hour'" });
-  expect(await forget(ledger.database)).toBe(0);
+  expect(await deleteExpired(ledger.database)).toBe(0);
   await ledger.call('cancel_transfer', {}, { parameters: { transfer_id } });
   expect(await counted()).toEqual([
     { amount: 0, count: 0 },
@@ -124,7 +123,7 @@ test('a hold at the end of the longest life gives back to a counter that is stil
 test('a counter stays for as long as a hold on it is open, however late that ends, and goes then', async () => {
   const { transfer_id } = await openHold({ counted: 400, ended: "now() - interval '308 days'" });
   await countOn(dayStart(401));
-  expect(await forget(ledger.database)).toBe(1);
+  expect(await deleteExpired(ledger.database)).toBe(1);
   expect(await counted()).toEqual([
     { amount: 70, count: 1 },
     { amount: 70, count: 1 },
@@ -136,7 +135,7 @@ test('a counter stays for as long as a hold on it is open, however late that end
     { amount: 0, count: 0 },
     { amount: 0, count: 0 },
   ]);
-  expect(await forget(ledger.database)).toBe(2);
+  expect(await deleteExpired(ledger.database)).toBe(2);
   expect(await counted()).toEqual([]);
 });
 
@@ -155,7 +154,7 @@ test('the clock of a sandbox, put forward and back, neither hastens the removal 
   await ledger.call('move_clock', { seconds_ahead: 400 * 86_400 });
   expect(await used()).toBe(0);
   await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
-  expect(await forget(ledger.database)).toBe(0);
+  expect(await deleteExpired(ledger.database)).toBe(0);
   await ledger.call('move_clock', { seconds_ahead: 0 });
   expect(await used()).toBe(1);
 });
@@ -165,9 +164,9 @@ test('it waits for no account, and while another process removes it has nothing 
   const other = await connect(server.connection);
   try {
     await other.query('begin; select from account for update; select pg_advisory_xact_lock(7201, 2)');
-    expect(await forget(ledger.database)).toBe(0);
+    expect(await deleteExpired(ledger.database)).toBe(0);
     await other.query('rollback; begin; select from account for update');
-    expect(await forget(ledger.database)).toBe(1);
+    expect(await deleteExpired(ledger.database)).toBe(1);
   } finally {
     await other.end();
   }
@@ -180,9 +179,9 @@ test('many go in portions, beside transfers; whoever is told to stop begins no p
      from generate_series(1, 2500) as number`,
     [PROGRAM],
   );
-  expect(await forget(ledger.database, AbortSignal.abort())).toBe(0);
+  expect(await deleteExpired(ledger.database, AbortSignal.abort())).toBe(0);
   const [forgotten, ...transfers] = await Promise.all([
-    forget(ledger.database),
+    deleteExpired(ledger.database),
     ...Array.from({ length: 20 }, () => ledger.call('create_transfer', { amount: 1, card_id: 'card_active' })),
   ]);
   expect(forgotten).toBe(2500);
@@ -196,7 +195,7 @@ test('many go in portions, beside transfers; whoever is told to stop begins no p
 test('the loop of a running service removes them, and ends when it is stopped', async () => {
   await countOn(dayStart(500));
   const failures: unknown[] = [];
-  const loop = keepForgetting(ledger.database, (error) => failures.push(error), 0);
+  const loop = startDeletingExpired(ledger.database, (error) => failures.push(error), 0);
   await waitFor('the counter is gone', async () => (await counted()).length === 0);
   await loop.stop();
   expect(failures).toEqual([]);

@@ -3,7 +3,7 @@ import { fromWireId } from '../../domain/identifier.ts';
 import { causesOf, jsonWithoutSecrets, withoutSecrets } from '../redaction.ts';
 import type { Cause, LoggedError } from '../store/error.ts';
 
-/** An error answer as it is reported to the error log: what was answered, and all that is known of its request. */
+/** An error response as reported to the error log, with what is known about its request. */
 export type ReportedError = {
   /** Inner UUID of the request. */
   readonly requestId: string;
@@ -12,7 +12,7 @@ export type ReportedError = {
   readonly status: number;
   readonly type: ErrorType;
   readonly message: string;
-  /** Where it came from. It decides whether the error is recorded, and is not kept. */
+  /** Address of the caller. It counts towards the budget of unauthenticated errors and is not stored. */
   readonly address?: string | undefined;
   readonly method: string | undefined;
   readonly path: string | undefined;
@@ -31,21 +31,21 @@ export type ReportedError = {
   readonly cause: unknown;
 };
 
-/** An entry of the error log, ready to be kept anywhere, and about how many bytes of memory it takes. */
+/** An entry of the error log, safe to store, and its approximate size in memory. */
 export type LogEntry = { readonly error: LoggedError; readonly bytes: number };
 
-/** Characters of all of a request together at most; what is beyond is left out, and says so. */
-const REQUEST_MOST = 16_000;
+/** Maximum characters of the request fields together; the rest is replaced by a marker. */
+const MAX_REQUEST_LENGTH = 16_000;
 
-/** Memory of an entry beside its texts, in bytes. */
+/** Memory of an entry without its texts. */
 const FIXED_BYTES = 600;
 
 /**
- * What the error log keeps of a reported error. Nothing gets further than this that looks like a card number or an API
- * key, in whatever part of the report it stood. Never throws. Without `stacks` the causes are kept without theirs.
+ * The entry of the error log for a reported error. Anything that looks like a card number or an API key is redacted, in
+ * every part of the report. Never throws. Without `stacks` the causes have no stacks.
  */
-export function logEntryOf(report: ReportedError, stacks = true): LogEntry {
-  const budget = { left: REQUEST_MOST };
+export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry {
+  const budget = { left: MAX_REQUEST_LENGTH };
   const { members, parameters = {}, saw } = report;
   const request = members === undefined && Object.keys(parameters).length === 0 ? null : { ...parameters, ...members };
   const message = withoutSecrets(report.message);
@@ -70,7 +70,8 @@ export function logEntryOf(report: ReportedError, stacks = true): LogEntry {
     checks: saw === undefined ? null : jsonWithoutSecrets(saw, budget, 1),
     causes,
   };
-  const texts = message.length + REQUEST_MOST - budget.left + causes.reduce((sum, cause) => sum + sizeOf(cause), 0);
+  const texts =
+    message.length + MAX_REQUEST_LENGTH - budget.left + causes.reduce((sum, cause) => sum + sizeOf(cause), 0);
   return { error, bytes: FIXED_BYTES + texts };
 }
 
@@ -78,7 +79,7 @@ function cleanOrNull(text: string | undefined): string | null {
   return text === undefined ? null : withoutSecrets(text);
 }
 
-/** A path may hold escapes: what they stand for counts. */
+/** Percent-encoded secrets are redacted as well. */
 function cleanPath(path: string): string {
   if (!path.includes('%')) return withoutSecrets(path);
   try {

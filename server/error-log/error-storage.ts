@@ -5,70 +5,70 @@ import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError
 import { currentCode } from '../store/renamed-codes.ts';
 import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts';
 
-/** Bytes that a spool keeps free of errors, so that what was dropped can still be written down. */
-const SPARE = 4_096;
+/** Bytes of a spool reserved for the counts of dropped errors. */
+const RESERVED_BYTES = 4_096;
 
-/** Waits between two parts of a spool, in proportion to what the last one took; false says that it is time to end. */
-export type Rest = (milliseconds: number) => Promise<boolean>;
+/** Pauses between two reads of a spool, in proportion to the duration of the last; false when it is time to stop. */
+export type Pause = (milliseconds: number) => Promise<boolean>;
 
-/** Where the errors of this process are kept, and what stands in the way. */
-export type KeeperOptions = {
+/** Where the errors of this process are stored. */
+export type ErrorStorageOptions = {
   readonly database: Database;
-  /** The directory of the spools of all processes; made when it is missing. */
+  /** The directory of the spools of all processes; created when missing. */
   readonly spoolDirectory: string;
-  /** Bytes of one spool at most. */
-  readonly spoolMost: number;
-  /** Told, in a sentence, when the database or the spool stops or starts taking errors. */
-  readonly onTrouble: (sentence: string, cause?: unknown) => void;
+  /** Maximum size of one spool. */
+  readonly maxSpoolBytes: number;
+  /** Called with a sentence when storing errors starts to fail, or works again. */
+  readonly onProblem: (sentence: string, cause?: unknown) => void;
 };
 
 /**
- * Keeps errors: in the database, or, while that does not take them, in a spool on this machine, from which they are
- * loaded when it does. A statement that may or may not have happened is simply sent again: the database takes each
- * error, and each count of dropped ones, once.
+ * Stores errors in the database or, while it is unavailable, in a spool on this machine, which is loaded into the database
+ * later. A statement with an unknown outcome is sent again: the database stores each error, and each count of dropped
+ * errors, once.
  *
- * All of it goes through one connection at a time, whatever there is to do: transfers need the others.
+ * It uses one connection at a time; the others are for transfers.
  */
-export class ErrorKeeper {
-  readonly #options: KeeperOptions;
+export class ErrorStorage {
+  readonly #options: ErrorStorageOptions;
   readonly #spool: ErrorSpool | undefined;
   readonly #drops = new Map<DropReason, Drop>();
-  /** Drops on their way, which may have arrived. */
+  /** Drops whose statement is in progress, or has an unknown outcome. */
   #sending: readonly Drop[] = [];
   #isDown = false;
   #isSpoolBroken = false;
   #turn: Promise<unknown> = Promise.resolve();
 
-  private constructor(options: KeeperOptions, spool: ErrorSpool | undefined) {
+  private constructor(options: ErrorStorageOptions, spool: ErrorSpool | undefined) {
     this.#options = options;
     this.#spool = spool;
   }
 
-  /** Opens the keeper. Without a directory that can be written it does without a spool, and says so. */
-  static async open(options: KeeperOptions): Promise<ErrorKeeper> {
+  /** Opens the storage. If the spool directory cannot be used, it reports that and works without a spool. */
+  static async open(options: ErrorStorageOptions): Promise<ErrorStorage> {
     try {
-      return new ErrorKeeper(options, await openOwnSpool(options.spoolDirectory, options.spoolMost));
+      return new ErrorStorage(options, await openOwnSpool(options.spoolDirectory, options.maxSpoolBytes));
     } catch (error) {
-      options.onTrouble(`errors cannot be spooled in ${options.spoolDirectory} while the database is away`, error);
-      return new ErrorKeeper(options, undefined);
+      options.onProblem(`cannot spool errors in ${options.spoolDirectory} while the database is unavailable`, error);
+      return new ErrorStorage(options, undefined);
     }
   }
 
-  /** Whether there is something to load: from the spool, or counts of what was dropped. */
-  get hasWaiting(): boolean {
+  /** Whether the spool or counts of dropped errors are to be loaded into the database. */
+  get hasPending(): boolean {
     return this.#spool?.isEmpty === false || this.#drops.size > 0 || this.#sending.length > 0;
   }
 
   /**
-   * Keeps errors somewhere; false when nothing takes them now. `crowded` says that more are waiting than the database
+   * Keeps errors somewhere; false when nothing takes them now. `isCrowded` says that more are waiting than the database
    * takes in time: then the spool is the better place.
    */
-  async keep(errors: readonly LoggedError[], crowded: boolean): Promise<boolean> {
-    if (this.#isDown || crowded) return (await this.#write(errors)) || this.#store(errors);
+  async keep(errors: readonly LoggedError[], isCrowded: boolean): Promise<boolean> {
+    if (this.#isDown || isCrowded) return (await this.#write(errors)) || this.#store(errors);
     return (await this.#store(errors)) || this.#write(errors);
   }
 
-  /** Counts errors that were answered and cannot be kept; the count itself is kept when that is possible. */
+  /** Counts errors that cannot be stored; the count itself is stored when that is possible. */
   drop(reason: DropReason, count: number, now = databaseTime()): void {
     const before = this.#drops.get(reason);
     this.#drops.set(reason, {
@@ -80,27 +80,27 @@ export class ErrorKeeper {
     });
   }
 
-  /** Loads what waits, as far as the database takes it. */
-  async load(rest: Rest): Promise<void> {
+  /** Loads pending errors and counts into the database, while it is available. */
+  async load(pause: Pause): Promise<void> {
     if (!(await this.#storeDrops())) return;
-    if (this.#spool !== undefined) await this.#empty(this.#spool, rest);
+    if (this.#spool !== undefined) await this.#empty(this.#spool, pause);
     await this.#storeDrops();
   }
 
-  /** Loads the spools that dead processes have left. */
-  async adopt(rest: Rest): Promise<void> {
-    const { spoolDirectory, spoolMost } = this.#options;
+  /** Loads the spools of dead processes. */
+  async loadAbandoned(pause: Pause): Promise<void> {
+    const { spoolDirectory, maxSpoolBytes } = this.#options;
     if (this.#spool === undefined || this.#isDown) return;
-    for (const spool of await openLeftSpools(spoolDirectory, this.#spool, spoolMost)) {
+    for (const spool of await openLeftSpools(spoolDirectory, this.#spool, maxSpoolBytes)) {
       try {
-        await this.#empty(spool, rest);
+        await this.#empty(spool, pause);
       } finally {
         await spool.close();
       }
     }
   }
 
-  /** Writes down what was dropped and closes the spool. Gives the number of dropped errors that nothing has taken. */
+  /** Stores the counts of dropped errors and closes the spool. Returns the number of dropped errors that were not counted. */
   async close(): Promise<number> {
     const lost = (): number => [...this.#sending, ...this.#drops.values()].reduce((sum, { count }) => sum + count, 0);
     const isStored = !this.#isDown && (await this.#storeDrops());
@@ -110,7 +110,7 @@ export class ErrorKeeper {
     return isWritten ? 0 : lost();
   }
 
-  async #empty(spool: ErrorSpool, rest: Rest): Promise<void> {
+  async #empty(spool: ErrorSpool, pause: Pause): Promise<void> {
     while (!spool.isEmpty) {
       const started = performance.now();
       const { values, torn, next } = await spool.read();
@@ -123,11 +123,11 @@ export class ErrorKeeper {
       const unreadable = torn + lines.filter((line) => line === undefined).length + counted;
       if (unreadable > 0) this.drop('spool_torn', unreadable);
       await spool.advance(next);
-      if (!(await rest(performance.now() - started))) return;
+      if (!(await pause(performance.now() - started))) return;
     }
   }
 
-  /** Stores drops that were read from a spool. Gives the number of lines that were none; undefined for "not now". */
+  /** Stores drops read from a spool. Returns the number of invalid ones, or undefined while the database is unavailable. */
   async #storeReadDrops(drops: readonly Drop[]): Promise<number | undefined> {
     if (drops.length === 0) return 0;
     try {
@@ -148,7 +148,7 @@ export class ErrorKeeper {
     return true;
   }
 
-  /** Stores errors in the database. One that it refuses for its own sake is dropped, and its neighbours are stored. */
+  /** Stores errors in the database. An error that it refuses is dropped; the others of the batch are stored. */
   async #store(errors: readonly LoggedError[]): Promise<boolean> {
     if (errors.length === 0) return true;
     try {
@@ -156,7 +156,7 @@ export class ErrorKeeper {
     } catch (error) {
       if (errors.length === 1) {
         this.drop('row_refused', 1);
-        this.#options.onTrouble(`the database refuses the error of request ${errors[0]?.requestId}`, error);
+        this.#options.onProblem(`the database refused the error of request ${errors[0]?.requestId}`, error);
         return true;
       }
       const middle = Math.ceil(errors.length / 2);
@@ -164,21 +164,21 @@ export class ErrorKeeper {
     }
   }
 
-  /** True when the database has taken a statement, false when it takes none now; rejects when a row is at fault. */
+  /** Runs a statement. False when the database is unavailable; rejects when a row is invalid. */
   async #run(statement: Statement): Promise<boolean> {
     const turn = this.#turn.then(() => this.#options.database.read(statement));
     this.#turn = turn.catch(() => undefined);
     try {
       await turn;
-      if (this.#isDown) this.#options.onTrouble('the database takes errors again');
+      if (this.#isDown) this.#options.onProblem('errors are stored in the database again');
       this.#isDown = false;
       return true;
     } catch (error) {
       if (!(error instanceof StoreFailure) || (error.rowAtFault && !error.lockTimeout)) throw error;
-      // Somebody else's lock or a slow moment is no reason to give the database up.
+      // A lock or a slow moment is temporary and does not count as unavailable.
       const isPassing = error.sqlState !== undefined && !error.connectionLost;
       if (!this.#isDown && !isPassing)
-        this.#options.onTrouble('the database does not take errors: they are spooled', error);
+        this.#options.onProblem('the database is unavailable for errors: they are spooled', error);
       this.#isDown ||= !isPassing;
       return false;
     }
@@ -187,7 +187,7 @@ export class ErrorKeeper {
   #write(errors: readonly LoggedError[]): Promise<boolean> {
     return this.#append(
       errors.map((error) => ({ error })),
-      SPARE,
+      RESERVED_BYTES,
     );
   }
 
@@ -197,7 +197,7 @@ export class ErrorKeeper {
       this.#isSpoolBroken = false;
       return isWritten;
     } catch (error) {
-      if (!this.#isSpoolBroken) this.#options.onTrouble('the spool of errors cannot be written', error);
+      if (!this.#isSpoolBroken) this.#options.onProblem('cannot write the error spool', error);
       this.#isSpoolBroken = true;
       return false;
     }
@@ -208,7 +208,7 @@ type Line = { readonly error?: LoggedError; readonly drop?: Drop };
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A line as it was written; undefined for anything else that is JSON. */
+/** A line that this service wrote; undefined for other JSON. */
 function readLine(value: unknown): Line | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { error, drop } = value as { readonly error?: Partial<LoggedError>; readonly drop?: Partial<Drop> };

@@ -1,0 +1,52 @@
+import { databaseTime, setDatabaseTime } from '../ids.ts';
+import type { Database } from '../store/connection/database.ts';
+import { READ_TIME_OF_DAY } from '../store/sandbox-clock.ts';
+
+const INTERVAL_MILLISECONDS = 60_000;
+
+/** Difference between the clocks from which on it is reported. */
+const TOLERANCE_MILLISECONDS = 2_000;
+
+/** Queries per reading: the one with the shortest round trip is the most exact. */
+const QUERIES = 5;
+
+/** How the job reports. */
+export type ClockReports = {
+  /** Called when this machine's clock is off: by how much it is ahead of the database's. */
+  readonly onDifference: (aheadMilliseconds: number) => void;
+  readonly onFailure: (error: unknown) => void;
+};
+
+/** Reads the database's clock now, and every minute while the service runs. Rejects when the first reading fails. */
+export async function followDatabaseClock(
+  database: Database,
+  { onDifference, onFailure }: ClockReports,
+): Promise<{ readonly stop: () => void }> {
+  let wasOff = false;
+  const read = async (): Promise<void> => {
+    const ahead = await readDatabaseClock(database);
+    const isOff = Math.abs(ahead) > TOLERANCE_MILLISECONDS;
+    if (isOff && !wasOff) onDifference(ahead);
+    wasOff = isOff;
+  };
+  await read();
+  const timer = setInterval(() => void read().catch(onFailure), INTERVAL_MILLISECONDS).unref();
+  return { stop: () => clearInterval(timer) };
+}
+
+/**
+ * Reads the database's clock, which dates ids and errors from then on. Returns by how many milliseconds this machine's
+ * clock is ahead of it.
+ */
+async function readDatabaseClock(database: Database): Promise<number> {
+  let shortest = Number.POSITIVE_INFINITY;
+  for (let count = 0; count < QUERIES; count += 1) {
+    const sentAt = performance.now();
+    const [row] = await database.read(READ_TIME_OF_DAY);
+    const roundTrip = performance.now() - sentAt;
+    if (roundTrip >= shortest) continue;
+    shortest = roundTrip;
+    setDatabaseTime(Number(row?.now), sentAt + roundTrip / 2);
+  }
+  return Date.now() - databaseTime();
+}

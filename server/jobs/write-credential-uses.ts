@@ -1,0 +1,27 @@
+import type { RefusedCredentials } from '../audit/note-refused-credentials.ts';
+import type { KeyUses } from '../keys/note-key-uses.ts';
+
+/** Interval of the writes of `last_used_at`; each key is written at most once a minute. */
+const USES_INTERVAL_MILLISECONDS = 5_000;
+
+/** Interval of the writes of refused credentials, which are summed up in one row. */
+const REFUSALS_INTERVAL_MILLISECONDS = 60_000;
+
+/** Writes when API keys were used and which credentials were refused, outside the requests. */
+export function startWritingCredentialUses(
+  uses: KeyUses,
+  refusals: RefusedCredentials,
+  onFailure: (error: unknown) => void,
+): { readonly stop: () => Promise<void> } {
+  const write = (collected: { readonly write: () => Promise<void> }): Promise<void> =>
+    collected.write().catch(onFailure);
+  const usesTimer = setInterval(() => void write(uses), USES_INTERVAL_MILLISECONDS).unref();
+  const refusalsTimer = setInterval(() => void write(refusals), REFUSALS_INTERVAL_MILLISECONDS).unref();
+  return {
+    stop: async () => {
+      clearInterval(usesTimer);
+      clearInterval(refusalsTimer);
+      await Promise.all([write(uses), write(refusals)]);
+    },
+  };
+}
