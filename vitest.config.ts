@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts', 'domain/**/*.test.ts', 'server/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'domain/**/*.test.ts', 'contract/**/*.test.ts', 'server/**/*.test.ts'],
     globalSetup: ['test/harness/ledger-templates.ts'],
     pool: 'forks',
     // As many as cores, and no more than two: suites run beside each other, too.

@@ -35,6 +35,13 @@ export const suites: readonly Suite[] = [
     filesInParallel: true,
   },
   {
+    name: 'contract',
+    folder: 'contract',
+    purpose: 'the definitions of the operations are consistent, and their types are those of their schemas',
+    budgetSeconds: 15,
+    filesInParallel: true,
+  },
+  {
     name: 'unit',
     folder: 'server',
     purpose: 'parts of the server that need no running service',
