@@ -7,16 +7,16 @@ import type { Problem } from './read-members.ts';
 
 const FOUND = 'reads as a card number, which the service accepts nowhere.';
 const ADVICE = `${FOUND} Omit it; a card is named by its card_id.`;
-/** Whoever just omitted the key could send a transfer twice. */
+/** A request that merely omitted the key could create a transfer twice. */
 const ADVICE_FOR_KEYS = `${FOUND} Use another key, such as a UUID.`;
 
 /**
- * Looks for a card number in a body or a query: in every value at any depth, in the names of members, and also in
- * members that the operation does not know. Gives what is wrong without the number, or undefined.
+ * Finds a card number in a body or a query: in values at any depth, in field names, and in unknown fields. The problem
+ * does not contain the number.
  *
- * A JSON number in a member of the schema is an amount or a count and never a card number. Rows of a batch are left
- * out: each is looked at by itself, with the schema of a row. An idempotency key is refused only when it is nothing but a
- * card number; otherwise it is accepted and stored as a digest where needed.
+ * A JSON number in a field of the schema is an amount or a count and never a card number. Rows of a batch are skipped:
+ * each is checked separately, with the schema of a row. An idempotency key is refused only if all of it is a card number;
+ * otherwise it is accepted and stored as a digest where needed.
  */
 export function findCardNumber(
   value: JsonValue,
@@ -36,21 +36,21 @@ export function findCardNumber(
   return undefined;
 }
 
-/** What is wrong with an Idempotency-Key header that is nothing but a card number; undefined when it is not. */
+/** The problem of an Idempotency-Key header that is a card number; undefined if it is not. */
 export function findCardNumberInKey(key: string | undefined): Problem | undefined {
   if (key === undefined || !isCardNumberAlone(key)) return undefined;
   return { field: '', message: `The Idempotency-Key header ${ADVICE_FOR_KEYS}` };
 }
 
-/** What is wrong with a header, or a parameter in the path, that reads as a card number; undefined when it does not. */
+/** The problem of a header or path parameter that looks like a card number; undefined if it does not. */
 export function findCardNumberIn(what: string, value: string | undefined, field = ''): Problem | undefined {
   if (value === undefined || !readsAsCardNumber(value)) return undefined;
   return { field, message: `${what} ${ADVICE}` };
 }
 
 /**
- * The refusal of a card number that was found. An amount that is none comes first (`invalid_amount`), as it does where
- * there is no card number: `members` are those of an operation that reads its amount before everything else.
+ * The refusal of a card number. An invalid amount takes precedence (`invalid_amount`), as it does without a card number;
+ * `amount` is undefined for operations that do not take one.
  */
 export function refusalOfCardNumber(problem: Problem, amount: AmountAsSent | undefined): Refusal {
   const reading = amount === undefined ? undefined : readAmount(amount);
@@ -94,13 +94,13 @@ function valueProblem({ path, from }: Place): Problem {
   return { field: pointerTo(path), message: `${from === 'query' ? `${where} in the query` : where} ${advice}` };
 }
 
-/** A name that is a number cannot be quoted: what holds it is named instead. */
+/** A field name that is a card number cannot be quoted; the message names the object around it. */
 function nameProblem(path: readonly string[], from: Place['from']): Problem {
   const owner = path.length === 0 ? `the ${from}` : `'${path.map(shortened).join('.')}'`;
-  return { field: pointerTo(path), message: `The name of a member of ${owner} ${ADVICE}` };
+  return { field: pointerTo(path), message: `The name of a field of ${owner} ${ADVICE}` };
 }
 
-/** The JSON pointer (RFC 6901) of a member. */
+/** The JSON pointer (RFC 6901) of a field. */
 function pointerTo(path: readonly string[]): string {
   return path.map((name) => `/${shortened(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

@@ -1,7 +1,4 @@
-/**
- * A JSON number exactly as it was written. Numbers are not converted while parsing, so that `85.5`, `1e999` and
- * 2^53 + 1 reach the check that is about them as what they are.
- */
+/** A JSON number as it was written. It is not converted, so that checks see `85.5`, `1e999` and 2^53 + 1 unchanged. */
 export class JsonNumber {
   readonly source: string;
 
@@ -10,7 +7,7 @@ export class JsonNumber {
   }
 }
 
-/** A JSON object; it has no prototype, so that a member called `constructor` is just a member. */
+/** A JSON object without a prototype, so that a field can be called `constructor`. */
 export type JsonObject = { readonly [name: string]: JsonValue };
 
 /** A JSON value as parsed from a request. */
@@ -22,8 +19,8 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 }
 
 /**
- * One text for equal values: members sorted by name, no white space, numbers as they were written (so 1000 and 1e3
- * differ, as the specification of a request does). The base of idempotency fingerprints.
+ * The same text for equal values: fields sorted by name, no white space, numbers as they were written (1000 and 1e3
+ * differ). Used for idempotency fingerprints.
  */
 export function canonicalJson(value: JsonValue): string {
   if (value instanceof JsonNumber) return value.source;

@@ -5,15 +5,15 @@ import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './jso
 import { bareName, beginsAs, isMeantFor } from './similar-names.ts';
 import { DATE_RULE, isDate, isMoment, MOMENT_RULE } from './times.ts';
 
-/** One fault of a request's members: a full sentence, and the JSON pointer of the member it is about. */
+/** One error of a request: a full sentence, and the JSON pointer of the field. */
 export type Problem = { readonly message: string; readonly field: string };
 
-/** Members read and trusted from here on, or the first problem; `ignored` names the unknown members. */
+/** The validated fields, or the first problem. `ignored` has the names of the unknown fields. */
 export type Reading<Members> =
   | { readonly members: Members; readonly ignored: readonly string[] }
   | { readonly problem: Problem };
 
-/** Where members come from: the body of a request, a merge patch (RFC 7396; the body of a PATCH), or a query. */
+/** Where fields come from: the body of a request, a merge patch (RFC 7396; the body of a PATCH), or a query. */
 export type Source = 'body' | 'patch' | 'query';
 
 type Shape = {
@@ -38,16 +38,16 @@ type Shape = {
 type Read = { readonly value: unknown } | { readonly wrong: string; readonly within?: string };
 
 /**
- * Reads the members of a body or query against their schema (specification, section 4, rule 1).
+ * Validates the fields of a body or query against their schema (specification, section 4, rule 1).
  *
- * Order of faults: all required members that are missing, named together; members whose name is a variant or a
- * misspelling of a known one; members of a wrong type or value, in the order of the schema. Other unknown members are
- * ignored and named, unless the schema allows no additional ones.
+ * Order of errors: all missing required fields together; names that are a variant or a misspelling of a known one;
+ * wrong types and values, in the order of the schema. Other unknown fields are ignored and listed, unless the schema
+ * allows no additional ones.
  *
- * What `null` and `""` mean depends on the source. In a body both count as missing; where the schema says what
- * omitting the member does ({@link refuseEmpty}), they are refused. In a merge patch `null` removes a member that can be
- * removed, and `""` is refused. In a query every value is a string, integers are read from their digits, and an empty
- * value is refused: an empty filter would select everything.
+ * The meaning of `null` and `""` depends on the source. In a body both count as missing; where the schema says what
+ * omitting the field does ({@link refuseEmpty}), they are refused. In a merge patch `null` removes a nullable field, and
+ * `""` is refused. In a query every value is a string, integers are read from their digits, and an empty value is
+ * refused, because an empty filter would select everything.
  */
 export function readMembers<Schema extends TObject>(
   schema: Schema,
@@ -85,17 +85,14 @@ function isEmpty(value: JsonValue | undefined): value is null | '' {
   return value === null || value === '';
 }
 
-/**
- * The required members that are missing. A variant that was sent instead is named beside them, so that nobody searches
- * for a member that seems to be there.
- */
+/** The missing required fields. The message also names misspelt variants of them that were sent. */
 function findMissing(
   required: readonly string[],
   value: JsonObject,
   unknown: readonly string[],
   from: Source,
 ): Problem | undefined {
-  // A merge patch says with null that a member is to be removed; whether it can be is judged where it is read.
+  // In a merge patch null removes a field; readMember checks whether that is allowed.
   const missing = required.filter((name) => value[name] === undefined || (from !== 'patch' && isEmpty(value[name])));
   const [first] = missing;
   if (first === undefined) return undefined;
@@ -124,12 +121,12 @@ function findVariant(known: readonly string[], unknown: readonly string[]): Prob
   return undefined;
 }
 
-/** The known name that a name is a variant of, or else the one that it misspells; undefined for none. */
+/** The known name that a name is a variant or a misspelling of. */
 function meantBy(name: string, known: readonly string[]): string | undefined {
   return known.find((other) => bareName(other) === bareName(name)) ?? known.find((other) => isMeantFor(name, other));
 }
 
-/** A name that begins like a member whose omission lets the request do more, such as `capture_method`. */
+/** A name that begins like a field whose omission lets the request do more, such as `capture_method`. */
 function findLookalike(known: readonly string[], unknown: readonly string[]): Problem | undefined {
   for (const name of unknown) {
     const meant = known.find((other) => beginsAs(name, other));
@@ -147,8 +144,8 @@ function findUnknown(known: readonly string[], [name]: readonly string[]): Probl
 }
 
 /**
- * A parameter in the query of an operation whose members are in its body. Where it is called like one of them it was
- * meant to be it, and ignoring it could let the request do more.
+ * A query parameter with the name of a field of the body. It was meant as that field, and ignoring it could let the
+ * request do more.
  */
 export function findInQuery(schema: TObject, parameters: readonly string[]): Problem | undefined {
   for (const name of parameters) {
@@ -159,7 +156,7 @@ export function findInQuery(schema: TObject, parameters: readonly string[]): Pro
   return undefined;
 }
 
-/** A name for the idempotency key among unknown names of a request that takes it as a header. */
+/** An idempotency key among the unknown fields of a request that takes it as a header. */
 export function findKeyBesideHeader(unknown: readonly string[]): Problem | undefined {
   const name = unknown.find((one) => isMeantFor(one, 'idempotency_key'));
   if (name === undefined) return undefined;
@@ -167,7 +164,7 @@ export function findKeyBesideHeader(unknown: readonly string[]): Problem | undef
   return { field: pointer(name), message };
 }
 
-/** One member; undefined where it counts as missing. `omitted`: what omitting it does, where that must be meant. */
+/** One field; undefined if it counts as missing. `omitted`: what omitting it does, where that must be intended. */
 function readMember(shape: Shape, sent: JsonValue, from: Source, omitted: string | undefined): Read | undefined {
   const { value: inner, isRemovable } = withoutNull(shape);
   if (!isEmpty(sent)) return readValue(inner, sent, from);
@@ -182,7 +179,7 @@ function readMember(shape: Shape, sent: JsonValue, from: Source, omitted: string
   return { wrong: `${what}${sent === null ? ', because it cannot be removed' : ''}: send a value, or ${rest}` };
 }
 
-/** The shape of a member of a merge patch, and whether null can remove it. */
+/** The shape of a field without null, and whether null can remove it. */
 function withoutNull(shape: Shape): { readonly value: Shape; readonly isRemovable: boolean } {
   if (shape['x-amount'] || shape.anyOf === undefined) return { value: shape, isRemovable: false };
   const value = shape.anyOf.find(({ type }) => type !== 'null') ?? shape;
@@ -223,15 +220,15 @@ function readInteger(shape: Shape, sent: JsonValue, from: Source): Read {
 }
 
 /**
- * An object inside the body. Here nothing unknown is ignored and nothing empty counts as missing: such objects hold
- * limits, and one that was misspelt or empty must not come to mean no limit.
+ * An object inside the body. Unknown and empty fields are refused: such objects hold limits, and a misspelt or empty
+ * limit must not mean no limit.
  */
 function readInner(shapes: Readonly<Record<string, Shape>>, sent: JsonValue, from: Source): Read {
   if (!isJsonObject(sent)) return { wrong: `must be an object, but it is ${nameOf(sent)}` };
   const unknown = Object.keys(sent).find((name) => !Object.hasOwn(shapes, name));
   if (unknown !== undefined) {
     const known = Object.keys(shapes).map((name) => `'${name}'`);
-    return { wrong: `has '${shorten(unknown)}', but it can only hold ${known.join(', ')}` };
+    return { wrong: `has an unknown field '${shorten(unknown)}'; its fields are ${known.join(', ')}` };
   }
   const value: Record<string, unknown> = {};
   for (const [name, shape] of Object.entries(shapes)) {
@@ -245,31 +242,31 @@ function readInner(shapes: Readonly<Record<string, Shape>>, sent: JsonValue, fro
   return { value };
 }
 
-/** Pairs of strings. In a merge patch a value can be null, which removes the pair. */
+/** Pairs of strings. In a merge patch a null value removes the pair. */
 function readPairs(shape: Shape, sent: JsonValue, from: Source): Read {
   if (!isJsonObject(sent)) return { wrong: `must be an object of strings, but it is ${nameOf(sent)}` };
   const maximum = shape.maxProperties ?? 20;
   const nameLength = shape.propertyNames?.maxLength ?? 40;
   const valueLength = shape.additionalProperties?.maxLength ?? 500;
   const pairs = Object.entries(sent);
-  if (pairs.length > maximum) return { wrong: `can hold ${maximum} pairs, but it holds ${pairs.length}` };
+  if (pairs.length > maximum) return { wrong: `can have at most ${maximum} pairs, but it has ${pairs.length}` };
   for (const [name, value] of pairs) {
     if (name === '' || characters(name) > nameLength) {
-      return { wrong: `has the name '${shorten(name)}', but a name has 1 to ${nameLength} characters` };
+      return { wrong: `has the key '${shorten(name)}', but a key must have 1 to ${nameLength} characters` };
     }
     if (value === null && from === 'patch') continue;
     if (typeof value !== 'string')
       return { wrong: `has '${shorten(name)}', which must be a string but is ${nameOf(value)}` };
     if (characters(value) > valueLength) {
       return {
-        wrong: `has '${shorten(name)}' with ${characters(value)} characters, but a value has at most ${valueLength}`,
+        wrong: `has '${shorten(name)}' with ${characters(value)} characters, but at most ${valueLength} are allowed`,
       };
     }
   }
   return { value: Object.fromEntries(pairs) };
 }
 
-/** An array whose items are read later, one by one, so that a fault in one is a fault of that one only. */
+/** An array. Its items are validated later, one by one, so that an error in one does not affect the others. */
 function readRows(shape: Shape, sent: JsonValue): Read {
   if (!Array.isArray(sent)) return { wrong: `must be an array, but it is ${nameOf(sent)}` };
   const { minItems = 0, maxItems = 100 } = shape;
@@ -280,7 +277,8 @@ function readRows(shape: Shape, sent: JsonValue): Read {
 function readText(shape: Shape, sent: JsonValue): Read {
   if (typeof sent !== 'string') return { wrong: `must be a string, but it is ${nameOf(sent)}` };
   const maximum = shape.maxLength ?? 255;
-  if (characters(sent) > maximum) return { wrong: `has ${characters(sent)} characters, but ${maximum} is the most` };
+  if (characters(sent) > maximum)
+    return { wrong: `has ${characters(sent)} characters, but at most ${maximum} are allowed` };
   if (shape.format === 'date' && !isDate(sent)) return { wrong: `must be ${DATE_RULE}, but it is ${nameOf(sent)}` };
   if (shape.format === 'date-time' && !isMoment(sent)) {
     return { wrong: `must be ${MOMENT_RULE}, but it is ${nameOf(sent)}` };
@@ -291,12 +289,12 @@ function readText(shape: Shape, sent: JsonValue): Read {
   return { value: sent };
 }
 
-/** Length as a person, and PostgreSQL, counts it: code points, not UTF-16 units. */
+/** Length in code points, as PostgreSQL counts, not in UTF-16 units. */
 function characters(text: string): number {
   return [...text].length;
 }
 
-/** A value as a message shows it: short, and never an object's content. */
+/** A value in a message: shortened, and without the content of objects. */
 function nameOf(value: JsonValue): string {
   if (value instanceof JsonNumber) return `the number ${shorten(value.source)}`;
   if (typeof value === 'string') return `'${shorten(value)}'`;
@@ -304,13 +302,13 @@ function nameOf(value: JsonValue): string {
   return isJsonObject(value) ? 'an object' : String(value);
 }
 
-/** Card numbers go before the cut, after which the rest of one could not be told any more. */
+/** Redacts card numbers before it cuts: part of a number would no longer be recognised. */
 function shorten(text: string): string {
   const shown = redactCardNumbers(text);
   return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
 }
 
-/** The JSON pointer (RFC 6901) of a member of the body. */
+/** The JSON pointer (RFC 6901) of a field of the body. */
 function pointer(name: string): string {
   return `/${shorten(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }

@@ -1,22 +1,22 @@
-/** A name without what variants of it differ in: case, and anything that is neither letter nor digit. */
+/** A name in lower case, without anything but letters and digits. */
 export function bareName(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }
 
-/** Shorter names are too often one letter from another word to be taken for it. */
-const MISSPELT_LEAST = 3;
+/** Shorter names are too often one letter away from another word. */
+const MIN_MISSPELT_LENGTH = 3;
 
-/** Whether somebody who sent `sent` probably meant `known`: a variant of it, or one typing error away from it. */
+/** Whether `sent` was probably meant as `known`: a variant of it, or one typing error away. */
 export function isMeantFor(sent: string, known: string): boolean {
   const [one, other] = [bareName(sent), bareName(known)];
   if (one === other) return true;
-  return one.length >= MISSPELT_LEAST && other.length > MISSPELT_LEAST && isOneErrorApart(one, other);
+  return one.length >= MIN_MISSPELT_LENGTH && other.length > MIN_MISSPELT_LENGTH && isOneErrorApart(one, other);
 }
 
 /** Whether `sent` begins with the first word of `known`, as `capture_method` and `captureMode` do with `capture`. */
 export function beginsAs(sent: string, known: string): boolean {
   const [first = ''] = wordsOf(known);
-  return first.length > MISSPELT_LEAST && wordsOf(sent)[0] === first;
+  return first.length > MIN_MISSPELT_LENGTH && wordsOf(sent)[0] === first;
 }
 
 function wordsOf(name: string): readonly string[] {
@@ -26,7 +26,7 @@ function wordsOf(name: string): readonly string[] {
     .split(/[^a-z0-9]+/);
 }
 
-/** One character left out, added or replaced, or two neighbours swapped. */
+/** One character omitted, added or replaced, or two adjacent ones swapped. */
 function isOneErrorApart(one: string, other: string): boolean {
   if (Math.abs(one.length - other.length) > 1) return false;
   const [short, long] = one.length <= other.length ? [one, other] : [other, one];
