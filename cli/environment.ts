@@ -1,4 +1,4 @@
-/** What the command line takes from the environment; an option on the command line wins over it. */
+/** Settings from the environment; an option of the command line takes precedence. */
 export type Environment = {
   readonly url: string;
   readonly key: string | undefined;
@@ -9,7 +9,7 @@ export type Environment = {
 export function readEnvironment(): Environment {
   const read = (name: string): string | undefined => process.env[name] || undefined;
   return {
-    // PORT is what moves the service itself, so that both sides move together.
+    // PORT also sets the port of the service.
     url: read('TRANSFER_SERVICE_URL') ?? `http://127.0.0.1:${read('PORT') ?? '8080'}`,
     key: read('TRANSFER_SERVICE_KEY'),
     program: read('TRANSFER_SERVICE_PROGRAM'),

@@ -9,7 +9,7 @@ import {
 } from '../sdk/client.ts';
 import { alignedLines, type Pair, printable } from './output.ts';
 
-/** What the process ends with. */
+/** The exit codes of the process. */
 export const EXIT_CODES = {
   done: 0,
   requestError: 1,
@@ -17,37 +17,37 @@ export const EXIT_CODES = {
   serviceFault: 3,
   noConnection: 4,
   outputFault: 5,
-  /** sysexits' EX_SOFTWARE: a bug in the command itself. */
+  /** EX_SOFTWARE of sysexits: a bug in the command line itself. */
   bug: 70,
 } as const;
 
-/** What to print of a failure, and what to end with. */
+/** The text of a failure and the exit code for it. */
 export type FailureReport = { readonly text: string; readonly exitCode: number };
 
-/** What came could not be written where it should go. */
+/** The output could not be written. */
 export class OutputFailure extends Error {
   override readonly name = 'OutputFailure';
 }
 
-/** Reports whatever a command failed of. `url` is where the person can reach the service's error pages. */
+/** Reports the failure of a command. `url` is the base URL of the service's error pages. */
 export function reportFailure(error: unknown, url: string, json: boolean): FailureReport {
   if (error instanceof InvalidArgument) return { text: `error: ${error.message}\n`, exitCode: EXIT_CODES.usage };
   if (error instanceof OutputFailure) return { text: `error: ${error.message}\n`, exitCode: EXIT_CODES.outputFault };
   if (error instanceof TransferServiceError) {
     const exitCode = error instanceof RequestError ? EXIT_CODES.requestError : EXIT_CODES.serviceFault;
-    return { text: json ? asJson(recordMembers(error)) : recordText(error, url), exitCode };
+    return { text: json ? asJson(recordFields(error)) : recordText(error, url), exitCode };
   }
   if (error instanceof ConnectionFailure) {
-    const text = `${printable(error.message)}\n${keyHint(error)}${silenceHint(error)}`;
-    return { text: json ? asJson(silenceMembers(error)) : text, exitCode: EXIT_CODES.noConnection };
+    const text = `${printable(error.message)}\n${keyHint(error)}${connectionHint(error)}`;
+    return { text: json ? asJson(responseFields(error)) : text, exitCode: EXIT_CODES.noConnection };
   }
   if (error instanceof UnexpectedResponse) {
-    const beginning = error.excerpt === '' ? '' : `It begins: ${printable(error.excerpt)}\n`;
+    const beginning = error.excerpt === '' ? '' : `The response begins with: ${printable(error.excerpt)}\n`;
     const text = `${printable(error.message)}\n${beginning}${keyHint(error)}`;
-    return { text: json ? asJson(silenceMembers(error)) : text, exitCode: EXIT_CODES.serviceFault };
+    return { text: json ? asJson(responseFields(error)) : text, exitCode: EXIT_CODES.serviceFault };
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { text: `This is a bug in the command line. ${text}\n`, exitCode: EXIT_CODES.bug };
+  return { text: `This is a bug in transfer-service. ${text}\n`, exitCode: EXIT_CODES.bug };
 }
 
 function recordText(error: TransferServiceError, url: string): string {
@@ -60,10 +60,10 @@ function recordText(error: TransferServiceError, url: string): string {
     pairIfKnown('Request id', error.requestId),
     pairIfKnown('Transfer id', error.transferId),
     ['Money moved', error.moneyMoved],
-    ['Retry', retryText(error)],
+    ['Retryable', retryText(error)],
   ];
   const known = pairs.filter((pair) => pair !== undefined);
-  return `${alignedLines(known)}${keyHint(error)}see ${url}/errors/${printable(error.Code)}\n`;
+  return `${alignedLines(known)}${keyHint(error)}See ${url}/errors/${printable(error.Code)}\n`;
 }
 
 function pairIfKnown(name: string, value: string | undefined): Pair | undefined {
@@ -73,29 +73,29 @@ function pairIfKnown(name: string, value: string | undefined): Pair | undefined 
 function retryText({ shouldRetry, retryAfterSeconds }: TransferServiceError): string {
   const after = retryAfterSeconds === undefined ? '' : `, after ${retryAfterSeconds} seconds`;
   if (shouldRetry) return `yes${after}`;
-  return retryAfterSeconds === undefined ? 'no' : `not before ${retryAfterSeconds} seconds have passed`;
+  return retryAfterSeconds === undefined ? 'no' : `not within ${retryAfterSeconds} seconds`;
 }
 
-/** Only for a doubt or a second try does the key matter to a person. */
+/** The key matters only if the result is unknown or the request can be retried. */
 function keyHint(error: {
   readonly moneyMoved: MoneyMoved;
   readonly idempotencyKey: string | undefined;
   readonly shouldRetry?: boolean;
   readonly reason?: ConnectionFailure['reason'];
 }): string {
-  const isDoubtful = error.moneyMoved !== 'no' || (error.reason !== undefined && error.reason !== 'unreachable');
-  if (error.idempotencyKey === undefined || !(isDoubtful || error.shouldRetry === true)) return '';
-  const effect = error.moneyMoved === 'no' ? 'is carried out' : 'moves money';
-  return `Send it again with --idempotency-key ${printable(error.idempotencyKey)}: it ${effect} at most once.\n`;
+  const isUnknown = error.moneyMoved !== 'no' || (error.reason !== undefined && error.reason !== 'unreachable');
+  if (error.idempotencyKey === undefined || !(isUnknown || error.shouldRetry === true)) return '';
+  const effect = error.moneyMoved === 'no' ? 'is executed' : 'moves money';
+  return `Run the command again with --idempotency-key ${printable(error.idempotencyKey)}: it ${effect} at most once.\n`;
 }
 
-/** An answer that broke off has a request id, by which the error log knows why; one that never came has not. */
-function silenceHint(error: ConnectionFailure): string {
+/** An incomplete response has a request id, under which the error log has the reason. */
+function connectionHint(error: ConnectionFailure): string {
   if (!(error instanceof IncompleteResponse)) return 'Is the service running? Start it with npm start.\n';
   return error.requestId === undefined ? '' : `Request id: ${printable(error.requestId)}\n`;
 }
 
-function recordMembers(error: TransferServiceError): object {
+function recordFields(error: TransferServiceError): object {
   return {
     Message: error.Message,
     Status: error.Status,
@@ -111,20 +111,20 @@ function recordMembers(error: TransferServiceError): object {
   };
 }
 
-function silenceMembers(error: ConnectionFailure | UnexpectedResponse): object {
-  const answered = error instanceof IncompleteResponse || error instanceof UnexpectedResponse ? error : undefined;
+function responseFields(error: ConnectionFailure | UnexpectedResponse): object {
+  const response = error instanceof IncompleteResponse || error instanceof UnexpectedResponse ? error : undefined;
   return {
-    failure: nameOfSilence(error),
+    failure: failureName(error),
     message: error.message,
-    request_id: answered?.requestId ?? null,
+    request_id: response?.requestId ?? null,
     money_moved: error.moneyMoved,
     idempotency_key: error.idempotencyKey ?? null,
   };
 }
 
-function nameOfSilence(error: ConnectionFailure | UnexpectedResponse): string {
-  if (error instanceof UnexpectedResponse) return 'unexpected_answer';
-  return error instanceof IncompleteResponse ? 'incomplete_answer' : 'no_answer';
+function failureName(error: ConnectionFailure | UnexpectedResponse): string {
+  if (error instanceof UnexpectedResponse) return 'unexpected_response';
+  return error instanceof IncompleteResponse ? 'incomplete_response' : 'no_response';
 }
 
 function asJson(value: object): string {

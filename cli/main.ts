@@ -3,14 +3,14 @@ import { readEnvironment } from './environment.ts';
 import { EXIT_CODES } from './failure.ts';
 import { run } from './program.ts';
 
-// Whoever reads the output may stop reading early, as `| head` does; that is no fault.
+// The reader of the output can stop early, as `| head` does; that is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit();
-  process.stderr.write(`error: standard output cannot be written: ${error.message}.\n`);
+  process.stderr.write(`error: cannot write to standard output: ${error.message}.\n`);
   process.exit(EXIT_CODES.outputFault);
 });
 
-// Not `process.exit`: what is still on its way into a pipe would be cut off.
+// Not `process.exit`, which would discard output that is not yet written to a pipe.
 process.exitCode = await run(process.argv.slice(2), {
   environment: readEnvironment(),
   write: (text) => process.stdout.write(text),

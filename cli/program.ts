@@ -1,41 +1,41 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, type Option } from 'commander';
+import type { AddCommands } from './command.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCards } from './commands/cards.ts';
 import { addErrors } from './commands/errors.ts';
-import { addFunding } from './commands/funding.ts';
 import { addKeys } from './commands/keys.ts';
-import { addPrograms } from './commands/programs.ts';
+import { addFunding, addPrograms } from './commands/programs.ts';
 import { addSandbox } from './commands/sandbox.ts';
 import { addSwitch } from './commands/switch.ts';
 import { addTransfers } from './commands/transfers.ts';
 import { addTrialBalance } from './commands/trial-balance.ts';
 import { EXIT_CODES, reportFailure } from './failure.ts';
 import { addHost } from './host.ts';
-import { type AddCommands, type GlobalOptions, type Surroundings, urlOf } from './session.ts';
+import { type CommandContext, type GlobalOptions, urlOf } from './session.ts';
 
-/** The nouns under their heading in the help, in this order. */
-const GROUPS: readonly { readonly heading: string; readonly nouns: readonly AddCommands[] }[] = [
-  { heading: 'Cards and money:', nouns: [addTransfers, addCards] },
-  { heading: 'For operators:', nouns: [addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addAudit] },
-  { heading: 'For finding out:', nouns: [addErrors, addSandbox] },
-  { heading: 'On the host of the service:', nouns: [addHost] },
+/** The resources by their heading in the help. */
+const GROUPS: readonly { readonly heading: string; readonly resources: readonly AddCommands[] }[] = [
+  { heading: 'Transfers and cards:', resources: [addTransfers, addCards] },
+  { heading: 'For operators:', resources: [addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addAudit] },
+  { heading: 'Troubleshooting and testing:', resources: [addErrors, addSandbox] },
+  { heading: 'On the host of the service:', resources: [addHost] },
 ];
 
 const NOTES = `
 Environment:
-  TRANSFER_SERVICE_URL      as --url
-  TRANSFER_SERVICE_KEY      as --key, and not seen by others on the machine
-  TRANSFER_SERVICE_PROGRAM  as --program
-  PORT                      the port of the default URL
+  TRANSFER_SERVICE_URL      same as --url
+  TRANSFER_SERVICE_KEY      same as --key, but not visible in the process list
+  TRANSFER_SERVICE_PROGRAM  same as --program
+  PORT                      port of the default URL
 
 Exit codes:
-  0  done
+  0  success
   1  Request Error: correct the request
-  2  the command was not typed right
-  3  Server Error, Process Error, or an answer that is not the service's;
-     from trial-balance also: the books do not balance
-  4  no answer, or not all of it
+  2  invalid command line
+  3  Server Error, Process Error, or a response that is not from the service;
+     for trial-balance also: the ledger does not balance
+  4  no response, or an incomplete one
   5  the output cannot be written
 
 Examples:
@@ -46,52 +46,52 @@ Examples:
   transfer-service errors explain insufficient_funds
   transfer-service errors inspect req_...`;
 
-/** The whole command line, ready to parse. */
-export function buildProgram(surroundings: Surroundings): Command {
+/** The command line, ready to parse. */
+export function buildProgram(context: CommandContext): Command {
   const program: Command = new Command('transfer-service')
-    .description('Move money to, from and between cards, and learn why when it does not move.')
-    .usage('<noun> <verb> [options]')
-    .option('--url <url>', `where the service is (default: ${surroundings.environment.url})`)
-    .option('--key <key>', 'the API key; a sandbox on this machine needs none')
-    .option('--program <program_id>', 'the card program to act in')
-    .option('--json', 'print JSON, as the service sent it')
+    .description('Move money to, from and between cards, and find out why a transfer failed.')
+    .usage('<resource> <command> [options]')
+    .option('--url <url>', `base URL of the service (default: ${context.environment.url})`)
+    .option('--key <key>', 'API key; not required for a sandbox on this machine')
+    .option('--program <program_id>', 'card program to act in')
+    .option('--json', 'print JSON')
     .version(readVersion(), '--version', 'print the version')
-    .helpOption('-h, --help', 'show how a command is used')
+    .helpOption('-h, --help', 'show help')
     .addHelpText('after', NOTES)
     .hook('preAction', (_, command) => refuseEmptyOptions(command))
     .exitOverride()
-    .configureOutput({ writeOut: surroundings.write, writeErr: surroundings.writeError })
+    .configureOutput({ writeOut: context.write, writeErr: context.writeError })
     .configureHelp({
       showGlobalOptions: true,
       subcommandTerm: termOf,
       commandDescription: (command) => sentence(command.description()),
-      // Where a command explains a global option in its own words, once is enough.
+      // An option that the command describes itself is not listed twice.
       visibleGlobalOptions: (command): Option[] => globalOptionsFor(command, program),
     });
-  for (const { heading, nouns } of GROUPS) {
+  for (const { heading, resources } of GROUPS) {
     program.commandsGroup(heading);
-    for (const add of nouns) add(program, surroundings);
+    for (const add of resources) add(program, context);
   }
   tidyHelp(program);
   return program;
 }
 
-/** `--help` stands with every command, so that none needs a `help` beside it; and a verb has to come before options. */
+/** Every command has `--help`, so there is no `help` command. */
 function tidyHelp(command: Command): void {
   command.helpCommand(false);
   for (const inner of command.commands) {
-    if (inner.commands.length > 0) inner.usage('<verb> [options]');
+    if (inner.commands.length > 0) inner.usage('<command> [options]');
     tidyHelp(inner);
   }
 }
 
-/** A verb in a list, by all its names and with its arguments: that it has options goes without saying. */
+/** A command in a list: its names and arguments. */
 function termOf(command: Command): string {
   const names = [command.name(), ...command.aliases()].join('|');
   return [names, ...command.registeredArguments.map((argument) => `<${argument.name()}>`)].join(' ');
 }
 
-/** A description begins small in a list of commands; above its own help it is a sentence. */
+/** A description as a sentence, for the command's own help. */
 function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
 }
@@ -103,43 +103,40 @@ function globalOptionsFor(command: Command, program: Command): Option[] {
 }
 
 /**
- * An option that was given without a value is refused. It comes from a shell variable that is not set, and without
- * it a command may be about more than was meant: all programs, all cards, the whole service.
+ * Rejects an option with an empty value. It comes from a shell variable that is not set, and a command without the option
+ * could apply to more than intended: all programs, all cards, the whole service.
  */
 function refuseEmptyOptions(command: Command): void {
   for (let level: Command | null = command; level !== null; level = level.parent) {
     for (const option of level.options) {
       if (level.getOptionValue(option.attributeName()) !== '') continue;
-      command.error(`error: option '${option.flags}' is empty; give a value, or leave the option out`);
+      command.error(`error: option '${option.flags}' is empty; give a value or omit the option`);
     }
   }
 }
 
-/** Runs one command line and gives the exit code; everything it prints goes through `surroundings`. */
-export async function run(
-  commandLine: readonly string[],
-  surroundings: Omit<Surroundings, 'endWith'>,
-): Promise<number> {
+/** Runs a command line and returns the exit code. */
+export async function run(commandLine: readonly string[], context: Omit<CommandContext, 'exitWith'>): Promise<number> {
   let exitCode: number = EXIT_CODES.done;
-  const endWith = (code: number) => {
+  const exitWith = (code: number) => {
     exitCode = code;
   };
-  const program = buildProgram({ ...surroundings, endWith });
+  const program = buildProgram({ ...context, exitWith });
   try {
     await program.parseAsync(commandLine, { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return isAskedFor(error) ? EXIT_CODES.done : EXIT_CODES.usage;
+    if (error instanceof CommanderError) return isHelpOrVersion(error) ? EXIT_CODES.done : EXIT_CODES.usage;
     const options = program.opts<GlobalOptions>();
-    const url = urlOf(options, surroundings.environment).replace(/\/+$/, '');
+    const url = urlOf(options, context.environment).replace(/\/+$/, '');
     const report = reportFailure(error, url, options.json ?? false);
-    surroundings.writeError(report.text);
+    context.writeError(report.text);
     return report.exitCode;
   }
 }
 
-/** Help and version that were asked for are no faults; help instead of a missing verb is. */
-function isAskedFor(error: CommanderError): boolean {
+/** Whether help or the version was requested. Help that is shown for a missing command is an error. */
+function isHelpOrVersion(error: CommanderError): boolean {
   return error.code === 'commander.helpDisplayed' || error.code === 'commander.version';
 }
 

@@ -1,53 +1,31 @@
-import type { Command } from 'commander';
-import type { AuditEntryRecord } from '../../sdk/client.ts';
-import { administer } from '../host.ts';
-import type { Column } from '../output.ts';
-import {
-  type AddCommands,
-  addPageOptions,
-  addTimeOptions,
-  openSession,
-  type PageOptions,
-  showList,
-} from '../session.ts';
+import type { AuditEntryRecord, ListAuditEntriesQuery } from '../../sdk/client.ts';
+import { type AddCommands, addCommand, addList, TIME_OPTIONS } from '../command.ts';
+import { runAdministration } from '../host.ts';
 
-type ListOptions = PageOptions & { readonly action?: string; readonly from?: string; readonly to?: string };
+const VERIFY_NOTES = `
+Runs on the host of the service, with the settings of the service, whether it
+is running or not. Exits with 1 if an entry was changed or removed.
 
-const COLUMNS: readonly Column<AuditEntryRecord>[] = [
-  { heading: 'position', show: (entry) => String(entry.position), right: true },
-  { heading: 'created_at', show: (entry) => entry.created_at },
-  { heading: 'actor', show: (entry) => entry.actor },
-  { heading: 'action', show: (entry) => entry.action },
-  { heading: 'program_id', show: (entry) => entry.program_id },
-  { heading: 'subject_id', show: (entry) => entry.subject_id },
-];
-
-const NOTED = `
-It works on the database, on the host of the service and with its settings,
-while the service runs or not. It ends with 1 if anything was changed or
-removed.
-What it prints as position and head, keep somewhere else: --expect <head> tells
-whether that entry is still there. Without it, entries that were cut off at the
-end go unseen when the head of the log was set back with them.`;
+Store the printed position and head elsewhere. With --expect <head>, the
+command also detects that the latest entries were removed together with the
+head of the log.`;
 
 /** Adds `audit list | verify`. */
-export const addAudit: AddCommands = (program, surroundings) => {
-  const noun = program.command('audit').description('what operators did, and which keys were refused');
-  const list = noun
-    .command('list')
-    .description('list it, newest first')
-    .option('--action <name>', 'only this action, such as change_switch');
-  addPageOptions(addTimeOptions(list, 'what was done')).action(async (options: ListOptions, command: Command) => {
-    const session = openSession(command, surroundings);
-    const filter = { action: options.action, created_from: options.from, created_to: options.to };
-    await showList(session, COLUMNS, options, (page) => session.service.audit.list({ ...filter, ...page }));
+export const addAudit: AddCommands = (program, context) => {
+  const audit = program.command('audit').description('the log of operator actions and rejected credentials');
+  addList<AuditEntryRecord, Omit<ListAuditEntriesQuery, 'limit' | 'cursor'>>(audit, context, {
+    name: 'list',
+    description: 'list audit entries, newest first',
+    options: { action: { flag: '--action <name>', help: 'filter by action, such as change_switch' }, ...TIME_OPTIONS },
+    columns: ['position', 'created_at', 'actor', 'action', 'program_id', 'subject_id'],
+    list: (service, query) => service.audit.list(query),
   });
-  noun
-    .command('verify')
-    .description('prove that no entry was changed or removed')
-    .option('--expect <hash>', 'a head that was noted earlier: the log must still hold it')
-    .addHelpText('after', NOTED)
-    .action(({ expect }: { expect?: string }) => {
-      surroundings.endWith(administer('verify-audit', ...(expect === undefined ? [] : [expect])));
-    });
+  addCommand<{ readonly expect?: string }>(audit, context, {
+    name: 'verify',
+    description: 'verify that no entry was changed or removed',
+    options: { expect: { flag: '--expect <hash>', help: 'a head that was printed earlier and must be in the log' } },
+    notes: VERIFY_NOTES,
+    run: ({ exitWith }, { expect }) =>
+      exitWith(runAdministration('verify-audit', ...(expect === undefined ? [] : [expect]))),
+  });
 };

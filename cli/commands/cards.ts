@@ -1,164 +1,187 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { CardLimits, CardRecord, CreateCardBody, UpdateCardBody } from '../../sdk/client.ts';
-import { type Column, money, pairsOf } from '../output.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import {
+  type CardLimits,
+  type CardRecord,
+  type CreateCardBody,
+  type ExportPostingsQuery,
+  InvalidArgument,
+  type PostingRecord,
+  type StatementPage,
+  type UpdateCardBody,
+} from '../../sdk/client.ts';
 import {
   type AddCommands,
-  addKeyOption,
-  addPageOptions,
+  addCommand,
+  addList,
+  KEY_OPTION,
   type KeyOption,
-  openSession,
-  type PageOptions,
-  replayPairs,
-  type Surroundings,
-  showList,
-} from '../session.ts';
+  type OptionsFor,
+  PAGE_OPTIONS,
+  TIME_OPTIONS,
+} from '../command.ts';
+import { alignedLines, type Column, money, moneyColumn } from '../output.ts';
+import { type CommandContext, type PageOptions, pageText, readPages, showChanged } from '../session.ts';
+import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 import {
   describeCardLimits,
-  LIMITS_CHANGE_NOTE,
+  LIMITS_CHANGE_NOTES,
   LIMITS_FORM,
-  LIMITS_NOTE,
+  LIMITS_NOTES,
   type LimitsChange,
   readLimits,
   readLimitsChange,
 } from './limits.ts';
-import { addStatement } from './statement.ts';
 
-/** What a card can be given as it is made and later. */
-type GivenOptions = {
-  readonly holderReference?: string;
-  readonly lastFour?: string;
-  readonly expiresOn?: string;
-};
+const CARD_ID = 'card id: card_..., or your own id';
 
-type CreateOptions = GivenOptions &
-  KeyOption & {
-    readonly card?: string;
-    readonly currency?: string;
-    readonly status?: CreateCardBody['status'];
-    readonly limits?: CardLimits;
-  };
-
-type UpdateOptions = GivenOptions & {
-  readonly status?: UpdateCardBody['status'];
-  readonly balanceTo?: UpdateCardBody['balance_to'];
-  readonly limits?: LimitsChange;
-  readonly remove?: readonly Removable[];
-};
-
-/** What a card can be without. */
+/** The fields that `cards update --remove` can remove. */
 const REMOVABLE = ['holder_reference', 'last_four', 'expires_on'] as const;
 
 type Removable = (typeof REMOVABLE)[number];
 
-const GIVEN_STATUSES = [
-  'active',
-  'inactive',
-  'lost',
-  'stolen',
-  'fraud',
-  'closed',
-] as const satisfies readonly UpdateCardBody['status'][];
-
-const COLUMNS: readonly Column<CardRecord>[] = [
-  { heading: 'card_id', show: (card) => card.card_id },
-  { heading: 'status', show: (card) => card.status },
-  { heading: 'balance', show: (card) => money(card.balance, card.currency), right: true },
-  { heading: 'available', show: (card) => money(card.available, card.currency), right: true },
-];
-
-/** Adds `cards create | get | list | update | limits | postings | export-postings`. */
-export const addCards: AddCommands = (program, surroundings) => {
-  const cards = program.command('cards').description('cards, what is on them and what they may do');
-  addCreate(cards, surroundings);
-  cards
-    .command('get')
-    .description('show a card and its balance')
-    .argument('<card_id>', 'its id: card_..., or your own')
-    .action(async (cardId: string, _options: object, command: Command) => {
-      const session = openSession(command, surroundings);
-      session.showRecord(await session.service.cards.get(cardId));
-    });
-  addPageOptions(cards.command('list').description('list cards, newest first')).action(
-    async (options: PageOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      await showList(session, COLUMNS, options, (page) => session.service.cards.list(page));
-    },
-  );
-  addUpdate(cards, surroundings);
-  cards
-    .command('limits')
-    .description('show what a card could do now: its limits, what is used and what is left')
-    .argument('<card_id>', 'its id: card_..., or your own')
-    .action(async (cardId: string, _options: object, command: Command) => {
-      const session = openSession(command, surroundings);
-      const limits = await session.service.cards.limits(cardId);
-      session.showText(limits, describeCardLimits(limits));
-    });
-  addStatement(cards, surroundings);
+const DETAILS: OptionsFor<Pick<CreateCardBody, Removable>> = {
+  holder_reference: { flag: '--holder-reference <text>', help: 'your reference for the holder; not a card number' },
+  last_four: { flag: '--last-four <digits>', help: 'last four digits of the card number' },
+  expires_on: { flag: '--expires-on <date>', help: 'last day on which the card can be used, YYYY-MM-DD' },
 };
 
-function addCreate(cards: Command, surroundings: Surroundings): void {
-  const create = cards
-    .command('create')
-    .description('register a card')
-    .option('--card <card_id>', 'an id of your own, unique in the program')
-    .option('--currency <code>', "the program's if left out")
-    .addOption(new Option('--status <status>', 'active if left out').choices(['preactive', 'active']))
-    .option('--limits <limits>', `its limits: ${LIMITS_FORM}`, readLimits)
-    .addHelpText('after', LIMITS_NOTE);
-  addKeyOption(addGivenOptions(create)).action(async (options: CreateOptions, command: Command) => {
-    const session = openSession(command, surroundings);
-    const { card, currency, status, limits, idempotencyKey } = options;
-    const body = { card_id: card, currency, status, ...givenIn(options), limits };
-    const created = await session.service.cards.create(body, { idempotencyKey });
-    session.showRecord(created, [...pairsOf(created), ...replayPairs(created)]);
+type CreateOptions = Omit<CreateCardBody, 'limits'> & KeyOption & { readonly limits?: CardLimits };
+
+type UpdateOptions = Pick<UpdateCardBody, 'status' | 'balance_to'> &
+  Pick<CreateCardBody, Removable> & { readonly limits?: LimitsChange; readonly remove?: readonly Removable[] };
+
+/** Adds `cards create | get | list | update | limits | postings | export-postings`. */
+export const addCards: AddCommands = (program, context) => {
+  const cards = program.command('cards').description('cards, with their balances, limits and statements');
+  addCreate(cards, context);
+  addCommand(cards, context, {
+    name: 'get <card_id>',
+    argument: CARD_ID,
+    description: 'show a card and its balance',
+    run: async ({ service, show }, _, cardId) => show(await service.cards.get(cardId)),
+  });
+  addList<CardRecord>(cards, context, {
+    name: 'list',
+    description: 'list cards, newest first',
+    columns: ['card_id', 'status', moneyColumn('balance'), moneyColumn('available')],
+    list: (service, query) => service.cards.list(query),
+  });
+  addUpdate(cards, context);
+  addCommand(cards, context, {
+    name: 'limits <card_id>',
+    argument: CARD_ID,
+    description: 'show the limits of a card, their usage and what remains',
+    run: async ({ service, showText }, _, cardId) => {
+      const limits = await service.cards.limits(cardId);
+      showText(limits, describeCardLimits(limits));
+    },
+  });
+  addStatement(cards, context);
+};
+
+function addCreate(cards: Command, context: CommandContext): void {
+  addCommand<CreateOptions>(cards, context, {
+    name: 'create',
+    description: 'create a card',
+    options: {
+      card_id: { flag: '--card <card_id>', help: 'your id for the card, unique in the card program' },
+      currency: { flag: '--currency <code>', help: "ISO 4217 code (default: the card program's)" },
+      status: { flag: '--status <status>', help: 'initial status (default: active)', choices: ['preactive', 'active'] },
+      limits: { flag: '--limits <limits>', help: `limits of the card: ${LIMITS_FORM}`, read: readLimits },
+      ...DETAILS,
+      ...KEY_OPTION,
+    },
+    notes: LIMITS_NOTES,
+    run: async (session, { idempotencyKey, ...body }) =>
+      showChanged(session, await session.service.cards.create(body, { idempotencyKey })),
   });
 }
 
-function addUpdate(cards: Command, surroundings: Surroundings): void {
-  const update = cards
-    .command('update')
-    .description('change its state, limits, holder or last day; what is left out stays as it is')
-    .argument('<card_id>', 'its id: card_..., or your own')
-    .addOption(new Option('--status <status>', 'the state that it is given').choices(GIVEN_STATUSES))
-    .addOption(
-      new Option('--balance-to <where>', 'with --status closed: where what is on it goes').choices(['funding']),
-    )
-    .option('--limits <limits>', `the limits that change: ${LIMITS_FORM}`, readLimitsChange)
-    .option('--remove <members>', `fields to remove, separated by commas: ${REMOVABLE.join(', ')}`, readRemoved)
-    .addHelpText('after', LIMITS_CHANGE_NOTE);
-  addGivenOptions(update).action(async (cardId: string, options: UpdateOptions, command: Command) => {
-    const session = openSession(command, surroundings);
-    const given = givenIn(options);
-    const removed = options.remove ?? [];
-    const both = removed.find((name) => given[name] !== undefined);
-    if (both !== undefined) return command.error(`error: ${both} cannot be given and removed at once`);
-    const body = {
-      status: options.status,
-      balance_to: options.balanceTo,
-      ...given,
-      ...Object.fromEntries(removed.map((name) => [name, null])),
-      limits: options.limits?.patch,
-    };
-    session.showRecord(await session.service.cards.update(cardId, body));
+function addUpdate(cards: Command, context: CommandContext): void {
+  addCommand<UpdateOptions>(cards, context, {
+    name: 'update <card_id>',
+    argument: CARD_ID,
+    description: 'change the status, limits or details of a card; omitted fields keep their values',
+    options: {
+      status: {
+        flag: '--status <status>',
+        help: 'new status',
+        choices: ['active', 'inactive', 'lost', 'stolen', 'fraud', 'closed'],
+      },
+      balance_to: {
+        flag: '--balance-to <account>',
+        help: 'with --status closed: where the balance is moved',
+        choices: ['funding'],
+      },
+      limits: { flag: '--limits <limits>', help: `limits to change: ${LIMITS_FORM}`, read: readLimitsChange },
+      remove: {
+        flag: '--remove <fields>',
+        help: `fields to remove, separated by commas: ${REMOVABLE.join(', ')}`,
+        read: readRemoved,
+      },
+      ...DETAILS,
+    },
+    notes: LIMITS_CHANGE_NOTES,
+    run: async ({ service, show }, { remove = [], limits, ...fields }, cardId) => {
+      const both = remove.find((name) => fields[name] !== undefined);
+      if (both !== undefined) throw new InvalidArgument(`${both} cannot be set and removed in the same request`);
+      const removed = Object.fromEntries(remove.map((name) => [name, null]));
+      show(await service.cards.update(cardId, { ...fields, ...removed, limits: limits?.patch }));
+    },
   });
 }
 
-function addGivenOptions(command: Command): Command {
-  return command
-    .option('--holder-reference <text>', 'your name for the holder; never a card number')
-    .option('--last-four <digits>', 'last four digits of the card number')
-    .option('--expires-on <date>', 'last day of use, YYYY-MM-DD');
+const POSTING_COLUMNS: readonly Column<PostingRecord>[] = [
+  'sequence',
+  'created_at',
+  'purpose',
+  'direction',
+  moneyColumn('amount'),
+  moneyColumn('balance'),
+  { heading: 'source', show: (posting) => posting.reversal_id ?? posting.transfer_id },
+];
+
+function addStatement(cards: Command, context: CommandContext): void {
+  addCommand<ExportPostingsQuery & PageOptions>(cards, context, {
+    name: 'postings <card_id>',
+    alias: 'statement',
+    argument: CARD_ID,
+    description: 'show the statement of a card, newest first, with opening and closing balance',
+    options: { ...PAGE_OPTIONS, ...TIME_OPTIONS },
+    run: async ({ service, showText }, options, cardId) => {
+      const { created_from, created_to } = options;
+      const statement = await readPages<StatementPage>(options, (page) =>
+        service.cards.postings(cardId, { ...page, created_from, created_to }),
+      );
+      showText(statement, describeStatement(statement));
+    },
+  });
+  addCommand<ExportPostingsQuery & OutputOption>(cards, context, {
+    name: 'export-postings <card_id>',
+    alias: 'export',
+    argument: CARD_ID,
+    description: 'export the statement of a card as CSV, oldest first',
+    options: { ...TIME_OPTIONS, ...OUTPUT_OPTION },
+    notes: EXPORT_NOTES,
+    run: (session, { output, ...period }, cardId) =>
+      showExport(session, output, () => session.service.cards.exportPostings(cardId, period)),
+  });
 }
 
-function givenIn({ holderReference, lastFour, expiresOn }: GivenOptions) {
-  return { holder_reference: holderReference, last_four: lastFour, expires_on: expiresOn };
+function describeStatement(statement: StatementPage): string {
+  const { card_id, currency, opening_balance, closing_balance } = statement;
+  const head = alignedLines([
+    ['card_id', card_id],
+    ['opening_balance', money(opening_balance, currency)],
+    ['closing_balance', money(closing_balance, currency)],
+  ]);
+  return `${head}\n${pageText(POSTING_COLUMNS, statement)}`;
 }
 
 function readRemoved(text: string): Removable[] {
   return text.split(',').map((name) => {
     const known = REMOVABLE.find((one) => one === name.trim());
-    if (known === undefined) throw new InvalidArgumentError(`It can be ${REMOVABLE.join(', ')}.`);
+    if (known === undefined) throw new InvalidArgumentError(`Allowed fields are ${REMOVABLE.join(', ')}.`);
     return known;
   });
 }

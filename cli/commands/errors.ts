@@ -1,69 +1,179 @@
 import type { Command } from 'commander';
 import type { CatalogueEntry } from '../../domain/catalogue-entry.ts';
 import { CATALOGUE, type ErrorCode, isErrorCode } from '../../domain/errors.ts';
-import { table, wrap, yesOrNo } from '../output.ts';
-import { type AddCommands, type GlobalOptions, type Surroundings, urlOf } from '../session.ts';
-import { addErrorLog } from './error-log.ts';
+import {
+  type CountErrorsQuery,
+  ERROR_TYPES,
+  type ErrorCounts,
+  type FoundErrors,
+  type InspectedErrorRecord,
+  InvalidArgument,
+  type ListErrorsQuery,
+  type LoggedErrorRecord,
+  type OperatorErrorRecord,
+} from '../../sdk/client.ts';
+import { type AddCommands, addCommand, addList, type OptionsFor, PAGE_OPTIONS, TIME_OPTIONS } from '../command.ts';
+import { alignedLines, type Column, pairsOf, printable, table, wrap, yesOrNo } from '../output.ts';
+import { type CommandContext, type PageOptions, pageText, readPages } from '../session.ts';
 
-type Row = CatalogueEntry & { readonly code: ErrorCode };
+const COLUMNS = [
+  'request_id',
+  'created_at',
+  'operation',
+  'status',
+  'code',
+  'card_id',
+  'money_moved',
+] as const satisfies readonly Column<LoggedErrorRecord>[];
+
+const SEARCH_COLUMNS: readonly Column<OperatorErrorRecord>[] = [...COLUMNS, 'program_id'];
+
+const LOG_NOTES = `
+The request id is in the Request-Id header of every response, and in the message
+of every error that only support can resolve.`;
 
 const LABEL_WIDTH = 14;
 
-function rows(): Row[] {
-  return Object.entries(CATALOGUE).map(([code, entry]) => ({ code: code as ErrorCode, ...entry }));
-}
+type Filters = Omit<ListErrorsQuery, 'limit' | 'cursor'>;
 
-/** Adds `errors codes | explain`: the catalogue, without asking the service; and the error log beside them. */
-export const addErrors: AddCommands = (program, surroundings) => {
-  const errors = program.command('errors').description('what a code means, and what an error was about');
-  addErrorLog(errors, surroundings);
-  errors
-    .command('codes')
-    .description('list the error codes, without asking the service')
-    .action((_options: object, command: Command) => {
-      const columns = [
-        { heading: 'code', show: (row: Row) => row.code },
-        { heading: 'status', show: (row: Row) => String(row.status), right: true },
-        { heading: 'type', show: (row: Row) => row.type },
-      ];
-      show(surroundings, command, { data: rows() }, () => table(columns, rows()));
-    });
-  errors
-    .command('explain')
-    .description('what a code means, what causes it, and what to do; without asking the service')
-    .argument('<code>', 'such as insufficient_funds')
-    .action((code: string, _options: object, command: Command) => {
-      if (!isErrorCode(code)) return command.error(`error: there is no code '${code}'${suggestion(code)}`);
-      const url = urlOf(command.optsWithGlobals<GlobalOptions>(), surroundings.environment);
-      show(surroundings, command, { code, ...CATALOGUE[code] }, () => explain(code, CATALOGUE[code], url));
-    });
+const FILTER_OPTIONS: OptionsFor<Filters> = {
+  ...TIME_OPTIONS,
+  code: { flag: '--code <code>', help: 'filter by error code' },
+  type: { flag: '--type <type>', help: 'filter by type', choices: ERROR_TYPES },
+  operation: { flag: '--operation <operation>', help: 'filter by operation, such as create_transfer' },
+  card_id: { flag: '--card <card_id>', help: 'filter by card' },
 };
 
-function show(surroundings: Surroundings, command: Command, value: object, text: () => string): void {
-  const { json } = command.optsWithGlobals<GlobalOptions>();
-  surroundings.write(json ? `${JSON.stringify(value, null, 2)}\n` : text());
+/** Adds `errors show | list | inspect | search | count | codes | explain`. */
+export const addErrors: AddCommands = (program, context) => {
+  const errors = program.command('errors').description('the error log and the error codes');
+  addCommand(errors, context, {
+    name: 'show <request_id>',
+    argument: 'request id of the response, req_...',
+    description: 'show an error of the card program',
+    notes: LOG_NOTES,
+    run: async ({ service, show }, _, requestId) => show(await service.errors.get(requestId)),
+  });
+  addList<LoggedErrorRecord, Filters>(errors, context, {
+    name: 'list',
+    description: 'list errors of the card program, newest first',
+    options: FILTER_OPTIONS,
+    columns: COLUMNS,
+    list: (service, query) => service.errors.list(query),
+  });
+  addOperatorCommands(errors, context);
+  addCatalogue(errors, context);
+};
+
+function addOperatorCommands(errors: Command, context: CommandContext): void {
+  addCommand(errors, context, {
+    name: 'inspect <request_id>',
+    argument: 'request id of the response, req_...',
+    description: 'show any error with its checks and causes; for operators',
+    notes: LOG_NOTES,
+    run: async ({ service, showText }, _, requestId) => {
+      const error = await service.errors.inspect(requestId);
+      showText(error, describe(error));
+    },
+  });
+  // --program filters only if it is typed: an operator must not miss errors because of an environment variable.
+  const program_id = { flag: '--program <program_id>', help: 'filter by card program' };
+  addCommand<Filters & PageOptions & { readonly program_id?: string }>(errors, context, {
+    name: 'search',
+    description: 'list errors of all card programs, newest first; for operators',
+    options: { ...PAGE_OPTIONS, ...FILTER_OPTIONS, program_id },
+    run: async ({ service, showText, writeError }, { limit, cursor, all, ...filters }) => {
+      const found = await readPages<FoundErrors>({ limit, cursor, all }, (page) =>
+        service.errors.search({ ...filters, ...page }),
+      );
+      showText(found, pageText(SEARCH_COLUMNS, found));
+      writeError(droppedText(found.dropped));
+    },
+  });
+  addCommand<CountErrorsQuery>(errors, context, {
+    name: 'count',
+    description: 'count errors by code and hour or day; for operators',
+    options: {
+      interval: {
+        flag: '--interval <interval>',
+        help: 'length of the intervals (default: hour)',
+        choices: ['hour', 'day'],
+      },
+      from: {
+        flag: '--from <time>',
+        help: 'first interval, such as 2030-01-31T12:00:00Z (default: 24 hours or 30 days ago)',
+      },
+      to: { flag: '--to <time>', help: 'end of the last interval (default: now)' },
+      code: { flag: '--code <code>', help: 'filter by error code' },
+      program_id,
+    },
+    run: async ({ service, showText }, query) => {
+      const counts = await service.errors.count(query);
+      showText(counts, describeCounts(counts));
+    },
+  });
+}
+
+function addCatalogue(errors: Command, context: CommandContext): void {
+  const rows = Object.entries(CATALOGUE).map(([code, entry]) => ({ code, ...entry }));
+  addCommand(errors, context, {
+    name: 'codes',
+    description: 'list the error codes, without a request to the service',
+    run: ({ showText }) => showText({ data: rows }, table(['code', 'status', 'type'], rows)),
+  });
+  addCommand(errors, context, {
+    name: 'explain <code>',
+    argument: 'error code, such as insufficient_funds',
+    description: 'explain an error code, without a request to the service',
+    run: ({ showText, url }, _, code) => {
+      if (!isErrorCode(code)) throw new InvalidArgument(`unknown error code '${code}'${suggestion(code)}`);
+      showText({ code, ...CATALOGUE[code] }, explain(code, CATALOGUE[code], url));
+    },
+  });
+}
+
+function describe({ causes, ...rest }: InspectedErrorRecord): string {
+  const chain = causes.map(({ name, message, stack }, index) => {
+    const lines = [
+      `${index === 0 ? 'thrown' : 'caused by'}: ${name}: ${message}`,
+      ...stack.map((frame) => `  ${frame}`),
+    ];
+    return lines.map((line) => `${printable(line)}\n`).join('');
+  });
+  return [alignedLines(pairsOf(rest)), ...chain].join('');
+}
+
+function describeCounts({ data, dropped }: ErrorCounts): string {
+  const counts = data.length === 0 ? 'No results.\n' : table(['start', 'code', 'type', 'count'], data);
+  return counts + droppedText(dropped);
+}
+
+function droppedText(dropped: number): string {
+  return dropped === 0 ? '' : `${dropped} more errors in this period could not be recorded.\n`;
 }
 
 function explain(code: ErrorCode, entry: CatalogueEntry, url: string): string {
   const labelled = (label: string, text: string) =>
-    wrap(text, `${label}:`.padEnd(LABEL_WIDTH), ' '.repeat(LABEL_WIDTH));
+    wrap(text, `${label}${label === '' ? ' ' : ':'}`.padEnd(LABEL_WIDTH), ' '.repeat(LABEL_WIDTH));
   return [
     `${code}: status ${entry.status}, ${entry.type}\n\n`,
     wrap(entry.meaning, '', ''),
     '\n',
-    ...entry.causes.map((cause, index) => labelled(index === 0 ? 'Caused by' : 'or', cause)),
+    ...entry.causes.map((cause, index) => labelled(index === 0 ? 'Causes' : '', cause)),
     labelled('Resolution', entry.resolution),
     labelled('Resolved by', entry.resolver),
     labelled('Money moved', entry.moneyMoved),
-    labelled('Retry', yesOrNo(entry.retry)),
-    labelled('Try it', entry.reproduce),
+    labelled('Retryable', yesOrNo(entry.retry)),
+    labelled('Example', entry.reproduce),
     labelled('Since', `version ${entry.since}`),
-    `see ${url}/errors/${code}\n`,
+    `See ${url}/errors/${code}\n`,
   ].join('');
 }
 
 function suggestion(code: string): string {
   const words = code.toLowerCase().split(/[^a-z]+/);
   const near = Object.keys(CATALOGUE).filter((known) => known.split('_').some((word) => words.includes(word)));
-  return near.length === 0 ? '; see: transfer-service errors codes' : `; did you mean ${near.slice(0, 3).join(', ')}?`;
+  return near.length === 0
+    ? '; list them with: transfer-service errors codes'
+    : `; did you mean ${near.slice(0, 3).join(', ')}?`;
 }

@@ -1,55 +1,56 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises';
-import type { Command } from 'commander';
 import { InvalidArgument } from '../../sdk/client.ts';
+import type { OptionsFor } from '../command.ts';
 import { OutputFailure } from '../failure.ts';
 import { printable } from '../output.ts';
-import type { Session, Surroundings } from '../session.ts';
+import type { Session } from '../session.ts';
 
-/** The options of an export. */
-export type OutputOptions = { readonly output?: string };
+/** The field that `--output` sets. */
+export type OutputOption = { readonly output?: string };
+
+/** `--output`. */
+export const OUTPUT_OPTION: OptionsFor<OutputOption> = {
+  output: { flag: '--output <file>', help: 'write the export to this file' },
+};
 
 type Target = { readonly path: string; readonly mode: number };
 
-const NOTE = `
-Without --output it goes to standard output. Only an exit code of 0 means that
-it is whole. A file is there when all of it is there; until then an older one
-stays as it is. What is exported is the same with --json.`;
+/** The notes of a command that exports. */
+export const EXPORT_NOTES = `
+The default output is standard output. The export is complete only if the exit
+code is 0. The file is created, or replaced, only when the export is complete.
+--json does not change the exported text.`;
 
-/** Adds `--output`, and says what it means. */
-export function addOutputOption(command: Command): Command {
-  return command.option('--output <file>', 'write it to this file').addHelpText('after', NOTE);
-}
-
-/** Writes an export where it shall go. `begin` asks for it, after it is known that the file can be written. */
+/** Writes an export to a file or to standard output. `begin` requests it, after the file is known to be writable. */
 export async function showExport(
   session: Session,
-  { output }: OutputOptions,
-  surroundings: Surroundings,
+  output: string | undefined,
   begin: () => Promise<AsyncIterable<string>>,
 ): Promise<void> {
-  if (output === undefined || output === '-') {
-    await surroundings.writeAll(await begin());
-    return;
-  }
+  if (output === undefined || output === '-') return session.writeAll(await begin());
   const target = await targetOf(output);
   try {
-    const bytes = await saveWhole(output, target, begin);
-    session.showText({ output, bytes }, `${bytes} bytes were written to ${printable(output)}.\n`);
+    const bytes = await saveComplete(output, target, begin);
+    session.showText({ output, bytes }, `Wrote ${bytes} bytes to ${printable(output)}.\n`);
   } catch (error) {
-    // With --json standard error holds one JSON value, which is that of the failure.
-    const isSaid = session.json || error instanceof OutputFailure;
-    if (!isSaid) surroundings.writeError(`Nothing was written to ${printable(output)}.\n`);
+    // With --json, standard error has one JSON value: that of the failure.
+    const isReported = session.json || error instanceof OutputFailure;
+    if (!isReported) session.writeError(`Nothing was written to ${printable(output)}.\n`);
     throw error;
   }
 }
 
-/** Writes to a name beside the file and renames at the end, so that the file never looks whole when it is not. */
-async function saveWhole(output: string, target: Target, begin: () => Promise<AsyncIterable<string>>): Promise<number> {
+/** Writes to a temporary file in the same folder and renames it at the end, so that the file is always complete. */
+async function saveComplete(
+  output: string,
+  target: Target,
+  begin: () => Promise<AsyncIterable<string>>,
+): Promise<number> {
   const unfinished = `${target.path}.${randomBytes(4).toString('hex')}.unfinished`;
   const handle = await onDisk(output, open(unfinished, 'wx', target.mode));
-  const forget = removeWhenKilled(unfinished);
+  const removeListeners = removeWhenKilled(unfinished);
   try {
     const bytes = await fill(output, handle, begin);
     await onDisk(output, rename(unfinished, target.path));
@@ -58,7 +59,7 @@ async function saveWhole(output: string, target: Target, begin: () => Promise<As
     await rm(unfinished, { force: true });
     throw error;
   } finally {
-    forget();
+    removeListeners();
   }
 }
 
@@ -69,7 +70,7 @@ async function fill(output: string, handle: FileHandle, begin: () => Promise<Asy
       await onDisk(output, handle.appendFile(text));
       bytes += Buffer.byteLength(text);
     }
-    // Or a crash of the machine could leave the name without what it stands for.
+    // Otherwise a crash of the machine could leave an empty file under the name.
     await onDisk(output, handle.sync());
   } finally {
     await handle.close();
@@ -77,7 +78,7 @@ async function fill(output: string, handle: FileHandle, begin: () => Promise<Asy
   return bytes;
 }
 
-/** The file behind a name. A device or a pipe cannot be put in place by renaming, and must not be replaced by it. */
+/** The file of a name. A device or a pipe must not be replaced by renaming a file. */
 async function targetOf(output: string): Promise<Target> {
   const path = await realpath(output).catch(() => output);
   const found = await stat(path).catch(() => undefined);
@@ -88,18 +89,18 @@ async function targetOf(output: string): Promise<Target> {
 
 function onDisk<Value>(output: string, work: Promise<Value>): Promise<Value> {
   return work.catch((error: unknown) => {
-    // Without the name of the file after the comma, which is not the one that was typed.
+    // The text after the comma names the temporary file.
     const [reason] = error instanceof Error ? error.message.split(',') : [String(error)];
     throw new OutputFailure(`${printable(output)} cannot be written: ${reason}.`);
   });
 }
 
-/** Whoever ends the command while it writes must not find half a file either. Gives what calls this off. */
+/** Removes the file if a signal ends the process. Returns a function that removes the listeners. */
 function removeWhenKilled(file: string): () => void {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const end = (signal: NodeJS.Signals): void => {
     rmSync(file, { force: true });
-    // Nobody listens any more, so now it ends the process as it would have without this.
+    // The listener is gone, so the signal now ends the process.
     process.kill(process.pid, signal);
   };
   for (const signal of signals) process.once(signal, end);

@@ -1,121 +1,108 @@
-import { type Command, InvalidArgumentError } from 'commander';
-import { KEY_SCOPES, type KeyRecord, type KeyScope, type NewKeyRecord, type WithResponse } from '../../sdk/client.ts';
-import { type Column, given, type Pair, pairsOf } from '../output.ts';
+import { InvalidArgumentError } from 'commander';
 import {
-  type AddCommands,
-  addKeyOption,
-  addPageOptions,
-  type KeyOption,
-  keyOption,
-  openSession,
-  type PageOptions,
-  replayPairs,
-  type Session,
-  type Surroundings,
-  showList,
-} from '../session.ts';
+  type CreateKeyBody,
+  InvalidArgument,
+  KEY_SCOPES,
+  type KeyRecord,
+  type KeyScope,
+  type NewKeyRecord,
+  type RollKeyBody,
+  type WithResponse,
+} from '../../sdk/client.ts';
+import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
+import { type Pair, pairsOf } from '../output.ts';
+import { type Session, showChanged } from '../session.ts';
 
-type CreateOptions = KeyOption & {
-  readonly name: string;
-  readonly scopes: KeyScope[];
-  readonly allPrograms?: true;
-  readonly expiresAt?: string;
-};
+type CreateOptions = CreateKeyBody & KeyOption;
 
-type RollOptions = KeyOption & { readonly previousUntil?: string; readonly expiresAt?: string };
-
-/** What stands in place of the program of a key that is bound to none. */
+/** Shown as the program of a key that is not bound to one. */
 const ALL_PROGRAMS = 'all card programs';
 
-const SHOWN_ONCE = 'Keep the key: it is not shown again.\n';
+const KEY_ID = 'key id, key_...';
 
-const COLUMNS: readonly Column<KeyRecord>[] = [
-  { heading: 'key_id', show: (key) => key.key_id },
-  { heading: 'name', show: (key) => key.name },
-  { heading: 'shown_as', show: (key) => key.shown_as },
-  { heading: 'program_id', show: (key) => key.program_id ?? ALL_PROGRAMS },
-  { heading: 'scopes', show: (key) => key.scopes.join(',') },
-  { heading: 'last_used_at', show: (key) => key.last_used_at },
-  { heading: 'expires_at', show: (key) => key.expires_at },
-  { heading: 'revoked_at', show: (key) => key.revoked_at },
-];
-
-const SCOPES = `
+const SCOPE_NOTES = `
 Scopes: ${KEY_SCOPES.slice(0, 4).join(', ')},
 ${KEY_SCOPES.slice(4).join(', ')}.
-A key gets the scopes that are named, and no others. The scope operator needs
---all-programs. TRANSFER_SERVICE_PROGRAM does not count here.`;
+The operator scope needs --all-programs. The command ignores
+TRANSFER_SERVICE_PROGRAM.`;
 
 /** Adds `keys create | list | roll | revoke`. */
-export const addKeys: AddCommands = (program, surroundings) => {
+export const addKeys: AddCommands = (program, context) => {
   const keys = program.command('keys').description('API keys');
-  keys
-    .command('create')
-    .description('create an API key; its secret is shown once')
-    .requiredOption('--name <text>', 'what the key is for')
-    .requiredOption('--scopes <scopes>', 'what it may do, separated by commas', readScopes)
-    .option('--program <program_id>', 'the card program it is bound to')
-    .option('--all-programs', 'bound to none: it can act in every card program')
-    .option('--expires-at <time>', 'when it stops working, such as 2030-01-31T12:00:00Z')
-    .addHelpText('after', SCOPES)
-    .addOption(keyOption())
-    .action(async (options: CreateOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      // Never the environment's: whom a key stands for is what is typed.
-      const { typedProgram } = session;
-      if ((typedProgram === undefined) === (options.allPrograms === undefined)) {
-        return command.error('error: give either --program <program_id> or --all-programs');
-      }
-      const body = given({
-        name: options.name,
-        scopes: options.scopes,
-        program_id: typedProgram,
-        all_programs: options.allPrograms,
-        expires_at: options.expiresAt,
-      });
-      const key = await session.service.keys.create(body, { idempotencyKey: options.idempotencyKey });
-      showNewKey(session, surroundings, key);
-    });
-  addPageOptions(keys.command('list').description('list API keys, newest first')).action(
-    async (options: PageOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      await showList(session, COLUMNS, options, (page) => session.service.keys.list(page));
+  addCommand<CreateOptions>(keys, context, {
+    name: 'create',
+    description: 'create an API key; its secret is shown once',
+    options: {
+      name: { flag: '--name <text>', help: 'what the key is for', required: true },
+      scopes: {
+        flag: '--scopes <scopes>',
+        help: 'what the key can do, separated by commas',
+        read: readScopes,
+        required: true,
+      },
+      program_id: { flag: '--program <program_id>', help: 'card program that the key is bound to' },
+      all_programs: { flag: '--all-programs', help: 'not bound: the key can act in every card program' },
+      expires_at: { flag: '--expires-at <time>', help: 'when the key expires, such as 2030-01-31T12:00:00Z' },
+      ...KEY_OPTION,
     },
-  );
-  keys
-    .command('roll')
-    .description('create a new API key in the place of one that works on for a while')
-    .argument('<key_id>', 'the id of the old one, key_...')
-    .option('--previous-until <time>', 'until when the old one works (default: 24 hours on)')
-    .option('--expires-at <time>', 'when the new one stops working')
-    .addOption(keyOption())
-    .action(async (keyId: string, options: RollOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      const body = given({ previous_until: options.previousUntil, expires_at: options.expiresAt });
-      const key = await session.service.keys.roll(keyId, body, { idempotencyKey: options.idempotencyKey });
-      showNewKey(session, surroundings, key);
-    });
-  addKeyOption(keys.command('revoke'))
-    .description('make an API key stop working, for good')
-    .argument('<key_id>', 'its id, key_...')
-    .action(async (keyId: string, { idempotencyKey }: KeyOption, command: Command) => {
-      const session = openSession(command, surroundings);
+    notes: SCOPE_NOTES,
+    run: async (session, { idempotencyKey, ...body }) => {
+      if ((body.program_id === undefined) === (body.all_programs === undefined)) {
+        throw new InvalidArgument('give either --program <program_id> or --all-programs');
+      }
+      showNewKey(session, await session.service.keys.create(body, { idempotencyKey }));
+    },
+  });
+  addList<KeyRecord>(keys, context, {
+    name: 'list',
+    description: 'list API keys, newest first',
+    columns: [
+      'key_id',
+      'name',
+      'shown_as',
+      { heading: 'program_id', show: (key) => key.program_id ?? ALL_PROGRAMS },
+      { heading: 'scopes', show: (key) => key.scopes.join(',') },
+      'last_used_at',
+      'expires_at',
+      'revoked_at',
+    ],
+    list: (service, query) => service.keys.list(query),
+  });
+  addCommand<RollKeyBody & KeyOption>(keys, context, {
+    name: 'roll <key_id>',
+    argument: KEY_ID,
+    description: 'replace an API key; the old key keeps working for a time',
+    options: {
+      previous_until: {
+        flag: '--previous-until <time>',
+        help: 'when the old key stops working (default: in 24 hours)',
+      },
+      expires_at: { flag: '--expires-at <time>', help: 'when the new key expires' },
+      ...KEY_OPTION,
+    },
+    run: async (session, { idempotencyKey, ...body }, keyId) =>
+      showNewKey(session, await session.service.keys.roll(keyId, body, { idempotencyKey })),
+  });
+  addCommand<KeyOption>(keys, context, {
+    name: 'revoke <key_id>',
+    argument: KEY_ID,
+    description: 'revoke an API key permanently',
+    options: KEY_OPTION,
+    run: async (session, { idempotencyKey }, keyId) => {
       const key = await session.service.keys.revoke(keyId, { idempotencyKey });
-      session.showRecord(key, keyPairs(key));
-    });
+      showChanged(session, key, keyPairs(key));
+    },
+  });
 };
 
-function showNewKey(session: Session, { writeError }: Surroundings, key: WithResponse<NewKeyRecord>): void {
-  session.showRecord(key, keyPairs(key));
-  if (!session.json && key.key !== null) writeError(SHOWN_ONCE);
+function showNewKey(session: Session, key: WithResponse<NewKeyRecord>): void {
+  showChanged(session, key, keyPairs(key));
+  if (!session.json && key.key !== null) session.writeError('Store the key now: it is not shown again.\n');
 }
 
-/** The members of a key, its scopes in one line. */
-function keyPairs(key: WithResponse<KeyRecord>): Pair[] {
-  return [
-    ...pairsOf({ ...key, program_id: key.program_id ?? ALL_PROGRAMS, scopes: key.scopes.join(', ') }),
-    ...replayPairs(key),
-  ];
+/** The fields of a key, with its scopes in one line. */
+function keyPairs(key: KeyRecord): Pair[] {
+  return pairsOf({ ...key, program_id: key.program_id ?? ALL_PROGRAMS, scopes: key.scopes.join(', ') });
 }
 
 function readScopes(text: string): KeyScope[] {

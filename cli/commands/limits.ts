@@ -2,61 +2,57 @@ import { InvalidArgumentError } from 'commander';
 import { type CardLimits, type CardLimitsPatch, type CardLimitsRecord, LIMIT_NAMES } from '../../sdk/client.ts';
 import { alignedLines, type Column, money, type Pair, table, wrap } from '../output.ts';
 
-type Bound = { readonly direction: string | undefined; readonly name: string; readonly value: number | null };
-/** A change of limits as an option holds it; commander would turn a bare null into an empty text. */
+type TypedLimit = { readonly direction: string | undefined; readonly name: string; readonly value: number | null };
+/** A change of limits, as the value of an option: commander turns a plain null into an empty string. */
 export type LimitsChange = { readonly patch: CardLimitsPatch | null };
 
 type LimitState = CardLimitsRecord['in']['limits'][number];
 type Row = Pick<LimitState, 'value' | 'left' | 'set_by'> & Partial<LimitState> & { readonly limit: string };
 
-const ONCE = 'It can be given once, with all limits.';
+const ONCE = 'It can be given only once, with all limits.';
 
-/** What an option that sets limits says of itself; the note below has the rest. */
+/** The form of an option that sets limits, for its help. */
 export const LIMITS_FORM = 'name=value,..., or JSON';
 
-/** The note under the help of a command that sets limits. */
-export const LIMITS_NOTE = [
-  '\nLimits:\n',
-  indented('Limits are given such as'),
+/** The notes of a command that sets limits. */
+export const LIMITS_NOTES = `\n${[
+  'Limits:\n',
+  indented('Example:'),
   '    in.maximum_amount=50000,out.daily_count=5,maximum_balance=200000\n',
-  indented(`After in. (money that comes) and out. (money that goes) stands one of ${LIMIT_NAMES.join(', ')}.`),
+  indented('in. limits incoming money, out. limits outgoing money. The limits are:'),
+  indented(`${LIMIT_NAMES.join(', ')}.`),
   indented(
-    'Amounts are minor units: 50000 is 500.00 USD. Days, weeks (from Monday) and months are those of the time zone of ' +
-      'the program. Only a card has a maximum_balance.',
+    'Amounts are in minor units: 50000 is 500.00 USD. Days, weeks (from Monday) and months are in the time zone of ' +
+      'the card program. maximum_balance applies to cards only.',
   ),
 ]
   .join('')
-  .trimEnd();
+  .trimEnd()}`;
 
-/** The same, under the help of a command that changes limits. */
-export const LIMITS_CHANGE_NOTE = [
-  `${LIMITS_NOTE}\n`,
-  indented(
-    'What is not named stays as it is. The value none lifts a limit (out.daily_count=none), in=none and out=none all of ' +
-      'that direction, and none alone all limits.',
-  ),
-]
-  .join('')
-  .trimEnd();
+/** The notes of a command that changes limits. */
+export const LIMITS_CHANGE_NOTES = `${LIMITS_NOTES}\n${indented(
+  'Omitted limits keep their values. out.daily_count=none removes one limit, in=none or out=none removes all limits ' +
+    'of that direction, and none removes all limits.',
+).trimEnd()}`;
 
 function indented(text: string): string {
   return wrap(text, '  ', '  ');
 }
 
 /**
- * Reads the limits of a new card as they are typed: `out.daily_count=5,maximum_balance=200000`, or JSON. Which names
- * there are and how large a limit may be, the service says. Throws InvalidArgumentError for what cannot be read.
+ * Reads the limits of a new card: `out.daily_count=5,maximum_balance=200000`, or JSON. The service validates the names
+ * and values. Throws InvalidArgumentError for any other text.
  */
 export function readLimits(text: string, before: CardLimits | undefined): CardLimits {
   if (before !== undefined) throw new InvalidArgumentError(ONCE);
   const limits = readPatch(text);
   if (limits === null || text.includes('=none')) {
-    throw new InvalidArgumentError('There is nothing to lift: leave out what is not limited.');
+    throw new InvalidArgumentError('A new card has no limits to remove: omit the limit.');
   }
   return limits as CardLimits;
 }
 
-/** Reads a change of limits: the same, and `none` in place of a value, of a direction or of all. Throws as above. */
+/** Reads a change of limits: the same, with `none` for a value, a direction or all limits. Throws as above. */
 export function readLimitsChange(text: string, before: LimitsChange | undefined): LimitsChange {
   if (before !== undefined) throw new InvalidArgumentError(ONCE);
   return { patch: readPatch(text) };
@@ -65,46 +61,46 @@ export function readLimitsChange(text: string, before: LimitsChange | undefined)
 function readPatch(text: string): CardLimitsPatch | null {
   if (text === 'none') return null;
   if (text.trimStart().startsWith('{')) return readJson(text);
-  const bounds = text.split(',').map(readBound);
-  const names = bounds.map(({ direction, name }) => `${direction}.${name}`);
-  if (new Set(names).size < names.length) throw new InvalidArgumentError('It sets a limit twice.');
-  const whole = membersOf(undefined, bounds);
-  const both = bounds.find(({ direction }) => direction !== undefined && Object.hasOwn(whole, direction));
+  const limits = text.split(',').map(readTypedLimit);
+  const names = limits.map(({ direction, name }) => `${direction}.${name}`);
+  if (new Set(names).size < names.length) throw new InvalidArgumentError('It sets the same limit twice.');
+  const top = fieldsOf(undefined, limits);
+  const both = limits.find(({ direction }) => direction !== undefined && Object.hasOwn(top, direction));
   if (both !== undefined) {
-    throw new InvalidArgumentError(`It lifts all limits of '${both.direction}' and sets one of them.`);
+    throw new InvalidArgumentError(`It removes all limits of '${both.direction}' and sets one of them.`);
   }
-  return { ...directionOf('in', bounds), ...directionOf('out', bounds), ...whole };
+  return { ...directionOf('in', limits), ...directionOf('out', limits), ...top };
 }
 
 function readJson(text: string): CardLimitsPatch {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new InvalidArgumentError(`It is no JSON: ${error instanceof Error ? error.message : error}.`);
+    throw new InvalidArgumentError(`It is not valid JSON: ${error instanceof Error ? error.message : error}.`);
   }
 }
 
-function readBound(text: string): Bound {
+function readTypedLimit(text: string): TypedLimit {
   const match = /^\s*(?:(in|out)\.)?([a-z_]+)=([0-9]{1,16}|none)\s*$/.exec(text);
   const [, direction, name, value] = match ?? [];
   if (name === undefined) {
-    throw new InvalidArgumentError(`'${text}' is no limit; one looks like out.daily_amount=50000.`);
+    throw new InvalidArgumentError(`'${text}' is not a limit. Example: out.daily_amount=50000.`);
   }
   return { direction, name, value: value === 'none' ? null : Number(value) };
 }
 
-function directionOf(direction: 'in' | 'out', bounds: readonly Bound[]): CardLimitsPatch {
-  const members = membersOf(direction, bounds);
-  return Object.keys(members).length === 0 ? {} : { [direction]: members };
+function directionOf(direction: 'in' | 'out', limits: readonly TypedLimit[]): CardLimitsPatch {
+  const fields = fieldsOf(direction, limits);
+  return Object.keys(fields).length === 0 ? {} : { [direction]: fields };
 }
 
-function membersOf(direction: string | undefined, bounds: readonly Bound[]): Record<string, number | null> {
+function fieldsOf(direction: string | undefined, limits: readonly TypedLimit[]): Record<string, number | null> {
   return Object.fromEntries(
-    bounds.filter((bound) => bound.direction === direction).map(({ name, value }) => [name, value]),
+    limits.filter((limit) => limit.direction === direction).map(({ name, value }) => [name, value]),
   );
 }
 
-/** What a card could do now, for people: what one transfer could be, then every limit with what is left of it. */
+/** The range of the next transfer of a card in each direction, then every limit and what remains of it. */
 export function describeCardLimits(record: CardLimitsRecord): string {
   const { currency, maximum_balance: most } = record;
   const pairs: Pair[] = [
@@ -113,8 +109,8 @@ export function describeCardLimits(record: CardLimitsRecord): string {
     ['balance', money(record.balance, currency)],
     ['available', money(record.available, currency)],
     ['incoming', money(record.incoming, currency)],
-    ['money in', roomIn(record.in, currency)],
-    ['money out', roomIn(record.out, currency)],
+    ['next transfer in', rangeOf(record.in, currency)],
+    ['next transfer out', rangeOf(record.out, currency)],
     ['evaluated_at', record.evaluated_at],
   ];
   const rows: readonly Row[] = [
@@ -122,13 +118,13 @@ export function describeCardLimits(record: CardLimitsRecord): string {
     ...record.out.limits.map((state) => ({ ...state, limit: `out.${state.name}` })),
     ...(most === null ? [] : [{ ...most, limit: 'maximum_balance' }]),
   ];
-  const limits = rows.length === 0 ? 'No limit is set.\n' : table(columnsIn(currency), rows);
+  const limits = rows.length === 0 ? 'No limits.\n' : table(columnsIn(currency), rows);
   return `${alignedLines(pairs)}\n${limits}`;
 }
 
-function roomIn({ allowed, code, most, least }: CardLimitsRecord['in'], currency: string): string {
-  if (!allowed) return `no: ${code}`;
-  return most === 0 || most < least ? 'nothing now' : `${money(least, currency)} to ${money(most, currency)} at once`;
+function rangeOf({ allowed, code, most, least }: CardLimitsRecord['in'], currency: string): string {
+  if (!allowed) return `not allowed: ${code}`;
+  return most === 0 || most < least ? 'none available' : `${money(least, currency)} to ${money(most, currency)}`;
 }
 
 function columnsIn(currency: string): readonly Column<Row>[] {
@@ -137,8 +133,8 @@ function columnsIn(currency: string): readonly Column<Row>[] {
     return limit.endsWith('_count') ? String(value) : money(value, currency);
   };
   return [
-    { heading: 'limit', show: ({ limit }) => limit },
-    { heading: 'set_by', show: (row) => row.set_by },
+    'limit',
+    'set_by',
     { heading: 'value', show: (row) => figure(row, row.value), right: true },
     { heading: 'used', show: (row) => figure(row, row.used), right: true },
     { heading: 'left', show: (row) => figure(row, row.left), right: true },

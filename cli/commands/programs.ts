@@ -1,32 +1,115 @@
 import type { Command } from 'commander';
-import type { ProgramRecord } from '../../sdk/client.ts';
-import { type Column, money, type Pair, pairsOf } from '../output.ts';
 import {
-  type AddCommands,
-  addPageOptions,
-  type KeyOption,
-  keyOption,
-  openSession,
-  type PageOptions,
-  replayPairs,
-  showList,
-} from '../session.ts';
-import { LIMITS_CHANGE_NOTE, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
-
-type CreateOptions = KeyOption & { readonly name: string; readonly currency: string; readonly timeZone?: string };
+  type CreateProgramBody,
+  type FundingMovementBody,
+  InvalidArgument,
+  type ProgramRecord,
+} from '../../sdk/client.ts';
+import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
+import { money, type Pair, pairsOf } from '../output.ts';
+import { type CommandContext, showChanged, showMoved } from '../session.ts';
+import { LIMITS_CHANGE_NOTES, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
 
 type UpdateOptions = {
   readonly name?: string;
   readonly limits?: LimitsChange;
-  readonly cardLimits?: LimitsChange;
+  readonly card_limits?: LimitsChange;
 };
 
-const COLUMNS: readonly Column<ProgramRecord>[] = [
-  { heading: 'program_id', show: (program) => program.program_id },
-  { heading: 'name', show: (program) => program.name },
-  { heading: 'currency', show: (program) => program.currency },
-  { heading: 'funding available', show: fundingAvailable, right: true },
-];
+const PROGRAM_ID = 'card program id, prog_...';
+
+/** Adds `programs create | get | list | update`. */
+export const addPrograms: AddCommands = (program, context) => {
+  const programs = program.command('programs').description('card programs');
+  addCommand<CreateProgramBody & KeyOption>(programs, context, {
+    name: 'create',
+    description: 'create a card program',
+    options: {
+      name: { flag: '--name <text>', help: 'name of the card program', required: true },
+      currency: { flag: '--currency <code>', help: 'ISO 4217 code of its cards, such as USD', required: true },
+      time_zone: { flag: '--time-zone <name>', help: 'time zone of its limits, such as Europe/Paris (default: UTC)' },
+      ...KEY_OPTION,
+    },
+    run: async (session, { idempotencyKey, ...body }) => {
+      const created = await session.service.programs.create(body, { idempotencyKey });
+      showChanged(session, created, programPairs(created));
+    },
+  });
+  addCommand(programs, context, {
+    name: 'get <program_id>',
+    argument: PROGRAM_ID,
+    description: 'show a card program and its funding',
+    run: async ({ service, show }, _, programId) => {
+      const found = await service.programs.get(programId);
+      show(found, programPairs(found));
+    },
+  });
+  addList<ProgramRecord>(programs, context, {
+    name: 'list',
+    description: 'list card programs, newest first',
+    columns: ['program_id', 'name', 'currency', { heading: 'funding available', show: fundingAvailable, right: true }],
+    list: (service, query) => service.programs.list(query),
+  });
+  addCommand<UpdateOptions>(programs, context, {
+    name: 'update <program_id>',
+    argument: PROGRAM_ID,
+    description: 'change the name or limits of a card program; omitted fields keep their values',
+    options: {
+      name: { flag: '--name <text>', help: 'name of the card program' },
+      limits: {
+        flag: '--limits <limits>',
+        help: `limits of all its cards together: ${LIMITS_FORM}`,
+        read: readLimitsChange,
+      },
+      card_limits: {
+        flag: '--card-limits <limits>',
+        help: 'limits of each card that does not set the limit itself',
+        read: readLimitsChange,
+      },
+    },
+    notes: LIMITS_CHANGE_NOTES,
+    run: async ({ service, show }, { name, limits, card_limits }, programId) => {
+      const body = { name, limits: limits?.patch, card_limits: card_limits?.patch };
+      const updated = await service.programs.update(programId, body);
+      show(updated, programPairs(updated));
+    },
+  });
+};
+
+/** Adds `deposits create` and `withdrawals create`. */
+export const addFunding: AddCommands = (program, context) => {
+  addMovement(program, context, 'deposits', "deposit money into a card program's funding account");
+  addMovement(program, context, 'withdrawals', "withdraw money from a card program's funding account");
+};
+
+function addMovement(
+  program: Command,
+  context: CommandContext,
+  noun: 'deposits' | 'withdrawals',
+  description: string,
+): void {
+  addCommand<FundingMovementBody & KeyOption & { readonly program?: string }>(
+    program.command(noun).description(description),
+    context,
+    {
+      name: 'create',
+      description,
+      options: {
+        program: { flag: '--program <program_id>', help: 'card program; required' },
+        amount: { flag: '--amount <amount>', help: 'amount in minor units: 1000 is 10.00 USD', required: true },
+        currency: { flag: '--currency <code>', help: "ISO 4217 code (default: the card program's)" },
+        description: { flag: '--description <text>', help: 'free text, such as the bank reference' },
+        ...KEY_OPTION,
+      },
+      run: async (session, { program: _, idempotencyKey, ...body }) => {
+        if (session.program === undefined) {
+          throw new InvalidArgument('set the card program with --program or TRANSFER_SERVICE_PROGRAM');
+        }
+        showMoved(session, await session.service[noun].create(session.program, body, { idempotencyKey }));
+      },
+    },
+  );
+}
 
 function fundingAvailable(program: ProgramRecord): string {
   return program.funding.map(({ available, currency }) => money(available, currency)).join(', ');
@@ -39,57 +122,3 @@ function programPairs({ funding, ...rest }: ProgramRecord): Pair[] {
   ]);
   return [...pairsOf(rest), ...accounts];
 }
-
-/** Adds `programs create | get | list | update`. */
-export const addPrograms: AddCommands = (program, surroundings) => {
-  const programs = program.command('programs').description('card programs');
-  programs
-    .command('create')
-    .description('create a card program')
-    .requiredOption('--name <text>', 'its name')
-    .requiredOption('--currency <code>', 'of its cards, such as USD')
-    .addOption(keyOption())
-    .option('--time-zone <name>', 'where its days begin, such as Europe/Paris; UTC if left out')
-    .action(async (options: CreateOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      const { name, currency, timeZone, idempotencyKey } = options;
-      const created = await session.service.programs.create(
-        { name, currency, time_zone: timeZone },
-        { idempotencyKey },
-      );
-      session.showRecord(created, [...programPairs(created), ...replayPairs(created)]);
-    });
-  programs
-    .command('get')
-    .description('show a card program and its funding')
-    .argument('<program_id>', 'its id, prog_...')
-    .action(async (programId: string, _options: object, command: Command) => {
-      const session = openSession(command, surroundings);
-      const found = await session.service.programs.get(programId);
-      session.showRecord(found, programPairs(found));
-    });
-  addPageOptions(programs.command('list').description('list card programs, newest first')).action(
-    async (options: PageOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      await showList(session, COLUMNS, options, (page) => session.service.programs.list(page));
-    },
-  );
-  programs
-    .command('update')
-    .description('change its name and its limits; what is left out stays as it is')
-    .argument('<program_id>', 'its id, prog_...')
-    .option('--name <text>', 'its name')
-    .option('--limits <limits>', `of all cards together: ${LIMITS_FORM}`, readLimitsChange)
-    .option('--card-limits <limits>', 'of each card that has no limit of its own of that name', readLimitsChange)
-    .addHelpText('after', LIMITS_CHANGE_NOTE)
-    .action(async (programId: string, options: UpdateOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      const { name, limits, cardLimits } = options;
-      const updated = await session.service.programs.update(programId, {
-        name,
-        limits: limits?.patch,
-        card_limits: cardLimits?.patch,
-      });
-      session.showRecord(updated, programPairs(updated));
-    });
-};

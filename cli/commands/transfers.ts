@@ -1,233 +1,235 @@
 import { readFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import {
+  type CaptureTransferBody,
   type CreateTransferBody,
   type ExportTransfersQuery,
   InvalidArgument,
+  type ReversalRecord,
+  type ReverseTransferBody,
   TRANSFER_STATUSES,
   TRANSFER_TYPES,
-  type TransferBatchOutcomes,
   type TransferBatchRow,
-  type TransferExplanation,
   type TransferRecord,
 } from '../../sdk/client.ts';
-import { type Column, money, table } from '../output.ts';
 import {
   type AddCommands,
-  addPageOptions,
-  addTimeOptions,
-  keyOption,
-  moneyPairs,
-  openSession,
-  type PageOptions,
+  addCommand,
+  addList,
+  KEY_OPTION,
+  type KeyOption,
+  type OptionsFor,
   readWholeNumber,
-  type Surroundings,
-  showList,
-} from '../session.ts';
-import { addOutputOption, type OutputOptions, showExport } from './export.ts';
-import { addTransferChanges, readPair } from './transfer-changes.ts';
+  TIME_OPTIONS,
+} from '../command.ts';
+import { moneyColumn, table } from '../output.ts';
+import { type CommandContext, showMoved } from '../session.ts';
+import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
 
-type TransferType = TransferRecord['type'];
+const TRANSFER_ID = 'transfer id, tr_...';
 
-type CreateOptions = {
-  readonly card: string;
-  readonly amount: string;
-  readonly type?: TransferType;
-  readonly destinationCard?: string;
-  readonly currency?: string;
-  readonly capture?: TransferRecord['capture'];
-  readonly expiresAt?: string;
-  readonly scheduledFor?: string;
-  readonly description?: string;
-  readonly reference?: string;
-  readonly metadata?: Record<string, string>;
-  readonly idempotencyKey?: string;
+/** One pair of metadata is one option. */
+type Filters = Omit<ExportTransfersQuery, 'metadata_name' | 'metadata_value'> & { readonly metadata?: Pairs };
+
+type Pairs = Readonly<Record<string, string>>;
+
+const FILTER_OPTIONS: OptionsFor<Filters> = {
+  card_id: { flag: '--card <card_id>', help: 'filter by card, on either side of the transfer' },
+  type: { flag: '--type <type>', help: 'filter by type', choices: TRANSFER_TYPES },
+  status: { flag: '--status <status>', help: 'filter by status', choices: TRANSFER_STATUSES },
+  reference: { flag: '--reference <text>', help: 'filter by reference' },
+  idempotency_key: { flag: '--idempotency-key <key>', help: 'filter by the idempotency key of the request' },
+  metadata: { flag: '--metadata <name=value>', help: 'filter by a metadata pair', read: readOnlyPair },
+  minimum_amount: { flag: '--minimum-amount <amount>', help: 'minimum amount, in minor units', read: readWholeNumber },
+  maximum_amount: { flag: '--maximum-amount <amount>', help: 'maximum amount, in minor units', read: readWholeNumber },
+  ...TIME_OPTIONS,
 };
 
-type FilterOptions = {
-  readonly card?: string;
-  readonly type?: TransferType;
-  readonly status?: TransferRecord['status'];
-  readonly reference?: string;
-  readonly idempotencyKey?: string;
-  readonly metadata?: Record<string, string>;
-  readonly from?: string;
-  readonly to?: string;
-  readonly minimumAmount?: number;
-  readonly maximumAmount?: number;
-};
-
-const COLUMNS: readonly Column<TransferRecord>[] = [
-  { heading: 'transfer_id', show: (transfer) => transfer.transfer_id },
-  { heading: 'type', show: (transfer) => transfer.type },
-  { heading: 'card_id', show: (transfer) => transfer.card_id },
-  { heading: 'destination_card_id', show: (transfer) => transfer.destination_card_id },
-  { heading: 'amount', show: (transfer) => money(transfer.amount, transfer.currency), right: true },
-  { heading: 'status', show: (transfer) => transfer.status },
-  { heading: 'created_at', show: (transfer) => transfer.created_at },
-];
-
-type Check = TransferExplanation['checks'][number];
-
-const CHECK_COLUMNS: readonly Column<Check>[] = [
-  { heading: 'check', show: (check) => check.name },
-  { heading: 'outcome', show: (check) => check.outcome },
-  { heading: 'code', show: (check) => check.code },
-  {
-    heading: 'saw',
-    show: (check) =>
-      Object.entries(check.saw)
-        .map(([name, value]) => `${name}=${value}`)
-        .join(' '),
+/** The amount is sent as typed: the service validates it. */
+const TRANSFER_OPTIONS: OptionsFor<CreateTransferBody & KeyOption> = {
+  card_id: { flag: '--card <card_id>', help: 'card id', required: true },
+  amount: { flag: '--amount <amount>', help: 'amount in minor units: 1000 is 10.00 USD', required: true },
+  type: { flag: '--type <type>', help: 'type of transfer (default: load)', choices: TRANSFER_TYPES },
+  destination_card_id: { flag: '--destination-card <card_id>', help: 'receiving card; with --type card_to_card' },
+  currency: { flag: '--currency <code>', help: "ISO 4217 code; must be the card's currency" },
+  capture: {
+    flag: '--capture <method>',
+    help: 'manual places a hold, to capture later (default: automatic)',
+    choices: ['automatic', 'manual'],
   },
-];
-
-/** Adds `transfers create | explain | create-batch | get | list | export`, and what changes them. */
-export const addTransfers: AddCommands = (program, surroundings) => {
-  const transfers = program.command('transfers').description('move money, and see what has moved');
-  addCreate(transfers, surroundings);
-  addExplain(transfers, surroundings);
-  addCreateBatch(transfers, surroundings);
-  transfers
-    .command('get')
-    .description('show a transfer')
-    .argument('<transfer_id>', 'its id, tr_...')
-    .action(async (transferId: string, _options: object, command: Command) => {
-      const session = openSession(command, surroundings);
-      session.showRecord(await session.service.transfers.get(transferId));
-    });
-  addFilters(addPageOptions(transfers.command('list').description('list transfers, newest first'))).action(
-    async (options: PageOptions & FilterOptions, command: Command) => {
-      const session = openSession(command, surroundings);
-      const filters = filtersIn(options);
-      await showList(session, COLUMNS, options, (page) => session.service.transfers.list({ ...page, ...filters }));
-    },
-  );
-  const exported = transfers.command('export').description('export transfers as comma-separated values, oldest first');
-  addOutputOption(addFilters(exported)).action(async (options: OutputOptions & FilterOptions, command: Command) => {
-    const session = openSession(command, surroundings);
-    await showExport(session, options, surroundings, () => session.service.transfers.export(filtersIn(options)));
-  });
-  addTransferChanges(transfers, surroundings);
+  expires_at: { flag: '--expires-at <time>', help: 'when the hold expires, up to 90 days ahead (default: 7 days)' },
+  scheduled_for: {
+    flag: '--scheduled-for <time>',
+    help: 'execution time, such as 2030-01-31T12:00:00Z (default: now)',
+  },
+  description: { flag: '--description <text>', help: 'free text' },
+  reference: { flag: '--reference <text>', help: 'your reference, unique in the card program' },
+  metadata: { flag: '--metadata <name=value>', help: 'metadata pair; can be repeated', read: readPair },
+  ...KEY_OPTION,
 };
 
-function addFilters(command: Command): Command {
-  command
-    .option('--card <card_id>', 'only those of this card, on either side')
-    .addOption(new Option('--type <type>', 'only those of this type').choices(TRANSFER_TYPES))
-    .addOption(new Option('--status <status>', 'only those in this state').choices(TRANSFER_STATUSES))
-    .option('--reference <text>', 'only the one with this reference')
-    .option('--idempotency-key <key>', 'only the one that this key made')
-    .option('--metadata <name=value>', 'only those with this pair', readOnePair)
-    .option('--minimum-amount <amount>', 'only those of so many minor units or more', readWholeNumber)
-    .option('--maximum-amount <amount>', 'only those of so many minor units or less', readWholeNumber);
-  return addTimeOptions(command, 'those');
-}
+/** Adds the commands of transfers. */
+export const addTransfers: AddCommands = (program, context) => {
+  const transfers = program.command('transfers').description('transfers, with their holds and reversals');
+  addCreate(transfers, context);
+  addCreateBatch(transfers, context);
+  addCommand(transfers, context, {
+    name: 'get <transfer_id>',
+    argument: TRANSFER_ID,
+    description: 'show a transfer',
+    run: async ({ service, show }, _, transferId) => show(await service.transfers.get(transferId)),
+  });
+  addList<TransferRecord, Filters>(transfers, context, {
+    name: 'list',
+    description: 'list transfers, newest first',
+    options: FILTER_OPTIONS,
+    columns: ['transfer_id', 'type', 'card_id', 'destination_card_id', moneyColumn('amount'), 'status', 'created_at'],
+    list: (service, query) => service.transfers.list(queryOf(query)),
+  });
+  addCommand<Filters & OutputOption>(transfers, context, {
+    name: 'export',
+    description: 'export transfers as CSV, oldest first',
+    options: { ...FILTER_OPTIONS, ...OUTPUT_OPTION },
+    notes: EXPORT_NOTES,
+    run: (session, { output, ...filters }) =>
+      showExport(session, output, () => session.service.transfers.export(queryOf(filters))),
+  });
+  addMoneyChanges(transfers, context);
+  addReversals(transfers, context);
+  addUpdate(transfers, context);
+};
 
-function filtersIn(options: FilterOptions): ExportTransfersQuery {
-  const [name, value] = Object.entries(options.metadata ?? {})[0] ?? [];
-  return {
-    card_id: options.card,
-    type: options.type,
-    status: options.status,
-    reference: options.reference,
-    idempotency_key: options.idempotencyKey,
-    metadata_name: name,
-    metadata_value: value,
-    created_from: options.from,
-    created_to: options.to,
-    minimum_amount: options.minimumAmount,
-    maximum_amount: options.maximumAmount,
-  };
-}
-
-/** `create` and `explain` take the same options: what is explained is what would be created. */
-function addTransferOptions(command: Command): Command {
-  return command
-    .requiredOption('--card <card_id>', 'the card')
-    .requiredOption('--amount <amount>', 'in minor units: 1000 is 10.00 USD')
-    .addOption(new Option('--type <type>', 'load if left out').choices(TRANSFER_TYPES))
-    .option('--destination-card <card_id>', 'the card that receives; for card_to_card')
-    .option('--currency <code>', 'must be the one of the card')
-    .addOption(
-      new Option('--capture <when>', 'manual only holds the money; automatic if left out').choices([
-        'automatic',
-        'manual',
-      ]),
-    )
-    .option('--expires-at <time>', 'when a hold ends, up to 90 days ahead; 7 days if left out')
-    .option('--scheduled-for <time>', 'when to make it, such as 2030-01-31T12:00:00Z; or now')
-    .option('--description <text>', 'free text')
-    .option('--reference <text>', 'a name of your own, unique in the program')
-    .option('--metadata <name=value>', 'a pair of your own; can be repeated', readPair)
-    .addOption(keyOption());
-}
-
-function bodyOf(options: CreateOptions): CreateTransferBody {
-  return {
-    // As typed: what is an amount and what is not, the service says, in the same words for everyone.
-    amount: options.amount,
-    card_id: options.card,
-    type: options.type,
-    destination_card_id: options.destinationCard,
-    currency: options.currency,
-    capture: options.capture,
-    expires_at: options.expiresAt,
-    scheduled_for: options.scheduledFor,
-    description: options.description,
-    reference: options.reference,
-    metadata: options.metadata,
-  };
-}
-
-function addCreate(transfers: Command, surroundings: Surroundings): void {
-  const create = transfers.command('create').description('load a card, unload it, or move money from card to card');
-  addTransferOptions(create).action(async (options: CreateOptions, command: Command) => {
-    const session = openSession(command, surroundings);
-    const transfer = await session.service.transfers.create(bodyOf(options), {
-      idempotencyKey: options.idempotencyKey,
-    });
-    session.showRecord(transfer, moneyPairs(transfer));
+function addCreate(transfers: Command, context: CommandContext): void {
+  addCommand<CreateTransferBody & KeyOption>(transfers, context, {
+    name: 'create',
+    description: 'load a card, unload it, or move money from card to card',
+    options: TRANSFER_OPTIONS,
+    run: async (session, { idempotencyKey, ...body }) =>
+      showMoved(session, await session.service.transfers.create(body, { idempotencyKey })),
+  });
+  addCommand<CreateTransferBody & KeyOption>(transfers, context, {
+    name: 'explain',
+    description: 'run the checks of create and show the result of each, without moving money',
+    options: TRANSFER_OPTIONS,
+    run: async ({ service, showText }, { idempotencyKey, ...body }) => {
+      const explanation = await service.transfers.explain(body, { idempotencyKey });
+      const { checks, would_succeed, first_failure } = explanation;
+      const verdict = would_succeed ? 'The transfer would succeed.' : `The transfer would fail: ${first_failure}.`;
+      const saw = (check: (typeof checks)[number]) =>
+        Object.entries(check.saw)
+          .map(([name, value]) => `${name}=${value}`)
+          .join(' ');
+      const checkTable = table(['name', 'outcome', 'code', { heading: 'values', show: saw }], checks);
+      showText(explanation, `${checkTable}\n${verdict}\n`);
+    },
   });
 }
 
-function addExplain(transfers: Command, surroundings: Surroundings): void {
-  const explain = transfers.command('explain').description('run the checks of create and show them; moves nothing');
-  addTransferOptions(explain).action(async (options: CreateOptions, command: Command) => {
-    const session = openSession(command, surroundings);
-    const explanation = await session.service.transfers.explain(bodyOf(options), {
-      idempotencyKey: options.idempotencyKey,
-    });
-    const verdict = explanation.would_succeed
-      ? 'The transfer would be made.'
-      : `The transfer would be refused: ${explanation.first_failure}.`;
-    session.showText(explanation, `${table(CHECK_COLUMNS, explanation.checks)}\n${verdict}\n`);
-  });
-}
-
-const OUTCOME_COLUMNS: readonly Column<TransferBatchOutcomes['data'][number]>[] = [
-  { heading: 'row', show: (outcome) => String(outcome.index), right: true },
-  { heading: 'idempotency_key', show: (outcome) => outcome.idempotency_key },
-  { heading: 'status', show: (outcome) => String(outcome.status), right: true },
-  { heading: 'result', show: (outcome) => outcome.transfer?.transfer_id ?? outcome.error?.Code ?? null },
-];
-
-function addCreateBatch(transfers: Command, surroundings: Surroundings): void {
-  transfers
-    .command('create-batch')
-    .description('create up to 1,000 transfers from a file of JSON')
-    .argument('<file>', 'an array of rows; - reads it from standard input')
-    .action(async (file: string, _options: object, command: Command) => {
-      const session = openSession(command, surroundings);
-      const outcomes = await session.service.transfers.createBatch(readRows(file));
+function addCreateBatch(transfers: Command, context: CommandContext): void {
+  addCommand(transfers, context, {
+    name: 'create-batch <file>',
+    argument: 'JSON file with an array of transfers; - reads standard input',
+    description: 'create up to 1,000 transfers from a JSON file',
+    run: async ({ service, showText, exitWith }, _, file) => {
+      const outcomes = await service.transfers.createBatch(readRows(file));
       const failed = outcomes.data.filter(({ error }) => error !== null).length;
-      const verdict = `${outcomes.data.length - failed} created, ${failed} refused`;
-      session.showText(outcomes, `${table(OUTCOME_COLUMNS, outcomes.data)}\n${verdict}\n`);
-      if (failed > 0) surroundings.endWith(1);
-    });
+      const outcomeTable = table(
+        [
+          'index',
+          'idempotency_key',
+          'status',
+          { heading: 'result', show: ({ transfer, error }) => transfer?.transfer_id ?? error?.Code ?? null },
+        ],
+        outcomes.data,
+      );
+      showText(outcomes, `${outcomeTable}\n${outcomes.data.length - failed} created, ${failed} failed\n`);
+      if (failed > 0) exitWith(1);
+    },
+  });
 }
 
-/** What is a row and what is not, the service says; here it must only be JSON. */
+function addMoneyChanges(transfers: Command, context: CommandContext): void {
+  addCommand<CaptureTransferBody & KeyOption>(transfers, context, {
+    name: 'capture <transfer_id>',
+    argument: TRANSFER_ID,
+    description: 'capture a hold, in full or in part, and release the rest',
+    options: {
+      amount: { flag: '--amount <amount>', help: 'amount in minor units (default: the full hold)' },
+      ...KEY_OPTION,
+    },
+    run: async (session, { idempotencyKey, ...body }, transferId) =>
+      showMoved(session, await session.service.transfers.capture(transferId, body, { idempotencyKey })),
+  });
+  addCommand<KeyOption>(transfers, context, {
+    name: 'cancel <transfer_id>',
+    argument: TRANSFER_ID,
+    description: 'cancel a scheduled or pending transfer, and release its hold',
+    options: KEY_OPTION,
+    run: async (session, { idempotencyKey }, transferId) =>
+      showMoved(session, await session.service.transfers.cancel(transferId, { idempotencyKey })),
+  });
+  addCommand<ReverseTransferBody & KeyOption>(transfers, context, {
+    name: 'reverse <transfer_id>',
+    argument: TRANSFER_ID,
+    description: 'reverse a completed transfer, in full or in part',
+    options: {
+      amount: { flag: '--amount <amount>', help: 'amount in minor units (default: all that was not reversed yet)' },
+      description: { flag: '--description <text>', help: 'free text, such as the reason' },
+      ...KEY_OPTION,
+    },
+    run: async (session, { idempotencyKey, ...body }, transferId) =>
+      showMoved(session, await session.service.transfers.reverse(transferId, body, { idempotencyKey })),
+  });
+}
+
+function addReversals(transfers: Command, context: CommandContext): void {
+  addList<ReversalRecord>(transfers, context, {
+    name: 'reversals <transfer_id>',
+    argument: TRANSFER_ID,
+    description: 'list the reversals of a transfer, newest first',
+    columns: ['reversal_id', moneyColumn('amount'), 'status', 'created_at', 'description'],
+    list: (service, query, transferId) => service.transfers.reversals(transferId, query),
+  });
+  addCommand(transfers, context, {
+    name: 'reversal <reversal_id>',
+    argument: 'reversal id, rev_...',
+    description: 'show a reversal',
+    run: async ({ service, show }, _, reversalId) => show(await service.transfers.reversal(reversalId)),
+  });
+}
+
+type UpdateOptions = {
+  readonly metadata?: Pairs;
+  readonly removed?: Readonly<Record<string, null>>;
+  readonly clear?: boolean;
+};
+
+function addUpdate(transfers: Command, context: CommandContext): void {
+  addCommand<UpdateOptions>(transfers, context, {
+    name: 'update <transfer_id>',
+    argument: TRANSFER_ID,
+    description: 'change the metadata of a transfer; other pairs keep their values',
+    options: {
+      metadata: { flag: '--metadata <name=value>', help: 'pair to set; can be repeated', read: readPair },
+      removed: { flag: '--remove-metadata <name>', help: 'name of a pair to remove; can be repeated', read: readName },
+      clear: { flag: '--clear-metadata', help: 'remove all pairs', conflicts: ['metadata', 'removeMetadata'] },
+    },
+    run: async ({ service, show }, { metadata, removed, clear }, transferId) => {
+      if (metadata === undefined && removed === undefined && clear === undefined) {
+        throw new InvalidArgument('give --metadata, --remove-metadata or --clear-metadata');
+      }
+      const change = clear ? null : { ...metadata, ...removed };
+      show(await service.transfers.update(transferId, { metadata: change }));
+    },
+  });
+}
+
+function queryOf<Given extends Filters>({ metadata = {}, ...filters }: Given) {
+  const [name, value] = Object.entries(metadata)[0] ?? [];
+  return { ...filters, metadata_name: name, metadata_value: value };
+}
+
+/** The service validates the rows. */
 function readRows(file: string): TransferBatchRow[] {
   try {
     return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
@@ -236,7 +238,17 @@ function readRows(file: string): TransferBatchRow[] {
   }
 }
 
-function readOnePair(text: string, before: Record<string, string> | undefined): Record<string, string> {
-  if (before !== undefined) throw new InvalidArgumentError('It can be given once.');
+function readPair(text: string, before: Pairs | undefined): Pairs {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('It must have the form name=value.');
+  return Object.fromEntries([...Object.entries(before ?? {}), [text.slice(0, at), text.slice(at + 1)]]);
+}
+
+function readOnlyPair(text: string, before: Pairs | undefined): Pairs {
+  if (before !== undefined) throw new InvalidArgumentError('It can be given only once.');
   return readPair(text, undefined);
+}
+
+function readName(name: string, before: Readonly<Record<string, null>> | undefined): Record<string, null> {
+  return Object.fromEntries([...Object.entries(before ?? {}), [name, null]]);
 }

@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { CATALOGUE } from '../../domain/errors.ts';
 import { LIMIT_NAMES } from '../../sdk/client.ts';
-import { type CannedService, errorAnswer, failingAnswer, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
+import {
+  type CannedService,
+  errorResponse,
+  failingResponse,
+  startCannedService,
+  TRANSFER,
+} from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
 import { CARD, CARD_LIMITS, MOVEMENT, SETTING, STATEMENT, TRIAL_BALANCE } from './records.ts';
 
@@ -16,20 +22,20 @@ function type(text: string, environment: { key?: string; program?: string } = {}
   return runHere(service.url, text.split(' '), environment);
 }
 
-describe('whom a command is about', () => {
-  const program = 'prog_forgotten';
+describe('the card program of a command', () => {
+  const program = 'prog_environment';
 
-  test('the environment names the program to act in, the command line wins', async () => {
+  test('comes from the environment; an option takes precedence', async () => {
     service.play({ status: 200, body: { data: [], next_cursor: null } });
     await type('transfers list', { program, key: 'secret' });
     await type('transfers list --program prog_2 --key other', { program, key: 'secret' });
     expect(service.received.map(({ headers }) => [headers['program-id'], headers.authorization])).toEqual([
-      ['prog_forgotten', 'Bearer secret'],
+      ['prog_environment', 'Bearer secret'],
       ['prog_2', 'Bearer other'],
     ]);
   });
 
-  test('the environment never narrows the switch, and never binds a key', async () => {
+  test('the environment does not narrow the switch or bind a key', async () => {
     service.play({ status: 200, body: SETTING });
     await type('switch disable --reason test', { program });
     await type('switch enable', { program });
@@ -37,7 +43,7 @@ describe('whom a command is about', () => {
     expect(service.received.map(({ body }) => body).join()).not.toContain(program);
   });
 
-  test('a deposit must name its program, by option or by environment', async () => {
+  test('a deposit requires it, as an option or in the environment', async () => {
     service.play({ status: 201, body: MOVEMENT });
     expect(await type('deposits create --amount 5')).toMatchObject({ exitCode: 2 });
     expect(service.received).toEqual([]);
@@ -46,7 +52,7 @@ describe('whom a command is about', () => {
   });
 });
 
-describe('limits as they are typed', () => {
+describe('limits', () => {
   test.each<[string, object | null]>([
     ['none', null],
     ['{}', {}],
@@ -55,16 +61,16 @@ describe('limits as they are typed', () => {
       'in.daily_amount=50000,in.daily_count=5,out.minimum_amount=0,maximum_balance=200000',
       { in: { daily_amount: 50_000, daily_count: 5 }, out: { minimum_amount: 0 }, maximum_balance: 200_000 },
     ],
-    // Which names there are, the service says, and it lets no unknown one pass.
+    // The service validates the names.
     ['out.dayly_count=5,daily_count=5', { out: { dayly_count: 5 }, daily_count: 5 }],
-  ])('%s', async (text, limits) => {
+  ])('are read from %s', async (text, limits) => {
     service.play({ status: 200, body: CARD });
     const { exitCode } = await type(`cards update card_active --limits ${text}`);
     expect(exitCode).toBe(0);
     expect(JSON.parse(service.received[0]?.body ?? '')).toEqual({ limits });
   });
 
-  test('spaces between them do no harm', async () => {
+  test('can be separated by spaces', async () => {
     service.play({ status: 201, body: CARD });
     const { exitCode } = await runHere(service.url, [
       'cards',
@@ -76,7 +82,7 @@ describe('limits as they are typed', () => {
     expect(service.received[0]?.body).toBe('{"limits":{"in":{"daily_count":5},"out":{"daily_count":6}}}');
   });
 
-  test('are lifted one by one, by direction, or all, and so is what else a card can be without', async () => {
+  test('can be removed one by one, by direction, or all; so can the details of a card', async () => {
     service.play({ status: 200, body: CARD });
     await type('cards update card_1 --limits in.daily_count=none,out=none,maximum_balance=none');
     await type('cards update card_1 --limits none --remove holder_reference,last_four,expires_on');
@@ -88,27 +94,27 @@ describe('limits as they are typed', () => {
     ]);
   });
 
-  test('are explained where they are typed', async () => {
+  test('are described in the help', async () => {
     for (const command of ['cards create', 'cards update', 'programs update']) {
       const { output } = await type(`${command} --help`);
       for (const name of LIMIT_NAMES) expect(output).toContain(name);
-      const says = output.replaceAll(/\s+/g, ' ');
-      expect(says.includes('What is not named stays as it is.')).toBe(command !== 'cards create');
+      const text = output.replaceAll(/\s+/g, ' ');
+      expect(text.includes('Omitted limits keep their values.')).toBe(command !== 'cards create');
     }
   });
 
-  test('of a card that lets nothing through, say so', async () => {
+  test('of a card that cannot be used', async () => {
     const shut = { ...CARD_LIMITS.in, allowed: false, code: 'card_lost', most: 0, limits: [] };
     const usedUp = { ...CARD_LIMITS.out, most: 0, limits: [] };
     service.play({ status: 200, body: { ...CARD_LIMITS, in: shut, out: usedUp, maximum_balance: null } });
     const { output } = await type('cards limits card_lost');
-    expect(output).toContain('money in:     no: card_lost\nmoney out:    nothing now\n');
-    expect(output).toContain('\n\nNo limit is set.\n');
+    expect(output).toContain('next transfer in:  not allowed: card_lost\nnext transfer out: none available\n');
+    expect(output).toContain('\n\nNo limits.\n');
   });
 });
 
-describe('what a person should notice', () => {
-  test('all pages are joined', async () => {
+describe('commands', () => {
+  test('--all joins the pages', async () => {
     service.play(
       { status: 200, body: { data: [CARD], next_cursor: 'c2' } },
       { status: 200, body: { data: [CARD], next_cursor: null } },
@@ -118,7 +124,7 @@ describe('what a person should notice', () => {
     expect(service.received.map(({ url }) => url.split('?')[1])).toEqual(['limit=100', 'limit=100&cursor=c2']);
   });
 
-  test('a statement of several pages keeps its balances', async () => {
+  test('a statement of several pages has its balances', async () => {
     service.play(
       { status: 200, body: { ...STATEMENT, next_cursor: 'c2' } },
       { status: 200, body: { ...STATEMENT, next_cursor: null } },
@@ -128,7 +134,7 @@ describe('what a person should notice', () => {
     expect(service.received[1]?.url).toContain('/posting?limit=100&cursor=c2&created_to=2030-01-31T12%3A00%3A00Z');
   });
 
-  test('every filter of a list of transfers', async () => {
+  test('transfers list and export have every filter', async () => {
     const filters = [
       ...['--card card_active --type load --status pending --reference r --idempotency-key k --metadata order=a=b'],
       ...['--from 2030-01-01T00:00:00Z --to 2030-02-01T00:00:00Z --minimum-amount 1 --maximum-amount 999999999999'],
@@ -142,7 +148,7 @@ describe('what a person should notice', () => {
       metadata_value: 'a=b',
       maximum_amount: '999999999999',
     });
-    service.play({ pieces: ['transfer_id\r\n'] });
+    service.play({ chunks: ['transfer_id\r\n'] });
     await type(`transfers export ${filters}`);
     const exported = new URL(service.received[0]?.url ?? '', service.url).searchParams;
     expect([...exported.keys()].sort()).toEqual(
@@ -150,7 +156,7 @@ describe('what a person should notice', () => {
     );
   });
 
-  test('a hold and its end, and a transfer for later', async () => {
+  test('create a hold that expires, and a scheduled transfer', async () => {
     service.play({ status: 201, body: TRANSFER });
     await type('transfers create --card c --amount 5 --capture manual --expires-at 2030-01-31T12:00:00Z');
     await type('transfers create --card c --amount 5 --scheduled-for 2030-01-31T12:00:00Z');
@@ -160,7 +166,7 @@ describe('what a person should notice', () => {
     ]);
   });
 
-  test('all of a hold is captured, and all that is left reversed, when no amount is typed', async () => {
+  test('without --amount the full hold is captured, and the full transfer reversed', async () => {
     service.play({ status: 200, body: TRANSFER });
     await type('transfers capture tr_1');
     await type('transfers reverse tr_1');
@@ -168,28 +174,31 @@ describe('what a person should notice', () => {
     expect(service.received.map(({ body }) => body)).toEqual(['{}', '{}', '{"metadata":null}']);
   });
 
-  test.each(['capture', 'cancel', 'reverse'])('the key that makes a second %s safe', async (verb) => {
-    service.play(failingAnswer({ 'should-retry': 'false', 'money-moved': 'unknown' }));
-    const { exitCode, errors } = await type(`transfers ${verb} tr_1 --idempotency-key k`);
-    expect(exitCode).toBe(3);
-    expect(errors).toContain('Send it again with --idempotency-key k: it moves money at most once.\n');
-  });
+  test.each(['capture', 'cancel', 'reverse'])(
+    'when the result of %s is unknown, the message has the idempotency key',
+    async (verb) => {
+      service.play(failingResponse({ 'should-retry': 'false', 'money-moved': 'unknown' }));
+      const { exitCode, errors } = await type(`transfers ${verb} tr_1 --idempotency-key k`);
+      expect(exitCode).toBe(3);
+      expect(errors).toContain('Run the command again with --idempotency-key k: it moves money at most once.\n');
+    },
+  );
 
   test.each<[string, number]>([
     ['0', 0],
     ['90', 90],
     ['90m', 5400],
     ['36h', 129_600],
-  ])('a clock that is set %s ahead', async (text, seconds) => {
+  ])('the clock can be set %s ahead', async (text, seconds) => {
     service.play({ status: 200, body: { now: '2030-01-31T12:00:00.000Z', seconds_ahead: seconds } });
     await type(`sandbox clock ${text}`);
     expect(service.received[0]?.body).toBe(`{"seconds_ahead":${seconds}}`);
   });
 
-  test('a replay', async () => {
+  test('a replay is reported', async () => {
     service.play({ status: 201, body: TRANSFER, headers: { 'idempotent-replayed': 'true' } });
     const { output } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
-    expect(output).toContain('yes: this request moved nothing\n');
+    expect(output).toContain('yes: this request moved no money\n');
   });
 
   test.each([
@@ -200,15 +209,15 @@ describe('what a person should notice', () => {
     'keys revoke key_1',
     'switch enable',
     'sandbox clock 0',
-  ])('%s takes a key, and what to do with it when the answer is lost', async (command) => {
-    service.play('cut before the answer');
+  ])('%s has an idempotency key, and the message has it when there is no response', async (command) => {
+    service.play('cut before the response');
     const { exitCode, errors } = await type(`${command} --idempotency-key k`);
     expect(exitCode).toBe(4);
-    expect(errors).toContain('Send it again with --idempotency-key k: it is carried out at most once.\n');
+    expect(errors).toContain('Run the command again with --idempotency-key k: it is executed at most once.\n');
     expect(service.received.map(({ headers }) => headers['idempotency-key'])).toEqual(['k', 'k', 'k']);
   });
 
-  test('the replay of a new key, which has no secret', async () => {
+  test('the replay of a new key has no secret', async () => {
     const key_omitted = 'The secret is in the first response only and is not stored.';
     const body = { key_id: 'key_1', name: 'x', scopes: ['cards:read'], key: null, key_omitted };
     service.play({ status: 201, body, headers: { 'idempotent-replayed': 'true' } });
@@ -220,7 +229,7 @@ describe('what a person should notice', () => {
     expect(errors).toBe('');
   });
 
-  test('books that do not balance end with 3', async () => {
+  test('trial-balance exits with 3 if the ledger does not balance', async () => {
     const differing_accounts = [{ account_id: 'acc_1', balance: 5, postings: 4 }];
     service.play({ status: 200, body: { ...TRIAL_BALANCE, balanced: false, differing_accounts } });
     const { exitCode, output } = await type('trial-balance');
@@ -229,24 +238,24 @@ describe('what a person should notice', () => {
     expect(output).toContain('acc_1             5         4\n');
   });
 
-  test('a description cannot give orders to the terminal', async () => {
+  test('control characters from the service are escaped', async () => {
     service.play({ status: 200, body: { ...TRANSFER, description: 'a\u001b[2Jb\u202ec' } });
     const { output } = await type('transfers get tr_1');
     expect(output).toContain('a\\u001b[2Jb\\u202ec');
     expect(output).not.toContain('\u001b');
   });
 
-  test('the key that makes a second try safe', async () => {
-    service.play(failingAnswer({ 'should-retry': 'false', 'money-moved': 'unknown', 'transfer-id': 'tr_1' }));
+  test('when the result of create is unknown, the message has the transfer id and the idempotency key', async () => {
+    service.play(failingResponse({ 'should-retry': 'false', 'money-moved': 'unknown', 'transfer-id': 'tr_1' }));
     const { exitCode, errors } = await type('transfers create --card card_active --amount 1000 --idempotency-key k');
     expect(exitCode).toBe(3);
     expect(errors).toContain('Transfer id: tr_1\nMoney moved: unknown\n');
-    expect(errors).toContain('Send it again with --idempotency-key k: it moves money at most once.\n');
+    expect(errors).toContain('Run the command again with --idempotency-key k: it moves money at most once.\n');
   });
 
-  test('an error for machines', async () => {
+  test('an error as JSON', async () => {
     const headers = { 'money-moved': 'no', 'should-retry': 'false', 'error-field': '/amount' };
-    service.play(errorAnswer({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' }, headers));
+    service.play(errorResponse({ Status: 400, Code: 'invalid_amount', Type: 'Request Error' }, headers));
     const { exitCode, output, errors } = await type('transfers create --card card_active --amount 85.5 --json');
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
     expect(JSON.parse(errors)).toMatchObject({
@@ -262,31 +271,31 @@ describe('what a person should notice', () => {
   });
 });
 
-describe('the catalogue without the service', () => {
-  test('lists every code', async () => {
+describe('error codes, without the service', () => {
+  test('codes lists every code', async () => {
     const { output } = await type('errors codes');
     for (const code of Object.keys(CATALOGUE)) expect(output).toContain(`\n${code} `);
     const { data } = JSON.parse((await type('errors codes --json')).output) as { data: { code: string }[] };
     expect(data.map(({ code }) => code)).toEqual(Object.keys(CATALOGUE));
   });
 
-  test.each(Object.keys(CATALOGUE))('explains %s in 80 columns', async (code) => {
+  test.each(Object.keys(CATALOGUE))('explain %s fits in 80 columns', async (code) => {
     const { exitCode, output } = await type(`errors explain ${code}`);
     expect(exitCode).toBe(0);
     for (const line of output.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
     expect(output.replaceAll(/\s+/g, ' ')).toContain(CATALOGUE[code as keyof typeof CATALOGUE].resolution);
   });
 
-  test('asks back for a code that is none', async () => {
+  test('explain suggests a code for an unknown one', async () => {
     const { exitCode, errors } = await type('errors explain funds');
     expect({ exitCode, errors }).toEqual({
       exitCode: 2,
-      errors: "error: there is no code 'funds'; did you mean insufficient_funds?\n",
+      errors: "error: unknown error code 'funds'; did you mean insufficient_funds?\n",
     });
   });
 });
 
-describe('commands that were not typed right', () => {
+describe('invalid command lines', () => {
   test.each([
     '',
     'transfers',
@@ -325,7 +334,7 @@ describe('commands that were not typed right', () => {
     'sandbox clock -- -5',
     'sandbox clock 2w',
     'nonsense',
-  ])('"%s" ends with 2 and asks the service nothing', async (text) => {
+  ])('"%s" exits with 2 without a request', async (text) => {
     service.play({ status: 200, body: {} });
     const { exitCode, output, errors } = await runHere(service.url, text === '' ? [] : text.split(' '));
     expect({ exitCode, output }).toEqual({ exitCode: 2, output: '' });
@@ -333,7 +342,7 @@ describe('commands that were not typed right', () => {
     expect(service.received).toEqual([]);
   });
 
-  /** What an unset variable of a shell leaves of `--option "$VARIABLE"`. */
+  /** `--option "$VARIABLE"` with an unset variable. */
   test.each([
     ['switch', 'disable', '--reason', 'test', '--program', ''],
     ['switch', 'disable', '--reason', 'test', '--program', 'prog_1', '--type', ''],
@@ -357,7 +366,7 @@ describe('commands that were not typed right', () => {
     ['cards', 'list', '--program', ''],
     ['cards', 'update', 'card_1', '--limits', ''],
     ['cards', 'get', ''],
-  ])('an empty value ends with 2: %j', async (...words) => {
+  ])('an empty value exits with 2: %j', async (...words) => {
     service.play({ status: 200, body: {} });
     const { exitCode, errors } = await runHere(service.url, words);
     expect({ exitCode, received: service.received }).toEqual({ exitCode: 2, received: [] });

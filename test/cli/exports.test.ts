@@ -2,13 +2,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Canned, type CannedService, errorAnswer, startCannedService } from '../sdk/canned-service.ts';
+import { type Canned, type CannedService, errorResponse, startCannedService } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
 
 const CSV = 'transfer_id,note\r\ntr_1,ü\r\n';
-const WHOLE: Canned = { pieces: ['transfer_id,note\r\n', 'tr_1,ü\r\n'] };
-const CUT: Canned = { pieces: ['transfer_id,note\r\n', 'tr_1,ü\r\n'], ends: 'cut' };
-const REFUSED = errorAnswer({ Status: 404, Code: 'card_not_found', Type: 'Request Error' });
+const COMPLETE: Canned = { chunks: ['transfer_id,note\r\n', 'tr_1,ü\r\n'] };
+const CUT: Canned = { chunks: ['transfer_id,note\r\n', 'tr_1,ü\r\n'], ends: 'cut' };
+const REFUSED = errorResponse({ Status: 404, Code: 'card_not_found', Type: 'Request Error' });
 
 let service: CannedService;
 let folder: string;
@@ -27,16 +27,16 @@ function save(...more: string[]): Promise<Outcome> {
   return runHere(service.url, ['cards', 'export', 'card_1', '--output', file, ...more]);
 }
 
-describe('to standard output', () => {
+describe('exports to standard output', () => {
   test.each(['transfers export', 'cards export card_1', 'cards export-postings card_1 --output -'])(
-    '%s prints what comes, and nothing else',
+    '%s prints the export and nothing else',
     async (text) => {
-      service.play(WHOLE);
+      service.play(COMPLETE);
       expect(await runHere(service.url, text.split(' '))).toEqual({ exitCode: 0, output: CSV, errors: '' });
     },
   );
 
-  test('what breaks off ends with 4, and says that it is not whole and by what to ask support', async () => {
+  test('an export that is cut off exits with 4 and reports the request id', async () => {
     service.play(CUT);
     const { exitCode, output, errors } = await runHere(service.url, ['transfers', 'export']);
     expect({ exitCode, isBeginning: CSV.startsWith(output) }).toEqual({ exitCode: 4, isBeginning: true });
@@ -44,17 +44,17 @@ describe('to standard output', () => {
     expect(errors).not.toContain('Is the service running?');
   });
 
-  test('what breaks off is named for machines', async () => {
+  test('an export that is cut off is reported as JSON', async () => {
     service.play(CUT);
     const { errors } = await runHere(service.url, ['transfers', 'export', '--json']);
     expect(JSON.parse(errors)).toMatchObject({
-      failure: 'incomplete_answer',
+      failure: 'incomplete_response',
       request_id: 'req_canned',
       money_moved: 'no',
     });
   });
 
-  test('a refusal is reported as for every command', async () => {
+  test('an error is reported as for every command', async () => {
     service.play(REFUSED);
     const { exitCode, output, errors } = await runHere(service.url, ['cards', 'export', 'card_missing']);
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
@@ -62,27 +62,27 @@ describe('to standard output', () => {
   });
 });
 
-describe('to a file', () => {
-  test('a whole export is there under its name, and nothing beside it', async () => {
-    service.play(WHOLE);
+describe('exports to a file', () => {
+  test('a complete export is the only file in the folder', async () => {
+    service.play(COMPLETE);
     const size = Buffer.byteLength(CSV);
     expect(await save()).toEqual({
       exitCode: 0,
-      output: `${size} bytes were written to ${file}.\n`,
+      output: `Wrote ${size} bytes to ${file}.\n`,
       errors: '',
     });
     expect(readFileSync(file, 'utf8')).toBe(CSV);
     expect(readdirSync(folder)).toEqual(['out.csv']);
-    service.play(WHOLE);
+    service.play(COMPLETE);
     expect(JSON.parse((await save('--json')).output)).toEqual({ output: file, bytes: size });
   });
 
   test.each<[string, Canned, number]>([
-    ['that breaks off', CUT, 4],
-    ['that breaks off before its first line', { pieces: [], ends: 'cut' }, 4],
-    ['that is refused', REFUSED, 1],
-    ['that is a page of something in between', { status: 200, body: '<h1>Log in</h1>' }, 3],
-  ])('an export %s leaves none, and says so', async (_, canned, code) => {
+    ['that is cut off', CUT, 4],
+    ['that is cut off before its first line', { chunks: [], ends: 'cut' }, 4],
+    ['that is rejected', REFUSED, 1],
+    ['that is the page of a proxy', { status: 200, body: '<h1>Log in</h1>' }, 3],
+  ])('an export %s leaves no file, and reports that', async (_, canned, code) => {
     service.play(canned);
     const { exitCode, output, errors } = await save();
     expect({ exitCode, output }).toEqual({ exitCode: code, output: '' });
@@ -90,28 +90,28 @@ describe('to a file', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('an export that breaks off leaves an older file as it was', async () => {
+  test('an export that is cut off does not change an older file', async () => {
     writeFileSync(file, 'older');
     service.play(CUT);
     const { exitCode, errors } = await save('--json');
     expect(exitCode).toBe(4);
-    expect(JSON.parse(errors)).toMatchObject({ failure: 'incomplete_answer' });
+    expect(JSON.parse(errors)).toMatchObject({ failure: 'incomplete_response' });
     expect(readdirSync(folder)).toEqual(['out.csv']);
     expect(readFileSync(file, 'utf8')).toBe('older');
   });
 
-  test('a whole export takes the place of an older file, with its permissions and through a link', async () => {
+  test('a complete export replaces an older file, with its permissions and through a link', async () => {
     writeFileSync(join(folder, 'real.csv'), 'older', { mode: 0o600 });
     symlinkSync('real.csv', file);
-    service.play(WHOLE);
+    service.play(COMPLETE);
     expect(await save()).toMatchObject({ exitCode: 0 });
     expect(readFileSync(join(folder, 'real.csv'), 'utf8')).toBe(CSV);
     expect(statSync(join(folder, 'real.csv')).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder).sort()).toEqual(['out.csv', 'real.csv']);
   });
 
-  test('a file that cannot be made ends with 5 before the service is asked', async () => {
-    service.play(WHOLE);
+  test('a file that cannot be created exits with 5 without a request', async () => {
+    service.play(COMPLETE);
     file = join(folder, 'missing', 'out.csv');
     const { exitCode, output, errors } = await save();
     expect({ exitCode, output }).toEqual({ exitCode: 5, output: '' });
@@ -119,8 +119,8 @@ describe('to a file', () => {
     expect(service.received).toEqual([]);
   });
 
-  test.each(['/dev/null', '.'])('%s is no file that could be put in place, and stays what it is', async (output) => {
-    service.play(WHOLE);
+  test.each(['/dev/null', '.'])('%s is not a regular file, and is not replaced', async (output) => {
+    service.play(COMPLETE);
     file = output;
     const { exitCode, errors } = await save();
     expect(exitCode).toBe(2);
@@ -129,11 +129,13 @@ describe('to a file', () => {
     expect(service.received).toEqual([]);
   });
 
-  test('the help says what a file that is there means', async () => {
+  test('the help describes when the file is complete', async () => {
     for (const command of ['transfers', 'cards']) {
       const { output } = await runHere(service.url, [command, 'export', '--help']);
       expect(output).toContain('--output <file>');
-      expect(output.replaceAll(/\s+/g, ' ')).toContain('A file is there when all of it is there');
+      expect(output.replaceAll(/\s+/g, ' ')).toContain(
+        'The file is created, or replaced, only when the export is complete.',
+      );
     }
   });
 });

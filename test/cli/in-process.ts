@@ -1,9 +1,9 @@
 import { run } from '../../cli/program.ts';
 
-/** What a command line came to. */
+/** The result of a command line. */
 export type Outcome = { readonly exitCode: number; readonly output: string; readonly errors: string };
 
-/** Runs a command line in this process: the same code as the command, without the half second that a process takes. */
+/** Runs a command line in this process, which is faster than a separate one. */
 export async function runHere(
   url: string,
   commandLine: readonly string[],

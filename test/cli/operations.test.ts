@@ -22,7 +22,7 @@ import {
 
 type Line = {
   readonly type: string;
-  /** The text of it, for an export. */
+  /** The text, for an export. */
   readonly reply: object | string;
   readonly sends?: object;
   readonly shows: string;
@@ -30,7 +30,7 @@ type Line = {
 
 const CSV = 'a,b\r\n1,"x\ny"\r\n';
 
-/** Every operation: what is typed for it, what comes back, what is sent, and a piece of what is shown. */
+/** Every operation: its command, the response, the body that is sent, and part of the output. */
 const LINES: Readonly<Record<OperationId, Line>> = {
   create_transfer: {
     type: 'transfers create --card card_active --amount 1000 --metadata a=b --metadata c=d=e',
@@ -54,7 +54,7 @@ const LINES: Readonly<Record<OperationId, Line>> = {
         },
       ],
     },
-    shows: '1 created, 0 refused\n',
+    shows: '1 created, 0 failed\n',
   },
   explain_transfer: {
     type: 'transfers explain --card card_active --amount 1000',
@@ -72,7 +72,7 @@ const LINES: Readonly<Record<OperationId, Line>> = {
         },
       ],
     },
-    shows: 'The transfer would be refused: insufficient_funds.\n',
+    shows: 'The transfer would fail: insufficient_funds.\n',
   },
   capture_transfer: {
     type: 'transfers capture tr_1 --amount 600 --idempotency-key k',
@@ -108,7 +108,7 @@ const LINES: Readonly<Record<OperationId, Line>> = {
   list_transfers: {
     type: 'transfers list --card card_active --status completed',
     reply: { data: [TRANSFER], next_cursor: 'c2' },
-    shows: 'There is more: add --all, or --cursor c2\n',
+    shows: 'More results: add --all, or --cursor c2\n',
   },
   create_card: {
     type: 'cards create --card mine --expires-on 2031-01-31',
@@ -133,14 +133,14 @@ const LINES: Readonly<Record<OperationId, Line>> = {
   get_card_limits: {
     type: 'cards limits card_active',
     reply: CARD_LIMITS,
-    shows: `card_id:      card_active
-program_id:   prog_1
-balance:      2500 (25.00 USD)
-available:    2500 (25.00 USD)
-incoming:     100 (1.00 USD)
-money in:     1 (0.01 USD) to 45000 (450.00 USD) at once
-money out:    100 (1.00 USD) to 2500 (25.00 USD) at once
-evaluated_at: 2030-01-31T12:00:00.000Z
+    shows: `card_id:           card_active
+program_id:        prog_1
+balance:           2500 (25.00 USD)
+available:         2500 (25.00 USD)
+incoming:          100 (1.00 USD)
+next transfer in:  1 (0.01 USD) to 45000 (450.00 USD)
+next transfer out: 100 (1.00 USD) to 2500 (25.00 USD)
+evaluated_at:      2030-01-31T12:00:00.000Z
 
 limit               set_by                       value              used                  left  frees_at
 in.daily_amount     program_card    50000 (500.00 USD)  5000 (50.00 USD)    45000 (450.00 USD)  2030-02-01T00:00:00.000Z
@@ -156,7 +156,7 @@ maximum_balance     card          200000 (2000.00 USD)                 -  197400
 opening_balance: 0 (0.00 USD)
 closing_balance: 2500 (25.00 USD)
 
-sequence  created_at                purpose  direction            amount           balance  cause
+sequence  created_at                purpose  direction            amount           balance  source
        2  2030-01-31T12:00:00.000Z  unload   out          500 (5.00 USD)  2500 (25.00 USD)  tr_2
        1  2030-01-31T12:00:00.000Z  load     in         3000 (30.00 USD)  3000 (30.00 USD)  tr_1
 `,
@@ -169,7 +169,7 @@ sequence  created_at                purpose  direction            amount        
     shows: 'funding.JPY.available: 1000 (1000 JPY)\n',
   },
   get_program: { type: 'programs get prog_1', reply: PROGRAM, shows: 'funding.JPY.balance:   1200 (1200 JPY)\n' },
-  list_programs: { type: 'programs list', reply: { data: [], next_cursor: null }, shows: 'There are none.\n' },
+  list_programs: { type: 'programs list', reply: { data: [], next_cursor: null }, shows: 'No results.\n' },
   update_program: {
     type: 'programs update prog_1 --name Gifts --limits in.daily_amount=5 --card-limits none',
     reply: { ...PROGRAM, limits: { in: { daily_amount: 5 } }, card_limits: {} },
@@ -248,7 +248,7 @@ sequence  created_at                purpose  direction            amount        
       data: [COUNTED],
       dropped: 3,
     },
-    shows: '   12\n3 more errors of this time could not be recorded.\n',
+    shows: '   12\n3 more errors in this period could not be recorded.\n',
   },
   move_clock: {
     type: 'sandbox clock 8d',
@@ -260,7 +260,7 @@ sequence  created_at                purpose  direction            amount        
   start_database: { type: 'sandbox database start', reply: { state: 'running' }, shows: 'state: running\n' },
 };
 
-/** Operations whose command says, beside what it shows, that it will not show it again. */
+/** Operations whose command also prints that the key is not shown again. */
 const SHOWS_SECRET: readonly OperationId[] = ['create_key', 'roll_key'];
 
 let service: CannedService;
@@ -282,18 +282,18 @@ function allLeaves() {
   const ignore = () => undefined;
   const environment = { url: 'http://127.0.0.1:8080', key: undefined, program: undefined };
   const writeAll = async () => undefined;
-  return leaves(buildProgram({ environment, write: ignore, writeAll, writeError: ignore, endWith: ignore }));
+  return leaves(buildProgram({ environment, write: ignore, writeAll, writeError: ignore, exitWith: ignore }));
 }
 
-/** Plays the answer of an operation. */
+/** Plays the response of an operation. */
 function play(operation: OperationId): void {
   const { reply } = LINES[operation];
   const { status } = OPERATIONS[operation];
-  service.play(typeof reply === 'string' ? { pieces: [reply] } : { status, body: reply });
+  service.play(typeof reply === 'string' ? { chunks: [reply] } : { status, body: reply });
 }
 
 describe('operations and commands', () => {
-  test.each(OPERATION_IDS)('%s has its command', async (operation) => {
+  test.each(OPERATION_IDS)('%s has a command', async (operation) => {
     const { type: typed, sends, shows } = LINES[operation];
     const { method, path } = OPERATIONS[operation];
     play(operation);
@@ -306,14 +306,14 @@ describe('operations and commands', () => {
     expect(request?.body === '' ? undefined : JSON.parse(request?.body ?? '')).toEqual(sends);
   });
 
-  test.each(OPERATION_IDS)('%s prints what the service sent with --json', async (operation) => {
+  test.each(OPERATION_IDS)('%s prints the response with --json', async (operation) => {
     const { type: typed, reply } = LINES[operation];
     play(operation);
     const { output } = await type(`--json ${typed}`);
     expect(typeof reply === 'string' ? output : JSON.parse(output)).toEqual(reply);
   });
 
-  test('every command but those of the catalogue is that of an operation', () => {
+  test('every other command is known', () => {
     const known = [
       ...Object.values(LINES).map((line) => line.type),
       'switch enable',
@@ -328,7 +328,7 @@ describe('operations and commands', () => {
     for (const { path } of allLeaves()) expect(known.some((text) => text.startsWith(path))).toBe(true);
   });
 
-  test('no help is wider than 80 columns', async () => {
+  test('the help fits in 80 columns', async () => {
     const paths = allLeaves().map(({ path }) => path);
     const nouns = paths.map((path) => path.split(' ').slice(0, -1).join(' '));
     for (const path of new Set(['', ...nouns, ...paths])) {

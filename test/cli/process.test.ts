@@ -7,7 +7,7 @@ import {
   type Canned,
   type CannedService,
   deadUrl,
-  errorAnswer,
+  errorResponse,
   startCannedService,
   TRANSFER,
 } from '../sdk/canned-service.ts';
@@ -16,7 +16,7 @@ import type { Outcome } from './in-process.ts';
 const PROJECT = resolve(import.meta.dirname, '../..');
 const MAIN = resolve(PROJECT, 'cli/main.ts');
 const PINNED = resolve(PROJECT, 'node_modules/.bin/node');
-/** The tests themselves may run on a Node that does not know TypeScript. */
+/** The tests can run on a Node without TypeScript support. */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath;
 const CREATE = ['transfers', 'create', '--card', 'card_active', '--amount', '1000', '--idempotency-key', 'k'];
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Runs the command as a person does, in a process of its own with nothing but these variables. */
+/** Runs the command in a separate process, with only these environment variables. */
 function runCommand(commandLine: readonly string[], environment: Record<string, string>): Promise<Outcome> {
   return new Promise((done, fail) => {
     const child = spawn(NODE, [MAIN, ...commandLine], {
@@ -51,7 +51,7 @@ function play(canned: Canned): Record<string, string> {
   return { TRANSFER_SERVICE_URL: service.url, TRANSFER_SERVICE_KEY: 'secret', TRANSFER_SERVICE_PROGRAM: '' };
 }
 
-test('a transfer is created and shown; settings come from the environment', async () => {
+test('a transfer is created and shown, with settings from the environment', async () => {
   const { exitCode, output, errors } = await runCommand(CREATE, play({ status: 201, body: TRANSFER }));
   expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' });
   expect(output).toBe(
@@ -78,10 +78,10 @@ replayed:        no
   expect(service.received[0]?.headers).not.toHaveProperty('program-id');
 });
 
-test('a Request Error is explained on standard error and ends with 1', async () => {
+test('a Request Error is printed on standard error and exits with 1', async () => {
   const record = { Message: 'The card has less.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
   const headers = { 'money-moved': 'no', 'should-retry': 'false', 'error-field': '/amount' };
-  const { exitCode, output, errors } = await runCommand(CREATE, play(errorAnswer(record, headers)));
+  const { exitCode, output, errors } = await runCommand(CREATE, play(errorResponse(record, headers)));
   expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
   expect(errors).toBe(
     `Message:     The card has less.
@@ -91,28 +91,28 @@ Type:        Request Error
 Field:       /amount
 Request id:  req_canned
 Money moved: no
-Retry:       no
-see ${service.url}/errors/insufficient_funds
+Retryable:   no
+See ${service.url}/errors/insufficient_funds
 `,
   );
 });
 
-test('a Process Error ends with 3 and says when to come back', async () => {
+test('a Process Error exits with 3 and has the time of the next attempt', async () => {
   const record = { Status: 424, Code: 'service_disabled', Type: 'Process Error' };
   const headers = { 'money-moved': 'no', 'should-retry': 'false', 'retry-after': '60' };
-  const { exitCode, errors } = await runCommand(CREATE, play(errorAnswer(record, headers)));
+  const { exitCode, errors } = await runCommand(CREATE, play(errorResponse(record, headers)));
   expect(exitCode).toBe(3);
-  expect(errors).toContain('Retry:       not before 60 seconds have passed\n');
+  expect(errors).toContain('Retryable:   not within 60 seconds\n');
 });
 
-test('an answer that is not from the service ends with 3', async () => {
+test('a response that is not from the service exits with 3', async () => {
   const { exitCode, errors } = await runCommand(CREATE, play({ status: 502, body: '<h1>Bad Gateway</h1>' }));
   expect(exitCode).toBe(3);
-  expect(errors).toContain('It begins: <h1>Bad Gateway</h1>\n');
+  expect(errors).toContain('The response begins with: <h1>Bad Gateway</h1>\n');
   expect(errors).toContain('--idempotency-key k');
 });
 
-test('no service ends with 4; PORT moves where it is looked for', async () => {
+test('an unreachable service exits with 4; PORT sets the port of the default URL', async () => {
   const url = await deadUrl();
   const { exitCode, output, errors } = await runCommand(['cards', 'list'], { PORT: new URL(url).port });
   expect({ exitCode, output }).toEqual({ exitCode: 4, output: '' });
@@ -120,16 +120,16 @@ test('no service ends with 4; PORT moves where it is looked for', async () => {
   expect(errors).toContain('Is the service running? Start it with npm start.\n');
 });
 
-test('a long export is printed whole, but read no faster than its own reader reads', async () => {
-  // More than all the buffers on the way hold together.
+test('a long export is printed completely, and read no faster than its reader reads', async () => {
+  // More than all buffers hold together.
   const count = 400;
-  const piece = `${'x'.repeat(99_998)}\r\n`;
+  const chunk = `${'x'.repeat(99_998)}\r\n`;
   let sent = 0;
-  const pieces = (function* () {
-    for (; sent < count; sent += 1) yield piece;
+  const chunks = (function* () {
+    for (; sent < count; sent += 1) yield chunk;
   })();
   const child = spawn(NODE, [MAIN, 'transfers', 'export'], {
-    env: play({ pieces }),
+    env: play({ chunks }),
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const ended = new Promise((done) => child.on('close', (code) => done(code)));
@@ -138,12 +138,12 @@ test('a long export is printed whole, but read no faster than its own reader rea
   expect(sent).toBeLessThan(count);
   let length = 0;
   for await (const text of child.stdout) length += text.length;
-  expect({ length, code: await ended }).toEqual({ length: count * piece.length, code: 0 });
+  expect({ length, code: await ended }).toEqual({ length: count * chunk.length, code: 0 });
 });
 
-test('an export that is ended by a signal leaves no file', async () => {
+test('an export that a signal ends leaves no file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'transfer-service-export-'));
-  const environment = play({ pieces: ['transfer_id\r\n'], ends: 'in silence' });
+  const environment = play({ chunks: ['transfer_id\r\n'], ends: 'without an end' });
   const commandLine = ['transfers', 'export', '--output', join(folder, 'out.csv')];
   const child = spawn(NODE, [MAIN, ...commandLine], { env: environment, stdio: 'ignore' });
   const ended = new Promise((done) => child.on('close', (_, signal) => done(signal)));

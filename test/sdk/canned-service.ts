@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request as it arrived. */
+/** A request that was received. */
 export type Received = {
   readonly method: string;
   readonly url: string;
@@ -9,31 +9,31 @@ export type Received = {
   readonly body: string;
 };
 
-/** An export: its pieces, each sent by itself, and how it ends. */
+/** An export: its chunks, each sent separately, and how it ends. */
 export type CannedExport = {
-  readonly pieces: Iterable<string | Uint8Array>;
-  readonly ends?: 'in order' | 'cut' | 'in silence';
+  readonly chunks: Iterable<string | Uint8Array>;
+  readonly ends?: 'normally' | 'cut' | 'without an end';
 };
 
-/** What is played for one request: an answer, or one of the ways of giving none. */
+/** What is played for one request: a response, or a way to give none. */
 export type Canned =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object | string }
   | CannedExport
-  | 'cut before the answer'
-  | 'cut within the answer'
-  | 'silence';
+  | 'cut before the response'
+  | 'cut within the response'
+  | 'no response';
 
 export type CannedService = {
   readonly url: string;
   readonly received: Received[];
-  /** Answers to play, in order; the last one is played again and again. */
+  /** Responses to play, in order; the last one is repeated. */
   play: (...canned: Canned[]) => void;
-  /** Called when a request has arrived, before it is answered. */
+  /** Called when a request was received, before the response. */
   onRequest: (request: IncomingMessage) => void;
   close: () => Promise<void>;
 };
 
-/** A real HTTP server that plays canned answers and remembers what was asked. */
+/** An HTTP server that plays canned responses and records requests. */
 export async function startCannedService(): Promise<CannedService> {
   const received: Received[] = [];
   let queue: Canned[] = [];
@@ -63,17 +63,17 @@ export async function startCannedService(): Promise<CannedService> {
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, canned: Canned): Promise<void> {
-  if (canned === 'silence') return;
-  if (canned === 'cut before the answer') {
+  if (canned === 'no response') return;
+  if (canned === 'cut before the response') {
     request.socket.destroy();
     return;
   }
-  if (canned === 'cut within the answer') {
+  if (canned === 'cut within the response') {
     response.writeHead(201, { 'content-type': 'application/json', 'content-length': '1000' });
     response.write('{"transfer_id":', () => request.socket.destroy());
     return;
   }
-  if ('pieces' in canned) {
+  if ('chunks' in canned) {
     await answerExport(response, canned);
     return;
   }
@@ -86,18 +86,18 @@ async function answer(request: IncomingMessage, response: ServerResponse, canned
   response.end(isText ? canned.body : JSON.stringify(canned.body ?? {}));
 }
 
-async function answerExport(response: ServerResponse, { pieces, ends = 'in order' }: CannedExport): Promise<void> {
+async function answerExport(response: ServerResponse, { chunks, ends = 'normally' }: CannedExport): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/csv; charset=utf-8', 'request-id': 'req_canned' });
   response.flushHeaders();
-  for (const piece of pieces) await new Promise<void>((resolve) => response.write(piece, () => resolve()));
-  if (ends === 'in order') response.end();
+  for (const chunk of chunks) await new Promise<void>((resolve) => response.write(chunk, () => resolve()));
+  if (ends === 'normally') response.end();
   if (ends !== 'cut') return;
-  // A client that sees the cut together with the pieces may throw them away.
+  // A client that receives the cut together with the chunks can discard them.
   await new Promise((resolve) => setTimeout(resolve, 20));
   response.socket?.destroy();
 }
 
-/** A URL at which nothing listens. */
+/** A URL on which nothing listens. */
 export async function deadUrl(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -112,7 +112,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** A transfer as the service answers with it. */
+/** A transfer in a response. */
 export const TRANSFER = {
   transfer_id: 'tr_0199c1d2e3f4a5b6c7d8e9f0a1b2c3d4',
   program_id: 'prog_demo',
@@ -137,8 +137,8 @@ export const TRANSFER = {
   completed_at: '2030-01-31T12:00:00.000Z',
 };
 
-/** An answer with an error record (specification, section 2.1). */
-export function errorAnswer(
+/** A response with an error record (specification, section 2.1). */
+export function errorResponse(
   record: { Message?: string; Status: number; Code: string; Type: string },
   headers: Record<string, string> = {},
 ): Canned {
@@ -146,9 +146,9 @@ export function errorAnswer(
   return { status: Status, headers, body: { Message, Status, Code, Type } };
 }
 
-/** The answer of a service whose database is away; money has not moved. */
-export function failingAnswer(headers: Record<string, string> = {}): Canned {
-  return errorAnswer(
+/** The response of a service without its database; no money moved. */
+export function failingResponse(headers: Record<string, string> = {}): Canned {
+  return errorResponse(
     { Status: 500, Code: 'unknown_create_transfer', Type: 'Server Error' },
     { 'money-moved': 'no', 'should-retry': 'true', ...headers },
   );

@@ -8,11 +8,11 @@ import {
   TransferService,
   UnexpectedResponse,
 } from '../../sdk/client.ts';
-import { type Canned, type CannedService, errorAnswer, startCannedService } from './canned-service.ts';
+import { type Canned, type CannedService, errorResponse, startCannedService } from './canned-service.ts';
 
 const HEADINGS = 'transfer_id,amount\r\n';
 const ROWS = ['tr_1,1000\r\n', 'tr_2,2000\r\n'];
-const WHOLE: Canned = { pieces: [HEADINGS, ...ROWS] };
+const WHOLE: Canned = { chunks: [HEADINGS, ...ROWS] };
 
 let service: CannedService;
 beforeAll(async () => {
@@ -58,12 +58,12 @@ describe('a complete export', () => {
 
   test('can split a character between two chunks', async () => {
     const bytes = new TextEncoder().encode('ü€\r\n');
-    service.play({ pieces: Array.from(bytes, (byte) => Uint8Array.of(byte)) });
+    service.play({ chunks: Array.from(bytes, (byte) => Uint8Array.of(byte)) });
     expect(await read(await client().transfers.export())).toEqual({ text: 'ü€\r\n', thrown: undefined });
   });
 
   test('can be empty', async () => {
-    service.play({ pieces: [] });
+    service.play({ chunks: [] });
     expect(await read(await client().transfers.export())).toEqual({ text: '', thrown: undefined });
   });
 
@@ -81,7 +81,7 @@ describe('a complete export', () => {
     const isClosed = new Promise<void>((resolve) => {
       service.onRequest = (request) => request.socket.once('close', () => resolve());
     });
-    service.play({ pieces: [HEADINGS], ends: 'in silence' });
+    service.play({ chunks: [HEADINGS], ends: 'without an end' });
     for await (const chunk of await client().transfers.export()) {
       expect(chunk).toBe(HEADINGS);
       break;
@@ -92,7 +92,7 @@ describe('a complete export', () => {
 
 describe('an export that is cut off', () => {
   test('throws, however much was received, with the request id for support', async () => {
-    service.play({ pieces: [HEADINGS, ...ROWS], ends: 'cut' });
+    service.play({ chunks: [HEADINGS, ...ROWS], ends: 'cut' });
     const { text, thrown } = await read(await client().transfers.export());
     expect(HEADINGS + ROWS.join('')).toContain(text);
     expect(thrown).toBeInstanceOf(IncompleteResponse);
@@ -112,14 +112,14 @@ describe('an export that is cut off', () => {
   });
 
   test('within a character throws, even if the connection ends normally', async () => {
-    service.play({ pieces: [Uint8Array.of(0x61, 0xe2, 0x82)] });
+    service.play({ chunks: [Uint8Array.of(0x61, 0xe2, 0x82)] });
     const { text, thrown } = await read(await client().transfers.export());
     expect(text).toBe('a');
     expect(thrown).toBeInstanceOf(IncompleteResponse);
   });
 
   test('throws after the timeout if the service sends nothing', async () => {
-    service.play({ pieces: [HEADINGS], ends: 'in silence' });
+    service.play({ chunks: [HEADINGS], ends: 'without an end' });
     const { text, thrown } = await read(await client({ timeoutMilliseconds: 1_000 }).transfers.export());
     expect(text).toBe(HEADINGS);
     expect(thrown).toMatchObject({ name: 'IncompleteResponse', reason: 'timeout', attempts: 1 });
@@ -128,7 +128,7 @@ describe('an export that is cut off', () => {
   });
 
   test('throws the reason of the abort if the caller aborts it', async () => {
-    service.play({ pieces: [HEADINGS], ends: 'in silence' });
+    service.play({ chunks: [HEADINGS], ends: 'without an end' });
     const controller = new AbortController();
     const chunks = await client().transfers.export({}, { signal: controller.signal });
     setTimeout(() => controller.abort('enough'), 20);
@@ -140,11 +140,14 @@ describe('an export that is cut off', () => {
 
 describe('before the first chunk', () => {
   test.each<[string, Canned]>([
-    ['cut before the answer', 'cut before the answer'],
-    ['cut between the headers and the first chunk', { pieces: [], ends: 'cut' }],
+    ['cut before the response', 'cut before the response'],
+    ['cut between the headers and the first chunk', { chunks: [], ends: 'cut' }],
     [
       'rejected with Should-Retry',
-      errorAnswer({ Status: 500, Code: 'unknown_export_transfers', Type: 'Server Error' }, { 'should-retry': 'true' }),
+      errorResponse(
+        { Status: 500, Code: 'unknown_export_transfers', Type: 'Server Error' },
+        { 'should-retry': 'true' },
+      ),
     ],
   ])('an export that was %s is retried', async (_, canned) => {
     service.play(canned, WHOLE);
@@ -154,7 +157,7 @@ describe('before the first chunk', () => {
   });
 
   test('a timeout is a ConnectionFailure, after the usual number of attempts', async () => {
-    service.play({ pieces: [], ends: 'in silence' });
+    service.play({ chunks: [], ends: 'without an end' });
     const impatient = client({ timeoutMilliseconds: 50, maxRetries: 1 });
     const thrown = await impatient.transfers.export().catch((error: unknown) => error);
     expect(thrown).toMatchObject({ name: 'ConnectionFailure', reason: 'timeout', attempts: 2, moneyMoved: 'no' });
@@ -165,7 +168,7 @@ describe('before the first chunk', () => {
     ['a Request Error', { Status: 404, Code: 'card_not_found', Type: 'Request Error' }, RequestError],
     ['a Server Error', { Status: 500, Code: 'unknown_export_postings', Type: 'Server Error' }, ServerError],
   ] as const)('%s is thrown, as for every operation', async (_, record, kind) => {
-    service.play(errorAnswer(record));
+    service.play(errorResponse(record));
     const thrown = await client()
       .cards.exportPostings('card_1')
       .catch((error: unknown) => error);

@@ -15,8 +15,8 @@ import {
   type Canned,
   type CannedService,
   deadUrl,
-  errorAnswer,
-  failingAnswer,
+  errorResponse,
+  failingResponse,
   startCannedService,
   TRANSFER,
 } from './canned-service.ts';
@@ -52,7 +52,7 @@ async function failureOf<Failure>(
 describe('error records', () => {
   test('an error has everything that the service reported', async () => {
     service.play(
-      errorAnswer(
+      errorResponse(
         { Message: 'Insufficient funds.', Status: 409, Code: 'insufficient_funds', Type: 'Request Error' },
         {
           'money-moved': 'no',
@@ -90,14 +90,14 @@ describe('error records', () => {
     ['Server Error', ServerError],
     ['Process Error', ProcessError],
   ])('%s has its own class', async (Type, kind) => {
-    service.play(errorAnswer({ Status: 418, Code: 'something_new', Type }));
+    service.play(errorResponse({ Status: 418, Code: 'something_new', Type }));
     const error = await failureOf(client().transfers.list(), kind);
     expect(error).toBeInstanceOf(TransferServiceError);
     expect(error.Code).toBe('something_new');
   });
 
   test.each(['Customs Error', 'constructor'])('the unknown type %s is a plain TransferServiceError', async (Type) => {
-    service.play(errorAnswer({ Status: 400, Code: 'something_new', Type }));
+    service.play(errorResponse({ Status: 400, Code: 'something_new', Type }));
     const error = await failureOf(client().transfers.list(), TransferServiceError);
     expect(error.constructor).toBe(TransferServiceError);
     expect(error.Type).toBe(Type);
@@ -105,7 +105,7 @@ describe('error records', () => {
 
   test('without a Money-Moved header, the error code and the operation decide', async () => {
     const moneyMovedBy = async (code: string, call: () => Promise<unknown>) => {
-      service.play(errorAnswer({ Status: 500, Code: code, Type: 'Server Error' }));
+      service.play(errorResponse({ Status: 500, Code: code, Type: 'Server Error' }));
       return (await failureOf(call(), TransferServiceError)).moneyMoved;
     };
     const create = () => client().transfers.create(BODY);
@@ -118,7 +118,7 @@ describe('error records', () => {
 
   test('Retry-After can be a date', async () => {
     const headers = { 'retry-after': new Date(Date.now() + 3_600_000).toUTCString() };
-    service.play(errorAnswer({ Status: 424, Code: 'service_disabled', Type: 'Process Error' }, headers));
+    service.play(errorResponse({ Status: 424, Code: 'service_disabled', Type: 'Process Error' }, headers));
     const error = await failureOf(client().transfers.create(BODY), ProcessError);
     expect(error.retryAfterSeconds).toBeGreaterThan(3_000);
     expect(error.retryAfterSeconds).toBeLessThanOrEqual(3_600);
@@ -150,14 +150,14 @@ describe('responses that are not from the service', () => {
 
 describe('retries', () => {
   test('a response with Should-Retry is retried, with the same idempotency key', async () => {
-    service.play(failingAnswer(), failingAnswer(), CREATED);
+    service.play(failingResponse(), failingResponse(), CREATED);
     const transfer = await client().transfers.create(BODY);
     expect(transfer.response.attempts).toBe(3);
     expect(new Set(service.received.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
     expect(new Set(service.received.map(({ body }) => body)).size).toBe(1);
   });
 
-  test.each<Canned>(['cut before the answer', 'cut within the answer'])(
+  test.each<Canned>(['cut before the response', 'cut within the response'])(
     'a request that was %s is retried',
     async (canned) => {
       service.play(canned, CREATED);
@@ -172,7 +172,7 @@ describe('retries', () => {
     ['cancel', ({ transfers }) => transfers.cancel('tr_1')],
     ['reverse', ({ transfers }) => transfers.reverse('tr_1')],
   ])('%s is retried with the same key, with or without a response', async (_, call) => {
-    service.play('cut before the answer', failingAnswer(), CREATED);
+    service.play('cut before the response', failingResponse(), CREATED);
     expect(await call(client())).toMatchObject({ response: { attempts: 3 } });
     const keys = service.received.map(({ headers }) => headers['idempotency-key']);
     expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), keys[0], keys[0]]);
@@ -180,13 +180,13 @@ describe('retries', () => {
   });
 
   test('move_clock is retried', async () => {
-    service.play('cut before the answer', { status: 200, body: { now: 'x', seconds_ahead: 60 } });
+    service.play('cut before the response', { status: 200, body: { now: 'x', seconds_ahead: 60 } });
     await client().sandbox.moveClock({ seconds_ahead: 60 });
     expect(service.received).toHaveLength(2);
   });
 
   test('there are at most maxRetries retries', async () => {
-    service.play(failingAnswer());
+    service.play(failingResponse());
     const error = await failureOf(client({ maxRetries: 1 }).transfers.create(BODY), ServerError);
     expect(error.attempts).toBe(2);
     await failureOf(client({ maxRetries: 0 }).transfers.create(BODY), ServerError);
@@ -194,7 +194,7 @@ describe('retries', () => {
   });
 
   test('a response without Should-Retry is not retried', async () => {
-    service.play(errorAnswer({ Status: 500, Code: 'unknown_create_transfer', Type: 'Server Error' }));
+    service.play(errorResponse({ Status: 500, Code: 'unknown_create_transfer', Type: 'Server Error' }));
     await failureOf(client().transfers.create(BODY), ServerError);
     expect(service.received).toHaveLength(1);
   });
@@ -208,7 +208,7 @@ describe('retries', () => {
     ['change_switch', (client) => client.switch.change({ disabled: true, reason: 'test' })],
     ['move_clock', ({ sandbox }) => sandbox.moveClock({ seconds_ahead: 1 })],
   ])('%s is retried with the generated key', async (_, call) => {
-    service.play('cut before the answer', failingAnswer(), { status: 200, body: {} });
+    service.play('cut before the response', failingResponse(), { status: 200, body: {} });
     await call(client());
     const keys = service.received.map(({ headers }) => headers['idempotency-key']);
     expect(keys).toHaveLength(3);
@@ -217,27 +217,27 @@ describe('retries', () => {
   });
 
   test('a request that is not safe to repeat is not retried', async () => {
-    service.play(failingAnswer());
+    service.play(failingResponse());
     await failureOf(client().cards.update('card_1', { status: 'active' }), ServerError);
     expect(service.received).toHaveLength(1);
-    service.play('cut before the answer');
+    service.play('cut before the response');
     await failureOf(client().sandbox.stopDatabase(), ConnectionFailure);
     expect(service.received).toHaveLength(1);
-    service.play('cut before the answer');
+    service.play('cut before the response');
     await failureOf(client().transfers.update('tr_1', { metadata: {} }), ConnectionFailure);
     await failureOf(client().programs.update('prog_1', { name: 'Gifts' }), ConnectionFailure);
     expect(service.received).toHaveLength(2);
   });
 
   test('a retry waits for Retry-After', async () => {
-    service.play(failingAnswer({ 'retry-after': '1' }), CREATED);
+    service.play(failingResponse({ 'retry-after': '1' }), CREATED);
     const began = performance.now();
     await client().transfers.create(BODY);
     expect(performance.now() - began).toBeGreaterThan(990);
   });
 
   test('there is no retry if Retry-After is too long', async () => {
-    service.play(failingAnswer({ 'retry-after': '3600' }));
+    service.play(failingResponse({ 'retry-after': '3600' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error).toMatchObject({ attempts: 1, retryAfterSeconds: 3600, shouldRetry: true });
   });
@@ -245,7 +245,7 @@ describe('retries', () => {
 
 describe('no response', () => {
   test('after the request was sent: money moved is unknown, and the message names the key', async () => {
-    service.play('cut before the answer');
+    service.play('cut before the response');
     const error = await failureOf(client({ maxRetries: 1 }).transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'lost', moneyMoved: 'unknown', attempts: 2, baseUrl: service.url });
     expect(error.message).toContain('unknown whether money moved');
@@ -254,7 +254,7 @@ describe('no response', () => {
   });
 
   test('to a request without a key: money moved is unknown, and the message says what to do', async () => {
-    service.play('cut before the answer');
+    service.play('cut before the response');
     const close = client().cards.update('card_1', { status: 'closed', balance_to: 'funding' });
     const error = await failureOf(close, ConnectionFailure);
     expect(error).toMatchObject({ moneyMoved: 'unknown', attempts: 1, idempotencyKey: undefined });
@@ -275,14 +275,14 @@ describe('no response', () => {
   });
 
   test('to a read: the message does not mention money', async () => {
-    service.play('cut before the answer');
+    service.play('cut before the response');
     const error = await failureOf(client({ maxRetries: 0 }).transfers.list(), ConnectionFailure);
     expect(error.moneyMoved).toBe('no');
     expect(error.message).not.toContain('money');
   });
 
   test('within the timeout: money moved is unknown', async () => {
-    service.play('silence');
+    service.play('no response');
     const impatient = client({ timeoutMilliseconds: 50, maxRetries: 1 });
     const error = await failureOf(impatient.transfers.create(BODY), ConnectionFailure);
     expect(error).toMatchObject({ reason: 'timeout', moneyMoved: 'unknown', attempts: 2 });
@@ -290,7 +290,7 @@ describe('no response', () => {
   });
 
   test('because the caller aborted: not retried, and money moved is unknown', async () => {
-    service.play('silence');
+    service.play('no response');
     const controller = new AbortController();
     service.onRequest = () => controller.abort('enough');
     const error = await failureOf(client().transfers.create(BODY, { signal: controller.signal }), ConnectionFailure);
@@ -306,7 +306,7 @@ describe('no response', () => {
   });
 
   test('because the caller aborted during the wait before a retry', async () => {
-    service.play(failingAnswer({ 'retry-after': '30' }));
+    service.play(failingResponse({ 'retry-after': '30' }));
     const controller = new AbortController();
     service.onRequest = () => setTimeout(() => controller.abort(), 50);
     await failureOf(client().transfers.create(BODY, { signal: controller.signal }), ConnectionFailure);
@@ -316,7 +316,7 @@ describe('no response', () => {
 
 describe('money moved, after an attempt without a response', () => {
   test('stays unknown when a later response reports about its own request only', async () => {
-    service.play('cut before the answer', failingAnswer({ 'should-retry': 'false' }));
+    service.play('cut before the response', failingResponse({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.headers.get('money-moved')).toBe('no');
     expect(error.moneyMoved).toBe('unknown');
@@ -324,13 +324,13 @@ describe('money moved, after an attempt without a response', () => {
 
   test('is certain after a 409, which is the response to the key', async () => {
     const refusal = { Status: 409, Code: 'insufficient_funds', Type: 'Request Error' };
-    service.play('cut before the answer', errorAnswer(refusal, { 'money-moved': 'no' }));
+    service.play('cut before the response', errorResponse(refusal, { 'money-moved': 'no' }));
     const error = await failureOf(client().transfers.create(BODY), RequestError);
     expect(error.moneyMoved).toBe('no');
   });
 
   test('is certain when every attempt had a response', async () => {
-    service.play(failingAnswer(), failingAnswer({ 'should-retry': 'false' }));
+    service.play(failingResponse(), failingResponse({ 'should-retry': 'false' }));
     const error = await failureOf(client().transfers.create(BODY), ServerError);
     expect(error.moneyMoved).toBe('no');
   });

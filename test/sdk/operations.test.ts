@@ -147,7 +147,7 @@ function documentedVerbs(): Map<string, string> {
 describe('operations and methods', () => {
   test.each(OPERATION_IDS)('%s is sent by its method, as defined in the contract', async (operation) => {
     const { method, path, idempotency, body, status, csv } = OPERATIONS[operation];
-    service.play(csv ? { pieces: ['a,b\n'] } : { status, body: {} });
+    service.play(csv ? { chunks: ['a,b\n'] } : { status, body: {} });
     await LINES[operation].call(client());
     const expected = new RegExp(`^${path.replaceAll(/\{[a-z_]+\}/g, '[a-z]+_1')}$`);
     expect(service.received).toHaveLength(1);
@@ -248,7 +248,7 @@ describe('requests', () => {
     service.play({ status: 200, body: { data: [], next_cursor: null } });
     await client().transfers.list({ ...filters, limit: 5, cursor: 'c2' });
     expect(queryNames()).toEqual(Object.keys(OPERATIONS.list_transfers.query?.properties ?? {}).sort());
-    service.play({ pieces: ['transfer_id\n'] });
+    service.play({ chunks: ['transfer_id\n'] });
     await client().transfers.export(filters);
     expect(queryNames()).toEqual(Object.keys(OPERATIONS.export_transfers.query?.properties ?? {}).sort());
   });

@@ -1,0 +1,145 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Page, PageQuery, TransferService } from '../sdk/client.ts';
+import type { Column } from './output.ts';
+import {
+  type CommandContext,
+  type GlobalOptions,
+  openSession,
+  type PageOptions,
+  pageText,
+  readPages,
+  type Session,
+} from './session.ts';
+
+/** Adds the commands of one resource to the command line. */
+export type AddCommands = (program: Command, context: CommandContext) => void;
+
+/** An option; `Value` is what it sets. */
+type OptionSpec<Value> = {
+  /** As commander writes it: `--card <card_id>`. */
+  readonly flag: string;
+  readonly help: string;
+  readonly choices?: readonly (Value & string)[];
+  /** Reads the text, given the value of an earlier use of the option. Throws InvalidArgumentError. */
+  readonly read?: (text: string, before: Value | undefined) => Value;
+  /** Flags that cannot be combined with this one. */
+  readonly conflicts?: readonly string[];
+};
+
+/** The options that set the fields of `Values`, often those of a request: an option for every field. */
+export type OptionsFor<Values> = {
+  readonly [Name in keyof Values]-?: OptionSpec<Exclude<Values[Name], undefined>> &
+    (Record<never, never> extends Pick<Values, Name> ? { readonly required?: never } : { readonly required: true });
+};
+
+type CommandDefinition<Values> = {
+  /** The verb, with its argument if it has one: `get <card_id>`. */
+  readonly name: string;
+  readonly alias?: string;
+  readonly description: string;
+  /** Describes the argument. */
+  readonly argument?: string;
+  readonly options?: OptionsFor<Values>;
+  /** Text after the help. */
+  readonly notes?: string;
+  readonly run: (session: Session, values: Values, argument: string) => Promise<void> | void;
+};
+
+/** Adds a command. `run` gets only the options that were given, by the fields that they set. */
+export function addCommand<Values extends object = Record<never, never>>(
+  parent: Command,
+  context: CommandContext,
+  definition: CommandDefinition<Values>,
+): void {
+  define(parent, context, definition);
+}
+
+type ListDefinition<Item, Filters> = Omit<CommandDefinition<Filters>, 'run'> & {
+  readonly columns: readonly Column<Item>[];
+  readonly list: (service: TransferService, query: Filters & PageQuery, argument: string) => Promise<Page<Item>>;
+};
+
+/** Adds a command that lists one page of items, or all. */
+export function addList<Item extends object, Filters extends object = Record<never, never>>(
+  parent: Command,
+  context: CommandContext,
+  { columns, list, options, ...definition }: ListDefinition<Item, Filters>,
+): void {
+  define<Filters & PageOptions>(parent, context, {
+    ...definition,
+    options: { ...PAGE_OPTIONS, ...options },
+    run: async ({ service, showText }, values, argument) => {
+      // `all` is for readPages; an undefined field is not sent.
+      const page = await readPages(values, (position) =>
+        list(service, { ...values, ...position, all: undefined }, argument),
+      );
+      showText(page, pageText(columns, page));
+    },
+  });
+}
+
+function define<Values extends object>(
+  parent: Command,
+  context: CommandContext,
+  definition: Omit<CommandDefinition<Values>, 'options'> & { readonly options?: object },
+): void {
+  const { name, alias, description, argument, notes, run } = definition;
+  const [verb = '', argumentName] = name.split(' ');
+  const command = parent.command(verb).description(description);
+  if (alias !== undefined) command.alias(alias);
+  if (argumentName !== undefined) command.argument(argumentName, argument);
+  if (notes !== undefined) command.addHelpText('after', notes);
+  const fields = addOptions(command, definition.options ?? {});
+  command.action(async (...[first]: unknown[]) => {
+    const given = command.optsWithGlobals<GlobalOptions>();
+    const typed = Object.entries(given).flatMap(([attribute, value]) => {
+      const field = fields.get(attribute);
+      return field === undefined ? [] : [[field, value]];
+    });
+    // OptionsFor ties each option to the type of its field, so what they read together is Values.
+    const values = Object.fromEntries(typed) as Values;
+    await run(openSession(given, context), values, argumentName === undefined ? '' : String(first));
+  });
+}
+
+/** Adds options, and returns the field of each by its name in commander. */
+function addOptions(command: Command, options: object): ReadonlyMap<string, string> {
+  const specs: [string, OptionSpec<string> & { readonly required?: true }][] = Object.entries(options);
+  return new Map(
+    specs.map(([field, { flag, help, choices, read, conflicts, required }]) => {
+      const option = new Option(flag, help);
+      if (read !== undefined) option.argParser(read);
+      if (choices !== undefined) option.choices(choices);
+      if (conflicts !== undefined) option.conflicts([...conflicts]);
+      command.addOption(option.makeOptionMandatory(required ?? false));
+      return [option.attributeName(), field];
+    }),
+  );
+}
+
+/** `--limit`, `--cursor` and `--all`. */
+export const PAGE_OPTIONS: OptionsFor<PageOptions> = {
+  limit: { flag: '--limit <number>', help: 'maximum number of results, 1 to 100 (default: 20)', read: readWholeNumber },
+  cursor: { flag: '--cursor <cursor>', help: 'next_cursor of the previous page' },
+  all: { flag: '--all', help: 'read all pages', conflicts: ['cursor'] },
+};
+
+/** The fields that `--idempotency-key` sets. */
+export type KeyOption = { readonly idempotencyKey?: string };
+
+/** `--idempotency-key`. */
+export const KEY_OPTION: OptionsFor<KeyOption> = {
+  idempotencyKey: { flag: '--idempotency-key <key>', help: 'makes the request safe to repeat (default: generated)' },
+};
+
+/** `--from` and `--to`. */
+export const TIME_OPTIONS: OptionsFor<{ readonly created_from?: string; readonly created_to?: string }> = {
+  created_from: { flag: '--from <time>', help: 'created at or after this time, such as 2030-01-31T12:00:00Z' },
+  created_to: { flag: '--to <time>', help: 'created before this time' },
+};
+
+/** Reads an option that is a whole number. */
+export function readWholeNumber(text: string): number {
+  if (!/^[0-9]{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
