@@ -57,7 +57,7 @@ export const RollKeyBody = Type.Object(
 export const KeyRecord = Type.Object({
   key_id: Type.String(),
   name: Type.String(),
-  program_id: Type.Union([Type.String(), Type.Null()]),
+  program_id: nullable(Type.String()),
   scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), { description: 'What the key can do' }),
   shown_as: Type.String({ description: 'The part of the key that is not secret' }),
   created_at: moment('When it was created'),

@@ -61,7 +61,7 @@ export const FundingMovementRecord = Type.Object({
   amount: Amount('Amount that moved'),
   currency: Type.String(),
   balance: Amount('Balance of the funding account afterwards'),
-  description: Type.Union([Type.String(), Type.Null()]),
+  description: nullable(Type.String()),
   created_at: moment('When it was created'),
 });
 

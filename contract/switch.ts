@@ -26,10 +26,10 @@ export const ChangeSwitchBody = Type.Object(
 /** One setting of the switch. */
 export const SwitchRecord = Type.Object({
   scope: literals(['service', 'program', 'transfer_type'], 'What the setting applies to'),
-  program_id: Type.Union([Type.String(), Type.Null()]),
+  program_id: nullable(Type.String()),
   type: nullable(literals(TRANSFER_TYPES, 'Type of transfer')),
   disabled: Type.Boolean({ description: 'Whether it is disabled now' }),
-  reason: Type.Union([Type.String(), Type.Null()]),
+  reason: nullable(Type.String()),
   actor: Type.String({ description: 'Who changed it last' }),
   since: moment('When it was changed'),
   until: nullable(moment('When it is enabled again automatically')),

@@ -1,7 +1,17 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { EXAMPLE_LATER } from './samples.ts';
-import { Amount, AmountSent, literals, moment, PageQuery, pageOf, refuseEmpty, text } from './schema-parts.ts';
+import {
+  Amount,
+  AmountSent,
+  literals,
+  moment,
+  nullable,
+  PageQuery,
+  pageOf,
+  refuseEmpty,
+  text,
+} from './schema-parts.ts';
 import { TRANSFER_PATH, TransferRecord } from './transfers.ts';
 
 /** The body of capture_transfer. It is closed because a misspelt `amount` would capture all of the hold. */
@@ -24,7 +34,7 @@ export const ReversalRecord = Type.Object({
   amount: Amount('Amount that was moved back'),
   currency: Type.String({ description: 'ISO 4217 code' }),
   status: literals(['completed'], 'A reversal is completed when it is created'),
-  description: Type.Union([Type.String(), Type.Null()]),
+  description: nullable(Type.String()),
   created_at: moment('When it was created'),
 });
 

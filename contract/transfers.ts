@@ -67,7 +67,7 @@ export const TransferRecord = Type.Object({
   transfer_id: Type.String({ description: 'tr_ and 32 hex digits' }),
   program_id: Type.String(),
   card_id: Type.String(),
-  destination_card_id: Type.Union([Type.String(), Type.Null()]),
+  destination_card_id: nullable(Type.String()),
   type: literals(TRANSFER_TYPES, 'Direction of the transfer'),
   amount: Amount('Requested amount'),
   captured_amount: Amount('Amount that was moved'),
@@ -78,8 +78,8 @@ export const TransferRecord = Type.Object({
   capture: literals(['automatic', 'manual'], 'When the money moves'),
   expires_at: nullable(moment('When the hold expires')),
   scheduled_for: nullable(moment('When the transfer was or will be executed')),
-  description: Type.Union([Type.String(), Type.Null()]),
-  reference: Type.Union([Type.String(), Type.Null()]),
+  description: nullable(Type.String()),
+  reference: nullable(Type.String()),
   metadata: Metadata,
   error: nullable(Type.Unsafe<ErrorRecord | null>({ $ref: '#/components/schemas/ErrorRecord' })),
   created_at: moment('When it was created'),
@@ -95,7 +95,7 @@ const CheckRecord = Type.Object({
     'not_evaluated: the check depends on an earlier one that failed',
   ),
   code: textOrNull('Error code'),
-  message: Type.Union([Type.String(), Type.Null()]),
+  message: nullable(Type.String()),
   saw: Type.Unsafe<Record<string, string | number | boolean | null>>({
     type: 'object',
     description: 'The values that were checked',
@@ -175,7 +175,7 @@ export const CreateTransferBatchBody = Type.Object({
 /** The outcome of one row. */
 const TransferBatchOutcome = Type.Object({
   index: Type.Integer({ description: 'Position of the row in the request, from 0' }),
-  idempotency_key: Type.Union([Type.String(), Type.Null()]),
+  idempotency_key: nullable(Type.String()),
   status: Type.Integer({ description: 'HTTP status that create_transfer would return' }),
   transfer: nullable(TransferRecord),
   error: Type.Unsafe<ErrorRecord | null>({
