@@ -26,7 +26,9 @@ const steps: readonly Step[] = [
     run: () =>
       runScript('node_modules/@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '--diagnostic-level=warn']),
   },
-  { name: 'tidy', budgetSeconds: 30, run: () => runScript('tidy.ts', []) },
+  { name: 'imports', budgetSeconds: 15, run: () => runScript('setup/imports.ts', []) },
+  { name: 'tidy', budgetSeconds: 10, run: () => runScript('setup/tidy.ts', []) },
+  { name: 'generated', budgetSeconds: 10, run: () => runScript('setup/generate.ts', ['--check']) },
   { name: 'supply-chain', budgetSeconds: 10, run: () => runScript('setup/check-supply-chain.ts', []) },
   {
     name: 'contract',

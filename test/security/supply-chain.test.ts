@@ -224,7 +224,7 @@ describe('reproducible installs', () => {
     expect(pinProblems(otherManifest, otherLockfile).join('\n')).toContain(sentence);
   });
 
-  test('three packages have install scripts; none runs, as set in three places', () => {
+  test('the install scripts of packages do not run, as set in three places', () => {
     const scripted = packagesOf(lockfile).filter(([, , { hasInstallScript }]) => hasInstallScript === true);
     expect(scripted.map(([, name]) => name).sort()).toEqual(Object.keys(NEEDLESS_INSTALL_SCRIPTS).sort());
     const { allowScripts } = manifest as { readonly allowScripts?: Readonly<Record<string, boolean>> };

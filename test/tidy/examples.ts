@@ -1,0 +1,247 @@
+/** A rule of STYLE.md with files that break it and the closest ones that do not. The names of files are used once. */
+export type Example = {
+  readonly rule: string;
+  readonly broken: Readonly<Record<string, string>>;
+  /** The beginning of each problem that is reported. */
+  readonly says: readonly string[];
+  readonly clean: Readonly<Record<string, string>>;
+};
+
+const lines = (count: number, line: string) => `${line}\n`.repeat(count);
+const EMPTY = 'export {};\n';
+
+/** Rules that dependency-cruiser checks. */
+export const importExamples: readonly Example[] = [
+  {
+    rule: 'domain imports only itself',
+    broken: {
+      'domain/a-card.ts': "import { query } from '../server/store/a-card.ts';\nvoid query;\n",
+      'server/store/a-card.ts': EMPTY,
+    },
+    says: ['domain/a-card.ts -> server/store/a-card.ts: domain/ may import only itself'],
+    clean: { 'domain/b-card.ts': "import './ledger/b-money.ts';\n", 'domain/ledger/b-money.ts': EMPTY },
+  },
+  {
+    rule: 'domain imports no package and no module of Node, its tests excepted',
+    broken: { 'domain/c-card.ts': "import 'node:fs';\nimport 'pg';\n" },
+    says: ['domain/c-card.ts -> fs: domain/ may import no module of Node', 'domain/c-card.ts -> node_modules/pg/'],
+    clean: { 'domain/c-card.test.ts': "import 'vitest';\nimport 'fast-check';\nimport 'node:assert';\n" },
+  },
+  {
+    rule: 'types, re-exports and import() count as imports',
+    broken: {
+      'server/http/d-type.ts': "import type { Row } from '../store/d-row.ts';\nvoid ({} as Row);\n",
+      'server/http/d-inline.ts': "import { type Row } from '../store/d-row.ts';\nvoid ({} as Row);\n",
+      'server/http/d-export.ts': "export { row } from '../store/d-row.ts';\n",
+      'server/http/d-export-type.ts': "export type { Row } from '../store/d-row.ts';\n",
+      'server/http/d-all.ts': "export * from '../store/d-row.ts';\n",
+      'server/http/d-later.ts': "export const later = import('../store/d-row.ts');\n",
+    },
+    says: ['all', 'export', 'export-type', 'inline', 'later', 'type'].map(
+      (name) => `server/http/d-${name}.ts -> server/store/d-row.ts: server/http/ may import only`,
+    ),
+    clean: {
+      'server/http/d-allowed.ts': "import type { Row } from '../operations/d-row.ts';\nexport type Mine = Row;\n",
+      'server/operations/d-row.ts': "export type { Row } from '../store/d-row.ts';\n",
+      'server/store/d-row.ts': 'export type Row = string;\nexport const row = 1;\n',
+    },
+  },
+  {
+    rule: 'folders on one level do not import each other',
+    broken: {
+      'server/jobs/e-due.ts': "import '../delivery/e-send.ts';\n",
+      'server/delivery/e-send.ts': EMPTY,
+      'cli/e-show.ts': "import '../console/e-page.tsx';\nimport '../setup/e-bootstrap.mjs';\n",
+      'console/e-page.tsx': EMPTY,
+      'setup/e-bootstrap.mjs': EMPTY,
+    },
+    says: [
+      'cli/e-show.ts -> console/e-page.tsx: cli/ may import only',
+      'cli/e-show.ts -> setup/e-bootstrap.mjs: cli/ may import only',
+      'server/jobs/e-due.ts -> server/delivery/e-send.ts: server/jobs/ may import only',
+    ],
+    clean: {
+      'cli/f-show.ts': "import '../sdk/f-client.ts';\n",
+      'sdk/f-client.ts': EMPTY,
+      'cli/transfer-service.mjs': "import '../setup/bootstrap.mjs';\n",
+      'setup/bootstrap.mjs': EMPTY,
+    },
+  },
+  {
+    rule: 'only main.ts imports the configuration',
+    broken: {
+      'server/http/g-listen.ts': "import '../config.ts';\nimport '../startup-problem.ts';\n",
+      'cli/g-start.ts': "import '../server/config.ts';\n",
+    },
+    says: [
+      'cli/g-start.ts -> server/config.ts: cli/ may import only',
+      'server/http/g-listen.ts -> server/config.ts: server/http/ may import only',
+    ],
+    clean: {
+      'server/main.ts': "import './config.ts';\nimport './http/h-listen.ts';\nimport './store/h-card.ts';\n",
+      'server/config.ts': "import './startup-problem.ts';\nimport 'typebox';\n",
+      'server/startup-problem.ts': EMPTY,
+      'server/http/h-listen.ts': "import '../startup-problem.ts';\nimport 'fastify';\n",
+      'server/store/h-card.ts': "import 'pg';\nimport 'node:fs';\n",
+    },
+  },
+  {
+    rule: 'only the store has a client of a network among its packages',
+    broken: {
+      'server/http/i-call.ts': "import 'fastify';\nimport 'undici';\n",
+      'server/jobs/i-call.ts': "import 'pg';\n",
+      'server/crash.ts': "import 'undici';\n",
+    },
+    says: [
+      'server/crash.ts -> undici: server/crash.ts may import only',
+      'server/http/i-call.ts -> undici: server/http/ may import only',
+      'server/jobs/i-call.ts -> node_modules/pg/',
+    ],
+    clean: {
+      'server/store/j-call.ts': "import 'pg';\n",
+      'server/http/j-call.ts': "import 'fastify';\nimport 'node:stream';\n",
+    },
+  },
+  {
+    rule: 'every file belongs to a folder of the arrow',
+    broken: { 'server/k-money.ts': EMPTY, 'attic/k-box.ts': EMPTY },
+    says: ['attic/k-box.ts: it belongs to no folder', 'server/k-money.ts: it belongs to no folder'],
+    clean: { 'server/http/l-money.ts': EMPTY, 'bench/l-box.ts': EMPTY },
+  },
+  {
+    rule: 'no cycle of imports, of types either',
+    broken: {
+      'domain/m-a.ts': "import './m-b.ts';\n",
+      'domain/m-b.ts': "import type { C } from './m-c.ts';\nvoid (0 as unknown as C);\n",
+      'domain/m-c.ts': "\nimport './m-a.ts';\nexport type C = string;\n",
+    },
+    says: ['domain/m-a.ts -> domain/m-b.ts -> domain/m-c.ts -> domain/m-a.ts: No cycles'],
+    clean: {
+      'domain/n-a.ts': "import './n-b.ts';\nimport './n-c.ts';\n",
+      'domain/n-b.ts': "import './n-c.ts';\n",
+      'domain/n-c.ts': EMPTY,
+    },
+  },
+];
+
+// Joined, so that this file does not break the rules that it tests.
+const COMMENT = ['/', '/ '].join('');
+const POSTPONED = ['TO', 'DO'].join('');
+const SILENCE = ['@ts', 'ignore'].join('-');
+
+/** Rules that setup/tidy.ts checks. */
+export const tidyExamples: readonly Example[] = [
+  {
+    rule: 'names say what is inside',
+    broken: {
+      'domain/utils/money.ts': EMPTY,
+      'domain/types.ts': EMPTY,
+      'sdk/index.ts': EMPTY,
+      'docs/shared/page.md': '',
+    },
+    says: [
+      'docs/shared/page.md:1: "shared"',
+      'domain/types.ts:1: "types"',
+      'domain/utils/money.ts:1: "utils"',
+      'sdk/index.ts:1: "index"',
+    ],
+    clean: { 'docs/index.html': '', 'domain/card-types.ts': EMPTY, 'docs/library.md': '' },
+  },
+  {
+    rule: 'a folder has at most 20 files',
+    broken: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`server/http/${index}.ts`, EMPTY])),
+    says: ['server/http/:1: A folder has at most 20 files; this one has 21.'],
+    clean: Object.fromEntries(
+      Array.from({ length: 40 }, (_, index) => [`server/http/${index % 2}/${index}.ts`, EMPTY]),
+    ),
+  },
+  {
+    rule: 'a file of SQL has at most 400 lines',
+    broken: { 'server/store/card.sql': lines(401, '-- a') },
+    says: ['server/store/card.sql:401: A file has at most 400 lines; this one has 401.'],
+    clean: { 'server/store/card.sql': lines(400, '-- a') },
+  },
+  {
+    rule: 'SQL only in server/store',
+    broken: {
+      'server/http/a.ts': `export const a = (id: string) => \`\n  select balance from account where id = \${id}\`;\n`,
+      'server/http/b.ts': "export const b = 'INSERT INTO posting VALUES ($1)';\n",
+      'server/http/c.ts': "export const c = 'with rows as (select 1) delete from a';\n",
+      'server/http/d.ts': "export const d = (door: { query(text: string): void }) => door.query('commit');\n",
+      'server/http/e.ts': "export const e = 'update transfer set status = $1';\n",
+      'server/http/f.ts': "export const f = 'create table card ()';\n",
+      'server/http/g.sql': '',
+    },
+    says: ['a.ts', 'b.ts', 'c.ts', 'd.ts', 'e.ts', 'f.ts', 'g.sql'].map(
+      (name) => `server/http/${name}:1: SQL belongs in server/store`,
+    ),
+    clean: {
+      'server/store/card.ts': "export const a = 'select 1 from card';\n",
+      'server/store/migrations/0001.sql': '',
+      'server/http/a.ts': [
+        "export const a = 'Select a card from the list';",
+        "export const b = 'update the card';",
+        "export const c = 'commit';",
+        "export const d = 'create a table of contents';",
+        "export const e = 'with care';",
+        "export const f = 'delete_card';\n",
+      ].join('\n'),
+    },
+  },
+  {
+    rule: 'comments neither silence the compiler nor postpone work',
+    broken: {
+      'server/http/a.ts': `${COMMENT}${SILENCE}\nvoid 0;\n/* ${SILENCE.replace('ignore', 'expect-error')}: later */\nvoid 0;\n`,
+      'server/http/b.ts': `void 0; ${COMMENT}${POSTPONED}: more\n/** ${['FIX', 'ME'].join('')} */\nvoid 0;\n`,
+    },
+    says: [
+      'server/http/a.ts:1: This comment silences the compiler',
+      'server/http/a.ts:3: This comment silences the compiler',
+      'server/http/b.ts:1: This comment postpones work',
+      'server/http/b.ts:2: This comment postpones work',
+    ],
+    clean: { 'server/http/a.ts': `export const note = '${POSTPONED} ${SILENCE}';\n` },
+  },
+  {
+    rule: 'what is exported has a doc comment',
+    broken: {
+      'domain/a.ts': 'export function one(): void {}\n\nexport class Two {}\nexport type Three = string;\n',
+      'sdk/b.ts': '// Not a doc comment.\nexport const four = () => 4;\n',
+      'contract/c.ts': '/** Too far away. */\n\nexport const five: () => number = async () => 5;\n',
+    },
+    says: [
+      'contract/c.ts:3: five is exported without',
+      'domain/a.ts:1: one is exported without',
+      'domain/a.ts:3: Two is exported without',
+      'domain/a.ts:4: Three is exported without',
+      'sdk/b.ts:2: four is exported without',
+    ],
+    clean: {
+      'domain/a.ts': [
+        '/** One. */',
+        'export function one(value: string): void;',
+        'export function one(value: number): void;',
+        'export function one(): void {}',
+        'export const limit = 3;',
+        'function own(): void {}',
+        'own();\n',
+      ].join('\n'),
+      'domain/a.test.ts': 'export function one(): void {}\n',
+      'server/http/a.ts': 'export function one(): void {}\n',
+    },
+  },
+  {
+    rule: 'nothing shows where the project was made',
+    broken: {
+      'docs/a.md': `\nSee ${['', 'work', 'main'].join('/')}.\n`,
+      'docs/b.md': `Fetched from https://${['registry', 'npmjs', 'org'].join('.')}/pg\n`,
+      '.npmrc': `registry=http://${['npm', 'registry', 'example', 'internal'].join('.')}/\n`,
+    },
+    says: [
+      '.npmrc:1: The package registry is',
+      'docs/a.md:2: This path exists on one machine',
+      'docs/b.md:1: The package registry is',
+    ],
+    clean: { 'docs/a.md': 'About social/work/life, server/work/ and registry.register(metric).\n' },
+  },
+];

@@ -1,0 +1,209 @@
+import type { Example } from './examples.ts';
+
+const lines = (count: number, line: string) => `${line}\n`.repeat(count);
+const longFunction = (count: number) => `export function long(): void {\n${lines(count - 2, '  void 0;')}}\n`;
+const EMPTY = 'export {};\n';
+
+/** Rules that Biome checks: its own, and the plugins in setup/lint. */
+export const lintExamples: readonly Example[] = [
+  {
+    rule: 'a file has at most 400 lines, one of tests 600',
+    broken: { 'domain/cards/long.ts': lines(401, 'void 0;'), 'test/api/long.test.ts': lines(601, 'void 0;') },
+    says: [
+      'domain/cards/long.ts:1: lint/style/noExcessiveLinesPerFile',
+      'test/api/long.test.ts:1: lint/style/noExcessiveLinesPerFile',
+    ],
+    clean: { 'domain/cards/full.ts': lines(400, 'void 0;'), 'test/api/full.test.ts': lines(600, 'void 0;') },
+  },
+  {
+    rule: 'a function has at most 70 lines',
+    broken: {
+      'server/http/long-function.ts': longFunction(71),
+      'server/http/long-arrow.ts': `\nexport const long = () => {\n${lines(69, '  void 0;')}};\n`,
+      'server/http/long-method.ts': `export class Long {\n  method() {\n${lines(69, '    void 0;')}  }\n}\n`,
+      'test/api/long-function.test.ts': longFunction(71),
+      'test/api/long-case.test.ts': `it('a', () => {\n${lines(69, '  void 0;')}});\n`,
+      'test/api/long-each.test.ts': `test.each([1])('a', () => {\n${lines(69, '  void 0;')}});\n`,
+    },
+    says: [
+      'server/http/long-arrow.ts:2: lint/complexity/noExcessiveLinesPerFunction',
+      'server/http/long-function.ts:1: lint/complexity/noExcessiveLinesPerFunction',
+      'server/http/long-method.ts:2: lint/complexity/noExcessiveLinesPerFunction',
+      'test/api/long-case.test.ts:1: A function has at most 70 lines',
+      'test/api/long-each.test.ts:1: A function has at most 70 lines',
+      'test/api/long-function.test.ts:1: A function has at most 70 lines',
+    ],
+    clean: {
+      'server/http/full-function.ts': longFunction(70),
+      'test/api/full-function.test.ts': longFunction(70),
+      'test/api/long-describe.test.ts': `describe.each([1])('cards', () => {\n${lines(100, '  void 0;')}});\n`,
+    },
+  },
+  {
+    rule: 'a file is named in kebab case',
+    broken: { 'server/http/cardNumber.ts': EMPTY },
+    says: ['server/http/cardNumber.ts:1: lint/style/useFilenamingConvention'],
+    clean: { 'server/http/card-number.ts': EMPTY },
+  },
+  {
+    rule: 'the environment is read in one place',
+    broken: {
+      'server/http/env-a.ts': 'export const a = process.env.PORT;\n',
+      'server/http/env-b.ts': "export const b = process['env'];\n",
+      'server/http/env-c.ts': 'const { env } = process;\nvoid env;\n',
+      'server/http/env-d.ts': "import { env } from 'node:process';\nvoid env;\n",
+      'cli/env.ts': 'export const a = process.env;\n',
+    },
+    says: [
+      'cli/env.ts:1: lint/style/noProcessEnv',
+      'server/http/env-a.ts:1: lint/style/noProcessEnv',
+      'server/http/env-b.ts:1: lint/style/noProcessEnv',
+      'server/http/env-c.ts:1: The environment is read in server/config.ts',
+      'server/http/env-d.ts:1: lint/style/noRestrictedImports',
+    ],
+    clean: {
+      'server/config.ts': 'export const a = process.env;\n',
+      'cli/environment.ts': 'export const a = process.env;\n',
+      'test/api/env.ts': 'const { env } = process;\nexport const a = [env, process.env];\n',
+      'server/http/env-e.ts': "// process.env\nexport const a = 'process.env';\nexport const { pid } = process;\n",
+    },
+  },
+  {
+    rule: 'the service has nothing to call others with',
+    broken: {
+      'server/operations/call-a.ts': [
+        "import { request } from 'node:http';",
+        "import { get as read } from 'node:https';",
+        "import * as sockets from 'node:net';",
+        "import tls from 'node:tls';",
+        "import type { Socket } from 'node:net';",
+        "export * from 'node:http2';",
+        "export { createSocket } from 'node:dgram';",
+        "export const later = import('node:dns/promises');",
+        'void [request, read, sockets, tls, {} as Socket];\n',
+      ].join('\n'),
+      'server/http/call-b.ts':
+        "import { createServer, request as call, STATUS_CODES } from 'node:http';\nvoid [createServer, call, STATUS_CODES];\n",
+      'server/store/call-c.ts': "import { createServer, isIP } from 'node:net';\nvoid [createServer, isIP];\n",
+      'server/operations/call-d.ts': [
+        "export const a = fetch('http://a.test');",
+        "export const b = globalThis.fetch('http://a.test');",
+        "export const c = new WebSocket('ws://a.test');",
+        'const { fetch: f } = globalThis;',
+        'const { EventSource: Events } = globalThis;',
+        "export const d = [f, Events, globalThis['WebSocket']];\n",
+      ].join('\n'),
+      'server/operations/call-e.ts': 'export const e = { fetch };\n',
+      'contract/call-f.ts': 'void fetch;\n',
+      'contract/call-g.ts': "import { get } from 'http';\nvoid get;\n",
+    },
+    says: [
+      'contract/call-f.ts:1: lint/style/noRestrictedGlobals',
+      'contract/call-g.ts:1: lint/style/useNodejsImportProtocol',
+      'server/http/call-b.ts:1: The service calls no other host',
+      ...[1, 2, 3, 4, 6, 7, 8].map((line) => `server/operations/call-a.ts:${line}: The service calls no other host`),
+      'server/operations/call-d.ts:1: lint/style/noRestrictedGlobals',
+      'server/operations/call-d.ts:2: The service calls no other host',
+      'server/operations/call-d.ts:3: lint/style/noRestrictedGlobals',
+      'server/operations/call-d.ts:4: The service calls no other host',
+      'server/operations/call-d.ts:5: The service calls no other host',
+      'server/operations/call-d.ts:6: The service calls no other host',
+      'server/operations/call-e.ts:1: lint/style/noRestrictedGlobals',
+      'server/store/call-c.ts:1: The service calls no other host',
+    ],
+    clean: {
+      'server/http/called-b.ts':
+        "import { type ClientRequest, createServer, STATUS_CODES } from 'node:http';\nvoid [createServer, STATUS_CODES, {} as ClientRequest];\n",
+      'server/store/called-c.ts': "import { isIP } from 'node:net';\nimport 'pg';\nvoid isIP;\n",
+      'server/operations/called-d.ts': [
+        "import type { Socket } from 'node:net';",
+        'export const a = (pages: { fetch(): void; socket: Socket }) => pages.fetch();',
+        "export const b = { fetch: 'fetch' };\n",
+      ].join('\n'),
+      'sdk/call.ts': "void fetch('http://a.test');\n",
+      'cli/call.ts': "import 'node:http';\nvoid globalThis.fetch;\n",
+      'test/api/call.ts': "import { request } from 'node:http';\nvoid [request, WebSocket];\n",
+    },
+  },
+  {
+    rule: 'the domain neither counts in fractions nor reads the time',
+    broken: {
+      'domain/impure.ts': [
+        "const a = Number('1');",
+        "const b = parseInt('1', 10);",
+        "const c = Number.parseFloat('1');",
+        'const d = Math.round(1);',
+        'const e = Date.now();',
+        'const f = new Date();',
+        'const g = crypto.randomUUID();',
+        "const h = ['1'].map(Number);",
+        'const i = process.pid + performance.now();',
+        'setTimeout(() => {}, 1);',
+        'void [a, b, c, d, e, f, g, h, i];\n',
+      ].join('\n'),
+      'domain/ledger/money.ts': 'void Math.random();\nvoid [Math.abs(1), Number(1n), Number.parseInt("1", 10)];\n',
+    },
+    says: [
+      ...[1, 2, 3, 4, 8].map((line) => `domain/impure.ts:${line}: Money is counted in whole minor units`),
+      ...[5, 6, 7, 9, 9, 10].map((line) => `domain/impure.ts:${line}: The domain decides from its arguments`),
+      'domain/ledger/money.ts:1: The domain decides from its arguments',
+    ],
+    clean: {
+      'domain/pure.ts': [
+        'const a = new Date(0);',
+        'const b = { process: 1, Number: 2 };',
+        'const c = Number.isSafeInteger(1);',
+        'void [a, b.process, b.Number, c];\n',
+      ].join('\n'),
+      'domain/pure.test.ts': 'void [Number(1n), Date.now()];\n',
+    },
+  },
+  {
+    rule: 'an import names its module where the arrow can be checked',
+    broken: {
+      'server/http/load.ts': "export const load = (name: string) => import('../store/' + name);\n",
+      'server/http/load-template.ts': `export const load = (name: string) => import(\`../store/\${name}\`);\n`,
+      'server/http/load-type.ts': "export type Row = import('../store/row.ts').Row;\n",
+    },
+    says: [
+      'server/http/load-template.ts:1: Name the imported module as a literal',
+      'server/http/load-type.ts:1: Import the type at the top of the file',
+      'server/http/load.ts:1: Name the imported module as a literal',
+    ],
+    clean: {
+      'server/http/load-literal.ts': "export const load = () => import('../pages/page.ts');\n",
+      'test/api/load.ts': 'export const load = (name: string) => import(name);\n',
+    },
+  },
+  {
+    rule: 'no any',
+    broken: { 'server/http/any.ts': '\nexport const a: Array<any> = [];\n' },
+    says: ['server/http/any.ts:2: lint/suspicious/noExplicitAny'],
+    clean: { 'server/http/no-any.ts': "export const any: unknown = 'any';\n" },
+  },
+  {
+    rule: 'no test is left out',
+    broken: {
+      'test/api/left-out.test.ts': [
+        "it.only('a', () => {});",
+        "describe.skip('b', () => {});",
+        "test.todo('c');",
+        "it.skip.each([1])('d', () => {});",
+        "it.concurrent.skipIf(true)('e', () => {});",
+        "it.runIf(true)('f', () => {});\n",
+      ].join('\n'),
+    },
+    says: [
+      ...[1, 2, 3, 4, 5, 6].map((line) => `test/api/left-out.test.ts:${line}: Every test runs, every time`),
+      'test/api/left-out.test.ts:1: lint/suspicious/noFocusedTests',
+      'test/api/left-out.test.ts:2: lint/suspicious/noSkippedTests',
+    ],
+    clean: { 'test/api/complete.test.ts': "it.each([1])('a', () => {});\nreader.skip(3);\n" },
+  },
+  {
+    rule: 'what cannot be parsed is not passed over',
+    broken: { 'domain/open.ts': "\nconst a = 'open\n" },
+    says: ['domain/open.ts:2: parse'],
+    clean: { 'domain/closed.ts': "const a = '😀';\nvoid a;\n" },
+  },
+];
