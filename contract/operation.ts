@@ -1,5 +1,5 @@
 import { type TObject, type TSchema, type TString, Type } from 'typebox';
-import type { SharedCode } from '../domain/errors.ts';
+import type { SharedCode } from '../domain/error-codes.ts';
 import type { KeyScope, PROGRAM_SCOPES } from './scope.ts';
 
 /** The media type of a merge patch (RFC 7396). The body of a PATCH is read as one, also when sent as `application/json`. */

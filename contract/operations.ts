@@ -1,5 +1,5 @@
 import type { Static, TObject } from 'typebox';
-import type { ErrorCode } from '../domain/errors.ts';
+import type { ErrorCode } from '../domain/error-codes.ts';
 import { AUDIT } from './audit.ts';
 import { CARDS } from './cards.ts';
 import { ERROR_LOG } from './error-log.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from './errors.ts';
+import type { ErrorCode } from './error-codes.ts';
 import { Refusal } from './refusal.ts';
 
 /** The first answer to a key, kept to be given again: a success or one of the refusals that are kept. */
@@ -25,12 +25,4 @@ export function replay(stored: StoredAnswer, fingerprint: string): StoredAnswer 
     'This Idempotency-Key was used before with a different request. ' +
     'Use a new key for a new request, or send the first request again exactly as it was.';
   return new Refusal('idempotency_key_exists', message);
-}
-
-/**
- * Whether a refusal is remembered under its key. Only the 409s: they say how the books stood. What the caller can
- * correct (400, 401, 403, 404, 422), a thrown switch (424) and a fault of ours (5xx) may come out differently next time.
- */
-export function isKept(status: number): boolean {
-  return status === 409;
 }

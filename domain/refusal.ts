@@ -1,4 +1,7 @@
-import type { ErrorCode } from './errors.ts';
+import type { ErrorCode } from './error-codes.ts';
+
+/** Whether a request moved money. `no` and `yes` are certain. */
+export type MoneyMoved = 'no' | 'yes' | 'unknown';
 
 /** What a refusal can say beyond its code and message. */
 export type RefusalDetails = {

@@ -2,12 +2,12 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { ERROR_TYPES } from '../contract/error-record.ts';
+import { ERRORS } from '../contract/errors.ts';
 import { type Operation, parametersOf } from '../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId } from '../contract/operations.ts';
 import { guardedMembers, isClosed } from '../contract/schema-parts.ts';
 import { KEY_SCOPES, PROGRAM_SCOPES } from '../contract/scope.ts';
-import { ERROR_TYPES } from '../domain/catalogue-entry.ts';
-import { CATALOGUE } from '../domain/errors.ts';
 import { LIMIT_NAMES } from '../domain/ledger/limits.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
 import { root } from './command.ts';
@@ -60,8 +60,8 @@ async function readNames(): Promise<ReadonlyMap<string, string>> {
 function operationsFile(): string {
   const operations = OPERATION_IDS.map((id) => `${comment(documentation(id))}readonly ${id}: ${operationType(id)};\n`);
   const rows = OPERATION_IDS.map((id) => `${id}: ${JSON.stringify(rowOf(id))},\n`);
-  const errors = Object.entries(CATALOGUE).map(
-    ([code, { status, type, retry, moneyMoved, meaning }]) =>
+  const errors = Object.entries(ERRORS).map(
+    ([code, { status, type, retryable: retry, moneyMoved, meaning }]) =>
       `${comment(meaning)}${code}: ${JSON.stringify({ status, type, retry, moneyMoved })},\n`,
   );
   return `${HEAD}import type { Amount, CallOptions, KeyedCallOptions, Page, TextChunks } from '../call.ts';

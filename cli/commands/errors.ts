@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { CatalogueEntry } from '../../domain/catalogue-entry.ts';
-import { CATALOGUE, type ErrorCode, isErrorCode } from '../../domain/errors.ts';
+import { type CatalogueRecord, catalogueRecord } from '../../contract/errors.ts';
+import { ERROR_CODES, isErrorCode } from '../../domain/error-codes.ts';
 import {
   type CountErrorsQuery,
   ERROR_TYPES,
@@ -115,7 +115,7 @@ function addOperatorCommands(errors: Command, context: CommandContext): void {
 }
 
 function addCatalogue(errors: Command, context: CommandContext): void {
-  const rows = Object.entries(CATALOGUE).map(([code, entry]) => ({ code, ...entry }));
+  const rows = ERROR_CODES.map(catalogueRecord);
   addCommand(errors, context, {
     name: 'codes',
     description: 'list the error codes, without a request to the service',
@@ -127,7 +127,8 @@ function addCatalogue(errors: Command, context: CommandContext): void {
     description: 'explain an error code, without a request to the service',
     run: ({ showText, url }, _, code) => {
       if (!isErrorCode(code)) throw new InvalidArgument(`unknown error code '${code}'${suggestion(code)}`);
-      showText({ code, ...CATALOGUE[code] }, explain(code, CATALOGUE[code], url));
+      const entry = catalogueRecord(code);
+      showText(entry, explain(entry, url));
     },
   });
 }
@@ -152,27 +153,27 @@ function droppedText(dropped: number): string {
   return dropped === 0 ? '' : `${dropped} more errors in this period could not be recorded.\n`;
 }
 
-function explain(code: ErrorCode, entry: CatalogueEntry, url: string): string {
+function explain(entry: CatalogueRecord, url: string): string {
   const labelled = (label: string, text: string) =>
     wrap(text, `${label}${label === '' ? ' ' : ':'}`.padEnd(LABEL_WIDTH), ' '.repeat(LABEL_WIDTH));
   return [
-    `${code}: status ${entry.status}, ${entry.type}\n\n`,
+    `${entry.code}: status ${entry.status}, ${entry.type}\n\n`,
     wrap(entry.meaning, '', ''),
     '\n',
     ...entry.causes.map((cause, index) => labelled(index === 0 ? 'Causes' : '', cause)),
     labelled('Resolution', entry.resolution),
     labelled('Resolved by', entry.resolver),
-    labelled('Money moved', entry.moneyMoved),
+    labelled('Money moved', entry.money_moved),
     labelled('Retryable', yesOrNo(entry.retry)),
     labelled('Example', entry.reproduce),
     labelled('Since', `version ${entry.since}`),
-    `See ${url}/errors/${code}\n`,
+    `See ${url}/errors/${entry.code}\n`,
   ].join('');
 }
 
 function suggestion(code: string): string {
   const words = code.toLowerCase().split(/[^a-z]+/);
-  const near = Object.keys(CATALOGUE).filter((known) => known.split('_').some((word) => words.includes(word)));
+  const near = ERROR_CODES.filter((known) => known.split('_').some((word) => words.includes(word)));
   return near.length === 0
     ? '; list them with: transfer-service errors codes'
     : `; did you mean ${near.slice(0, 3).join(', ')}?`;

@@ -1,9 +1,9 @@
 import type { TObject } from 'typebox';
-import { ERROR_TYPES } from '../../domain/catalogue-entry.ts';
 import * as audit from '../audit.ts';
 import * as cards from '../cards.ts';
-import { CatalogueRecord, TYPE_GUIDES } from '../catalogue.ts';
 import * as errorLog from '../error-log.ts';
+import { ERROR_TYPES } from '../error-record.ts';
+import { CatalogueRecord, TYPE_GUIDES } from '../errors.ts';
 import { exampleFile, exampleOf, examplePath, exampleReply } from '../examples.ts';
 import * as keys from '../keys.ts';
 import * as limits from '../limits.ts';

@@ -1,6 +1,6 @@
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
-import { familyOf } from '../catalogue.ts';
-import { exampleRecord } from '../example-failures.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
+import { exampleRecord } from '../error-examples.ts';
+import { ERRORS, familyOf } from '../errors.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from '../operations.ts';
 import { errorHeadersOf } from './headers.ts';
 import { type JsonObject, reference } from './json.ts';
@@ -53,7 +53,7 @@ function codeSets(): readonly CodeSet[] {
 function byStatus(codes: readonly ErrorCode[]): ReadonlyMap<number, readonly ErrorCode[]> {
   const found = new Map<number, ErrorCode[]>();
   for (const code of codes) {
-    const { status } = CATALOGUE[code];
+    const { status } = ERRORS[code];
     found.set(status, [...(found.get(status) ?? []), code]);
   }
   return found;
@@ -90,7 +90,7 @@ function responseOf({ codes, operations }: CodeSet): JsonObject {
   ];
   const code = choices.length === 1 ? choices[0] : { anyOf: choices };
   return {
-    description: codes.map((one) => familyIn(one)?.description ?? `\`${one}\`: ${CATALOGUE[one].meaning}`).join('\n\n'),
+    description: codes.map((one) => familyIn(one)?.description ?? `\`${one}\`: ${ERRORS[one].meaning}`).join('\n\n'),
     headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
     content: {
       'application/json': {
@@ -110,7 +110,7 @@ export function errorExamples(): JsonObject {
   return Object.fromEntries(
     [...codes].map(([name, code]) => [
       name,
-      { summary: CATALOGUE[code].meaning, value: { ...exampleRecord(code, CONTACT) } },
+      { summary: ERRORS[code].meaning, value: { ...exampleRecord(code, CONTACT) } },
     ]),
   );
 }

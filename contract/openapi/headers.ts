@@ -1,6 +1,5 @@
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
-import { isReplayed, tellsAboutMoney } from '../catalogue.ts';
-import { exampleField } from '../example-failures.ts';
+import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
+import { ERRORS, isReplayed, reportsMoney } from '../errors.ts';
 import { DEMO_PROGRAM, EXAMPLE_REQUEST_ID } from '../samples.ts';
 
 type Header = {
@@ -9,89 +8,130 @@ type Header = {
   readonly example?: string;
 };
 
-/** Headers of successes. */
+/** Headers of successful responses. */
 export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
   'Request-Id': {
-    description: 'Names this one answer; quote it to support.',
+    description: 'Identifies this request. Quote it to support.',
     schema: { type: 'string' },
     example: EXAMPLE_REQUEST_ID,
   },
   'Content-Disposition': {
-    description: 'A name for the file.',
+    description: 'A suggested name for the file.',
     schema: { type: 'string' },
     example: 'attachment; filename="transfers-2026-01-31.csv"',
   },
-  Location: { description: 'Path of what was made.', schema: { type: 'string' } },
+  Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
   'Idempotent-Replayed': {
-    description: '`true` when this is the first answer to the `Idempotency-Key`, given again.',
+    description: '`true` if this is a replay of the first response to the `Idempotency-Key`.',
     schema: { type: 'string', enum: ['true'] },
   },
   'Ignored-Fields': {
-    description: 'Names of members that were sent and that the operation does not know.',
+    description: 'Names of fields in the request that the operation does not have. They were ignored.',
     schema: { type: 'string' },
   },
   'Ignored-Headers': {
-    description: '`Idempotency-Key` when it was sent and the operation takes none, so that it has no effect.',
+    description: '`Idempotency-Key` if the request has one and the operation does not support it.',
     schema: { type: 'string', enum: ['Idempotency-Key'] },
   },
-  'Client-Request-Id': { description: 'The `Request-Id` that the caller sent.', schema: { type: 'string' } },
+  'Client-Request-Id': { description: 'The `Request-Id` header of the request.', schema: { type: 'string' } },
   'RateLimit-Policy': {
-    description: 'How many requests (`q`) one address, or one API key, may send in so many seconds (`w`).',
+    description: 'The number of requests (`q`) that one address, or one API key, may send in a window of `w` seconds.',
     schema: { type: 'string' },
     example: '"address";q=20000;w=10, "key";q=10000;w=10',
   },
   RateLimit: {
-    description: 'How many requests of each policy remain (`r`), and in how many seconds all of them do again (`t`).',
+    description: 'The remaining requests of each policy (`r`), and the seconds until all are available again (`t`).',
     schema: { type: 'string' },
     example: '"address";r=19990;t=1, "key";r=9990;t=1',
   },
 };
 
-/** Headers that only errors have. */
-export const ERROR_HEADERS: Readonly<Record<string, Header>> = {
-  'Error-Code': { description: 'The `Code` of the record, for HEAD too.', schema: { type: 'string' } },
+/** Headers that every code can have, in the order in which they are sent. */
+const COMMON = {
+  'Error-Code': {
+    description: 'The `Code` of the error, for HEAD requests and for logs without bodies.',
+    schema: { type: 'string' },
+  },
   Link: {
-    description: 'Where the code is explained.',
+    description: 'The page that explains the code.',
     schema: { type: 'string' },
     example: '</errors/card_closed>; rel="describedby"',
   },
   'Should-Retry': {
-    description: 'Whether the same request, sent again unchanged, can succeed.',
+    description: 'Whether the same request can succeed when it is sent again unchanged.',
     schema: { type: 'string', enum: ['true', 'false'] },
   },
   'Money-Moved': {
-    description: 'Whether this request moved money; on every error of an operation that moves money.',
+    description:
+      'On operations that move money: whether this request moved any. `unknown` if the outcome could not be confirmed.',
     schema: { type: 'string', enum: ['no', 'yes', 'unknown'] },
   },
   'Transfer-Id': {
-    description: 'The transfer that may exist, when the outcome could not be confirmed.',
+    description: 'The transfer to look up, if the outcome could not be confirmed.',
     schema: { type: 'string' },
   },
-  'Retry-After': { description: 'Seconds after which to try again.', schema: { type: 'string' }, example: '1' },
   'Error-Field': {
-    description: 'JSON pointer to the member of the request that is at fault.',
+    description: 'JSON pointer to the invalid field of the request.',
     schema: { type: 'string' },
     example: '/amount',
   },
-  Allow: { description: 'The methods that the path has.', schema: { type: 'string' }, example: 'GET, HEAD, POST' },
-  Accept: { description: 'The media type that is taken.', schema: { type: 'string' }, example: 'application/json' },
-  'WWW-Authenticate': {
-    description: 'How to send a key.',
-    schema: { type: 'string' },
-    example: 'Bearer realm="transfer-service"',
-  },
+} as const;
+
+const SPECIFIC = ERROR_CODES.flatMap((code) => ERRORS[code].headers);
+
+/** Headers that only errors have. */
+export const ERROR_HEADERS: Readonly<Record<string, Header>> = {
+  ...COMMON,
+  ...Object.fromEntries(
+    SPECIFIC.toReversed().map(({ name, value, description }) => [
+      name,
+      { description, schema: { type: 'string' }, example: value },
+    ]),
+  ),
 };
 
+/** A header of an error, with an example of its value. */
+export type ErrorHeader = {
+  readonly name: string;
+  readonly value: string;
+  readonly description: string;
+  /** Whether some responses with the code do not have it. The example of a response omits it. */
+  readonly optional?: true;
+};
+
+/** The headers of responses with the code, besides those of HTTP itself. */
+export function headersOf(code: ErrorCode): readonly ErrorHeader[] {
+  const { retryable, moneyMoved, headers, sample } = ERRORS[code];
+  const common = (name: keyof typeof COMMON, value: string): ErrorHeader => {
+    return { name, value, description: COMMON[name].description.replaceAll('`', '') };
+  };
+  const money = reportsMoney(code);
+  const replayed = 'true if this is a replay of the first response to the Idempotency-Key.';
+  return [
+    { name: 'Request-Id', value: EXAMPLE_REQUEST_ID, description: 'Identifies this request. Quote it to support.' },
+    common('Error-Code', code),
+    common('Link', `</errors/${code}>; rel="describedby"`),
+    common('Should-Retry', String(retryable)),
+    ...(money ? [common('Money-Moved', 'no')] : []),
+    ...(money && moneyMoved !== 'no' ? [{ ...common('Transfer-Id', 'tr_…'), optional: true as const }] : []),
+    ...(isReplayed(code)
+      ? [{ name: 'Idempotent-Replayed', value: 'true', description: replayed, optional: true as const }]
+      : []),
+    ...headers,
+    ...(sample.field === undefined ? [] : [common('Error-Field', sample.field)]),
+  ];
+}
+
 /**
- * The names of the headers that answers with these codes can have. `isMoney`: whether the operation moves money;
+ * The names of the headers of responses with any of these codes. `isMoney`: whether the operation moves money;
  * `takesKey`: whether it takes an idempotency key.
  */
 export function errorHeadersOf(
   codes: readonly ErrorCode[],
-  isMoney = codes.some(tellsAboutMoney),
+  isMoney = codes.some(reportsMoney),
   takesKey = codes.some(isReplayed),
 ): readonly string[] {
-  const some = (...wanted: readonly ErrorCode[]) => codes.some((code) => wanted.includes(code));
+  const own = codes.flatMap((code) => ERRORS[code].headers.map(({ name }) => name));
   return [
     'Request-Id',
     'Client-Request-Id',
@@ -99,14 +139,11 @@ export function errorHeadersOf(
     'Link',
     'Should-Retry',
     ...(isMoney ? ['Money-Moved'] : []),
-    ...(isMoney && codes.some((code) => CATALOGUE[code].moneyMoved !== 'no') ? ['Transfer-Id'] : []),
+    ...(isMoney && codes.some((code) => ERRORS[code].moneyMoved !== 'no') ? ['Transfer-Id'] : []),
     ...(takesKey && codes.some(isReplayed) ? ['Idempotent-Replayed'] : []),
-    ...(some('service_unavailable', 'service_disabled', 'rate_limited') ? ['Retry-After'] : []),
-    ...(some('rate_limited') ? ['RateLimit-Policy', 'RateLimit'] : []),
-    ...(codes.some((code) => exampleField(code) !== undefined) ? ['Error-Field'] : []),
-    ...(some('method_not_allowed') ? ['Allow'] : []),
-    ...(some('unsupported_media_type') ? ['Accept'] : []),
-    ...(some('unauthenticated') ? ['WWW-Authenticate'] : []),
+    ...(codes.includes('rate_limited') ? ['RateLimit-Policy', 'RateLimit'] : []),
+    ...(codes.some((code) => ERRORS[code].sample.field !== undefined) ? ['Error-Field'] : []),
+    ...new Set(own),
   ];
 }
 
@@ -116,13 +153,13 @@ const IDEMPOTENCY = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    '1 to 255 visible characters, such as a UUID. The same request sent again with the same key gets the first ' +
-    'answer again, and nothing is done twice.',
+    '1 to 255 visible characters, such as a UUID. If the same request is sent again with the same key, it gets the ' +
+    'first response again and is not processed twice.',
   schema: VISIBLE,
   example: '4f1c2d9e-7a35-4b0f-9f6e-2b8f0c1d7e55',
 } as const;
 
-/** Headers of requests, by the name under which the document refers to them. */
+/** Headers of requests, by their name in the OpenAPI document. */
 export const REQUEST_HEADERS = {
   IdempotencyKey: { ...IDEMPOTENCY, required: false },
   IdempotencyKeyRequired: { ...IDEMPOTENCY, required: true },
@@ -131,8 +168,8 @@ export const REQUEST_HEADERS = {
     in: 'header',
     required: false,
     description:
-      "The card program to act in. A program's key names it already, an operator's key must say it, and a keyless " +
-      'sandbox acts in its demo program.',
+      "The card program of the request. Required with an operator's key. A program's key has one program, and a " +
+      'sandbox without keys uses its demo program.',
     schema: VISIBLE,
     example: DEMO_PROGRAM,
   },
@@ -140,14 +177,14 @@ export const REQUEST_HEADERS = {
     name: 'Request-Id',
     in: 'header',
     required: false,
-    description: 'A name of your own for the request; it comes back as `Client-Request-Id`.',
+    description: 'Your id for the request. It is returned as `Client-Request-Id`.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
   },
   SandboxProvoke: {
     name: 'Sandbox-Provoke',
     in: 'header',
     required: false,
-    description: 'Only in the sandbox: a code of the operation, which is then the answer.',
+    description: 'Sandbox only: an error code of the operation, which the response then has.',
     schema: { type: 'string' },
     example: 'service_disabled',
   },

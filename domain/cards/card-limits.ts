@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../error-codes.ts';
 import { type Account, available } from '../ledger/ledger.ts';
 import { type Direction, type LimitState, maximumBalanceOf, mostAllowed, stateOf } from '../ledger/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE, MINIMUM_AMOUNT } from '../ledger/money.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../error-codes.ts';
 import type { Limits } from '../ledger/limits.ts';
 
 /** Whether money may come onto a card, and whether it may leave it. */

@@ -1,4 +1,3 @@
-import { errorRecord } from '../error-record.ts';
 import { toWireId } from '../identifier.ts';
 import { liftHold, post } from '../ledger/ledger.ts';
 import type { CounterChange } from '../ledger/limits.ts';
@@ -180,12 +179,13 @@ export function decideExecution(transfer: Transfer, view: TransferView): Transfe
 
 function fail(transfer: Transfer, refusal: Refusal, now: number): TransferPlan {
   return {
-    transfer: ended(transfer, 'failed', now, { error: errorRecord(refusal.code, refusal.message) }),
+    transfer: ended(transfer, 'failed', now),
     event: 'transfer.failed',
     postings: [],
     accounts: [],
     hold: null,
     counts: [],
+    failure: refusal,
   };
 }
 
@@ -199,7 +199,7 @@ function ended(
   transfer: Transfer,
   status: TransferStatus,
   now: number,
-  facts: Partial<Pick<Transfer, 'capturedAmount' | 'completedAt' | 'error'>> = {},
+  facts: Partial<Pick<Transfer, 'capturedAmount' | 'completedAt'>> = {},
 ): Transfer {
   return { ...transfer, ...facts, status, outcome: 'final', updatedAt: now };
 }

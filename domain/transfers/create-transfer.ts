@@ -17,6 +17,8 @@ export type TransferPlan = {
   /** The hold that the transfer has from now on; null where it has none. */
   readonly hold: Hold | null;
   readonly counts: readonly CounterChange[];
+  /** Why a scheduled transfer failed; its record becomes the transfer's `error`. */
+  readonly failure?: Refusal;
 };
 
 /** A transfer that is asked for: its ids, its terms, and what the caller attached to it. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CARD_MOVES, CARD_RULES, CARD_STATUSES, type CardStatus, cardRefusal, cardStatusOn } from '../cards/card.ts';
-import { isErrorCode } from '../errors.ts';
+import { isErrorCode } from '../error-codes.ts';
 import {
   allows,
   isFinal,

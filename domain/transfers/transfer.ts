@@ -1,5 +1,4 @@
 import type { Card } from '../cards/card.ts';
-import type { ErrorRecord } from '../error-record.ts';
 
 /** What a transfer does with the card: funding to card, card to funding, card to card. */
 export const TRANSFER_TYPES = ['load', 'unload', 'card_to_card'] as const;
@@ -108,7 +107,8 @@ export type Transfer = {
   readonly description: string | null;
   readonly reference: string | null;
   readonly metadata: Readonly<Record<string, string>>;
-  readonly error: ErrorRecord | null;
+  /** The error record of a failed transfer, as it is stored. No rule reads it. */
+  readonly error: object | null;
   readonly requestId: string;
   readonly createdAt: number;
   readonly updatedAt: number;

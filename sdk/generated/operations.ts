@@ -1878,251 +1878,251 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
 
 /** Every error code, with its HTTP status, its type, whether a retry can succeed, and what is known about the money. */
 export const ERRORS = {
-  /** The service has been disabled: as a whole, for a card program, or for one type of transfer. */
+  /** An operator has disabled the whole service, the card program, or one type of transfer. */
   service_disabled: { status: 424, type: 'Process Error', retry: false, moneyMoved: 'no' },
-  /** More requests have come than the service takes from one address or with one API key. */
+  /** Too many requests were sent from this address or with this API key. */
   rate_limited: { status: 429, type: 'Request Error', retry: true, moneyMoved: 'no' },
-  /** The request carries no API key that the service knows. */
+  /** The request has no valid API key. */
   unauthenticated: { status: 401, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request is not allowed for this caller. */
+  /** The API key or the caller does not have permission for this request. */
   forbidden: { status: 403, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** There is no route at this path. */
   route_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The path exists, but not with this method. */
+  /** The path does not support this method. */
   method_not_allowed: { status: 405, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request is broken HTTP, and it could not be told which operation it was meant for. */
+  /** The request is not valid HTTP, so the service could not determine its operation. */
   malformed_request: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The body is not JSON in UTF-8, or it is compressed. */
+  /** The body is not uncompressed JSON in UTF-8. */
   unsupported_media_type: { status: 415, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The body is larger than the operation takes. */
+  /** The body is larger than the operation accepts. */
   payload_too_large: { status: 413, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** A part of the path is longer than any id can be. */
+  /** A segment of the path is longer than any id. */
   uri_too_long: { status: 414, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The head of the request is too large. */
+  /** The headers of the request are too large. */
   headers_too_large: { status: 431, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request did not arrive in time. */
   request_timeout: { status: 408, type: 'Request Error', retry: true, moneyMoved: 'no' },
-  /** The Expect header asks for something that the service does not do. */
+  /** The service does not support the value of the Expect header. */
   expectation_failed: { status: 417, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The service cannot take the request right now and has not begun with it. */
+  /** The service cannot accept the request at the moment and has not started to process it. */
   service_unavailable: { status: 503, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** A page could not be shown because of a fault inside the service. No operation was asked for. */
+  /** A page could not be shown because of an internal error. The request was not for an operation. */
   unknown_request: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** There is no such card in the card program. */
+  /** The card does not exist in the card program. */
   card_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** There is no such transfer in the card program. */
+  /** The transfer does not exist in the card program. */
   transfer_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** There is no such reversal in the card program. */
+  /** The reversal does not exist in the card program. */
   reversal_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The transfer is in a state in which this cannot be done with it. */
+  /** The transfer's status does not allow this action. */
   invalid_transfer_status: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** There is no such card program. */
+  /** The card program does not exist. */
   program_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** There is no such API key. */
+  /** The API key does not exist. */
   key_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** No error with this request id is recorded for the caller. */
+  /** The error log has no error with this request id that is visible to this key. */
   error_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The card has not been activated yet. */
+  /** The card has not been activated. */
   card_not_activated: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The card is suspended. */
   card_suspended: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The card is closed for good. */
+  /** The card is permanently closed. */
   card_closed: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The card has expired and takes no more money. */
+  /** The card has expired and cannot receive money. */
   card_expired: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The card was reported lost or stolen and takes no more money. */
+  /** The card was reported lost or stolen and cannot receive money. */
   card_lost: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The card is blocked because fraud is suspected. */
+  /** The card is blocked because of suspected fraud. */
   card_suspected_fraud: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The card cannot go from the state it is in to the one that was asked for. */
+  /** The card's status cannot be changed to the requested status. */
   invalid_card_status: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The card cannot be closed because there is money on it or on hold for it. */
+  /** The card cannot be closed while it has a balance or pending transfers. */
   card_not_empty: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** A card with this id exists already in the card program. */
+  /** The card program already has a card with this id. */
   duplicate_card: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The amount is not a whole number of minor units within the bounds. */
+  /** The amount is not a whole number of minor units from 1 to 999,999,999,999. */
   invalid_amount: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request holds what reads as a card number, and the service takes none. */
+  /** The request appears to contain a card number. The service does not accept card numbers. */
   card_number_refused: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The amount is under the least that one transfer may be. */
+  /** The amount is below the minimum for one transfer. */
   amount_too_small: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The amount is over the most that this one transfer may be. */
+  /** The amount is above the maximum for this transfer. */
   amount_too_large: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The transfer would pass a limit. */
+  /** The transfer would exceed a limit. */
   limit_exceeded: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The currency of the request is not the one of the account it is for. */
+  /** The currency does not match the currency of the account. */
   currency_mismatch: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The account that the money would leave does not have it. */
+  /** The source account has insufficient available funds. */
   insufficient_funds: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** Another transfer of the card program has this reference. */
+  /** The card program already has a transfer with this reference. */
   duplicate_reference: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The idempotency key was used for a different request. */
+  /** The idempotency key was already used for a different request. */
   idempotency_key_exists: { status: 422, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The Idempotency-Key header cannot be used as a key. */
+  /** The Idempotency-Key header is missing or invalid. */
   invalid_idempotency_key: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that create_transfer asks for. */
+  /** The request does not match the schema of create_transfer. */
   create_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that get_transfer asks for. */
+  /** The request does not match the schema of get_transfer. */
   get_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that list_transfers asks for. */
+  /** The request does not match the schema of list_transfers. */
   list_transfers_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that explain_transfer asks for. */
+  /** The request does not match the schema of explain_transfer. */
   explain_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that create_transfer_batch asks for. */
+  /** The request does not match the schema of create_transfer_batch. */
   create_transfer_batch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that capture_transfer asks for. */
+  /** The request does not match the schema of capture_transfer. */
   capture_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that cancel_transfer asks for. */
+  /** The request does not match the schema of cancel_transfer. */
   cancel_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that reverse_transfer asks for. */
+  /** The request does not match the schema of reverse_transfer. */
   reverse_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that update_transfer asks for. */
+  /** The request does not match the schema of update_transfer. */
   update_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that export_transfers asks for. */
+  /** The request does not match the schema of export_transfers. */
   export_transfers_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that list_reversals asks for. */
+  /** The request does not match the schema of list_reversals. */
   list_reversals_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that get_reversal asks for. */
+  /** The request does not match the schema of get_reversal. */
   get_reversal_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that create_card asks for. */
+  /** The request does not match the schema of create_card. */
   create_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that get_card asks for. */
+  /** The request does not match the schema of get_card. */
   get_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that list_cards asks for. */
+  /** The request does not match the schema of list_cards. */
   list_cards_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that update_card asks for. */
+  /** The request does not match the schema of update_card. */
   update_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that get_card_limits asks for. */
+  /** The request does not match the schema of get_card_limits. */
   get_card_limits_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that list_postings asks for. */
+  /** The request does not match the schema of list_postings. */
   list_postings_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that export_postings asks for. */
+  /** The request does not match the schema of export_postings. */
   export_postings_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that get_error asks for. */
+  /** The request does not match the schema of get_error. */
   get_error_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that list_errors asks for. */
+  /** The request does not match the schema of list_errors. */
   list_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that create_program asks for. */
+  /** The request does not match the schema of create_program. */
   create_program_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that get_program asks for. */
+  /** The request does not match the schema of get_program. */
   get_program_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that update_program asks for. */
+  /** The request does not match the schema of update_program. */
   update_program_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that list_programs asks for. */
+  /** The request does not match the schema of list_programs. */
   list_programs_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that create_deposit asks for. */
+  /** The request does not match the schema of create_deposit. */
   create_deposit_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that create_withdrawal asks for. */
+  /** The request does not match the schema of create_withdrawal. */
   create_withdrawal_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that get_switch asks for. */
+  /** The request does not match the schema of get_switch. */
   get_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that change_switch asks for. */
+  /** The request does not match the schema of change_switch. */
   change_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that get_trial_balance asks for. */
+  /** The request does not match the schema of get_trial_balance. */
   get_trial_balance_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that create_key asks for. */
+  /** The request does not match the schema of create_key. */
   create_key_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that list_keys asks for. */
+  /** The request does not match the schema of list_keys. */
   list_keys_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that roll_key asks for. */
+  /** The request does not match the schema of roll_key. */
   roll_key_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that revoke_key asks for. */
+  /** The request does not match the schema of revoke_key. */
   revoke_key_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that inspect_error asks for. */
+  /** The request does not match the schema of inspect_error. */
   inspect_error_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that search_errors asks for. */
+  /** The request does not match the schema of search_errors. */
   search_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that count_errors asks for. */
+  /** The request does not match the schema of count_errors. */
   count_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that list_audit_entries asks for. */
+  /** The request does not match the schema of list_audit_entries. */
   list_audit_entries_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that move_clock asks for. */
+  /** The request does not match the schema of move_clock. */
   move_clock_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that stop_database asks for. */
+  /** The request does not match the schema of stop_database. */
   stop_database_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not have the form that start_database asks for. */
+  /** The request does not match the schema of start_database. */
   start_database_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The transfer could not be created because of a fault inside the service. */
+  /** The transfer could not be created because of an internal error. */
   unknown_create_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The transfer could not be read because of a fault inside the service. */
+  /** The transfer could not be read because of an internal error. */
   unknown_get_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The transfers could not be listed because of a fault inside the service. */
+  /** The transfers could not be listed because of an internal error. */
   unknown_list_transfers: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The transfer could not be explained because of a fault inside the service. */
+  /** The transfer could not be explained because of an internal error. */
   unknown_explain_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The transfers could not be created because of a fault inside the service. */
+  /** The transfers could not be created because of an internal error. */
   unknown_create_transfer_batch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The transfer could not be captured because of a fault inside the service. */
+  /** The transfer could not be captured because of an internal error. */
   unknown_capture_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The transfer could not be canceled because of a fault inside the service. */
+  /** The transfer could not be canceled because of an internal error. */
   unknown_cancel_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The transfer could not be reversed because of a fault inside the service. */
+  /** The transfer could not be reversed because of an internal error. */
   unknown_reverse_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The transfer could not be updated because of a fault inside the service. */
+  /** The transfer could not be updated because of an internal error. */
   unknown_update_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The transfers could not be exported because of a fault inside the service. */
+  /** The transfers could not be exported because of an internal error. */
   unknown_export_transfers: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The reversals could not be listed because of a fault inside the service. */
+  /** The reversals could not be listed because of an internal error. */
   unknown_list_reversals: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The reversal could not be read because of a fault inside the service. */
+  /** The reversal could not be read because of an internal error. */
   unknown_get_reversal: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The card could not be created because of a fault inside the service. */
+  /** The card could not be created because of an internal error. */
   unknown_create_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The card could not be read because of a fault inside the service. */
+  /** The card could not be read because of an internal error. */
   unknown_get_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The cards could not be listed because of a fault inside the service. */
+  /** The cards could not be listed because of an internal error. */
   unknown_list_cards: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The card could not be updated because of a fault inside the service. */
+  /** The card could not be updated because of an internal error. */
   unknown_update_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The limits could not be read because of a fault inside the service. */
+  /** The limits could not be read because of an internal error. */
   unknown_get_card_limits: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The postings could not be listed because of a fault inside the service. */
+  /** The postings could not be listed because of an internal error. */
   unknown_list_postings: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The postings could not be exported because of a fault inside the service. */
+  /** The postings could not be exported because of an internal error. */
   unknown_export_postings: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The error could not be looked up because of a fault inside the service. */
+  /** The error could not be read because of an internal error. */
   unknown_get_error: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The errors could not be listed because of a fault inside the service. */
+  /** The errors could not be listed because of an internal error. */
   unknown_list_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The program could not be created because of a fault inside the service. */
+  /** The program could not be created because of an internal error. */
   unknown_create_program: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The program could not be read because of a fault inside the service. */
+  /** The program could not be read because of an internal error. */
   unknown_get_program: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The program could not be updated because of a fault inside the service. */
+  /** The program could not be updated because of an internal error. */
   unknown_update_program: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The programs could not be listed because of a fault inside the service. */
+  /** The programs could not be listed because of an internal error. */
   unknown_list_programs: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The deposit could not be made because of a fault inside the service. */
+  /** The deposit could not be created because of an internal error. */
   unknown_create_deposit: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The withdrawal could not be made because of a fault inside the service. */
+  /** The withdrawal could not be created because of an internal error. */
   unknown_create_withdrawal: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The switch could not be read because of a fault inside the service. */
+  /** The switch could not be read because of an internal error. */
   unknown_get_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The switch could not be changed because of a fault inside the service. */
+  /** The switch could not be changed because of an internal error. */
   unknown_change_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The trial balance could not be drawn up because of a fault inside the service. */
+  /** The trial balance could not be computed because of an internal error. */
   unknown_get_trial_balance: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The key could not be created because of a fault inside the service. */
+  /** The key could not be created because of an internal error. */
   unknown_create_key: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The keys could not be listed because of a fault inside the service. */
+  /** The keys could not be listed because of an internal error. */
   unknown_list_keys: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The key could not be rolled because of a fault inside the service. */
+  /** The key could not be rolled because of an internal error. */
   unknown_roll_key: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The key could not be revoked because of a fault inside the service. */
+  /** The key could not be revoked because of an internal error. */
   unknown_revoke_key: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The error could not be inspected because of a fault inside the service. */
+  /** The error could not be inspected because of an internal error. */
   unknown_inspect_error: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The errors could not be searched because of a fault inside the service. */
+  /** The errors could not be searched because of an internal error. */
   unknown_search_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The errors could not be counted because of a fault inside the service. */
+  /** The errors could not be counted because of an internal error. */
   unknown_count_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The audit log could not be listed because of a fault inside the service. */
+  /** The audit log could not be listed because of an internal error. */
   unknown_list_audit_entries: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The clock could not be moved because of a fault inside the service. */
+  /** The clock could not be moved because of an internal error. */
   unknown_move_clock: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The database could not be stopped because of a fault inside the service. */
+  /** The database could not be stopped because of an internal error. */
   unknown_stop_database: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The database could not be started because of a fault inside the service. */
+  /** The database could not be started because of an internal error. */
   unknown_start_database: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
 } as const;
 

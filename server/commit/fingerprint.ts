@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
+import { ERRORS, isStored } from '../../contract/errors.ts';
 import { canonicalJson } from '../../contract/reading/json.ts';
-import { CATALOGUE } from '../../domain/errors.ts';
-import { isKept, type StoredAnswer } from '../../domain/idempotency.ts';
+import type { StoredAnswer } from '../../domain/idempotency.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call, Reply } from '../operations/call.ts';
 
@@ -22,11 +22,10 @@ export function keepSuccess(fingerprint: string, status: 200 | 201, subjectId: s
 
 /** What is kept of a refusal under its key; undefined for those that may come out differently next time. */
 export function keepRefusal(fingerprint: string, refusal: Refusal): StoredAnswer | undefined {
-  const { status } = CATALOGUE[refusal.code];
-  if (!isKept(status)) return undefined;
+  if (!isStored(refusal.code)) return undefined;
   return {
     fingerprint,
-    status,
+    status: ERRORS[refusal.code].status,
     subjectId: null,
     body: null,
     code: refusal.code,

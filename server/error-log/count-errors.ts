@@ -1,7 +1,8 @@
 import type { ErrorCounts } from '../../contract/error-log.ts';
+import { ERRORS } from '../../contract/errors.ts';
 import type { QueryOf } from '../../contract/operations.ts';
 import { atMostLastMoment } from '../../contract/reading/times.ts';
-import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
+import { isErrorCode } from '../../domain/error-codes.ts';
 import { readRows } from '../commit/transaction.ts';
 import { databaseTime } from '../ids.ts';
 import type { Call, Reply } from '../operations/call.ts';
@@ -48,7 +49,7 @@ export async function countErrors(service: Service, call: Call): Promise<Reply> 
     data: counts.map((counted) => ({
       start: new Date(counted.start).toISOString(),
       code: counted.code,
-      type: isErrorCode(counted.code) ? CATALOGUE[counted.code].type : null,
+      type: isErrorCode(counted.code) ? ERRORS[counted.code].type : null,
       count: counted.count,
     })),
     dropped: Number(drops?.count ?? 0n),

@@ -1,5 +1,6 @@
+import { ERRORS } from '../../contract/errors.ts';
 import { OPERATIONS, type QueryOf } from '../../contract/operations.ts';
-import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
+import { isErrorCode } from '../../domain/error-codes.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call } from '../operations/call.ts';
@@ -47,7 +48,7 @@ export function invalidParameter(call: Call, name: string, message: string): Ref
 
 /** A code never changes its type (specification, section 7.2), so a type selects its codes. */
 function codesOf(code: string | undefined, type: string | undefined): readonly string[] {
-  return Object.entries(CATALOGUE)
+  return Object.entries(ERRORS)
     .filter(([name, entry]) => (code ?? name) === name && (type ?? entry.type) === entry.type)
     .map(([name]) => name);
 }

@@ -1,4 +1,5 @@
 import type { InspectedErrorRecord, LoggedErrorRecord, OperatorErrorRecord } from '../../contract/error-log.ts';
+import { ERROR_TYPES } from '../../contract/error-record.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Json, type LoggedError, timeOfId } from '../store/error.ts';
 
@@ -10,7 +11,7 @@ export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
     operation: error.operation,
     code: error.code,
     status: error.status,
-    type: error.type,
+    type: ERROR_TYPES.find((type) => type === error.type) ?? 'Server Error',
     message: error.message,
     field: error.field,
     method: error.method,

@@ -1,5 +1,6 @@
-import type { ErrorType, MoneyMoved } from '../../domain/catalogue-entry.ts';
+import type { ErrorType } from '../../contract/error-record.ts';
 import { fromWireId } from '../../domain/identifier.ts';
+import type { MoneyMoved } from '../../domain/refusal.ts';
 import { causesOf, jsonWithoutSecrets, withoutSecrets } from '../redaction.ts';
 import type { Cause, LoggedError } from '../store/error.ts';
 

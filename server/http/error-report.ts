@@ -1,7 +1,7 @@
+import type { ErrorType } from '../../contract/error-record.ts';
 import type { OperationId } from '../../contract/operations.ts';
-import type { ErrorType, MoneyMoved } from '../../domain/catalogue-entry.ts';
-import type { ErrorCode } from '../../domain/errors.ts';
-import type { RefusalDetails } from '../../domain/refusal.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
+import type { MoneyMoved, RefusalDetails } from '../../domain/refusal.ts';
 import type { Caller } from '../operations/call.ts';
 
 /** Everything known about an error response, for the error log. */

@@ -1,7 +1,6 @@
-import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
-import type { ErrorCode } from '../../domain/errors.ts';
-import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
-import { Refusal } from '../../domain/refusal.ts';
+import { ERRORS } from '../../contract/errors.ts';
+import { type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';
+import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import { OperationFailure } from '../operations/call.ts';
 
 /** Time until the end of a provoked `service_disabled`, for the Retry-After header. */
@@ -29,7 +28,7 @@ export function provoke(header: string, known: readonly ErrorCode[], fault: Erro
     const moneyMoved: MoneyMoved = parameter === 'money_moved=unknown' ? 'unknown' : 'no';
     throw new OperationFailure('provoked', { moneyMoved, ...(moneyMoved === 'unknown' ? { transferId } : {}) });
   }
-  const message = `${CATALOGUE[code].meaning} This error was caused by the Sandbox-Provoke header; the request was not processed.`;
+  const message = `${ERRORS[code].meaning} This error was caused by the Sandbox-Provoke header; the request was not processed.`;
   const endsIn =
     code === 'service_disabled' ? DISABLED_MILLISECONDS : code === 'rate_limited' ? LIMITED_MILLISECONDS : undefined;
   throw new Refusal(code, message, endsIn === undefined ? {} : { endsIn });

@@ -1,6 +1,6 @@
 import type { OperationId } from '../../contract/operations.ts';
 import type { JsonValue } from '../../contract/reading/json.ts';
-import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
+import type { MoneyMoved } from '../../domain/refusal.ts';
 
 /**
  * Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is a

@@ -1,4 +1,5 @@
 import type { CardRecord } from '../../contract/cards.ts';
+import type { ErrorRecord } from '../../contract/error-record.ts';
 import type { KeyRecord, NewKeyRecord } from '../../contract/keys.ts';
 import type { FundingMovementRecord, ProgramRecord } from '../../contract/programs.ts';
 import { inOrder } from '../../contract/scope.ts';
@@ -6,7 +7,6 @@ import type { SwitchRecord } from '../../contract/switch.ts';
 import type { ReversalRecord } from '../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { cardStatusOn } from '../../domain/cards/card.ts';
-import type { ErrorRecord } from '../../domain/error-record.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { available } from '../../domain/ledger/ledger.ts';
 import { toWire } from '../../domain/ledger/money.ts';
@@ -46,9 +46,11 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
   };
 }
 
-/** The error of a failed transfer with its members in their order, which `jsonb` does not keep (specification, 2.1). */
-function toErrorRecord(error: ErrorRecord | null): ErrorRecord | null {
-  return error === null ? null : { Message: error.Message, Status: error.Status, Code: error.Code, Type: error.Type };
+/** The error of a failed transfer with its fields in their order, which `jsonb` does not keep (specification, 2.1). */
+function toErrorRecord(error: object | null): ErrorRecord | null {
+  if (error === null) return null;
+  const { Message, Status, Code, Type } = error as ErrorRecord;
+  return { Message, Status, Code, Type };
 }
 
 /** A reversal as the contract shows it. */

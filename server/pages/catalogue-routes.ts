@@ -1,5 +1,5 @@
-import { type CatalogueRecord, catalogueRecord, ERROR_CODES } from '../../contract/catalogue.ts';
-import { type ErrorCode, isErrorCode } from '../../domain/errors.ts';
+import { type CatalogueRecord, catalogueRecord } from '../../contract/errors.ts';
+import { ERROR_CODES, type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { maskedText } from '../redaction.ts';
 import { searchCatalogue } from './error-search.ts';

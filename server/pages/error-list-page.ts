@@ -1,14 +1,7 @@
-import {
-  type CodeFamily,
-  ERROR_CODES,
-  familyCodes,
-  isRule,
-  sharedCodesOf,
-  TYPE_GUIDES,
-} from '../../contract/catalogue.ts';
+import { ERROR_TYPES, type ErrorType } from '../../contract/error-record.ts';
+import { type CodeFamily, ERRORS, familyCodes, isRule, sharedCodesOf, TYPE_GUIDES } from '../../contract/errors.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
-import { ERROR_TYPES, type ErrorType } from '../../domain/catalogue-entry.ts';
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
 import { requestIdIn, searchCatalogue } from './error-search.ts';
 import { type Html, html, joined } from './page-html.ts';
 import { anchorOf, breakable, type Page } from './page-layout.ts';
@@ -68,7 +61,7 @@ function searchForm(query: string): Html {
 function overview(): Html {
   const types = ERROR_TYPES.map((type) => {
     const { cause, resolvedBy } = TYPE_GUIDES[type];
-    const count = ERROR_CODES.filter((code) => CATALOGUE[code].type === type).length;
+    const count = ERROR_CODES.filter((code) => ERRORS[code].type === type).length;
     return html`<li class="${TONES[type]}"><span class="kind" aria-hidden="true">${SIGNS[type]}</span> <a href="#${anchorOf(type)}">${type}</a>
 <p>${cause} ${count} ${count === 1 ? 'code' : 'codes'}. Resolved by: ${lowerFirst(resolvedBy)}.</p></li>`;
   });
@@ -79,7 +72,7 @@ ${ERROR_TYPES.map(group)}`;
 
 /** What everyone wants to know first, said once for all codes. */
 function moneyNote(): Html {
-  const doubtful = ERROR_CODES.filter((code) => CATALOGUE[code].moneyMoved !== 'no');
+  const doubtful = ERROR_CODES.filter((code) => ERRORS[code].moneyMoved !== 'no');
   const links = doubtful.map((code) => html`<a href="/errors/${code}"><code>${breakable(code)}</code></a>`);
   return html`<div class="remedy note"><h2>Did money move?</h2>
 <p>No: a request that is answered with an error has moved nothing. Only with ${joined(links, ', ')} it can be in doubt, and then the header <code>Money-Moved</code> says “unknown” and the message says how to find out.</p></div>`;
@@ -88,7 +81,7 @@ function moneyNote(): Html {
 function group(type: ErrorType): Html {
   const { cause, resolution, resolvedBy } = TYPE_GUIDES[type];
   const families: readonly CodeFamily['kind'][] = ['schema', 'unknown'];
-  const own = families.filter((kind) => familyCodes(kind).some((code) => CATALOGUE[code].type === type));
+  const own = families.filter((kind) => familyCodes(kind).some((code) => ERRORS[code].type === type));
   const shared = sharedCodesOf(type);
   const rules = shared.filter(isRule);
   const others = shared.filter((code) => !isRule(code));
@@ -105,7 +98,7 @@ ${own.map(family)}
 }
 
 function row(code: ErrorCode, cause: string | undefined): Html {
-  const { status, type, meaning } = CATALOGUE[code];
+  const { status, type, meaning } = ERRORS[code];
   return html`<li class="${TONES[type]}"><span class="number">${status}</span>
 <a href="/errors/${code}">${breakable(code)}</a>
 <p>${meaning}</p>${cause !== undefined && html`<p>${cause}</p>`}</li>

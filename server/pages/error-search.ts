@@ -1,6 +1,6 @@
-import { ERROR_CODES } from '../../contract/catalogue.ts';
-import { exampleRecord } from '../../contract/example-failures.ts';
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import { exampleRecord } from '../../contract/error-examples.ts';
+import { ERRORS } from '../../contract/errors.ts';
+import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
 
 /** What a search of the catalogue came to. */
 export type SearchResult = {
@@ -36,7 +36,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 );
 
 const INDEX: readonly Indexed[] = ERROR_CODES.map((code) => {
-  const { status, type, meaning, causes, resolution, reproduce } = CATALOGUE[code];
+  const { status, type, meaning, causes, resolution, sample } = ERRORS[code];
   const { Message } = exampleRecord(code, '');
   return {
     code,
@@ -47,7 +47,7 @@ const INDEX: readonly Indexed[] = ERROR_CODES.map((code) => {
       { weight: 5, words: wordsOf(meaning) },
       { weight: 5, words: wordsOf(Message) },
       { weight: 3, words: wordsOf(causes.join(' ')) },
-      { weight: 2, words: wordsOf(`${type} ${resolution} ${reproduce}`) },
+      { weight: 2, words: wordsOf(`${type} ${resolution} ${sample.reproduce}`) },
     ],
   };
 });
@@ -88,8 +88,8 @@ function hasBeginning(words: ReadonlySet<string>, beginning: string): boolean {
 }
 
 function tellingCause(code: ErrorCode, words: readonly string[]): string | undefined {
-  const { meaning, causes } = CATALOGUE[code];
-  const shown = new Set([...wordsOf(meaning), ...code.split('_'), code, String(CATALOGUE[code].status)]);
+  const { meaning, causes } = ERRORS[code];
+  const shown = new Set([...wordsOf(meaning), ...code.split('_'), code, String(ERRORS[code].status)]);
   const hidden = words.filter((word) => !hasBeginning(shown, word));
   return causes.find((cause) => hidden.some((word) => hasBeginning(wordsOf(cause), word)));
 }

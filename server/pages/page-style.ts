@@ -135,12 +135,12 @@ main:focus { outline: none; }
 .links { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0.4rem 0.5rem; max-width: none; }
 .links a { display: inline-block; border: 1px solid var(--line); background: var(--raised); border-radius: 6px; padding: 0.15rem 0.6rem; font-size: 0.92rem; text-decoration: none; }
 .links a:hover { border-color: var(--link); }
-.neighbours { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 3rem; border-top: 4px double var(--line); padding-top: 1rem; }
-.neighbours span { display: block; font-size: 0.8rem; color: var(--quiet); }
-.neighbours p { margin: 0; overflow-wrap: anywhere; }
-.neighbours p + p { text-align: right; }
-.neighbours a { text-decoration: none; }
-.neighbours a:hover { text-decoration: underline; }
+.adjacent { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; margin-top: 3rem; border-top: 4px double var(--line); padding-top: 1rem; }
+.adjacent span { display: block; font-size: 0.8rem; color: var(--quiet); }
+.adjacent p { margin: 0; overflow-wrap: anywhere; }
+.adjacent p + p { text-align: right; }
+.adjacent a { text-decoration: none; }
+.adjacent a:hover { text-decoration: underline; }
 
 .contents { columns: 19rem; column-gap: 2rem; margin: 1.5rem 0 0; }
 .contents section { break-inside: avoid; margin: 0 0 1.25rem; }
@@ -178,7 +178,7 @@ details > :not(summary) { margin-top: 0.5rem; }
   :root { color-scheme: light; --ground: #fff; --raised: #fff; --sunken: #fff; --ink: #000; --quiet: #444; --line: #999; --link: #000; --request: #000; --server: #000; --process: #000; }
   body { font-size: 10.5pt; }
   .wide { max-width: none; padding: 0; }
-  .top nav, .skip, .search, .search + p, .label, .neighbours, .types { display: none; }
+  .top nav, .skip, .search, .search + p, .label, .adjacent, .types { display: none; }
   .listing, .facts, .codes li, .remedy, .says > div, .family { break-inside: avoid; }
   h2, h3, h4 { break-after: avoid; }
   .bottom { margin-top: 1.5rem; padding: 0.5rem 0; }

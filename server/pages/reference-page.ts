@@ -1,10 +1,9 @@
-import { TYPE_GUIDES } from '../../contract/catalogue.ts';
+import { ERROR_TYPES } from '../../contract/error-record.ts';
+import { ERRORS, TYPE_GUIDES } from '../../contract/errors.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
 import { parametersOf } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf, SECTIONS, type Section } from '../../contract/operations.ts';
-import { ERROR_TYPES } from '../../domain/catalogue-entry.ts';
-import { CATALOGUE } from '../../domain/errors.ts';
 import { type Html, html } from './page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageSetting } from './page-layout.ts';
 
@@ -98,7 +97,7 @@ ${reply(id)}
 <ol class="precedence">${precedenceOf(id).map(
     (
       code,
-    ) => html`<li${OPERATIONS[id].errors.some((own) => own === code) && html` class="own"`}><span class="number">${CATALOGUE[code].status}</span> <a href="/errors/${code}">${breakable(code)}</a></li>
+    ) => html`<li${OPERATIONS[id].errors.some((own) => own === code) && html` class="own"`}><span class="number">${ERRORS[code].status}</span> <a href="/errors/${code}">${breakable(code)}</a></li>
 `,
   )}</ol>
 </section>`;

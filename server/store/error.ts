@@ -1,4 +1,4 @@
-import type { ErrorType, MoneyMoved } from '../../domain/catalogue-entry.ts';
+import type { MoneyMoved } from '../../domain/refusal.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { rows, statement, statementOfRows, statementVariants } from './sql.ts';
 import { columns, DATE, json, many, NUMBER, nullable, type RowOf, SMALLINT, TEXT, TIME, UUID, word } from './table.ts';
@@ -18,7 +18,7 @@ const LISTED = columns({
   /** Plain text: earlier versions may have had other codes. */
   code: TEXT,
   status: SMALLINT,
-  type: word<ErrorType>(),
+  type: TEXT,
   message: TEXT,
   method: nullable(TEXT),
   path: nullable(TEXT),

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { StoredAnswer } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { currentCode } from './renamed-codes.ts';

@@ -1,3 +1,5 @@
+import { withSupport } from '../../contract/error-record.ts';
+import { ERRORS, errorRecord } from '../../contract/errors.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { findCardNumber, refusalOfCardNumber } from '../../contract/reading/card-numbers.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/reading/json.ts';
@@ -9,11 +11,9 @@ import {
   TransferBatchRow,
 } from '../../contract/transfers.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
-import type { MoneyMoved } from '../../domain/catalogue-entry.ts';
-import { errorRecord, withSupport } from '../../domain/error-record.ts';
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
 import { toWireId } from '../../domain/identifier.ts';
-import { Refusal } from '../../domain/refusal.ts';
+import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import { type Call, OperationFailure, type RefusedRow, type Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
@@ -40,7 +40,7 @@ export async function createTransferBatch(service: Service, call: Call): Promise
 
 /** What the error log should lead to first, when several rows were refused: a fault of ours before one of theirs. */
 function gravityOf(thrown: unknown): number {
-  return CATALOGUE[toFault(thrown).code].status === 424 ? 599 : CATALOGUE[toFault(thrown).code].status;
+  return ERRORS[toFault(thrown).code].status === 424 ? 599 : ERRORS[toFault(thrown).code].status;
 }
 
 /** The outcome of one row as JSON text. Never rejects. */

@@ -1,3 +1,4 @@
+import { errorRecord } from '../../contract/errors.ts';
 import type { DomainEvent } from '../../domain/event.ts';
 import { replay, type StoredAnswer } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
@@ -157,7 +158,7 @@ export class Books {
       case 'expire':
         return decideExpiry(standing, view);
       case 'execute':
-        return decideExecution(standing.transfer, view);
+        return withErrorRecord(decideExecution(standing.transfer, view));
       case 'reverse':
         return decideReversal(standing.transfer, { ...request, reversalId: this.#newId(view.now) }, view);
     }
@@ -316,4 +317,11 @@ function answerAgain(stored: StoredAnswer, request: AnyRequest): TransferAnswer 
   return first.status === 200
     ? replyAgain(200, first.body)
     : replyAgain(201, first.body, pathOf(request.command, first.subjectId));
+}
+
+/** The plan for a scheduled transfer that failed, with the error record on the transfer. */
+function withErrorRecord(plan: TransferPlan | Refusal): TransferPlan | Refusal {
+  if (plan instanceof Refusal || plan.failure === undefined) return plan;
+  const { code, message } = plan.failure;
+  return { ...plan, transfer: { ...plan.transfer, error: errorRecord(code, message) } };
 }

@@ -1,4 +1,4 @@
-import { CATALOGUE } from '../../domain/errors.ts';
+import { isStored } from '../../contract/errors.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { ANY_NEED } from '../commit/contention.ts';
@@ -56,7 +56,7 @@ function stepsOf(
 /** Whether an answer may say that something was done: a success, and a refusal by what the books have by now. */
 function restsOnBooks(answer: TransferAnswer | Blocked): boolean {
   if (answer instanceof Blocked) return false;
-  return !(answer instanceof Refusal) || CATALOGUE[answer.code].status === 409;
+  return !(answer instanceof Refusal) || isStored(answer.code);
 }
 
 /** The locks and reads that a group needs. */

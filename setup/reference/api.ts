@@ -1,8 +1,8 @@
+import { ERRORS } from '../../contract/errors.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
 import { parametersOf } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf, SECTIONS } from '../../contract/operations.ts';
-import { CATALOGUE } from '../../domain/errors.ts';
 import { inCell, listing, page, table } from './markdown.ts';
 
 const BASE = 'http://localhost:8080';
@@ -64,7 +64,7 @@ function ofOperation(id: OperationId): readonly string[] {
       : ['**Reply**', fields(reply), listing('json', JSON.stringify(exampleReply(id), null, 2))]),
     '**Errors**, the first that applies is the answer',
     precedenceOf(id)
-      .map((code) => `${CATALOGUE[code].status} \`${code}\``)
+      .map((code) => `${ERRORS[code].status} \`${code}\``)
       .join(' → '),
   ];
 }

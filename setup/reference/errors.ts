@@ -1,18 +1,18 @@
 import { STATUS_CODES } from 'node:http';
+import { exampleRecord, reproductionCommands } from '../../contract/error-examples.ts';
+import { ERROR_TYPES, type ErrorType } from '../../contract/error-record.ts';
 import {
   type CodeFamily,
+  ERRORS,
   familyCodes,
-  headersOf,
   operationsWith,
   resolverOf,
   sharedCodesOf,
   TYPE_GUIDES,
-} from '../../contract/catalogue.ts';
-import { exampleField, exampleRecord, reproductionCommands } from '../../contract/example-failures.ts';
+} from '../../contract/errors.ts';
+import { headersOf } from '../../contract/openapi/headers.ts';
 import { OPERATION_IDS } from '../../contract/operations.ts';
-import { EXAMPLE_REQUEST_ID } from '../../contract/samples.ts';
-import { ERROR_TYPES, type ErrorType } from '../../domain/catalogue-entry.ts';
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
 import { inCell, listing, page, table } from './markdown.ts';
 
 const BASE = 'http://localhost:8080';
@@ -47,11 +47,7 @@ function ofType(type: ErrorType): readonly string[] {
     `## ${type}`,
     table(
       ['Code', 'Status', 'Meaning'],
-      shared.map((code) => [
-        `[\`${code}\`](#${code})`,
-        String(CATALOGUE[code].status),
-        inCell(CATALOGUE[code].meaning),
-      ]),
+      shared.map((code) => [`[\`${code}\`](#${code})`, String(ERRORS[code].status), inCell(ERRORS[code].meaning)]),
     ),
     ...shared.flatMap(ofCode),
     ...(type === 'Request Error' ? ofFamily('schema', '`<operation>_schema`') : []),
@@ -60,7 +56,7 @@ function ofType(type: ErrorType): readonly string[] {
 }
 
 function ofCode(code: ErrorCode): readonly string[] {
-  const { causes, resolution, meaning, reproduce } = CATALOGUE[code];
+  const { causes, resolution, meaning, sample } = ERRORS[code];
   const commands = reproductionCommands(code, BASE);
   return [
     `### ${code}`,
@@ -71,16 +67,16 @@ function ofCode(code: ErrorCode): readonly string[] {
     `**Answered by**\n\n${answeredBy(code)}`,
     listing('json', JSON.stringify(exampleRecord(code, CONTACT), null, 2)),
     `**Headers**\n\n${headers(code)}`,
-    `**In the sandbox**\n\n${reproduce}`,
+    `**In the sandbox**\n\n${sample.reproduce}`,
     commands.length === 0 ? '' : listing('sh', commands.join('\n')),
   ];
 }
 
 function facts(code: ErrorCode): string {
-  const { status, moneyMoved, retry, since } = CATALOGUE[code];
+  const { status, moneyMoved, retryable, since } = ERRORS[code];
   return table(
     ['Status', 'Who resolves it', 'Money moved', 'Same request again can succeed', 'Since'],
-    [[`${status} ${STATUS_CODES[status] ?? ''}`, resolverOf(code), moneyMoved, retry ? 'yes' : 'no', since]],
+    [[`${status} ${STATUS_CODES[status] ?? ''}`, resolverOf(code), moneyMoved, retryable ? 'yes' : 'no', since]],
   );
 }
 
@@ -92,13 +88,13 @@ function answeredBy(code: ErrorCode): string {
 }
 
 function headers(code: ErrorCode): string {
-  const all = headersOf(code, { requestId: EXAMPLE_REQUEST_ID, field: exampleField(code) });
+  const all = headersOf(code);
   return table(
     ['Header', 'Value', 'What it says'],
-    all.map(({ name, value, says, sometimes }) => [
-      `\`${name}\`${sometimes ? ' (sometimes)' : ''}`,
+    all.map(({ name, value, description, optional }) => [
+      `\`${name}\`${optional ? ' (sometimes)' : ''}`,
       `\`${inCell(value)}\``,
-      inCell(says),
+      inCell(description),
     ]),
   );
 }
@@ -107,7 +103,7 @@ function ofFamily(kind: CodeFamily['kind'], name: string): readonly string[] {
   const codes = familyCodes(kind);
   const [first] = codes;
   if (first === undefined) return [];
-  const { causes, resolution, status } = CATALOGUE[first];
+  const { causes, resolution, status } = ERRORS[first];
   return [
     `### ${name}`,
     `Every operation has its own, with status ${status}.`,
@@ -117,8 +113,8 @@ function ofFamily(kind: CodeFamily['kind'], name: string): readonly string[] {
       ['Code', 'Meaning', 'Money moved', 'Example of a message'],
       codes.map((code) => [
         `\`${code}\``,
-        inCell(CATALOGUE[code].meaning),
-        CATALOGUE[code].moneyMoved,
+        inCell(ERRORS[code].meaning),
+        ERRORS[code].moneyMoved,
         inCell(exampleRecord(code, CONTACT).Message),
       ]),
     ),

@@ -1,5 +1,5 @@
 import { CARD_STATUSES } from '../../domain/cards/card.ts';
-import type { ErrorCode } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { Account } from '../../domain/ledger/ledger.ts';
 import type { Limits } from '../../domain/ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ERRORS } from '../../contract/errors.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
-import { CATALOGUE } from '../../domain/errors.ts';
 import { LIMIT_NAMES } from '../../sdk/client.ts';
 import {
   type CannedService,
@@ -274,16 +274,16 @@ describe('commands', () => {
 describe('error codes, without the service', () => {
   test('codes lists every code', async () => {
     const { output } = await type('errors codes');
-    for (const code of Object.keys(CATALOGUE)) expect(output).toContain(`\n${code} `);
+    for (const code of Object.keys(ERRORS)) expect(output).toContain(`\n${code} `);
     const { data } = JSON.parse((await type('errors codes --json')).output) as { data: { code: string }[] };
-    expect(data.map(({ code }) => code)).toEqual(Object.keys(CATALOGUE));
+    expect(data.map(({ code }) => code)).toEqual(Object.keys(ERRORS));
   });
 
-  test.each(Object.keys(CATALOGUE))('explain %s fits in 80 columns', async (code) => {
+  test.each(Object.keys(ERRORS))('explain %s fits in 80 columns', async (code) => {
     const { exitCode, output } = await type(`errors explain ${code}`);
     expect(exitCode).toBe(0);
     for (const line of output.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
-    expect(output.replaceAll(/\s+/g, ' ')).toContain(CATALOGUE[code as keyof typeof CATALOGUE].resolution);
+    expect(output.replaceAll(/\s+/g, ' ')).toContain(ERRORS[code as keyof typeof ERRORS].resolution);
   });
 
   test('explain suggests a code for an unknown one', async () => {

@@ -9,10 +9,12 @@ export type Question = {
   readonly body?: string;
 };
 
-/** The bytes of a request. `Host` and the length of the body are added, as HTTP/1.1 demands. */
+/** The bytes of a request. `Host` and the length of the body are added unless it is given. */
 export function bytesOf({ method, path, headers = [], body }: Question): string {
-  const length: readonly (readonly [string, string])[] =
-    body === undefined ? [] : [['Content-Length', String(Buffer.byteLength(body, 'latin1'))]];
+  const isCounted = body === undefined || headers.some(([name]) => name === 'Content-Length');
+  const length: readonly (readonly [string, string])[] = isCounted
+    ? []
+    : [['Content-Length', String(Buffer.byteLength(body, 'latin1'))]];
   const lines = [['Host', 'localhost'] as const, ...headers, ...length].map(([name, value]) => `${name}: ${value}`);
   return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }

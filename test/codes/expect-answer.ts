@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
+import { ERRORS } from '../../contract/errors.ts';
 import { movesMoney, type OperationId, precedenceOf } from '../../contract/operations.ts';
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 
 /** What an answer must be, beyond what the catalogue says of its code. */
@@ -29,7 +30,7 @@ const HEADERS: ReadonlySet<string> = new Set([
 /** Holds an answer against the catalogue: status, record, and each header that it must or must not have. */
 export function expectAnswer(answer: RawResponse, expected: Expected): void {
   const { code, operation, method = 'GET' } = expected;
-  const entry = CATALOGUE[code];
+  const entry = ERRORS[code];
   const header = (name: string): string | undefined => answer.headers.get(name);
   expect(`${answer.status} ${header('error-code')}`, answer.body).toBe(`${entry.status} ${code}`);
   expect(header('link')).toBe(`</errors/${code}>; rel="describedby"`);
@@ -46,13 +47,13 @@ export function expectAnswer(answer: RawResponse, expected: Expected): void {
 }
 
 function expectMoney({ headers }: RawResponse, { code, operation, moneyMoved, keyed }: Expected): void {
-  const { retry, moneyMoved: told } = CATALOGUE[code];
+  const { retryable, moneyMoved: told } = ERRORS[code];
   const isMoney = operation !== undefined && movesMoney(operation);
   const moved = isMoney ? (moneyMoved ?? 'no') : undefined;
   expect(headers.get('money-moved')).toBe(moved);
   if (moved === 'unknown') expect(told).toBe('no or unknown');
   const isDoubtful = moved === 'unknown' && keyed !== true;
-  expect(headers.get('should-retry')).toBe(String(retry && !isDoubtful));
+  expect(headers.get('should-retry')).toBe(String(retryable && !isDoubtful));
   if (moved !== 'unknown') expect(headers.get('transfer-id')).toBeUndefined();
 }
 
@@ -79,7 +80,7 @@ function expectRecord({ body, status, headers }: RawResponse, code: ErrorCode): 
   expect(Number(headers.get('content-length'))).toBe(Buffer.byteLength(body));
   const record: Record<string, unknown> = JSON.parse(body);
   expect(Object.keys(record)).toEqual(['Message', 'Status', 'Code', 'Type']);
-  const { type } = CATALOGUE[code];
+  const { type } = ERRORS[code];
   expect(record).toEqual({ Message: expect.any(String), Status: status, Code: code, Type: type });
   const support = `contact support (support@example.com) and quote the request id ${headers.get('request-id')}.`;
   if (type === 'Request Error') expect(record.Message).not.toContain('contact support');

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { catalogueRecord, ERROR_CODES, operationsWith } from '../../contract/catalogue.ts';
+import { exampleRecord, provokingRequest, unknownOutcomeRequest } from '../../contract/error-examples.ts';
+import { catalogueRecord, operationsWith } from '../../contract/errors.ts';
 import { exampleOf } from '../../contract/examples.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
-import type { ErrorCode } from '../../domain/errors.ts';
+import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
 import { expectBalancedBooks, useService } from '../harness/service.ts';
 import { ask, askAll, toQuestion } from './ask.ts';
 import { type Expected, expectAnswer } from './expect-answer.ts';
@@ -47,6 +48,21 @@ describe('Sandbox-Provoke makes every operation answer with each code that it li
     }
   });
 });
+
+test.each(ERROR_CODES.filter((code) => operationsWith(code).length > 0))(
+  'the request that the page of a code prints gets it: %s',
+  async (code) => {
+    const provoking = provokingRequest(code);
+    if (provoking === undefined) throw new Error('there is no request');
+    const { status, body } = await ask(service().url, toQuestion(provoking));
+    const { Status, Type } = exampleRecord(code, '');
+    expect(JSON.parse(body)).toMatchObject({ Status, Code: code, Type });
+    expect(status).toBe(Status);
+    const unknown = unknownOutcomeRequest(code);
+    if (unknown === undefined) return;
+    expect((await ask(service().url, toQuestion(unknown))).headers.get('money-moved')).toBe('unknown');
+  },
+);
 
 test.each(['/', '/errors', '/errors/unauthenticated', '/docs', '/openapi.json', '/health/live', '/health/ready'])(
   'pages answer with the code that no operation has: %s',

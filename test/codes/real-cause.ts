@@ -1,6 +1,6 @@
 import { type ExampleRequest, exampleOf } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import type { ErrorCode } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { ask, type Question, toQuestion } from './ask.ts';
@@ -8,12 +8,15 @@ import type { Expected } from './expect-answer.ts';
 import type { World } from './world.ts';
 
 /** An answer that a real cause brought about, and what it must be. */
-export type Observation = { readonly answer: RawResponse; readonly expected: Expected };
+export type Observation = {
+  readonly answer: RawResponse;
+  readonly expected: Expected;
+  /** Whether it is the response to the sample of the code. */
+  readonly isSample?: boolean;
+};
 
-/** What really brings a code about. */
+/** Causes of a code besides its sample. */
 export type RealCause = {
-  /** What must hold while `observe` runs; the test sees to it. */
-  readonly given?: 'the database is stopped';
   readonly observe: (world: World) => Promise<readonly Observation[]>;
 };
 

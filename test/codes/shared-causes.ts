@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { isClosed } from '../../contract/schema-parts.ts';
-import type { SharedCode } from '../../domain/errors.ts';
+import type { SharedCode } from '../../domain/error-codes.ts';
 import { withSecret } from '../harness/keys.ts';
 import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { RawConnection } from '../harness/raw-connection.ts';
@@ -19,6 +19,7 @@ import {
   withHeader,
   withMembers,
 } from './real-cause.ts';
+import { sampleQuestion } from './sample.ts';
 import { NO_ID, observeSwitch, TRANSFER_CAUSES } from './transfer-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
@@ -35,8 +36,8 @@ const ignoresMembers = (id: OperationId): boolean => {
 };
 const takesKey = (id: OperationId): boolean => OPERATIONS[id].idempotency !== 'none';
 
-/** What really brings each shared code about; one more code, or one less, and this does not compile. */
-export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
+/** Causes of the shared codes besides their samples. */
+export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
   service_disabled: { observe: observeSwitch },
   unauthenticated: { observe: observeCredentials },
   forbidden: { observe: observeForbidden },
@@ -52,7 +53,6 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
     ...OPERATION_IDS.filter(ignoresMembers).map((id) => withMembers(id, { [CARD_NUMBER]: true })),
   ]),
   route_not_found: byRequests('route_not_found', [
-    { question: { method: 'GET', path: '/api/v0.1/core/nothing' } },
     { question: { method: 'POST', path: '/api/v9/core/transfer', body: '{"amount":1,"card_id":"card_active"}' } },
     { question: { method: 'GET', path: '/errors/nothing' } },
     { question: { method: 'HEAD', path: '/nothing' } },
@@ -89,7 +89,6 @@ export const SHARED_CAUSES: Readonly<Record<SharedCode, RealCause>> = {
       ...question,
       headers: [...(question.headers ?? []), ...Array.from({ length: 100 }, (_, at) => [`x-${at}`, 'x'] as const)],
     })),
-    { question: { method: 'GET', path: TRANSFER, headers: [['x', 'x'.repeat(9000)]] } },
   ]),
   request_timeout: { observe: observeSlowness },
   expectation_failed: byRequests(
@@ -182,7 +181,7 @@ async function observeRates({ sandbox, dataDirectory }: World): Promise<readonly
     RATE_LIMIT_PER_ADDRESS: '1',
   });
   try {
-    const observations: Observation[] = [];
+    const observations = [await observeRateSample(limited.url)];
     for (const { question, operation } of eachOperation((one) => ({ ...one, headers: [bearer('nonsense')] }))) {
       // A wrong key uses up what the address has left, so that the next one finds nothing.
       let answer = await ask(limited.url, question);
@@ -197,6 +196,14 @@ async function observeRates({ sandbox, dataDirectory }: World): Promise<readonly
     await limited.stop();
     await directory.remove();
   }
+}
+
+/** The request of the sample, until the address may send no more of them. */
+async function observeRateSample(url: string): Promise<Observation> {
+  const code = 'rate_limited';
+  let answer = await ask(url, sampleQuestion(code));
+  for (let tries = 0; answer.status === 200 && tries < 20; tries += 1) answer = await ask(url, sampleQuestion(code));
+  return { answer, expected: { code, operation: 'list_transfers' }, isSample: true };
 }
 
 async function expectOk(url: string, path: string): Promise<void> {
@@ -228,7 +235,7 @@ async function observeSlowness({ slow }: World): Promise<readonly Observation[]>
   const expected = { code, method: 'POST' } as const;
   return [
     { answer: await slow.head.next(), expected: { ...expected, operation: undefined } },
-    { answer: await slow.body.next(), expected: { ...expected, operation: 'create_transfer' } },
+    { answer: await slow.body.next(), expected: { ...expected, operation: 'create_transfer' }, isSample: true },
   ];
 }
 
@@ -240,7 +247,7 @@ async function observeClosing(world: World): Promise<readonly Observation[]> {
   const { damaged, sandbox, dataDirectory } = world;
   const port = Number(new URL(damaged.url).port);
   const code = 'service_unavailable';
-  const attempts = eachOperation((question) => question);
+  const attempts = eachOperation((question, id) => (id === 'create_transfer' ? sampleQuestion(code) : question));
   const holder = new pg.Client((await embeddedServerOf(dataDirectory)).databaseUrl);
   await holder.connect();
   await holder.query('begin; select from account for update');
@@ -261,7 +268,10 @@ async function observeClosing(world: World): Promise<readonly Observation[]> {
   for (const [at, { question }] of attempts.entries()) open[at]?.send(bytesOf(question));
   for (const [at, { question, operation }] of attempts.entries()) {
     const answer = await open[at]?.next(question.method);
-    if (answer !== undefined) observations.push({ answer, expected: { code, operation, method: question.method } });
+    const isSample = operation === 'create_transfer';
+    if (answer !== undefined) {
+      observations.push({ answer, expected: { code, operation, method: question.method }, isSample });
+    }
   }
   await holder.end();
   const { status, body } = await begun.next();

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ERROR_CODES, familyOf } from '../../contract/catalogue.ts';
+import { familyOf } from '../../contract/errors.ts';
 import { OPERATION_IDS, precedenceOf } from '../../contract/operations.ts';
-import { isErrorCode } from '../../domain/errors.ts';
+import { ERROR_CODES, isErrorCode } from '../../domain/error-codes.ts';
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
-const CATALOGUED = ['errors', 'http-errors', 'catalogue-entry', 'operation'].map((name) => `domain/${name}.ts`);
+const CATALOGUED = ['error-codes', 'operation'].map((name) => `domain/${name}.ts`);
 
 /** Where codes are decided on. The catalogue itself and what shows it are not among it. */
 const SOURCES = ['server', 'domain', 'contract/reading']

@@ -15,6 +15,7 @@ import {
 } from '../harness/process.ts';
 import { RawConnection } from '../harness/raw-connection.ts';
 import { ask, bytesOf } from './ask.ts';
+import { sampleQuestion } from './sample.ts';
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
@@ -93,16 +94,7 @@ async function beginSlowly(url: string, key: string): Promise<World['slow']> {
   const port = Number(new URL(url).port);
   const [body, head] = await Promise.all([RawConnection.open(port), RawConnection.open(port)]);
   const path = OPERATIONS.create_transfer.path;
-  body.send(
-    bytesOf({
-      method: 'POST',
-      path,
-      headers: [
-        ['Authorization', `Bearer ${key}`],
-        ['Content-Length', '10'],
-      ],
-    }),
-  );
+  body.send(bytesOf(sampleQuestion('request_timeout', { Authorization: `Bearer ${key}` })));
   head.send(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n`);
   return { body, head };
 }

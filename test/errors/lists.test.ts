@@ -1,7 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ERRORS } from '../../contract/errors.ts';
 import type { OperationId } from '../../contract/operations.ts';
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
@@ -156,7 +157,7 @@ describe('counts', () => {
     expect(sum(counts)).toBe(ROWS);
     expect(counts.data.filter(({ start }) => !start.endsWith('T00:00:00.000Z'))).toEqual([]);
     expect(counts.data.map(({ start }) => start)).toEqual(counts.data.map(({ start }) => start).sort());
-    for (const { code } of counts.data) expect(CATALOGUE).toHaveProperty(code);
+    for (const { code } of counts.data) expect(ERRORS).toHaveProperty(code);
   });
 
   test('by hour, of one code or one card program', async () => {
@@ -196,7 +197,7 @@ describe('plans', () => {
     to: null,
   };
   const codesOf = (type: string): readonly string[] =>
-    Object.keys(CATALOGUE).filter((code) => CATALOGUE[code as ErrorCode].type === type);
+    Object.keys(ERRORS).filter((code) => ERRORS[code as ErrorCode].type === type);
   const programId = DEMO_PROGRAM_ID;
   const STATEMENTS: Readonly<Record<string, Statement>> = {
     'look-up': readError(randomUUIDv7(), null),

@@ -3,8 +3,9 @@ import { connect as connectSocket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
+import { ERRORS } from '../../contract/errors.ts';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
-import { CATALOGUE, type ErrorCode } from '../../domain/errors.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
 import { TransferService } from '../../sdk/client.ts';
 import { programKey, withSecret } from '../harness/keys.ts';
 import { embeddedServerOf } from '../harness/process.ts';
@@ -67,7 +68,7 @@ describe('every error is found within a second of its response', () => {
   test('each code of an operation, provoked', async () => {
     const provoked: (readonly [code: string, sent: Promise<Sent>])[] = [];
     const delays: number[] = [];
-    for (const code of Object.keys(CATALOGUE) as ErrorCode[]) {
+    for (const code of Object.keys(ERRORS) as ErrorCode[]) {
       const id = OPERATION_IDS.find((operation) => precedenceOf(operation).includes(code));
       if (id === undefined) continue;
       const { method, path, idempotency } = OPERATIONS[id];
@@ -83,7 +84,7 @@ describe('every error is found within a second of its response', () => {
     for (const [code, sent] of provoked) {
       const { requestId, status } = await sent;
       const { error } = await lookUp(service().client, requestId);
-      expect(error).toMatchObject({ request_id: requestId, code, status, type: CATALOGUE[code as ErrorCode].type });
+      expect(error).toMatchObject({ request_id: requestId, code, status, type: ERRORS[code as ErrorCode].type });
     }
     expect(provoked.length).toBeGreaterThan(60);
     printFigure('errors of an operation, the slowest found after', worst(delays), 'ms');

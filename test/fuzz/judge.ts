@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
+import { ERRORS } from '../../contract/errors.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
+import { isErrorCode } from '../../domain/error-codes.ts';
 import { type Answer, type Exchange, saysClose } from './conversation.ts';
 import type { Request } from './generate.ts';
 import { NEEDED_AMOUNT } from './standing.ts';
@@ -87,7 +88,7 @@ function judgeMoney({ head }: Answer, asked: Asked): string | undefined {
 function judgeRecord({ status, head, body }: Answer, method: string): string | undefined {
   const code = headerOf(head, 'Error-Code') ?? '';
   if (!isErrorCode(code)) return `the Error-Code is '${code}', which the catalogue does not have`;
-  const entry = CATALOGUE[code];
+  const entry = ERRORS[code];
   if (entry.status !== status) return `${code} came with ${status}`;
   if (!/^req_[0-9a-f]{32}$/.test(headerOf(head, 'Request-Id') ?? '')) return 'there is no Request-Id';
   if (headerOf(head, 'Link') !== `</errors/${code}>; rel="describedby"`) return 'there is no Link to the code';

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
+import { ERRORS } from '../../contract/errors.ts';
+import { isErrorCode } from '../../domain/error-codes.ts';
 import type { RawResponse } from './raw-connection.ts';
 
 const INTERNAL = /\bat \S+ \(|node:|FST_|HPE_|ERR_|ECONN|secret|Error:|undefined|\[object/;
@@ -22,7 +23,7 @@ export function expectRecord(answer: RawResponse, status: number, code: string, 
   expect(Number(answer.headers.get('content-length'))).toBe(Buffer.byteLength(answer.body));
   const record: unknown = JSON.parse(answer.body);
   expect(Object.keys(Object(record))).toEqual(['Message', 'Status', 'Code', 'Type']);
-  const type = isErrorCode(code) ? CATALOGUE[code].type : 'Server Error';
+  const type = isErrorCode(code) ? ERRORS[code].type : 'Server Error';
   expect(record).toEqual({ Message: expect.any(String), Status: status, Code: code, Type: type });
   expect(answer.body).not.toMatch(INTERNAL);
   expect(answer.body).not.toMatch(/[0-9]{8}(?![0-9a-f]*\.)/);

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { CATALOGUE } from '../../domain/errors.ts';
+import { ERRORS } from '../../contract/errors.ts';
 import { createHttpServer } from '../../server/http/server.ts';
 import { ErrorRecordResponse } from '../../server/http/wire/record-response.ts';
 import type { Handler } from '../../server/operations/call.ts';
@@ -293,9 +293,10 @@ describe('pages', () => {
   it('show the catalogue as data', async () => {
     const { ask } = await serve();
     const list: { data: { code: string }[] } = JSON.parse((await ask(bare('GET', '/errors'))).body);
-    expect(list.data.map(({ code }) => code)).toEqual(Object.keys(CATALOGUE));
-    const { moneyMoved, ...entry } = CATALOGUE.insufficient_funds;
-    const record = { code: 'insufficient_funds', ...entry, money_moved: moneyMoved };
+    expect(list.data.map(({ code }) => code)).toEqual(Object.keys(ERRORS));
+    const { moneyMoved, retryable, headers: _headers, sample, ...entry } = ERRORS.insufficient_funds;
+    const more = { money_moved: moneyMoved, retry: retryable, reproduce: sample.reproduce };
+    const record = { code: 'insufficient_funds', ...entry, ...more };
     for (const path of [
       '/errors/insufficient_funds',
       '/errors/insufficient_funds.json',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CATALOGUE, isErrorCode } from '../../domain/errors.ts';
+import { ERRORS } from '../../contract/errors.ts';
+import { isErrorCode } from '../../domain/error-codes.ts';
 import type { Reply } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import { fakeGateway, type HttpTestServer, serve, startHttpServer } from '../harness/http-server.ts';
@@ -101,7 +102,7 @@ describe('while the service closes', () => {
       const answer = await connection.next(sample.method);
       const code = sample.codeWhileClosing ?? 'service_unavailable';
       expect([sample.name, answer.headers.get('error-code')]).toEqual([sample.name, code]);
-      expectRecord(answer, isErrorCode(code) ? CATALOGUE[code].status : 0, code, sample.method);
+      expectRecord(answer, isErrorCode(code) ? ERRORS[code].status : 0, code, sample.method);
       expect(answer.headers.get('connection')).toBe('close');
       if (code === 'service_unavailable') expect(answer.headers.get('retry-after')).toBe('1');
     }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CatalogueRecord, operationsWith, resolverOf } from '../../contract/catalogue.ts';
-import { exampleRecord } from '../../contract/example-failures.ts';
+import { exampleRecord } from '../../contract/error-examples.ts';
+import { CatalogueRecord, ERRORS, operationsWith, resolverOf } from '../../contract/errors.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
-import { CATALOGUE, type ErrorCode, isErrorCode } from '../../domain/errors.ts';
+import { type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';
 import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { type Element, readPage } from './page-reader.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
-const CODES = Object.keys(CATALOGUE).filter(isErrorCode);
+const CODES = Object.keys(ERRORS).filter(isErrorCode);
 const HOSTILE = `<script>alert(1)</script>"'&amp; onfocus=x </style><img src=x> ${'z'.repeat(40)}`;
 
 let running: HttpTestServer;
@@ -87,13 +87,13 @@ describe('the catalogue as pages', () => {
   it.each(CODES)('explains %s', async (code) => {
     const elements = await page(`/errors/${code}`);
     expectFrame(elements);
-    const { status, type, meaning, causes, resolution, moneyMoved, since, reproduce } = CATALOGUE[code];
+    const { status, type, meaning, causes, resolution, moneyMoved, since, sample } = ERRORS[code];
     expect(texts(elements, 'h1')).toEqual([code]);
-    expect(texts(elements, 'p')).toEqual(expect.arrayContaining([meaning, resolution, reproduce]));
+    expect(texts(elements, 'p')).toEqual(expect.arrayContaining([meaning, resolution, sample.reproduce]));
     expect(texts(elements, 'li')).toEqual(expect.arrayContaining([...causes]));
     expect(saysOf(elements, 'Status')).toMatch(new RegExp(`^${status} [A-Z]`));
     expect(saysOf(elements, 'Type')).toContain(type);
-    expect(saysOf(elements, 'Who resolves it')).toBe(resolverOf(code));
+    expect(saysOf(elements, 'Resolved by')).toBe(resolverOf(code));
     expect(saysOf(elements, 'Money moved')).toBe(moneyMoved);
     expect(saysOf(elements, 'Since')).toBe(`version ${since}`);
     const main = texts(elements, 'main').join();
@@ -122,7 +122,7 @@ describe('the catalogue as pages', () => {
     const walk = async (from: string): Promise<string | undefined> => {
       seen.push(from);
       const elements = await page(`/errors/${from}`);
-      const at = elements.findIndex(({ tag, text }) => tag === 'span' && text === 'After');
+      const at = elements.findIndex(({ tag, text }) => tag === 'span' && text === 'Next');
       return at === -1 ? undefined : codesLinked(elements.slice(at))[0];
     };
     const rows = (await page('/errors')).filter(({ tag, around }) => tag === 'a' && around.at(-1) === 'li');
@@ -139,11 +139,13 @@ describe('the catalogue as data', () => {
     expect(await data('/errors')).toEqual(all);
     const members = fieldsOf(CatalogueRecord).map(({ name }) => name);
     for (const record of all.data) {
-      const { moneyMoved, ...entry } = CATALOGUE[record.code];
+      const { moneyMoved, retryable, headers: _headers, sample, ...entry } = ERRORS[record.code];
       expect(record).toEqual({
         ...entry,
         code: record.code,
         money_moved: moneyMoved,
+        retry: retryable,
+        reproduce: sample.reproduce,
         operations: operationsWith(record.code),
       });
       expect(Object.keys(record)).toEqual(members);
@@ -152,7 +154,7 @@ describe('the catalogue as data', () => {
 
   it.each(CODES)('explains %s', async (code) => {
     const record = await data(`/errors/${code}`);
-    expect(record).toMatchObject({ code, meaning: CATALOGUE[code].meaning });
+    expect(record).toMatchObject({ code, meaning: ERRORS[code].meaning });
     expect(await data(`/errors/${code}.json`, BROWSER)).toEqual(record);
   });
 
@@ -315,6 +317,6 @@ describe('every page', () => {
     expectFrame(elements);
     expect(texts(elements, 'footer').join()).toContain('Support: https://help.example/?a=1&b="2"<b>.');
     expect(texts(elements, 'main').join()).toContain('curl http://localhost:8080/');
-    expect(texts(elements, 'main').join()).toContain('This service is live');
+    expect(texts(elements, 'main').join()).toContain('This service runs in live mode');
   });
 });

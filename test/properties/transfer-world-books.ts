@@ -71,7 +71,8 @@ export class WorldBooks {
 
   /** Writes down a plan; `before` is the transfer as it was, if it was. */
   write(command: TransferCommand, before: Transfer | undefined, plan: TransferPlan): void {
-    const { transfer, hold } = plan;
+    const { hold, failure } = plan;
+    const transfer = failure === undefined ? plan.transfer : { ...plan.transfer, error: { Code: failure.code } };
     this.#checkMove(command, before, plan);
     this.transfers[before === undefined ? this.transfers.length : this.transfers.indexOf(before)] = transfer;
     for (const posting of plan.postings) this.#enter(posting);

@@ -257,7 +257,7 @@ export class World implements Side {
     const { status, outcome, capturedAmount, reversedAmount, error, expiresAt, updatedAt, completedAt } = transfer;
     insist(status === statusAt(kept, this.now), 'a transfer is shown in the state it is in');
     const amounts = { captured: capturedAmount, reversed: reversedAmount };
-    const code = error?.Code ?? null;
+    const code = error === null ? null : Reflect.get(error, 'Code');
     return transferFact(index, { status, outcome, ...amounts, error: code, expiresAt, updatedAt, completedAt });
   }
 

@@ -1,5 +1,5 @@
+import { type ErrorRecord, withSupport } from '../../../contract/error-record.ts';
 import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
-import { type ErrorRecord, withSupport } from '../../../domain/error-record.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { RefusalDetails } from '../../../domain/refusal.ts';
 import type { RefusedRow } from '../../operations/call.ts';
@@ -144,7 +144,7 @@ function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow' | 'ide
   const headers: [string, string][] = [
     ['Error-Code', code],
     ['Link', `</errors/${code}>; rel="describedby"`],
-    ['Should-Retry', String(entry.retry && !isDoubtful)],
+    ['Should-Retry', String(entry.retryable && !isDoubtful)],
   ];
   if (moneyMoved !== undefined) headers.push(['Money-Moved', moneyMoved]);
   if (transferId !== undefined) headers.push(['Transfer-Id', headerSafe(transferId)]);
@@ -153,8 +153,7 @@ function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow' | 'ide
     headers.push(['Error-Field', headerSafe(redactCardNumbers(details.field))]);
   if (details.replayed === true) headers.push(['Idempotent-Replayed', 'true']);
   if (code === 'method_not_allowed' && request.allow !== undefined) headers.push(['Allow', request.allow]);
-  if (code === 'unsupported_media_type') headers.push(['Accept', 'application/json']);
-  if (code === 'unauthenticated') headers.push(['WWW-Authenticate', 'Bearer realm="transfer-service"']);
+  for (const { name, value, constant } of entry.headers) if (constant === true) headers.push([name, value]);
   return headers;
 }
 

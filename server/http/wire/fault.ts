@@ -1,14 +1,15 @@
+import type { ErrorDefinition } from '../../../contract/error.ts';
+import { ERRORS } from '../../../contract/errors.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import type { CatalogueEntry, MoneyMoved } from '../../../domain/catalogue-entry.ts';
-import { CATALOGUE, type ErrorCode } from '../../../domain/errors.ts';
-import { Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
+import type { ErrorCode } from '../../../domain/error-codes.ts';
+import { type MoneyMoved, Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
 import { OperationFailure } from '../../operations/call.ts';
 import type { RequestContext } from '../request-context.ts';
 
 /** Anything that was thrown, as what will be answered. */
 export type Fault = {
   readonly code: ErrorCode;
-  readonly entry: CatalogueEntry;
+  readonly entry: ErrorDefinition;
   /** Whole sentences for the caller; the one that sends to support is added later. */
   readonly message: string;
   readonly details: RefusalDetails;
@@ -32,7 +33,7 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   if (thrown instanceof Refusal) {
     const { code, message, details } = thrown;
     const moneyMoved = isMoney ? ('no' as const) : undefined;
-    return { code, entry: CATALOGUE[code], message, details, moneyMoved, transferId: undefined, cause: null };
+    return { code, entry: ERRORS[code], message, details, moneyMoved, transferId: undefined, cause: null };
   }
   if (thrown instanceof OperationFailure && thrown.busy) return busyFault(thrown, isMoney);
   const facts = thrown instanceof OperationFailure ? thrown : undefined;
@@ -44,7 +45,7 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
     operation === undefined
       ? 'The request could not be answered.'
       : failureMessage(operation, moneyMoved, transferId, request.idempotencyKey);
-  const entry = CATALOGUE[code];
+  const entry = ERRORS[code];
   return { code, entry, message, details: {}, moneyMoved, transferId, cause: thrown ?? new Error(String(thrown)) };
 }
 
@@ -52,7 +53,7 @@ function busyFault(failure: OperationFailure, isMoney: boolean): Fault {
   const message = 'The service is overloaded and did not process this request.';
   return {
     code: 'service_unavailable',
-    entry: CATALOGUE.service_unavailable,
+    entry: ERRORS.service_unavailable,
     message,
     details: {},
     moneyMoved: isMoney ? failure.moneyMoved : undefined,

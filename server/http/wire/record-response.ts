@@ -1,6 +1,7 @@
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http';
-import { ERROR_TYPES } from '../../../domain/catalogue-entry.ts';
-import { CATALOGUE, isErrorCode } from '../../../domain/errors.ts';
+import { ERROR_TYPES } from '../../../contract/error-record.ts';
+import { ERRORS } from '../../../contract/errors.ts';
+import { isErrorCode } from '../../../domain/error-codes.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type ErrorResponse, JSON_TYPE } from './error-response.ts';
 
@@ -159,7 +160,7 @@ export function codeOfRecord(body: string, status: number): string | undefined {
   if (code?.[0] !== 'Code' || typeof code[1] !== 'string') return undefined;
   if (type?.[0] !== 'Type' || !ERROR_TYPES.some((name) => name === type[1]) || more.length > 0) return undefined;
   const name = code[1];
-  const entry = isErrorCode(name) ? CATALOGUE[name] : undefined;
+  const entry = isErrorCode(name) ? ERRORS[name] : undefined;
   const isOfCatalogue = entry !== undefined && entry.status === status && entry.type === type[1];
   return isOfCatalogue && JSON.stringify(record) === body ? name : undefined;
 }

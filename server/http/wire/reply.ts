@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeader } from 'node:http';
-import type { ErrorCode } from '../../../domain/errors.ts';
+import type { ErrorCode } from '../../../domain/error-codes.ts';
 import type { CsvExport, Reply } from '../../operations/call.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';

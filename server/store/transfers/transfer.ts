@@ -1,4 +1,3 @@
-import type { ErrorRecord } from '../../../domain/error-record.ts';
 import type { Hold } from '../../../domain/transfers/hold.ts';
 import {
   type Capture,
@@ -32,7 +31,7 @@ const TRANSFER = columns({
   description: nullable(TEXT),
   reference: nullable(TEXT),
   metadata: json<Transfer['metadata']>(),
-  error: nullable(json<ErrorRecord>()),
+  error: nullable(json<object>()),
   requestId: UUID,
   createdAt: TIME,
   updatedAt: TIME,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ERRORS } from '../../../contract/errors.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import { CATALOGUE, type ErrorCode } from '../../../domain/errors.ts';
+import type { ErrorCode } from '../../../domain/error-codes.ts';
 import type { TransferService, UpdateCardBody } from '../../../sdk/client.ts';
 import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
@@ -65,7 +66,7 @@ describe('every refusal of create_transfer by its real cause', () => {
     const before = await running().client.trialBalance.get();
     const headers = code === 'idempotency_key_exists' ? { 'Idempotency-Key': USED_KEY } : {};
     const { status, fields, headers: answered } = await send({ headers, body });
-    const { status: Status, type: Type } = CATALOGUE[code];
+    const { status: Status, type: Type } = ERRORS[code];
     expect(Object.keys(fields)).toEqual(['Message', 'Status', 'Code', 'Type']);
     expect([status, fields]).toEqual([Status, { Message: fields.Message, Status, Code: code, Type }]);
     expect([answered['money-moved'], answered['error-field']]).toEqual(['no', field]);
@@ -308,7 +309,7 @@ describe('every refusal of the other operations on transfers and cards', () => {
     const call = await arrange(client);
     const before = await client.trialBalance.get();
     const refused = await refusalOf(call());
-    const { status: Status, type: Type } = CATALOGUE[code];
+    const { status: Status, type: Type } = ERRORS[code];
     expect(refused, operation).toMatchObject({ Code: code, Status, Type, moneyMoved: 'no', shouldRetry: false });
     expect(refused.field).toBe(field);
     expect(refused.headers.has('money-moved')).toBe(movesMoney(operation));

@@ -1,0 +1,23 @@
+import type { ErrorCode } from '../domain/error-codes.ts';
+
+/** The three types of errors (specification, sections 2.1 and 7.1). */
+export const ERROR_TYPES = ['Request Error', 'Server Error', 'Process Error'] as const;
+
+/** One of {@link ERROR_TYPES}. */
+export type ErrorType = (typeof ERROR_TYPES)[number];
+
+/** The body of every response that is not 2xx: these four fields, in this order (specification, section 2.1). */
+export type ErrorRecord = {
+  readonly Message: string;
+  readonly Status: number;
+  readonly Code: ErrorCode;
+  readonly Type: ErrorType;
+};
+
+/** How a caller reaches support, and what to quote there. */
+export type Support = { readonly contact: string; readonly requestId: string };
+
+/** A message with the request to contact support, which every error has that the caller cannot resolve (7.1). */
+export function withSupport(message: string, support: Support): string {
+  return `${message} Please contact support (${support.contact}) and quote the request id ${support.requestId}.`;
+}

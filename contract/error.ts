@@ -1,0 +1,105 @@
+import type { ErrorType } from './error-record.ts';
+import { type ExampleRequest, writtenJson } from './examples.ts';
+import { OPERATIONS, type OperationId } from './operations.ts';
+
+/** A header that responses with a code have in addition to the headers of every error. */
+export type SpecificHeader = {
+  readonly name: 'Retry-After' | 'Allow' | 'Accept' | 'WWW-Authenticate';
+  /** An example, or the value itself if `constant`. */
+  readonly value: string;
+  readonly description: string;
+  /** Whether every response with the code has exactly this value. */
+  readonly constant?: true;
+  /** Whether some responses with the code do not have the header. */
+  readonly optional?: true;
+};
+
+/** A request of a sample, and its operation if it reaches one. */
+export type SampleRequest = ExampleRequest & { readonly operation?: OperationId | undefined };
+
+/** What must be true for a sample and cannot be arranged by requests. The test that runs the samples arranges it. */
+export type Condition = 'a rate limit of one request per second' | 'a body that does not arrive' | 'a shutdown';
+
+/**
+ * How to get the code from a sandbox. The catalogue pages, the OpenAPI document and `test/codes` print or run it, so
+ * the message is the one that the service sends.
+ */
+export type Sample = {
+  /** What to do, in a sentence. */
+  readonly reproduce: string;
+  /** Requests to send first, each with a 2xx response, or a condition. */
+  readonly given?: readonly SampleRequest[] | Condition;
+  /** The request that gets the code. `{transfer_id}` in its path is the transfer that the last of `given` created. */
+  readonly request: SampleRequest;
+  /** Requests that undo `given`. */
+  readonly after?: readonly SampleRequest[];
+  /** The message of the response, without the request to contact support. */
+  readonly message: string;
+  /** JSON pointer in the `Error-Field` header. */
+  readonly field?: string;
+  /** A shell command to print instead of the request, for bodies and headers too long to print; `{base}` is the URL. */
+  readonly shell?: string;
+};
+
+/** Everything about one error code. `status` and `type` never vary for a code (specification, section 7.2). */
+export type ErrorDefinition = {
+  readonly status: number;
+  readonly type: ErrorType;
+  /** Who can resolve it (specification, section 7.1). */
+  readonly resolver: 'caller' | 'support';
+  /** What the code means, in a sentence. */
+  readonly meaning: string;
+  /** What can cause it, each a full sentence. */
+  readonly causes: readonly string[];
+  /** What to do. */
+  readonly resolution: string;
+  /** Whether the same request can succeed when it is sent again unchanged. */
+  readonly retryable: boolean;
+  /** What `Money-Moved` can say on operations that move money. */
+  readonly moneyMoved: 'no' | 'no or unknown';
+  readonly headers: readonly SpecificHeader[];
+  /** Version of the API that introduced the code. */
+  readonly since: string;
+  readonly sample: Sample;
+};
+
+type Essential = 'status' | 'meaning' | 'causes' | 'resolution' | 'sample';
+
+/**
+ * Defines an error code. Unless stated otherwise it is a `Request Error` that no retry resolves, exists since version
+ * 0.1 and moves no money. The resolver follows from the type; a `Server Error` is retryable.
+ */
+export function errorCode(definition: Pick<ErrorDefinition, Essential> & Partial<ErrorDefinition>): ErrorDefinition {
+  const { type = 'Request Error' } = definition;
+  return {
+    type,
+    resolver: type === 'Request Error' ? 'caller' : 'support',
+    retryable: type === 'Server Error',
+    moneyMoved: 'no',
+    headers: [],
+    since: '0.1',
+    ...definition,
+  };
+}
+
+/** What a request of a sample contains beyond its operation. */
+export type CallOptions = {
+  /** Values of the path's parameters, escaped as they are sent. */
+  readonly params?: Readonly<Record<string, string>>;
+  /** An object is sent as JSON, a string as it is. */
+  readonly body?: object | string;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** A request for an operation. Parameters that are not given remain in the path. */
+export function call(operation: OperationId, { params = {}, body, headers = {} }: CallOptions = {}): SampleRequest {
+  const { method, path: template } = OPERATIONS[operation];
+  const path = Object.entries(params).reduce((filled, [name, value]) => filled.replace(`{${name}}`, value), template);
+  if (body === undefined) return { operation, method, path, headers };
+  return { operation, method, path, headers, body: typeof body === 'string' ? body : writtenJson(body) };
+}
+
+/** A load of 10.00 USD onto a card of the demo program, with other fields and headers as given. */
+export function load(fields: object = {}, headers: Readonly<Record<string, string>> = {}): SampleRequest {
+  return call('create_transfer', { body: { amount: 1000, card_id: 'card_active', ...fields }, headers });
+}

@@ -1,0 +1,172 @@
+import { type Static, Type } from 'typebox';
+import { ERROR_CODES, type ErrorCode, type SharedCode } from '../domain/error-codes.ts';
+import type { ErrorDefinition } from './error.ts';
+import { ERROR_TYPES, type ErrorRecord, type ErrorType } from './error-record.ts';
+import { ACCESS_ERRORS } from './errors/access.ts';
+import { CARD_ERRORS } from './errors/cards.ts';
+import { HTTP_ERRORS } from './errors/http.ts';
+import { schemaError, unknownError } from './errors/operations.ts';
+import { REQUEST_ERRORS } from './errors/requests.ts';
+import { TRANSFER_ERRORS } from './errors/transfers.ts';
+import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from './operations.ts';
+
+const SHARED: Readonly<Record<SharedCode, ErrorDefinition>> = {
+  ...HTTP_ERRORS,
+  ...ACCESS_ERRORS,
+  ...REQUEST_ERRORS,
+  ...CARD_ERRORS,
+  ...TRANSFER_ERRORS,
+};
+
+/** A code that every operation has: `<operation>_schema` or `unknown_<operation>`. */
+export type CodeFamily = { readonly kind: 'schema' | 'unknown'; readonly operation: OperationId };
+
+const FAMILIES: ReadonlyMap<string, CodeFamily> = new Map(
+  OPERATION_IDS.flatMap((operation): readonly [string, CodeFamily][] => [
+    [`${operation}_schema`, { kind: 'schema', operation }],
+    [`unknown_${operation}`, { kind: 'unknown', operation }],
+  ]),
+);
+
+/** The family of a code, or undefined if operations share it. */
+export function familyOf(code: ErrorCode): CodeFamily | undefined {
+  return FAMILIES.get(code);
+}
+
+function definitionOf(code: ErrorCode): ErrorDefinition {
+  const family = familyOf(code);
+  if (family === undefined) return SHARED[code as SharedCode];
+  return family.kind === 'schema' ? schemaError(family.operation) : unknownError(family.operation);
+}
+
+/** The definition of every error code, in the order of the catalogue. */
+export const ERRORS = Object.freeze(
+  Object.fromEntries(ERROR_CODES.map((code) => [code, definitionOf(code)])),
+) as Readonly<Record<ErrorCode, ErrorDefinition>>;
+
+/** The error record for a code (specification, section 2.1). */
+export function errorRecord(code: ErrorCode, message: string): ErrorRecord {
+  const { status, type } = ERRORS[code];
+  return { Message: message, Status: status, Code: code, Type: type };
+}
+
+/** Guidance for one type of error (specification, section 7.1). */
+export type TypeGuide = { readonly cause: string; readonly resolution: string; readonly resolvedBy: string };
+
+/** The guidance for each type (specification, section 7.1). */
+export const TYPE_GUIDES: Readonly<Record<ErrorType, TypeGuide>> = {
+  'Request Error': {
+    cause: 'The request is invalid.',
+    resolution: 'Correct what the message describes, then send the request again.',
+    resolvedBy: 'The caller',
+  },
+  'Server Error': {
+    cause: 'The service has an internal problem.',
+    resolution: 'Contact support immediately and quote the request id: such an error can affect many customers.',
+    resolvedBy: 'Support',
+  },
+  'Process Error': {
+    cause: 'A process that the service depends on did not run.',
+    resolution: 'Contact support immediately and quote the request id: such an error can take longer to resolve.',
+    resolvedBy: 'Support',
+  },
+};
+
+/** Who resolves errors with the code, in words. */
+export function resolverOf(code: ErrorCode): string {
+  return TYPE_GUIDES[ERRORS[code].type].resolvedBy;
+}
+
+/** Whether an operation itself decides on the code, as opposed to HTTP and authentication. */
+export function isRule(code: ErrorCode): boolean {
+  return OPERATION_IDS.some((id) => OPERATIONS[id].errors.some((own) => own === code));
+}
+
+/** The shared codes of a type: rules of operations first, then by status. */
+export function sharedCodesOf(type: ErrorType): readonly ErrorCode[] {
+  const rank = (code: ErrorCode) => (isRule(code) ? 0 : 1000) + ERRORS[code].status;
+  return ERROR_CODES.filter((code) => ERRORS[code].type === type && familyOf(code) === undefined).sort(
+    (left, right) => rank(left) - rank(right),
+  );
+}
+
+/** The codes of a family, one for each operation. */
+export function familyCodes(kind: CodeFamily['kind']): readonly ErrorCode[] {
+  return ERROR_CODES.filter((code) => familyOf(code)?.kind === kind);
+}
+
+/** Every code in reading order: by type, shared codes before families. */
+export const CODES_AS_READ: readonly ErrorCode[] = ERROR_TYPES.flatMap((type) => [
+  ...sharedCodesOf(type),
+  ...ERROR_CODES.filter((code) => ERRORS[code].type === type && familyOf(code) !== undefined),
+]);
+
+/** The operations that can return the code. `unknown_request` has none. */
+export function operationsWith(code: ErrorCode): readonly OperationId[] {
+  return OPERATION_IDS.filter((id) => precedenceOf(id).includes(code));
+}
+
+/** Whether responses with the code have a `Money-Moved` header: whether an operation that moves money returns it. */
+export function reportsMoney(code: ErrorCode): boolean {
+  return operationsWith(code).some(movesMoney);
+}
+
+/**
+ * Whether a refusal is stored under its idempotency key: only a 409, which depends on the state of the ledger. What the
+ * caller can correct (400 to 404, 422), a disabled service (424) and internal errors (5xx) may differ on the next
+ * attempt.
+ */
+export function isStored(code: ErrorCode): boolean {
+  return ERRORS[code].status === 409;
+}
+
+/** Whether a response with the code can be a replay of the first response to an idempotency key. */
+export function isReplayed(code: ErrorCode): boolean {
+  return isStored(code) && operationsWith(code).some((id) => OPERATIONS[id].idempotency !== 'none');
+}
+
+/** One code as `/errors.json` and `/errors/{code}.json` return it. */
+export const CatalogueRecord = Type.Object({
+  code: Type.String({ description: 'The code. It is never renamed and never reused' }),
+  status: Type.Integer({ description: 'HTTP status of every response with the code' }),
+  type: Type.Unsafe<ErrorType>({ type: 'string', enum: [...ERROR_TYPES], description: 'Type of the error' }),
+  meaning: Type.String({ description: 'What the code means' }),
+  causes: Type.Array(Type.String(), { description: 'What can cause it' }),
+  resolution: Type.String({ description: 'What to do' }),
+  resolver: Type.Unsafe<ErrorDefinition['resolver']>({
+    type: 'string',
+    enum: ['caller', 'support'],
+    description: 'Who can resolve it',
+  }),
+  money_moved: Type.Unsafe<ErrorDefinition['moneyMoved']>({
+    type: 'string',
+    enum: ['no', 'no or unknown'],
+    description: 'Possible values of Money-Moved on an operation that moves money',
+  }),
+  retry: Type.Boolean({ description: 'Whether the same request can succeed when it is sent again unchanged' }),
+  since: Type.String({ description: 'Version of the API that introduced the code' }),
+  reproduce: Type.String({ description: 'How to reproduce it in the sandbox' }),
+  operations: Type.Array(Type.String(), { description: 'The operations that can return it' }),
+});
+
+/** One code on the wire. */
+export type CatalogueRecord = Static<typeof CatalogueRecord>;
+
+/** The definition of a code as the catalogue returns it. */
+export function catalogueRecord(code: ErrorCode): CatalogueRecord {
+  const { status, type, meaning, causes, resolution, resolver, moneyMoved, retryable, since, sample } = ERRORS[code];
+  return {
+    code,
+    status,
+    type,
+    meaning,
+    causes: [...causes],
+    resolution,
+    resolver,
+    money_moved: moneyMoved,
+    retry: retryable,
+    since,
+    reproduce: sample.reproduce,
+    operations: [...operationsWith(code)],
+  };
+}

@@ -1,0 +1,107 @@
+import { call, errorCode, load } from '../error.ts';
+
+/** Errors of API keys, card programs, the switch and the error log. */
+export const ACCESS_ERRORS = {
+  service_disabled: errorCode({
+    status: 424,
+    type: 'Process Error',
+    meaning: 'An operator has disabled the whole service, the card program, or one type of transfer.',
+    causes: ['An operator has disabled transfers, for example during maintenance or an incident.'],
+    resolution:
+      'Contact support and quote the request id. If the end is known, the Retry-After header says when it is.',
+    headers: [
+      {
+        name: 'Retry-After',
+        value: '3600',
+        description: 'Seconds until the service is enabled again, if that is known.',
+        optional: true,
+      },
+    ],
+    sample: {
+      reproduce: 'Disable the service with "transfer-service switch disable --reason test", then create a transfer.',
+      given: [call('change_switch', { body: { disabled: true, reason: 'test' } })],
+      request: load(),
+      after: [call('change_switch', { body: { disabled: false } })],
+      message: 'The service is disabled.',
+    },
+  }),
+  unauthenticated: errorCode({
+    status: 401,
+    meaning: 'The request has no valid API key.',
+    causes: [
+      'The Authorization header is missing, or does not have the form "Bearer <key>".',
+      'The key is misspelled, unknown, revoked or expired.',
+    ],
+    resolution: 'Send a valid API key in the Authorization header. Operators create keys.',
+    headers: [
+      {
+        name: 'WWW-Authenticate',
+        value: 'Bearer realm="transfer-service"',
+        description: 'The authentication scheme.',
+        constant: true,
+      },
+    ],
+    sample: {
+      reproduce: 'Send the header Authorization: Bearer nonsense.',
+      request: call('list_transfers', { headers: { Authorization: 'Bearer nonsense' } }),
+      message:
+        'The API key is not one of this service, or it was mistyped. ' +
+        'Send a valid key as "Authorization: Bearer <key>".',
+    },
+  }),
+  forbidden: errorCode({
+    status: 403,
+    meaning: 'The API key or the caller does not have permission for this request.',
+    causes: [
+      'The API key does not have the scope that the operation requires.',
+      'The API key belongs to another card program.',
+      'A sandbox without keys was called with a foreign host name, through a proxy, or by a web page of another origin.',
+    ],
+    resolution:
+      'Use a key with the required scope and card program. Call a sandbox without keys directly, as localhost.',
+    sample: {
+      reproduce: 'Send the header Origin: https://example.com to a sandbox without keys.',
+      request: call('list_transfers', { headers: { Origin: 'https://example.com' } }),
+      message:
+        "Without an API key this sandbox accepts no requests from other web pages, but the Origin is 'https://example.com'.",
+    },
+  }),
+  program_not_found: errorCode({
+    status: 404,
+    meaning: 'The card program does not exist.',
+    causes: ['The program id in the path, the body or the Program-Id header is misspelled.'],
+    resolution: 'Check the program id. Operators can list the programs.',
+    sample: {
+      reproduce: 'Read the card program "prog_missing".',
+      request: call('get_program', { params: { program_id: 'prog_missing' } }),
+      message: "There is no card program 'prog_missing'.",
+    },
+  }),
+  key_not_found: errorCode({
+    status: 404,
+    meaning: 'The API key does not exist.',
+    causes: ['The key id is misspelled.'],
+    resolution: 'Check the key id. Operators can list the keys.',
+    sample: {
+      reproduce: 'Revoke the key "key_missing".',
+      request: call('revoke_key', { params: { key_id: 'key_missing' } }),
+      message: "There is no API key with the id 'key_missing'.",
+    },
+  }),
+  error_not_found: errorCode({
+    status: 404,
+    meaning: 'The error log has no error with this request id that is visible to this key.',
+    causes: [
+      'The request id is misspelled, or the request succeeded.',
+      'The error belongs to another card program, or to none. Only operators can look up such errors.',
+      'The error is less than a second old, or older than the retention period.',
+    ],
+    resolution: 'Compare the id with the Request-Id header of the response. If it is correct, ask an operator.',
+    sample: {
+      reproduce: 'Look up the error of the request "req_missing".',
+      request: call('get_error', { params: { request_id: 'req_missing' } }),
+      message:
+        "There is no error with the request id 'req_missing' in this card program. A request id is req_ and 32 hex digits.",
+    },
+  }),
+};

@@ -1,0 +1,117 @@
+import { call, errorCode, load, type Sample } from '../error.ts';
+
+/** Loading one of the seeded cards, whose status does not allow it. */
+function loadOf(card: string, message: string): Sample {
+  const cardId = `card_${card}`;
+  return {
+    reproduce: `Load the card "${cardId}".`,
+    request: load({ card_id: cardId }),
+    message: `The card '${cardId}' ${message}`,
+    field: '/card_id',
+  };
+}
+
+/** Errors about cards. */
+export const CARD_ERRORS = {
+  card_not_found: errorCode({
+    status: 404,
+    meaning: 'The card does not exist in the card program.',
+    causes: ['The card id is misspelled.', 'The card belongs to another card program.'],
+    resolution: 'Check the card id. GET /api/v0.1/core/card lists the cards of the program.',
+    sample: {
+      reproduce: 'Load the card "card_missing".',
+      request: load({ card_id: 'card_missing' }),
+      message: `There is no card 'card_missing' in this card program ('card_id').`,
+      field: '/card_id',
+    },
+  }),
+  card_not_activated: errorCode({
+    status: 409,
+    meaning: 'The card has not been activated.',
+    causes: ['A card of the transfer has the status preactive.'],
+    resolution: 'Activate the card, then send the transfer with a new idempotency key.',
+    sample: loadOf('preactive', 'has not been activated yet and cannot receive money.'),
+  }),
+  card_suspended: errorCode({
+    status: 409,
+    meaning: 'The card is suspended.',
+    causes: ['A card of the transfer has the status inactive.'],
+    resolution: 'Reactivate the card, then send the transfer with a new idempotency key.',
+    sample: loadOf('inactive', 'is suspended and cannot receive money.'),
+  }),
+  card_closed: errorCode({
+    status: 409,
+    meaning: 'The card is permanently closed.',
+    causes: ['A card of the transfer has the status closed.'],
+    resolution: 'Use another card.',
+    sample: loadOf('closed', 'is closed and cannot receive money.'),
+  }),
+  card_expired: errorCode({
+    status: 409,
+    meaning: 'The card has expired and cannot receive money.',
+    causes: ["The card's expiry date has passed in the time zone of its program."],
+    resolution: 'Use the replacement card. The balance of an expired card can be unloaded or moved to another card.',
+    sample: loadOf(
+      'expired',
+      'has expired (its last day was 2020-12-31) and cannot receive money. ' +
+        'What is on it can be unloaded or moved to another card.',
+    ),
+  }),
+  card_lost: errorCode({
+    status: 409,
+    meaning: 'The card was reported lost or stolen and cannot receive money.',
+    causes: ['The card that would receive money has the status lost or stolen.'],
+    resolution: 'Use the replacement card. The balance of a lost card can be unloaded or moved to another card.',
+    sample: loadOf(
+      'lost',
+      'was reported lost and cannot receive money. What is on it can be unloaded or moved to another card.',
+    ),
+  }),
+  card_suspected_fraud: errorCode({
+    status: 409,
+    meaning: 'The card is blocked because of suspected fraud.',
+    causes: ['A card of the transfer has the status fraud.'],
+    resolution: 'Contact the operator of the card program. If the suspicion is resolved, the card can be reactivated.',
+    sample: loadOf('fraud', 'is blocked for suspected fraud and cannot receive money.'),
+  }),
+  invalid_card_status: errorCode({
+    status: 409,
+    meaning: "The card's status cannot be changed to the requested status.",
+    causes: ['The card is closed, which is permanent.', 'The card was stolen and cannot become active again.'],
+    resolution: 'Read the card, and request a status that its current status allows.',
+    sample: {
+      reproduce: 'Change the status of the card "card_closed" to active.',
+      request: call('update_card', { params: { card_id: 'card_closed' }, body: { status: 'active' } }),
+      message:
+        "The card 'card_closed' is closed for good: it is given no other status, and nothing else of it is changed " +
+        "('status').",
+      field: '/status',
+    },
+  }),
+  card_not_empty: errorCode({
+    status: 409,
+    meaning: 'The card cannot be closed while it has a balance or pending transfers.',
+    causes: ['The balance of the card is not zero.', 'A pending transfer holds money from the card or for it.'],
+    resolution: 'Capture or cancel pending transfers. Unload the card, or close it with "balance_to": "funding".',
+    sample: {
+      reproduce: 'Change the status of the card "card_inactive" to closed.',
+      request: call('update_card', { params: { card_id: 'card_inactive' }, body: { status: 'closed' } }),
+      message:
+        "The card 'card_inactive' cannot be closed: 50.00 USD are on it. " +
+        "Unload the card, or send 'balance_to': 'funding' with the status.",
+      field: '/status',
+    },
+  }),
+  duplicate_card: errorCode({
+    status: 409,
+    meaning: 'The card program already has a card with this id.',
+    causes: ['The card_id in the request was used before.'],
+    resolution: 'Read the existing card, or choose another id.',
+    sample: {
+      reproduce: 'Create a card with the id "card_active".',
+      request: call('create_card', { body: { card_id: 'card_active' } }),
+      message: "The card program has a card 'card_active' already.",
+      field: '/card_id',
+    },
+  }),
+};

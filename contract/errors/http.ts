@@ -1,0 +1,173 @@
+import { call, errorCode, load } from '../error.ts';
+
+const CREATE = call('create_transfer');
+
+/** Errors of the HTTP request itself and of the service as a whole. No operation has begun. */
+export const HTTP_ERRORS = {
+  rate_limited: errorCode({
+    status: 429,
+    retryable: true,
+    meaning: 'Too many requests were sent from this address or with this API key.',
+    causes: [
+      'Requests from one address, or with one key, exceed the rate in the RateLimit-Policy header.',
+      'The address sent invalid API keys. Each of them counts as ten requests.',
+      'The address requested pages. Each page counts as ten requests, and each search of the errors as fifty.',
+      'The key sent large bodies or batches. Each 1,024 bytes, and each row after the first, count as one more request.',
+      'The card program requests an export while 20 of its exports are in progress.',
+    ],
+    resolution: 'Wait for the number of seconds in the Retry-After header, then send the request again.',
+    headers: [{ name: 'Retry-After', value: '1', description: 'Seconds to wait before the next request.' }],
+    sample: {
+      reproduce: 'Start the sandbox with RATE_LIMIT_PER_ADDRESS=1, then send twenty requests at once.',
+      given: 'a rate limit of one request per second',
+      request: call('list_transfers'),
+      message: 'This address sent more than 10 requests in 10 seconds. Retry in 1 second.',
+    },
+  }),
+  route_not_found: errorCode({
+    status: 404,
+    meaning: 'There is no route at this path.',
+    causes: ['The path is misspelled.', 'The path names an API version that this service does not have.'],
+    resolution: 'Compare the path with the API reference at /docs.',
+    sample: {
+      reproduce: 'Send GET /api/v0.1/core/nothing.',
+      request: { method: 'GET', path: '/api/v0.1/core/nothing', headers: {} },
+      message: 'There is no route at this path. See the API reference at /docs.',
+    },
+  }),
+  method_not_allowed: errorCode({
+    status: 405,
+    meaning: 'The path does not support this method.',
+    causes: ['The request has the wrong method, such as GET for an operation that requires POST.'],
+    resolution: 'Use one of the methods in the Allow header.',
+    headers: [{ name: 'Allow', value: 'GET, HEAD, POST', description: 'The methods that this path supports.' }],
+    sample: {
+      reproduce: `Send DELETE ${CREATE.path}.`,
+      request: { ...CREATE, operation: undefined, method: 'DELETE' },
+      message: 'This path supports only GET, HEAD, POST.',
+    },
+  }),
+  malformed_request: errorCode({
+    status: 400,
+    meaning: 'The request is not valid HTTP, so the service could not determine its operation.',
+    causes: [
+      'The connection does not carry HTTP/1.1, for example because TLS or HTTP/2 was sent to a plain HTTP port.',
+      'A header is invalid, or a header that may occur once was sent twice.',
+      'The path contains an invalid percent escape.',
+    ],
+    resolution: 'Fix the client, or the proxy in front of it. A maintained HTTP library does not send such requests.',
+    sample: {
+      reproduce: `Send GET ${CREATE.path}/%zz.`,
+      request: { ...call('get_transfer', { params: { transfer_id: '%zz' } }), operation: undefined },
+      message: "The path contains a '%' that is not part of a valid UTF-8 escape.",
+    },
+  }),
+  unsupported_media_type: errorCode({
+    status: 415,
+    meaning: 'The body is not uncompressed JSON in UTF-8.',
+    causes: ['The Content-Type is not application/json.', 'The charset is not UTF-8.', 'The body is compressed.'],
+    resolution: 'Send the body uncompressed, with the header Content-Type: application/json.',
+    headers: [{ name: 'Accept', value: 'application/json', description: 'The accepted media type.', constant: true }],
+    sample: {
+      reproduce: 'Create a transfer with the header Content-Type: text/xml.',
+      request: load({}, { 'Content-Type': 'text/xml' }),
+      message: "The Content-Type must be 'application/json'.",
+    },
+  }),
+  payload_too_large: errorCode({
+    status: 413,
+    meaning: 'The body is larger than the operation accepts.',
+    causes: ['The body exceeds the limit in the message.'],
+    resolution: 'Send a smaller body.',
+    sample: {
+      reproduce: 'Create a transfer with a body of 17,000 bytes.',
+      request: call('create_transfer', { body: '0'.repeat(17_000), headers: { 'Content-Type': 'application/json' } }),
+      message: 'The body has more than 16384 bytes.',
+      shell: `curl -i {base}${CREATE.path} -H 'Content-Type: application/json' -d "$(printf '%017000d' 0)"`,
+    },
+  }),
+  uri_too_long: errorCode({
+    status: 414,
+    meaning: 'A segment of the path is longer than any id.',
+    causes: ['An id in the path has more than 255 characters.'],
+    resolution: 'Send the id exactly as the service returned it.',
+    sample: {
+      reproduce: 'Read a transfer with an id of 300 characters.',
+      request: call('get_transfer', { params: { transfer_id: '0'.repeat(300) } }),
+      message: 'A segment of the path is longer than 255 characters.',
+      shell: `curl -i "{base}${CREATE.path}/$(printf '%0300d' 0)"`,
+    },
+  }),
+  headers_too_large: errorCode({
+    status: 431,
+    meaning: 'The headers of the request are too large.',
+    causes: ['The request line and the headers exceed 8 KiB.', 'The request has more than 100 headers.'],
+    resolution: 'Send fewer or smaller headers. The service needs no cookies.',
+    sample: {
+      reproduce: 'Send a header of 9,000 bytes.',
+      request: { ...call('list_transfers', { headers: { Padding: '0'.repeat(9_000) } }), operation: undefined },
+      message: 'The request line and the headers are too large.',
+      shell: `curl -i {base}${CREATE.path} -H "Padding: $(printf '%09000d' 0)"`,
+    },
+  }),
+  request_timeout: errorCode({
+    status: 408,
+    retryable: true,
+    meaning: 'The request did not arrive in time.',
+    causes: [
+      'The headers took more than 10 seconds to arrive, or the whole request more than 15.',
+      'The connection was interrupted while the request was being sent.',
+    ],
+    resolution: 'Send the whole request again. With the same Idempotency-Key this is always safe.',
+    sample: {
+      reproduce: 'Send a Content-Length that is larger than the body.',
+      given: 'a body that does not arrive',
+      request: call('create_transfer', { body: '{', headers: { 'Content-Length': '100' } }),
+      message: 'The request did not arrive in time.',
+      shell: `curl -i {base}${CREATE.path} -H 'Content-Length: 100' -d '{'`,
+    },
+  }),
+  expectation_failed: errorCode({
+    status: 417,
+    meaning: 'The service does not support the value of the Expect header.',
+    causes: ['The Expect header has a value other than 100-continue.'],
+    resolution: 'Omit the Expect header.',
+    sample: {
+      reproduce: 'Send the header Expect: something.',
+      request: call('list_transfers', { headers: { Expect: 'something' } }),
+      message: "The Expect header can only be '100-continue'. Omit it.",
+    },
+  }),
+  service_unavailable: errorCode({
+    status: 503,
+    type: 'Server Error',
+    meaning: 'The service cannot accept the request at the moment and has not started to process it.',
+    causes: [
+      'The service is starting or shutting down.',
+      'More requests are waiting than the service can process in time.',
+      'A transaction that does not end has locked the account.',
+      'The database has no connection left for the request, while it responds to other requests.',
+    ],
+    resolution:
+      'Send the request again after the time in the Retry-After header. Contact support if the error persists.',
+    headers: [{ name: 'Retry-After', value: '1', description: 'Seconds to wait before the next attempt.' }],
+    sample: {
+      reproduce: 'Send SIGTERM to the service, and continue to send requests on open connections for a second.',
+      given: 'a shutdown',
+      request: load(),
+      message: 'The service is closing.',
+    },
+  }),
+  unknown_request: errorCode({
+    status: 500,
+    type: 'Server Error',
+    meaning: 'A page could not be shown because of an internal error. The request was not for an operation.',
+    causes: ['A file of the service is missing or unreadable.', 'The service has a bug.'],
+    resolution: 'Contact support and quote the request id.',
+    sample: {
+      reproduce: 'Send GET / with the header Sandbox-Provoke: unknown_request.',
+      request: { method: 'GET', path: '/', headers: { 'Sandbox-Provoke': 'unknown_request' } },
+      message: 'The request could not be answered.',
+    },
+  }),
+};

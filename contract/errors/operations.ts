@@ -1,0 +1,101 @@
+import { call, type ErrorDefinition, errorCode, type Sample, type SampleRequest } from '../error.ts';
+import { exampleOf, examplePath, writtenJson } from '../examples.ts';
+import { movesMoney, OPERATIONS, type OperationId } from '../operations.ts';
+
+/** `<operation>_schema`: the request does not match the schema of the operation. */
+export function schemaError(operation: OperationId): ErrorDefinition {
+  const missing = operation === 'create_transfer' ? "'amount' or 'card_id'" : 'a required field';
+  return errorCode({
+    status: 400,
+    meaning: `The request does not match the schema of ${operation}.`,
+    causes: [
+      `A required field is missing, null or an empty string: ${missing}.`,
+      'A field has the wrong JSON type, a value that is not allowed, or a misspelled name.',
+      'The body is not valid JSON, or contains a field twice.',
+    ],
+    resolution: 'Correct what the message describes, then send the request again.',
+    sample: { reproduce: `Send ${operation} without a required field, or with the body "{".`, ...fault(operation) },
+  });
+}
+
+/** The simplest request that does not match the schema of an operation, and the response to it. */
+function fault(operation: OperationId): Pick<Sample, 'request' | 'message' | 'field'> {
+  const { method, body, query, idempotency } = OPERATIONS[operation];
+  const key: Readonly<Record<string, string>> = idempotency === 'required' ? { 'Idempotency-Key': 'example-1' } : {};
+  const bare = { operation, method, path: examplePath(operation), headers: key };
+  const required: readonly string[] = body?.required ?? [];
+  const missing = operation === 'create_transfer' ? 'amount' : required[0];
+  if (body !== undefined && missing !== undefined) {
+    const { body: complete = '{}' } = exampleOf(operation);
+    const fields: object = JSON.parse(complete);
+    const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => name !== missing));
+    return {
+      request: { ...bare, body: writtenJson(rest) },
+      message: `The required field '${missing}' is missing.`,
+      field: `/${missing}`,
+    };
+  }
+  if (body !== undefined) {
+    const headers = { ...key, 'Content-Type': 'application/json' };
+    const message = 'The body must be a JSON object, but it is an array.';
+    return { request: { ...bare, headers, body: '[]' }, message };
+  }
+  if (query !== undefined && Object.hasOwn(query.properties, 'limit')) {
+    return {
+      request: { ...bare, path: `${bare.path}?limit=0` },
+      message: "'limit' must be a whole number from 1 to 100, but it is '0'.",
+      field: '/limit',
+    };
+  }
+  return {
+    request: { ...bare, path: `${bare.path}?a=1&a=2` },
+    message: "The query parameter 'a' is repeated.",
+    field: '/a',
+  };
+}
+
+/** `unknown_<operation>`: the operation failed because of an internal error. */
+export function unknownError(operation: OperationId): ErrorDefinition {
+  const { failure } = OPERATIONS[operation];
+  const { change, how } = WITHOUT_DATABASE[operation] ?? { change: {}, how: '' };
+  const example = exampleOf(operation);
+  return errorCode({
+    status: 500,
+    type: 'Server Error',
+    meaning: `${failure} because of an internal error.`,
+    causes: ['The database is unreachable or did not respond in time.', 'The service has a bug.'],
+    resolution: 'Contact support and quote the request id. With an idempotency key, the request can safely be retried.',
+    moneyMoved: movesMoney(operation) ? 'no or unknown' : 'no',
+    sample: {
+      reproduce: `Stop the database with "transfer-service sandbox database stop", then send ${operation}${how}.`,
+      given: [call('stop_database')],
+      request: { ...example, operation, headers: { ...example.headers, ...change } },
+      after: [call('start_database')],
+      message: failureMessage(operation),
+    },
+  });
+}
+
+/** A key with a valid checksum that no service has issued: only the database can tell that it is unknown. */
+const UNKNOWN_KEY = { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(64)}aeea93fd` };
+
+/**
+ * Operations that need no database until they have begun: a batch reports a failure for each row, and a sandbox stops
+ * and starts a database that is not running. They fail when they have to look up a program or a key.
+ */
+const WITHOUT_DATABASE: Partial<
+  Record<OperationId, { readonly change: SampleRequest['headers']; readonly how: string }>
+> = {
+  create_transfer_batch: {
+    change: { 'Program-Id': 'prog_00000000000070008000000000000002' },
+    how: ' for a card program that does not exist',
+  },
+  stop_database: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
+  start_database: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
+};
+
+/** The message of an operation that failed and has moved no money. */
+export function failureMessage(operation: OperationId): string {
+  const { failure } = OPERATIONS[operation];
+  return movesMoney(operation) ? `${failure}. No money was moved.` : `${failure}.`;
+}

@@ -1,0 +1,66 @@
+import { errorCode, load } from '../error.ts';
+
+/** Errors of what a request contains, whatever its operation. */
+export const REQUEST_ERRORS = {
+  invalid_amount: errorCode({
+    status: 400,
+    meaning: 'The amount is not a whole number of minor units from 1 to 999,999,999,999.',
+    causes: [
+      'The amount has decimals or an exponent, such as 85.5, "85.50" or 1e3.',
+      'The amount is zero, negative, or greater than 999,999,999,999.',
+    ],
+    resolution: 'Send the amount in minor units, such as 8550 for 85.50 USD.',
+    sample: {
+      reproduce: 'Create a transfer with the amount 85.5.',
+      request: load({ amount: 85.5 }),
+      message:
+        "'amount' is 85.5, but it must be a whole number of minor units (cents, for USD) from 1 to 999999999999, " +
+        'such as 8550 for 85.50 USD.',
+      field: '/amount',
+    },
+  }),
+  card_number_refused: errorCode({
+    status: 400,
+    meaning: 'The request appears to contain a card number. The service does not accept card numbers.',
+    causes: [
+      'The body, the query, the path or a header contains 13 to 19 digits, alone or in groups, that have a valid check digit and start like the numbers of a card network.',
+    ],
+    resolution: 'Remove the number and identify the card by its card_id. The service has not stored the number.',
+    sample: {
+      reproduce: 'Create a transfer with the description "4111 1111 1111 1111".',
+      request: load({ description: '4111 1111 1111 1111' }),
+      message:
+        "'description' reads as a card number, which the service accepts nowhere. Omit it; a card is named by its card_id.",
+      field: '/description',
+    },
+  }),
+  idempotency_key_exists: errorCode({
+    status: 422,
+    meaning: 'The idempotency key was already used for a different request.',
+    causes: ['The body or the path differs from the first request with this key.'],
+    resolution: 'Use a new key for a new request. To learn the outcome of the first request, send it again unchanged.',
+    sample: {
+      reproduce: 'Create two transfers with the same Idempotency-Key and different amounts.',
+      given: [load({}, { 'Idempotency-Key': 'key-1' })],
+      request: load({ amount: 2000 }, { 'Idempotency-Key': 'key-1' }),
+      message:
+        'This Idempotency-Key was used before with a different request. ' +
+        'Use a new key for a new request, or send the first request again exactly as it was.',
+    },
+  }),
+  invalid_idempotency_key: errorCode({
+    status: 400,
+    meaning: 'The Idempotency-Key header is missing or invalid.',
+    causes: [
+      'The key is empty, has more than 255 characters, or contains characters that are not visible ASCII.',
+      'The header was sent twice.',
+      'The operation requires a key, and the header is missing.',
+    ],
+    resolution: 'Send one key of 1 to 255 visible characters, such as a UUID.',
+    sample: {
+      reproduce: 'Create a transfer with an empty Idempotency-Key header.',
+      request: load({}, { 'Idempotency-Key': '' }),
+      message: 'The Idempotency-Key is empty.',
+    },
+  }),
+};

@@ -1,0 +1,144 @@
+import { call, errorCode, load } from '../error.ts';
+
+/** The largest load that the seeded card with limits accepts. Its limit for a day accepts three of them. */
+const FULL_LOAD = load({ amount: 10_000, card_id: 'card_limited' });
+
+/** Errors about transfers, their amounts and limits. */
+export const TRANSFER_ERRORS = {
+  transfer_not_found: errorCode({
+    status: 404,
+    meaning: 'The transfer does not exist in the card program.',
+    causes: ['The transfer id is misspelled.', 'The transfer belongs to another card program.'],
+    resolution: 'Check the transfer id. GET /api/v0.1/core/transfer?idempotency_key=… finds a transfer by its key.',
+    sample: {
+      reproduce: 'Read the transfer "tr_missing".',
+      request: call('get_transfer', { params: { transfer_id: 'tr_missing' } }),
+      message: "There is no transfer 'tr_missing' in this card program. A transfer id is tr_ and 32 hex digits.",
+    },
+  }),
+  reversal_not_found: errorCode({
+    status: 404,
+    meaning: 'The reversal does not exist in the card program.',
+    causes: ['The reversal id is misspelled.', 'The reversal belongs to another card program.'],
+    resolution: 'Check the reversal id. GET /api/v0.1/core/transfer/{transfer_id}/reversal lists those of a transfer.',
+    sample: {
+      reproduce: 'Read the reversal "rev_missing".',
+      request: call('get_reversal', { params: { reversal_id: 'rev_missing' } }),
+      message: "There is no reversal 'rev_missing' in this card program. A reversal id is rev_ and 32 hex digits.",
+    },
+  }),
+  invalid_transfer_status: errorCode({
+    status: 409,
+    meaning: "The transfer's status does not allow this action.",
+    causes: [
+      'The transfer was already captured, canceled or reversed, or it has expired.',
+      'A capture was requested for a transfer that is not pending, or a reversal for one that is not completed.',
+    ],
+    resolution: 'Read the transfer. The message names its status.',
+    sample: {
+      reproduce: 'Create a transfer, then cancel it.',
+      given: [load()],
+      request: call('cancel_transfer'),
+      message:
+        'The transfer tr_0196f5c2d9a17b40a5d2c08e6f1b3a97 is completed since 2026-01-31T09:30:00.000Z and cannot be ' +
+        'canceled. Only a scheduled or pending transfer can be.',
+    },
+  }),
+  amount_too_small: errorCode({
+    status: 400,
+    meaning: 'The amount is below the minimum for one transfer.',
+    causes: ['The card or its card program has a minimum_amount limit that is greater than the amount.'],
+    resolution: 'Send at least the amount in the message.',
+    sample: {
+      reproduce: 'Load 99 onto the card "card_limited".',
+      request: load({ amount: 99, card_id: 'card_limited' }),
+      message:
+        "The card 'card_limited' may receive no transfer under 1.00 USD, and this one is for 0.99 USD. " +
+        "Its 'minimum_amount' limit (set on the card) says so.",
+      field: '/amount',
+    },
+  }),
+  amount_too_large: errorCode({
+    status: 400,
+    meaning: 'The amount is above the maximum for this transfer.',
+    causes: [
+      'The card or its card program has a maximum_amount limit that is less than the amount.',
+      'The amount of a capture is greater than the amount of the transfer.',
+      'The amount of a reversal is greater than the amount that is left to reverse.',
+    ],
+    resolution: 'Send at most the amount in the message.',
+    sample: {
+      reproduce: 'Load 10001 onto the card "card_limited".',
+      request: load({ amount: 10_001, card_id: 'card_limited' }),
+      message:
+        "The card 'card_limited' may receive no transfer over 100.00 USD, and this one is for 100.01 USD. " +
+        "Its 'maximum_amount' limit (set on the card) says so.",
+      field: '/amount',
+    },
+  }),
+  limit_exceeded: errorCode({
+    status: 409,
+    meaning: 'The transfer would exceed a limit.',
+    causes: [
+      'The transfers of a day, a week or a month would exceed a limit of the card or its card program.',
+      'The balance of the card, including holds, would exceed its maximum_balance.',
+      'The balance of an account would exceed the largest possible balance, 2^53 - 1 minor units.',
+      'The balance of the card to be closed is larger than one transfer can be.',
+    ],
+    resolution: 'Send a smaller amount, or wait until the time in the message.',
+    sample: {
+      reproduce: 'Load 10000 onto the card "card_limited" four times on one day.',
+      given: [FULL_LOAD, FULL_LOAD, FULL_LOAD],
+      request: FULL_LOAD,
+      message:
+        "The card 'card_limited' may receive 350.00 USD a day: 300.00 USD used, 50.00 USD left, and this transfer is for " +
+        "100.00 USD. Its 'daily_amount' limit (set on the card) frees at 2026-02-01T00:00:00Z.",
+      field: '/amount',
+    },
+  }),
+  currency_mismatch: errorCode({
+    status: 400,
+    meaning: 'The currency does not match the currency of the account.',
+    causes: [
+      'The currency in the request is not the currency of the card.',
+      'The two cards of a card_to_card transfer have different currencies.',
+    ],
+    resolution: "Omit the currency, or send the card's currency. Choose two cards with the same currency.",
+    sample: {
+      reproduce: 'Load the card "card_active" with the currency EUR.',
+      request: load({ currency: 'EUR' }),
+      message: "'currency' is 'EUR', but the card 'card_active' is kept in USD. Send 'USD' or leave 'currency' out.",
+      field: '/currency',
+    },
+  }),
+  insufficient_funds: errorCode({
+    status: 409,
+    meaning: 'The source account has insufficient available funds.',
+    causes: [
+      "The amount of a load is larger than the available balance of the program's funding account.",
+      'The amount of an unload or a card_to_card transfer is larger than the available balance of the card.',
+    ],
+    resolution: 'Send a smaller amount, or add funds to the account. Then use a new idempotency key.',
+    sample: {
+      reproduce: 'Unload 1 from the card "card_empty".',
+      request: load({ amount: 1, card_id: 'card_empty', type: 'unload' }),
+      message: "The card 'card_empty' has 0.00 USD available, and the transfer is for 0.01 USD.",
+      field: '/amount',
+    },
+  }),
+  duplicate_reference: errorCode({
+    status: 409,
+    meaning: 'The card program already has a transfer with this reference.',
+    causes: ['The reference was used before. A reference identifies one transfer.'],
+    resolution: 'GET /api/v0.1/core/transfer?reference=… finds the transfer. Use a new reference for a new transfer.',
+    sample: {
+      reproduce: 'Create two transfers with the reference "invoice 1".',
+      given: [load({ reference: 'invoice 1' })],
+      request: load({ reference: 'invoice 1' }),
+      message:
+        "The reference 'invoice 1' already belongs to the transfer tr_0196f5c2d9a17b40a5d2c08e6f1b3a97. " +
+        'A reference is unique among the transfers of a card program.',
+      field: '/reference',
+    },
+  }),
+};

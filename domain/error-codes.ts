@@ -1,0 +1,69 @@
+import { OPERATION_IDS, type OperationId } from './operation.ts';
+
+/**
+ * The error codes that operations share. Each has one definition in `contract/errors/`. A released code is never
+ * renamed and never reused (specification, section 7.2).
+ */
+export const SHARED_CODES = [
+  'service_disabled',
+  'rate_limited',
+  'unauthenticated',
+  'forbidden',
+  'route_not_found',
+  'method_not_allowed',
+  'malformed_request',
+  'unsupported_media_type',
+  'payload_too_large',
+  'uri_too_long',
+  'headers_too_large',
+  'request_timeout',
+  'expectation_failed',
+  'service_unavailable',
+  'unknown_request',
+  'card_not_found',
+  'transfer_not_found',
+  'reversal_not_found',
+  'invalid_transfer_status',
+  'program_not_found',
+  'key_not_found',
+  'error_not_found',
+  'card_not_activated',
+  'card_suspended',
+  'card_closed',
+  'card_expired',
+  'card_lost',
+  'card_suspected_fraud',
+  'invalid_card_status',
+  'card_not_empty',
+  'duplicate_card',
+  'invalid_amount',
+  'card_number_refused',
+  'amount_too_small',
+  'amount_too_large',
+  'limit_exceeded',
+  'currency_mismatch',
+  'insufficient_funds',
+  'duplicate_reference',
+  'idempotency_key_exists',
+  'invalid_idempotency_key',
+] as const;
+
+/** A code that several operations share. */
+export type SharedCode = (typeof SHARED_CODES)[number];
+
+/** Every error code: the shared ones, and two for each operation. */
+export type ErrorCode = SharedCode | `${OperationId}_schema` | `unknown_${OperationId}`;
+
+/** Every error code, in the order of the catalogue. */
+export const ERROR_CODES: readonly ErrorCode[] = [
+  ...SHARED_CODES,
+  ...OPERATION_IDS.map((operation) => `${operation}_schema` as const),
+  ...OPERATION_IDS.map((operation) => `unknown_${operation}` as const),
+];
+
+const KNOWN: ReadonlySet<string> = new Set(ERROR_CODES);
+
+/** Whether `text` is an error code. */
+export function isErrorCode(text: string): text is ErrorCode {
+  return KNOWN.has(text);
+}

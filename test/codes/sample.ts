@@ -1,0 +1,61 @@
+import { expect } from 'vitest';
+import type { SampleRequest } from '../../contract/error.ts';
+import { exampleRecord } from '../../contract/error-examples.ts';
+import { ERRORS } from '../../contract/errors.ts';
+import { headersOf } from '../../contract/openapi/headers.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
+import type { RawResponse } from '../harness/raw-connection.ts';
+import { ask, type Question, toQuestion } from './ask.ts';
+
+/** The request of a code's sample, with more headers. */
+export function sampleQuestion(code: ErrorCode, more: Readonly<Record<string, string>> = {}): Question {
+  return asCurl(ERRORS[code].sample.request, more);
+}
+
+/** A request as curl sends it, including its default Content-Type. */
+function asCurl(request: SampleRequest, more: Readonly<Record<string, string>> = {}): Question {
+  const label = request.body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
+  return toQuestion({ ...request, headers: { ...label, ...request.headers, ...more } });
+}
+
+/** Runs the sample of a code against a sandbox and returns the response to its request. */
+export async function runSample(url: string, code: ErrorCode): Promise<RawResponse> {
+  const { given = [], request, after = [] } = ERRORS[code].sample;
+  if (typeof given === 'string') throw new Error(`${code} needs ${given}`);
+  let created: RawResponse | undefined;
+  for (const one of given) {
+    created = await ask(url, asCurl(one));
+    expect(created.status, created.body).toBeLessThan(300);
+  }
+  const answer = await ask(url, asCurl(about(request, created)));
+  for (const one of after) expect((await ask(url, asCurl(one))).status).toBe(200);
+  return answer;
+}
+
+/** The request with the id of the transfer that was created before it. */
+function about(request: SampleRequest, created: RawResponse | undefined): SampleRequest {
+  if (!request.path.includes('{transfer_id}')) return request;
+  const { transfer_id: id } = JSON.parse(created?.body ?? '{}');
+  return { ...request, path: request.path.replace('{transfer_id}', String(id)) };
+}
+
+/** Compares the response to a code's sample with what the page and the OpenAPI document print. */
+export function expectSample(code: ErrorCode, answer: RawResponse): void {
+  const record = exampleRecord(code, 'support@example.com');
+  expect(withoutIds(answer.body)).toBe(withoutIds(JSON.stringify(record)));
+  expect(answer.status).toBe(record.Status);
+  const { operation, path } = ERRORS[code].sample.request;
+  for (const { name, value, optional } of headersOf(code)) {
+    const sent = answer.headers.get(name.toLowerCase());
+    if (optional || (name === 'Money-Moved' && sent === undefined)) continue;
+    expect(`${name}: ${withoutIds(sent ?? '')}`, `${operation} ${path}`).toBe(`${name}: ${withoutIds(value)}`);
+  }
+  expect(answer.headers.get('error-field')).toBe(ERRORS[code].sample.field);
+}
+
+/** Ids, and times of this year, differ from run to run. Everything else of a sample is exactly what is sent. */
+function withoutIds(text: string): string {
+  return text
+    .replaceAll(/\b(req|tr)_[0-9a-f]{32}\b/g, '$1_…')
+    .replaceAll(/\b20\d\d-\d\d-\d\dT[0-9:]{8}(\.\d{3})?Z/g, (_time, fraction) => (fraction ? 'a time' : 'a midnight'));
+}
