@@ -141,7 +141,7 @@ function count(context: RequestContext, policy: Policy, limiter: RateLimiter, wh
   const seconds = Math.ceil(allowance.waitMilliseconds / 1000);
   const sender = policy === 'address' ? 'This address' : 'This key';
   const message =
-    `${sender} sent more than ${limiter.quota} requests in ${WINDOW_SECONDS} seconds.` +
+    `${sender} sent more than ${limiter.quota} requests in ${WINDOW_SECONDS} seconds. ` +
     `Retry in ${seconds} second${seconds === 1 ? '' : 's'}.`;
   return new Refusal('rate_limited', message, { endsIn: allowance.waitMilliseconds });
 }
