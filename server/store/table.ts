@@ -30,7 +30,12 @@ function plain<Value extends Plain>(type: string): Column<Value> {
   return {
     read: undefined,
     write: (value) => value,
-    writeMany: (values) => `{${values.map((value) => value ?? 'NULL').join(',')}}`,
+    writeMany: (values) => {
+      let text = '{';
+      for (let index = 0; index < values.length; index += 1)
+        text += `${index === 0 ? '' : ','}${values[index] ?? 'NULL'}`;
+      return `${text}}`;
+    },
     array: (placeholder) => `${placeholder}::${type}[]`,
   };
 }
@@ -40,7 +45,7 @@ function quoted<Value>(type: string, write: (value: Value) => unknown, read?: Co
   return {
     read,
     write,
-    writeMany: (values) => values.map(write),
+    writeMany: (values) => ((write as unknown) === same ? values : values.map(write)),
     array: (placeholder) => `${placeholder}::${type}[]`,
   };
 }
@@ -56,7 +61,12 @@ function jsonTexts<Value>(type: string, write: (value: Value) => string | null):
   return {
     read: undefined,
     write,
-    writeMany: (values) => values.map((value) => write(value) ?? '').join(SEPARATOR),
+    writeMany: (values) => {
+      let text = '';
+      for (let index = 0; index < values.length; index += 1)
+        text += `${index === 0 ? '' : SEPARATOR}${write(values[index] as Value) ?? ''}`;
+      return text;
+    },
     array: (placeholder) => `string_to_array(${placeholder}::text, chr(30), '')::${type}[]`,
   };
 }
@@ -66,7 +76,9 @@ const toDate = (time: number | null): Date | null => (time === null ? null : new
 const toTime = (date: Date | null): number | null => (date === null ? null : date.getTime());
 const toNumber = (value: bigint | number | null): number | null => (value === null ? null : Number(value));
 const toHex = (bytes: Buffer | null): string | null => (bytes === null ? null : bytes.toString('hex'));
-const same = <Value>(value: Value): Value => value;
+function same<Value>(value: Value): Value {
+  return value;
+}
 
 export const UUID = plain<string>('uuid');
 export const BIGINT = plain<bigint>('bigint');
@@ -142,7 +154,8 @@ export function columns<Set extends ColumnSet>(set: Set): Columns<Set> {
     of: (alias) => reads.map(({ name }) => `${alias}.${name}`).join(', '),
     read: (row) => {
       const values = { ...empty };
-      for (const { property, name, read } of reads) {
+      for (let index = 0; index < reads.length; index += 1) {
+        const { property, name, read } = reads[index] as (typeof reads)[number];
         const stored = row[name];
         values[property] = read === undefined ? stored : read(stored);
       }
