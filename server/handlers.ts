@@ -59,7 +59,7 @@ export function handlersOf(
   const inProgram =
     (operation: Operation): Handler =>
     (call) =>
-      operation({ ...shared, database: databases.application.within(call.programId) }, call);
+      operation({ ...shared, database: databases.application.forProgram(call.programId) }, call);
   const everywhere =
     (operation: Operation): Handler =>
     (call) =>

@@ -3,8 +3,12 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgre
 import { visitEmbeddedPostgres } from './embedded-postgres/visit.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { findConnectionProblem } from './store/connection/connection-problem.ts';
-import { readConnectionBounds } from './store/connection/connection-room.ts';
-import { type ConnectionSettings, FEWEST_CONNECTIONS, probe } from './store/connection/connections.ts';
+import {
+  type ConnectionSettings,
+  MIN_CONNECTIONS,
+  probe,
+  readConnectionLimits,
+} from './store/connection/connections.ts';
 import { type DatabaseUse, findDatabaseProblem } from './store/connection/database-problem.ts';
 import { type Databases, openDatabases } from './store/connection/databases.ts';
 import {
@@ -149,14 +153,14 @@ async function insistOnConnections(
   asked: number,
   onWarning: (sentence: string) => void,
 ): Promise<number> {
-  const { lowest, tightest } = await readConnectionBounds(settings);
-  const howMany = `${lowest.whose} allows ${lowest.most} connections`;
-  if (lowest.most < FEWEST_CONNECTIONS) {
+  const { lowest, tightest } = await readConnectionLimits(settings);
+  const howMany = `${lowest.whose} allows ${lowest.max} connections`;
+  if (lowest.max < MIN_CONNECTIONS) {
     throw new StartupProblem(
-      `${howMany}, and a process of the service needs at least ${FEWEST_CONNECTIONS}. Raise the limit (${lowest.raise}).`,
+      `${howMany}, and a process of the service needs at least ${MIN_CONNECTIONS}. Raise the limit (${lowest.raise}).`,
     );
   }
-  const most = Math.min(asked, lowest.most);
+  const most = Math.min(asked, lowest.max);
   const advice = 'set DATABASE_CONNECTIONS to the share of each process';
   if (most < asked) {
     onWarning(

@@ -24,7 +24,7 @@ const REMEMBERED = 5000;
  * half a second after it its result, unless a connection was lost meanwhile.
  */
 export function openReadiness(databases: Pick<Databases, 'application' | 'health'>): () => Promise<Readiness> {
-  const database = databases.application.within();
+  const database = databases.application.forProgram();
   let checking: Promise<Readiness> | undefined;
   let kept: { readonly readiness: Readiness; readonly until: number; readonly losses: number } | undefined;
   const check = async (): Promise<Readiness> => {

@@ -38,7 +38,7 @@ export type LaneBounds = {
 };
 
 /** A database of which a group reaches the programs that it is about. */
-type Reachable = Pick<Database, 'within'>;
+type Reachable = Pick<Database, 'forProgram'>;
 
 type Pending<Item, Answer> = {
   readonly item: Item;
@@ -228,7 +228,7 @@ export class GroupCommit<Item, Answer, Name extends string> {
   }
 
   #databaseOf(group: readonly Pending<Item, Answer>[]): Database {
-    return this.#databases.within(...new Set(group.map(({ item }) => this.#work.programOf(item))));
+    return this.#databases.forProgram(...new Set(group.map(({ item }) => this.#work.programOf(item))));
   }
 
   #fail(group: readonly Pending<Item, Answer>[], error: unknown): void {

@@ -21,7 +21,7 @@ export type TransferLane = Pick<GroupCommit<AnyRequest, TransferAnswer, LoadName
  * Makes the lane of a service. What operators do goes in groups of its own: it is recorded in the audit log, whose head
  * all processes and programs share, and nobody else is to wait for that.
  */
-export function openTransferLane(databases: Pick<Database, 'within'>, bounds?: LaneBounds): TransferLane {
+export function openTransferLane(databases: Pick<Database, 'forProgram'>, bounds?: LaneBounds): TransferLane {
   const programOf = ({ programId }: AnyRequest): string => programId;
   const open = () => new GroupCommit(databases, { stepsOf, programOf, needsOf, madeBy }, bounds);
   const [programs, operators] = [open(), open()];

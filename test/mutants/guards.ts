@@ -20,7 +20,7 @@ export const WALLS: readonly Mutant[] = [
     name: 'requests-work-as-operators',
     mistake: 'requests of card programs work under the role that sees everything',
     file: 'server/handlers.ts',
-    find: 'database: databases.application.within(call.programId)',
+    find: 'database: databases.application.forProgram(call.programId)',
     replace: 'database: databases.background',
     witnesses: [APART, WALL],
   },

@@ -104,10 +104,10 @@ async function actWithin(...programIds: readonly string[]): Promise<void> {
 describe('what a statement without a program sees', () => {
   test.each(WALLED)('of %s: only rows of the program of the request', async (table) => {
     const { application, background } = ledger.databases;
-    expect(await programsOf(application.within(first), table)).toEqual([first]);
-    expect(await programsOf(application.within(second), table)).toEqual([second]);
-    expect(new Set(await programsOf(application.within(first, second), table))).toEqual(new Set([first, second]));
-    expect(await programsOf(application.within(), table)).toEqual([]);
+    expect(await programsOf(application.forProgram(first), table)).toEqual([first]);
+    expect(await programsOf(application.forProgram(second), table)).toEqual([second]);
+    expect(new Set(await programsOf(application.forProgram(first, second), table))).toEqual(new Set([first, second]));
+    expect(await programsOf(application.forProgram(), table)).toEqual([]);
     expect(await programsOf(application as Database, table)).toEqual([]);
     expect(await programsOf(background, table)).toEqual(expect.arrayContaining([first, second]));
   });
@@ -118,8 +118,8 @@ describe('what a statement without a program sees', () => {
       load: { found: { name: '', text: `select distinct program_id from ${table}`, values: [] } },
       decide: (loaded: { readonly found: readonly object[] }) => ({ result: loaded.found, writes: [] }),
     };
-    expect(await ledger.databases.application.within(second).transact(steps)).toEqual([{ program_id: second }]);
-    expect(await ledger.databases.application.within().transact(steps)).toEqual([]);
+    expect(await ledger.databases.application.forProgram(second).transact(steps)).toEqual([{ program_id: second }]);
+    expect(await ledger.databases.application.forProgram().transact(steps)).toEqual([]);
   });
 
   test('requests on one connection never see the program of the previous request', async () => {
@@ -127,7 +127,7 @@ describe('what a statement without a program sees', () => {
     const seen = await Promise.all(
       Array.from({ length: 200 }, async (_, at) => {
         const own = at % 2 === 0 ? first : second;
-        return { own, found: await programsOf(application.within(own), 'card') };
+        return { own, found: await programsOf(application.forProgram(own), 'card') };
       }),
     );
     for (const { own, found } of seen) expect(found).toEqual([own]);
@@ -181,7 +181,7 @@ describe('what a statement with the wrong program can change', () => {
   test('the setting accepts only ids', () => {
     const { application } = ledger.databases;
     for (const id of ['', "}'; reset role; --", `${first},${second}`]) {
-      expect(() => application.within(id)).toThrow('no UUID');
+      expect(() => application.forProgram(id)).toThrow('no UUID');
     }
   });
 });

@@ -75,9 +75,9 @@ export async function startTwoPrograms(secondWall: SecondWall = 'stands'): Promi
   watch(ledger.databases.background, tell);
   watch(ledger.databases.authentication, tell);
   const { application } = ledger.databases;
-  const within = application.within.bind(application);
-  application.within = (...programIds) => {
-    const database = within(...programIds);
+  const forProgram = application.forProgram.bind(application);
+  application.forProgram = (...programIds) => {
+    const database = forProgram(...programIds);
     watch(database, tell);
     return database;
   };
@@ -98,7 +98,7 @@ export async function startTwoPrograms(secondWall: SecondWall = 'stands'): Promi
     },
     findProgramsSeen: async ({ program }) => {
       const text = 'select distinct program_id from transfer';
-      const database = within(fromWireId('prog', program) ?? '');
+      const database = forProgram(fromWireId('prog', program) ?? '');
       const rows = await database.read({ name: 'find_programs_seen', text, values: [] });
       return rows.map((row) => toWireId('prog', row.program_id as string));
     },

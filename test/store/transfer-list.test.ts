@@ -42,7 +42,7 @@ let samples: readonly Sample[];
 beforeAll(async () => {
   server = await startServer();
   ledger = openLedger(server.connection);
-  database = ledger.databases.application.within(PROGRAM);
+  database = ledger.databases.application.forProgram(PROGRAM);
   client = await connect(server.connection);
   samples = fc.sample(sample, ROWS).sort((one, other) => (one.id < other.id ? -1 : 1));
   await fill();

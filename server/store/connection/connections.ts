@@ -22,21 +22,21 @@ type Address =
 
 /**
  * Under which role of the database a connection works; its rights are in migrations/0005_row_level_security.sql.
- * `application` serves the requests of card programs, and sees the rows of those programs only that it names.
- * `background` is for operators and loops, which look after all programs. `authentication` finds out who is calling.
+ * `application` serves the requests of card programs, and sees only the rows of the programs it has named.
+ * `background` is for operators and loops, for all programs. `authentication` finds the caller of a request.
  */
 export type Role = 'application' | 'background' | 'authentication';
 
-/** Connections that a process needs: one of each kind, and one for what runs alone. */
-export const FEWEST_CONNECTIONS = 6;
+/** The minimum that a process needs: one of each kind, and one for work on a connection of its own. */
+export const MIN_CONNECTIONS = 6;
 
-/** What a process opens at most unless DATABASE_CONNECTIONS says otherwise. */
-export const MOST_CONNECTIONS = 27;
+/** The maximum that a process opens, unless DATABASE_CONNECTIONS is set. */
+export const MAX_CONNECTIONS = 27;
 
-/** Connections at most, by role: `readers` run single statements, `writers` transactions. */
+/** Maximum numbers of connections, by role: `readers` run single statements, `writers` transactions. */
 type Sizes = Readonly<Record<Role, { readonly readers: number; readonly writers: number }>>;
 
-/** Divides the connections that a process may have, {@link FEWEST_CONNECTIONS} at least; one is for what runs alone. */
+/** Divides the connections that a process may open, at least {@link MIN_CONNECTIONS}; one is for work that runs alone. */
 export function divideConnections(total: number): Sizes {
   const sizes = {
     application: { readers: 1, writers: 1 },
@@ -44,7 +44,7 @@ export function divideConnections(total: number): Sizes {
     // It never writes.
     authentication: { readers: 1, writers: 0 },
   };
-  let left = total - FEWEST_CONNECTIONS;
+  let left = total - MIN_CONNECTIONS;
   for (let round = 0; left > 0; round += 1) {
     for (const kind of ['writers', 'readers'] as const) {
       for (const role of ['application', 'background'] as const) if (left-- > 0) sizes[role][kind] += 1;
@@ -55,19 +55,19 @@ export function divideConnections(total: number): Sizes {
   return sizes;
 }
 
-/** After so many milliseconds an idle connection is closed: others may need its place on the server. */
-const IDLE = 5000;
+/** An idle connection is closed after this time: others may need its place on the server. */
+const IDLE_MILLISECONDS = 5000;
 
 /**
- * How long a writing connection, and with it each of its plans, lives, in seconds. A plan that was made for a nearly
- * empty table may probe the wrong one of two indexes; when the table has grown it must not stay.
+ * How long a writing connection, and with it each of its plans, is used. A plan that was made for a nearly empty table
+ * may use the wrong one of two indexes; it must not stay when the table has grown.
  */
-const WRITER_LIFETIME = 60;
+const WRITER_LIFETIME_SECONDS = 60;
 
-/** Settings that are not as they were set, or what PostgreSQL says against the role; in a few words. */
+/** Settings that differ from what was set, or the error of PostgreSQL about the role; in a few words. */
 export type RoleProblem = { readonly differing: string } | { readonly refused: string };
 
-/** The open connections of one role, and how to make one more. */
+/** The open connections of one role. */
 export class Connections {
   readonly readers: Pool;
   readonly writers: Pool;
@@ -76,7 +76,7 @@ export class Connections {
   readonly #settings: ConnectionSettings;
   readonly #role: Role;
 
-  /** Nothing is connected before it is asked for. */
+  /** Opens no connection before one is needed. */
   constructor(settings: ConnectionSettings, role: Role, group: PoolGroup, sizes: Sizes) {
     this.#settings = settings;
     this.#role = role;
@@ -86,13 +86,13 @@ export class Connections {
     // One writer of transfers stays open, so that they go on whatever else takes the connections of the server.
     const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes[role].writers } as const;
     this.readers = new Pool(openPool(settings, toPooling(readers), limited), readers, group);
-    const pooling = { ...toPooling(writers), maxLifetimeSeconds: WRITER_LIFETIME };
+    const pooling = { ...toPooling(writers), maxLifetimeSeconds: WRITER_LIFETIME_SECONDS };
     this.writers = new Pool(openPool(settings, pooling, [...WRITER_SETTINGS, ...limited]), writers, group);
   }
 
   /**
-   * What stands against working under the role, in a few words. A pooler that gives the statements of one connection to
-   * several sessions would put aside the role and the settings without a word, and the wall between programs with them.
+   * Why the role cannot be used, in a few words. A pooler that sends the statements of one connection to several sessions
+   * would silently drop the role and the settings, and with them the separation of programs.
    */
   async findRoleProblem(): Promise<RoleProblem | undefined> {
     const table = this.#role === 'authentication' ? 'api_key' : 'switch';
@@ -119,8 +119,8 @@ export class Connections {
 }
 
 /**
- * Runs work on a connection of its own, without time limits and with the rights that the user itself has: what makes
- * the schema and the roles. Throws whatever `pg` says when there is no connection to be had.
+ * Runs work on a connection of its own, without time limits and with the rights of the user itself: for the schema and the
+ * roles. Throws the error of `pg` when it cannot connect.
  */
 export function administer<Result>(
   settings: ConnectionSettings,
@@ -129,22 +129,22 @@ export function administer<Result>(
   return withClient(settings, WITHOUT_LIMITS, run);
 }
 
-/** For an answer of a server that nothing is known of yet, in milliseconds: a start must not hang on it. */
-const FIRST_ANSWER = 10_000;
+/** The time-out for a server of which nothing is known yet: a start must not hang. */
+const FIRST_RESPONSE_MILLISECONDS = 10_000;
 
 /** The SQLSTATE of a startup option that a server does not know. */
 const UNKNOWN_SETTING = '42704';
 
 /**
- * Runs work on a connection with the settings that its user has, but for time limits that would end it at once. Takes any
- * PostgreSQL, however old: one that does not know all of these limits gets none of them. Throws whatever `pg` says when
- * there is no connection to be had.
+ * Runs work on a connection with the user's own settings, except time limits that would end it at once. Accepts any
+ * PostgreSQL, however old: one that does not know all of these limits gets none of them. Throws the error of `pg` when it
+ * cannot connect.
  */
 export async function connectPlainly<Result>(
   settings: ConnectionSettings,
   run: (client: pg.ClientBase) => Promise<Result>,
 ): Promise<Result> {
-  const plain = { ...settings, query_timeout: FIRST_ANSWER };
+  const plain = { ...settings, query_timeout: FIRST_RESPONSE_MILLISECONDS };
   const unlimited = startupOptions([...WITHOUT_LIMITS, ['idle_session_timeout', '0']]);
   const attempt = (): Promise<pg.Client> =>
     connect({ ...plain, options: unlimited }).catch((error: unknown) => {
@@ -154,12 +154,12 @@ export async function connectPlainly<Result>(
   return endingAfter(await new PoolGroup().connect(undefined, performance.now() + LIMITS.crowded, attempt), run);
 }
 
-/** Whether the database takes connections and answers: throws whatever `pg` says when not. */
+/** Checks that the database accepts connections and responds; throws the error of `pg` otherwise. */
 export async function probe(settings: ConnectionSettings): Promise<void> {
   await withClient(settings, WITHOUT_LIMITS, (client) => client.query('select 1'));
 }
 
-/** Puts a connection under a role from its first statement on. */
+/** Sets the role of a connection from its first statement on. */
 function actAs(role: Role): Setting {
   return ['role', nameOf(role)];
 }
@@ -220,12 +220,12 @@ function openPool(where: ConnectionSettings, pooling: pg.PoolConfig, more: reado
     ...pooling,
     pipeline: true,
     keepAlive: true,
-    idleTimeoutMillis: IDLE,
+    idleTimeoutMillis: IDLE_MILLISECONDS,
     connectionTimeoutMillis: LIMITS.connect,
     query_timeout: LIMITS.answer,
     application_name: 'transfer-service',
     options: startupOptions(settings),
-    // Nobody gets a connection before it has its settings; one that cannot have them is closed.
+    // A connection is used only when it has its settings; one that cannot have them is closed.
     onConnect: (client) => applySettings(client, settings),
     types: { getTypeParser: parserOf },
   });
@@ -238,4 +238,67 @@ function openPool(where: ConnectionSettings, pooling: pg.PoolConfig, more: reado
 function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === pg.types.builtins.INT8) return BigInt;
   return pg.types.getTypeParser(oid, format ?? 'text') as (value: string) => unknown;
+}
+
+/** A maximum of connections, null for none, and how many are open, without the one that reads it. */
+type Usage = { readonly max: number | null; readonly used: number };
+type UsageRow = { readonly user: string; readonly database: string } & Readonly<
+  Record<'role' | 'ofDatabase' | 'server', Usage>
+>;
+
+/** A maximum of connections that the server, a role or a database has, and how to raise it. */
+export type ConnectionLimit = {
+  readonly whose: string;
+  readonly raise: string;
+  readonly max: number;
+  /** How many are free now. */
+  readonly free: number;
+};
+
+/**
+ * Superusers are exempt from the limits of roles and databases and may use the reserved connections; `reserved_connections` is
+ * new in PostgreSQL 16.
+ */
+const READ_USAGE = `with used as (
+    select count(*)::integer as server, count(*) filter (where usename = session_user)::integer as role,
+      count(*) filter (where datname = current_database())::integer as database
+    from pg_stat_activity where datid is not null and usesysid is not null and pid <> pg_backend_pid())
+  select session_user::text as "user", current_database()::text as database,
+    json_build_object('used', used.role,
+      'max', case when not rolsuper and rolconnlimit >= 0 then rolconnlimit end) as role,
+    json_build_object('used', used.database,
+      'max', case when not rolsuper and datconnlimit >= 0 then datconnlimit end) as "ofDatabase",
+    json_build_object('used', used.server, 'max', current_setting('max_connections')::integer
+      - case when rolsuper then 0 else current_setting('superuser_reserved_connections')::integer
+        + coalesce(current_setting('reserved_connections', true), '0')::integer end) as server
+  from used, pg_roles, pg_database where rolname = session_user and datname = current_database()`;
+
+/** The connection limits of the role, the database and the server: the lowest one, and the one with the fewest free. */
+export async function readConnectionLimits(
+  settings: ConnectionSettings,
+): Promise<{ readonly lowest: ConnectionLimit; readonly tightest: ConnectionLimit }> {
+  const { rows } = await administer(settings, (client) => client.query<UsageRow>(READ_USAGE));
+  const [usage] = rows;
+  if (usage === undefined) throw new Error('the database does not know its own user');
+  const server = toLimit('the server', 'max_connections in postgresql.conf', usage.server);
+  const role = `ALTER ROLE ${quoted(usage.user)} CONNECTION LIMIT`;
+  const database = `ALTER DATABASE ${quoted(usage.database)} CONNECTION LIMIT`;
+  const limits = [
+    server,
+    toLimit(`the role ${usage.user}`, role, usage.role),
+    toLimit(`the database ${usage.database}`, database, usage.ofDatabase),
+  ];
+  return {
+    lowest: limits.reduce((lowest, limit) => (limit.max < lowest.max ? limit : lowest), server),
+    tightest: limits.reduce((lowest, limit) => (limit.free < lowest.free ? limit : lowest), server),
+  };
+}
+
+function toLimit(whose: string, raise: string, { max, used }: Usage): ConnectionLimit {
+  const limit = max ?? Number.POSITIVE_INFINITY;
+  return { whose, raise, max: limit, free: Math.max(0, limit - used) };
+}
+
+function quoted(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }

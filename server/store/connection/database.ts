@@ -71,7 +71,7 @@ type Prelude = string | null;
 /**
  * The door to PostgreSQL, for one role. Everything but the migrations goes through one of its methods.
  *
- * To the role `application` a row is there only when it belongs to one of the programs that {@link within} has named:
+ * To the role `application` a row is there only when it belongs to one of the programs that {@link forProgram} has named:
  * a statement that forgets to name its program finds nothing of the others.
  */
 export class Database {
@@ -87,7 +87,7 @@ export class Database {
   }
 
   /** The same database, where the rows of these programs (inner UUIDs) are seen and changed and no others. */
-  within(...programIds: readonly string[]): Database {
+  forProgram(...programIds: readonly string[]): Database {
     return new Database(this.#connections, this.#standby, programIds);
   }
 

@@ -2,7 +2,7 @@ import {
   type ConnectionSettings,
   Connections,
   divideConnections,
-  MOST_CONNECTIONS,
+  MAX_CONNECTIONS,
   type Role,
   type RoleProblem,
 } from './connections.ts';
@@ -13,34 +13,33 @@ import { Standby } from './standby.ts';
 /** One PostgreSQL, as each role of the service sees it. */
 export type Databases = {
   readonly settings: ConnectionSettings;
-  /** For the requests of card programs; of use only {@link Database.within} some of them. */
-  readonly application: Pick<Database, 'within'>;
+  /** For the requests of card programs; sees rows only with {@link Database.forProgram}. */
+  readonly application: Pick<Database, 'forProgram'>;
   /** For operators and loops: all programs. */
   readonly background: Database;
-  /** For finding out who is calling. */
+  /** For finding the caller of a request. */
   readonly authentication: Database;
-  /** What stands against working under the roles; undefined when nothing does. */
+  /** Why the roles cannot be used; undefined when they can. */
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
-  /** What all connections of this process have seen of the database. */
+  /** What all connections of this process have observed of the database. */
   readonly health: () => Health;
   /** Closes every connection, after what runs on them. */
   readonly close: () => Promise<void>;
 };
 
 /**
- * Opens a PostgreSQL that has the schema, or gets it before anything is asked of it, with so many connections at most.
- * Connects to nothing yet.
+ * Opens a PostgreSQL that has the schema, or gets it before the first statement. Opens no connection yet.
  */
-export function openDatabases(settings: ConnectionSettings, most = MOST_CONNECTIONS): Databases {
+export function openDatabases(settings: ConnectionSettings, maxConnections = MAX_CONNECTIONS): Databases {
   const group = new PoolGroup();
-  const sizes = divideConnections(most);
+  const sizes = divideConnections(maxConnections);
   const open = (role: Role): Connections => new Connections(settings, role, group, sizes);
   const [application, background, authentication] = [open('application'), open('background'), open('authentication')];
   const all = [application, background, authentication];
   const standby = new Standby(background.writers);
   return {
     settings,
-    // In reach of no program until one is named.
+    // For no program until one is named.
     application: new Database(application, standby, []),
     background: new Database(background, standby),
     authentication: new Database(authentication, standby),

@@ -1,19 +1,18 @@
 import pg from 'pg';
 import { isUnfit, NoConnection, TOO_MANY_CONNECTIONS } from './failure.ts';
-import { Gate } from './gate.ts';
 import { LIMITS, serverOf } from './session-settings.ts';
 
-/** What a request must have left of its time when it gets a connection, in milliseconds: enough for a transaction. */
-const ENOUGH = 1500;
+/** Time that a request must have left when it gets a connection: enough for a transaction. */
+const TRANSACTION_MILLISECONDS = 1500;
 
-/** Between two attempts to connect to a server that has no connection left, in milliseconds: from first to last. */
-const FIRST_PAUSE = 25;
-const LAST_PAUSE = 200;
+/** The pause between two attempts to connect to a server that has no connection left: from first to last. */
+const FIRST_PAUSE_MILLISECONDS = 25;
+const LAST_PAUSE_MILLISECONDS = 200;
 
-/** What a pool is for, and how many connections it has: `min` stay open, the others close when they are idle. */
+/** The purpose of a pool and its number of connections: `min` stay open, the others are closed when idle. */
 export type PoolSize = { readonly kind: 'readers' | 'writers'; readonly min: number; readonly max: number };
 
-/** What the connections of a process have seen of the database. Times are by `performance.now()`. */
+/** What the connections of a process have observed of the database. Times are by `performance.now()`. */
 export type Health = {
   /** How many idle connections were closed by the server, or broke. */
   readonly losses: number;
@@ -23,7 +22,7 @@ export type Health = {
   readonly commitFailedAt: number;
 };
 
-/** All pools of a process on one database: what they know of it together, and whose connections make room for whose. */
+/** All pools of a process on one database: what they know of it, and which idle connections are closed for others. */
 export class PoolGroup implements Health {
   readonly #pools: Pool[] = [];
   #renewedAt = Number.NEGATIVE_INFINITY;
@@ -40,14 +39,14 @@ export class PoolGroup implements Health {
     this.#pools.push(pool);
   }
 
-  /** Connections that are at work. */
+  /** Connections in use. */
   get lent(): number {
     return this.#pools.reduce((sum, { lent }) => sum + lent, 0);
   }
 
   /**
    * Closes idle connections of other pools because the server has none left for this one: readers first. Where no reader
-   * is idle, idle writers of the other pools go; for a reader, one of each pool stays.
+   * is idle, idle writers of the other pools are closed; for a reader, one of each pool stays.
    */
   makeRoom(asking: Pool | undefined): void {
     const others = this.#pools.filter((pool) => pool !== asking && pool.idle > 0);
@@ -58,8 +57,8 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Goes by the server that a new connection leads to: after a failover that may be another one, while older connections
-   * still lead to the primary that was replaced. Those are closed, so that nothing is read there, or settled, any more.
+   * Notes the server of a new connection. After a failover it may be another one, while older connections still lead to
+   * the primary that was replaced. Those are closed, so that nothing more is read or settled there.
    */
   follow(server: string | undefined): void {
     if (this.#server !== undefined && this.#server !== server) this.renew();
@@ -67,7 +66,7 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Closes every connection, those at work when they are given back: a read-only answer means that the address may lead
+   * Closes every connection, those in use when they are released: a read-only response means that the address may lead
    * to another server by now, and open connections stay where they are. Not more than once a second.
    */
   renew(): void {
@@ -78,15 +77,14 @@ export class PoolGroup implements Health {
   }
 
   /**
-   * Runs an attempt to connect, again and again while the server has no connection left, until then
-   * (`performance.now()`). Idle connections make room meanwhile. Throws {@link NoConnection} when none was to be had for a
-   * pool.
+   * Repeats an attempt to connect while the server has no connection left, until `until` (`performance.now()`). Idle
+   * connections are closed meanwhile. Throws {@link NoConnection} when a pool gets no connection.
    */
   async connect<Client>(asking: Pool | undefined, until: number, attempt: () => Promise<Client>): Promise<Client> {
     const { responses } = this;
     let refusal: unknown;
     try {
-      for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LAST_PAUSE)) {
+      for (let pause = FIRST_PAUSE_MILLISECONDS; ; pause = Math.min(pause * 2, LAST_PAUSE_MILLISECONDS)) {
         if (asking === undefined || !this.#mustYield(asking)) {
           try {
             return await attempt();
@@ -98,9 +96,9 @@ export class PoolGroup implements Health {
           }
         }
         if (performance.now() > until) {
-          // Outside the pools what the server said is told as it is.
+          // Outside the pools the error of the server is thrown as it is.
           if (asking === undefined) throw refusal;
-          // The server itself has refused us. Where others of ours are at work they must have got responses, too.
+          // The server itself refused the connection. Where others of this process are in use, they must have responses, too.
           throw new NoConnection(this.responses !== responses || this.lent === 0, refusal);
         }
         await (asking === undefined ? rest(pause) : asking.rest(pause));
@@ -110,22 +108,101 @@ export class PoolGroup implements Health {
     }
   }
 
-  /** A reader opens no second connection while a writer waits for one: it would take what was closed for the writer. */
+  /** A reader opens no second connection while a writer waits for one: it would take the place freed for the writer. */
   #mustYield(pool: Pool): boolean {
     return pool.kind === 'readers' && this.refusedWriters > 0 && pool.idle === 0 && pool.open > 0;
   }
 }
 
 /**
- * The connections of one role for one purpose. Beyond its maximum requests wait here and not in `pg`, which cannot tell a
- * pool that is in use from a database that is silent.
+ * A database that has not responded for this long is silent: the server itself ends a statement after
+ * `LIMITS.statement` (1.5 s), and a failure must be reported within two seconds.
+ */
+const SILENCE_MILLISECONDS = 1600;
+
+/** How often the queue is checked. */
+const WATCH_MILLISECONDS = 50;
+
+type Waiter = { readonly until: number; readonly admit: () => void; readonly refuse: (error: NoConnection) => void };
+
+/**
+ * The requests that wait for a connection of a pool, in the order in which they came.
+ *
+ * A wait does not fail as "too few connections" before another connection of this process has received a response: only
+ * then is it certain that connections are missing. When no connection receives a response, the database is silent, and
+ * the wait fails with that.
+ */
+class ConnectionQueue {
+  readonly #max: number;
+  /** How often the database has sent something, on any connection of this process. */
+  readonly #responses: () => number;
+  #lent = 0;
+  #waiting: Waiter[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(max: number, responses: () => number) {
+    this.#max = max;
+    this.#responses = responses;
+  }
+
+  /**
+   * Resolves when a connection is free; every call that resolves needs a {@link leave}. Rejects with
+   * {@link NoConnection}, as "too few connections" not before `until` (`performance.now()`).
+   */
+  enter(until: number): Promise<void> {
+    if (this.#lent < this.#max) {
+      this.#lent += 1;
+      return Promise.resolve();
+    }
+    return new Promise((admit, refuse) => {
+      this.#waiting.push({ until, admit, refuse });
+      if (this.#timer === undefined) this.#watch();
+    });
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#lent -= 1;
+    else next.admit();
+  }
+
+  #watch(): void {
+    let seen = this.#responses();
+    let looked = performance.now();
+    let silence = 0;
+    this.#timer = setInterval(() => {
+      const now = performance.now();
+      const responses = this.#responses();
+      // A process that was stopped for a while has not read what arrived meanwhile, so a late look counts as one look.
+      silence = responses === seen ? silence + Math.min(now - looked, 2 * WATCH_MILLISECONDS) : 0;
+      if (silence > SILENCE_MILLISECONDS) this.#refuse(() => true, false);
+      else if (responses !== seen) this.#refuse(({ until }) => now > until, true);
+      seen = responses;
+      looked = now;
+      if (this.#waiting.length > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }, WATCH_MILLISECONDS);
+  }
+
+  #refuse(which: (waiter: Waiter) => boolean, crowded: boolean): void {
+    const refused = this.#waiting.filter(which);
+    if (refused.length === 0) return;
+    this.#waiting = this.#waiting.filter((waiter) => !which(waiter));
+    for (const { refuse } of refused) refuse(new NoConnection(crowded));
+  }
+}
+
+/**
+ * The connections of one role for one purpose. Beyond its maximum, requests wait here and not in `pg`, which cannot tell a
+ * pool in use from a silent database.
  */
 export class Pool {
   readonly kind: PoolSize['kind'];
   readonly #min: number;
   readonly #pool: pg.Pool;
   readonly #group: PoolGroup;
-  readonly #gate: Gate;
+  readonly #queue: ConnectionQueue;
   readonly #generations = new WeakMap<pg.PoolClient, number>();
   #generation = 0;
   #resting: (() => void)[] = [];
@@ -137,7 +214,7 @@ export class Pool {
     this.#min = min;
     this.#pool = pool;
     this.#group = group;
-    this.#gate = new Gate(max, () => group.responses);
+    this.#queue = new ConnectionQueue(max, () => group.responses);
     group.add(this);
     pool.on('connect', (client) => {
       group.follow(serverOf(client));
@@ -153,7 +230,7 @@ export class Pool {
     pool.on('remove', () => this.#replace());
   }
 
-  /** Connections at work, idle ones, and all that are open or being opened. */
+  /** Connections in use, idle ones, and all that are open or being opened. */
   get lent(): number {
     return this.#lent;
   }
@@ -165,13 +242,13 @@ export class Pool {
   }
 
   /**
-   * A connection, to be given back with its `release`; true closes it. Throws {@link NoConnection} when none is to be had,
-   * and what `pg` throws when the database cannot be reached. With a deadline (`performance.now()`) the wait ends early
-   * enough for a transaction.
+   * Takes a connection, which must be released with its `release`; true closes it. Throws {@link NoConnection} when none
+   * is free, and the error of `pg` when the database cannot be reached. With a deadline (`performance.now()`) the wait ends
+   * early enough for a transaction.
    */
   async take(deadline = Number.POSITIVE_INFINITY): Promise<pg.PoolClient> {
-    const until = Math.min(performance.now() + LIMITS.crowded, deadline - ENOUGH);
-    await this.#gate.enter(until);
+    const until = Math.min(performance.now() + LIMITS.crowded, deadline - TRANSACTION_MILLISECONDS);
+    await this.#queue.enter(until);
     try {
       const client = await this.#group.connect(this, until, () => this.#pool.connect());
       return this.#lend(client);
@@ -198,7 +275,7 @@ export class Pool {
     }
   }
 
-  /** Closes idle connections but for some. */
+  /** Closes idle connections except some. */
   closeIdle(leave: number): void {
     for (let count = this.idle; count > leave; count -= 1) {
       this.#pool.connect().then(
@@ -208,13 +285,13 @@ export class Pool {
     }
   }
 
-  /** Closes every connection: idle ones now, the others when they are given back. */
+  /** Closes every connection: idle ones now, the others when they are released. */
   renew(): void {
     this.#generation += 1;
     this.closeIdle(0);
   }
 
-  /** Ends after a while, or as soon as a connection is given back. */
+  /** Resolves after a time, or as soon as a connection is released. */
   async rest(milliseconds: number): Promise<void> {
     let wake = (): void => undefined;
     const woken = new Promise<void>((resolve) => {
@@ -245,12 +322,12 @@ export class Pool {
   }
 
   #leave(): void {
-    // Who was refused a connection has waited for longer than whoever is let in now.
+    // A request that was refused a connection has waited longer than those in the queue.
     this.#resting.shift()?.();
-    this.#gate.leave();
+    this.#queue.leave();
   }
 
-  /** Keeps the connections that are to stay open: one that has reached its age is replaced before others need its place. */
+  /** Keeps the minimum open: a connection that has reached its age is replaced before others need its place. */
   #replace(): void {
     if (this.#pool.ending || this.#group.refusedWriters > 0 || this.open >= this.#min) return;
     this.#pool.connect().then(
