@@ -33,7 +33,7 @@ export type OptionsFor<Values> = {
 };
 
 type CommandDefinition<Values> = {
-  /** The verb, with its argument if it has one: `get <card_id>`. */
+  /** The name of the command, with its argument if it has one: `get <card_id>`. */
   readonly name: string;
   readonly alias?: string;
   readonly description: string;
@@ -84,8 +84,8 @@ function define<Values extends object>(
   definition: Omit<CommandDefinition<Values>, 'options'> & { readonly options?: object },
 ): void {
   const { name, alias, description, argument, notes, run } = definition;
-  const [verb = '', argumentName] = name.split(' ');
-  const command = parent.command(verb).description(description);
+  const [commandName = '', argumentName] = name.split(' ');
+  const command = parent.command(commandName).description(description);
   if (alias !== undefined) command.alias(alias);
   if (argumentName !== undefined) command.argument(argumentName, argument);
   if (notes !== undefined) command.addHelpText('after', notes);

@@ -85,11 +85,11 @@ export const addFunding: AddCommands = (program, context) => {
 function addMovement(
   program: Command,
   context: CommandContext,
-  noun: 'deposits' | 'withdrawals',
+  resource: 'deposits' | 'withdrawals',
   description: string,
 ): void {
   addCommand<FundingMovementBody & KeyOption & { readonly program?: string }>(
-    program.command(noun).description(description),
+    program.command(resource).description(description),
     context,
     {
       name: 'create',
@@ -105,7 +105,7 @@ function addMovement(
         if (session.program === undefined) {
           throw new InvalidArgument('set the card program with --program or TRANSFER_SERVICE_PROGRAM');
         }
-        showMoved(session, await session.service[noun].create(session.program, body, { idempotencyKey }));
+        showMoved(session, await session.service[resource].create(session.program, body, { idempotencyKey }));
       },
     },
   );

@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ERRORS } from '../../contract/errors.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { LIMIT_NAMES } from '../../sdk/client.ts';
-import {
-  type CannedService,
-  errorResponse,
-  failingResponse,
-  startCannedService,
-  TRANSFER,
-} from '../sdk/canned-service.ts';
+import { errorResponse, failingResponse, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
 import { CARD, CARD_LIMITS, MOVEMENT, SETTING, STATEMENT, TRIAL_BALANCE } from './records.ts';
 
-let service: CannedService;
-beforeAll(async () => {
-  service = await startCannedService();
-});
+const service = await startCannedService();
 afterAll(() => service.close());
 
 function type(text: string, environment: { key?: string; program?: string } = {}): Promise<Outcome> {
@@ -141,9 +132,9 @@ describe('commands', () => {
     ].join(' ');
     service.play({ status: 200, body: { data: [], next_cursor: null } });
     await type(`transfers list ${filters} --limit 5 --cursor c2`);
-    const asked = new URL(service.received[0]?.url ?? '', service.url).searchParams;
-    expect([...asked.keys()].sort()).toEqual(Object.keys(OPERATIONS.list_transfers.query?.properties ?? {}).sort());
-    expect(Object.fromEntries(asked)).toMatchObject({
+    const query = new URL(service.received[0]?.url ?? '', service.url).searchParams;
+    expect([...query.keys()].sort()).toEqual(Object.keys(OPERATIONS.list_transfers.query?.properties ?? {}).sort());
+    expect(Object.fromEntries(query)).toMatchObject({
       metadata_name: 'order',
       metadata_value: 'a=b',
       maximum_amount: '999999999999',
@@ -176,9 +167,9 @@ describe('commands', () => {
 
   test.each(['capture', 'cancel', 'reverse'])(
     'when the result of %s is unknown, the message has the idempotency key',
-    async (verb) => {
+    async (command) => {
       service.play(failingResponse({ 'should-retry': 'false', 'money-moved': 'unknown' }));
-      const { exitCode, errors } = await type(`transfers ${verb} tr_1 --idempotency-key k`);
+      const { exitCode, errors } = await type(`transfers ${command} tr_1 --idempotency-key k`);
       expect(exitCode).toBe(3);
       expect(errors).toContain('Run the command again with --idempotency-key k: it moves money at most once.\n');
     },

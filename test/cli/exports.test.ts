@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Canned, type CannedService, errorResponse, startCannedService } from '../sdk/canned-service.ts';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Canned, errorResponse, startCannedService } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
 
 const CSV = 'transfer_id,note\r\ntr_1,ü\r\n';
@@ -10,12 +10,9 @@ const COMPLETE: Canned = { chunks: ['transfer_id,note\r\n', 'tr_1,ü\r\n'] };
 const CUT: Canned = { chunks: ['transfer_id,note\r\n', 'tr_1,ü\r\n'], ends: 'cut' };
 const REFUSED = errorResponse({ Status: 404, Code: 'card_not_found', Type: 'Request Error' });
 
-let service: CannedService;
+const service = await startCannedService();
 let folder: string;
 let file: string;
-beforeAll(async () => {
-  service = await startCannedService();
-});
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'transfer-service-export-'));
   file = join(folder, 'out.csv');

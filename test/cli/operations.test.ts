@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { buildProgram } from '../../cli/program.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { type CannedService, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
+import { startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
 import {
   AUDIT_ENTRY,
@@ -263,10 +263,7 @@ sequence  created_at                purpose  direction            amount        
 /** Operations whose command also prints that the key is not shown again. */
 const SHOWS_SECRET: readonly OperationId[] = ['create_key', 'roll_key'];
 
-let service: CannedService;
-beforeAll(async () => {
-  service = await startCannedService();
-});
+const service = await startCannedService();
 afterAll(() => service.close());
 
 function type(text: string, environment: { key?: string; program?: string } = {}): Promise<Outcome> {
@@ -330,8 +327,8 @@ describe('operations and commands', () => {
 
   test('the help fits in 80 columns', async () => {
     const paths = allLeaves().map(({ path }) => path);
-    const nouns = paths.map((path) => path.split(' ').slice(0, -1).join(' '));
-    for (const path of new Set(['', ...nouns, ...paths])) {
+    const resources = paths.map((path) => path.split(' ').slice(0, -1).join(' '));
+    for (const path of new Set(['', ...resources, ...paths])) {
       const { output, exitCode } = await type(`${path} --help`.trim());
       expect(exitCode).toBe(0);
       for (const line of output.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);

@@ -2,15 +2,8 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import {
-  type Canned,
-  type CannedService,
-  deadUrl,
-  errorResponse,
-  startCannedService,
-  TRANSFER,
-} from '../sdk/canned-service.ts';
+import { afterAll, expect, test, vi } from 'vitest';
+import { type Canned, deadUrl, errorResponse, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import type { Outcome } from './in-process.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -20,10 +13,7 @@ const PINNED = resolve(PROJECT, 'node_modules/.bin/node');
 const NODE = existsSync(PINNED) ? PINNED : process.execPath;
 const CREATE = ['transfers', 'create', '--card', 'card_active', '--amount', '1000', '--idempotency-key', 'k'];
 
-let service: CannedService;
-beforeAll(async () => {
-  service = await startCannedService();
-});
+const service = await startCannedService();
 afterAll(() => service.close());
 
 /** Runs the command in a separate process, with only these environment variables. */

@@ -42,7 +42,7 @@ export async function startCannedService(): Promise<CannedService> {
     received.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body });
     service.onRequest(request);
     const canned = queue.length > 1 ? queue.shift() : queue[0];
-    await answer(request, response, canned ?? { status: 200, body: { data: [], next_cursor: null } });
+    await respond(request, response, canned ?? { status: 200, body: { data: [], next_cursor: null } });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const service: CannedService = {
@@ -62,7 +62,7 @@ export async function startCannedService(): Promise<CannedService> {
   return service;
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, canned: Canned): Promise<void> {
+async function respond(request: IncomingMessage, response: ServerResponse, canned: Canned): Promise<void> {
   if (canned === 'no response') return;
   if (canned === 'cut before the response') {
     request.socket.destroy();
@@ -74,7 +74,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, canned
     return;
   }
   if ('chunks' in canned) {
-    await answerExport(response, canned);
+    await respondWithExport(response, canned);
     return;
   }
   const isText = typeof canned.body === 'string';
@@ -86,7 +86,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, canned
   response.end(isText ? canned.body : JSON.stringify(canned.body ?? {}));
 }
 
-async function answerExport(response: ServerResponse, { chunks, ends = 'normally' }: CannedExport): Promise<void> {
+async function respondWithExport(response: ServerResponse, { chunks, ends = 'normally' }: CannedExport): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/csv; charset=utf-8', 'request-id': 'req_canned' });
   response.flushHeaders();
   for (const chunk of chunks) await new Promise<void>((resolve) => response.write(chunk, () => resolve()));

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import {
   ConnectionFailure,
   IncompleteResponse,
@@ -8,16 +8,13 @@ import {
   TransferService,
   UnexpectedResponse,
 } from '../../sdk/client.ts';
-import { type Canned, type CannedService, errorResponse, startCannedService } from './canned-service.ts';
+import { type Canned, errorResponse, startCannedService } from './canned-service.ts';
 
 const HEADINGS = 'transfer_id,amount\r\n';
 const ROWS = ['tr_1,1000\r\n', 'tr_2,2000\r\n'];
 const WHOLE: Canned = { chunks: [HEADINGS, ...ROWS] };
 
-let service: CannedService;
-beforeAll(async () => {
-  service = await startCannedService();
-});
+const service = await startCannedService();
 afterEach(() => {
   service.onRequest = () => undefined;
 });

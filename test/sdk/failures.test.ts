@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type { OperationId } from '../../contract/operations.ts';
 import {
   ConnectionFailure,
@@ -13,7 +13,6 @@ import {
 } from '../../sdk/client.ts';
 import {
   type Canned,
-  type CannedService,
   deadUrl,
   errorResponse,
   failingResponse,
@@ -24,10 +23,7 @@ import {
 const BODY = { amount: 1000, card_id: 'card_active' };
 const CREATED: Canned = { status: 201, body: TRANSFER };
 
-let service: CannedService;
-beforeAll(async () => {
-  service = await startCannedService();
-});
+const service = await startCannedService();
 afterEach(() => {
   service.onRequest = () => undefined;
 });

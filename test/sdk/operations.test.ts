@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { afterAll, describe, expect, expectTypeOf, test } from 'vitest';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import {
   type Amount,
@@ -27,93 +27,59 @@ import {
   type UpdateCardBody,
   type UpdateTransferBody,
 } from '../../sdk/client.ts';
-import { type CannedService, startCannedService, TRANSFER } from './canned-service.ts';
+import { METHODS } from '../../setup/sdk-methods.ts';
+import { startCannedService, TRANSFER } from './canned-service.ts';
 
 /** What an untyped program sends when it misspells a property. */
 const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
 
-type Line = { readonly method: string; readonly call: (service: TransferService) => Promise<object> };
-
-/** The method of every operation, and a call of it. */
-const LINES: Readonly<Record<OperationId, Line>> = {
-  create_transfer: {
-    method: 'transfers.create',
-    call: ({ transfers }) => transfers.create({ amount: 1000, card_id: 'card_active' }),
-  },
-  create_transfer_batch: {
-    method: 'transfers.createBatch',
-    call: ({ transfers }) =>
-      transfers.createBatch([{ amount: 1000, card_id: 'card_active', idempotency_key: 'row-1' }]),
-  },
-  explain_transfer: {
-    method: 'transfers.explain',
-    call: ({ transfers }) => transfers.explain({ amount: 1000, card_id: 'card_active' }),
-  },
-  capture_transfer: {
-    method: 'transfers.capture',
-    call: ({ transfers }) => transfers.capture('tr_1', { amount: 600 }),
-  },
-  cancel_transfer: { method: 'transfers.cancel', call: ({ transfers }) => transfers.cancel('tr_1') },
-  reverse_transfer: {
-    method: 'transfers.reverse',
-    call: ({ transfers }) => transfers.reverse('tr_1', { amount: 600, description: 'returned' }),
-  },
-  update_transfer: {
-    method: 'transfers.update',
-    call: ({ transfers }) => transfers.update('tr_1', { metadata: { order: '18' } }),
-  },
-  export_transfers: { method: 'transfers.export', call: ({ transfers }) => transfers.export() },
-  list_reversals: { method: 'transfers.reversals', call: ({ transfers }) => transfers.reversals('tr_1') },
-  get_reversal: { method: 'transfers.reversal', call: ({ transfers }) => transfers.reversal('rev_1') },
-  get_transfer: { method: 'transfers.get', call: ({ transfers }) => transfers.get('tr_1') },
-  list_transfers: { method: 'transfers.list', call: ({ transfers }) => transfers.list() },
-  create_card: { method: 'cards.create', call: ({ cards }) => cards.create() },
-  get_card: { method: 'cards.get', call: ({ cards }) => cards.get('card_1') },
-  list_cards: { method: 'cards.list', call: ({ cards }) => cards.list() },
-  update_card: { method: 'cards.update', call: ({ cards }) => cards.update('card_1', { status: 'lost' }) },
-  get_card_limits: { method: 'cards.limits', call: ({ cards }) => cards.limits('card_1') },
-  list_postings: { method: 'cards.postings', call: ({ cards }) => cards.postings('card_1') },
-  export_postings: { method: 'cards.exportPostings', call: ({ cards }) => cards.exportPostings('card_1') },
-  create_program: {
-    method: 'programs.create',
-    call: ({ programs }) => programs.create({ name: 'Gifts', currency: 'USD' }),
-  },
-  get_program: { method: 'programs.get', call: ({ programs }) => programs.get('prog_1') },
-  update_program: {
-    method: 'programs.update',
-    call: ({ programs }) => programs.update('prog_1', { card_limits: { out: { daily_amount: 50_000 } } }),
-  },
-  list_programs: { method: 'programs.list', call: ({ programs }) => programs.list() },
-  create_deposit: { method: 'deposits.create', call: ({ deposits }) => deposits.create('prog_1', { amount: 5 }) },
-  create_withdrawal: {
-    method: 'withdrawals.create',
-    call: ({ withdrawals }) => withdrawals.create('prog_1', { amount: 5 }),
-  },
-  get_switch: { method: 'switch.get', call: (service) => service.switch.get() },
-  change_switch: { method: 'switch.change', call: (service) => service.switch.change({ disabled: false }) },
-  get_trial_balance: { method: 'trialBalance.get', call: ({ trialBalance }) => trialBalance.get() },
-  create_key: {
-    method: 'keys.create',
-    call: ({ keys }) => keys.create({ name: 'shop', scopes: ['cards:read'], all_programs: true }),
-  },
-  list_keys: { method: 'keys.list', call: ({ keys }) => keys.list() },
-  roll_key: { method: 'keys.roll', call: ({ keys }) => keys.roll('key_1') },
-  list_audit_entries: { method: 'audit.list', call: ({ audit }) => audit.list() },
-  revoke_key: { method: 'keys.revoke', call: ({ keys }) => keys.revoke('key_1') },
-  get_error: { method: 'errors.get', call: ({ errors }) => errors.get('req_1') },
-  list_errors: { method: 'errors.list', call: ({ errors }) => errors.list() },
-  inspect_error: { method: 'errors.inspect', call: ({ errors }) => errors.inspect('req_1') },
-  search_errors: { method: 'errors.search', call: ({ errors }) => errors.search() },
-  count_errors: { method: 'errors.count', call: ({ errors }) => errors.count() },
-  move_clock: { method: 'sandbox.moveClock', call: ({ sandbox }) => sandbox.moveClock({ seconds_ahead: 60 }) },
-  stop_database: { method: 'sandbox.stopDatabase', call: ({ sandbox }) => sandbox.stopDatabase() },
-  start_database: { method: 'sandbox.startDatabase', call: ({ sandbox }) => sandbox.startDatabase() },
+/** A call of every operation. */
+const CALLS: Readonly<Record<OperationId, (service: TransferService) => Promise<object>>> = {
+  create_transfer: ({ transfers }) => transfers.create({ amount: 1000, card_id: 'card_active' }),
+  create_transfer_batch: ({ transfers }) =>
+    transfers.createBatch([{ amount: 1000, card_id: 'card_active', idempotency_key: 'row-1' }]),
+  explain_transfer: ({ transfers }) => transfers.explain({ amount: 1000, card_id: 'card_active' }),
+  capture_transfer: ({ transfers }) => transfers.capture('tr_1', { amount: 600 }),
+  cancel_transfer: ({ transfers }) => transfers.cancel('tr_1'),
+  reverse_transfer: ({ transfers }) => transfers.reverse('tr_1', { amount: 600, description: 'returned' }),
+  update_transfer: ({ transfers }) => transfers.update('tr_1', { metadata: { order: '18' } }),
+  export_transfers: ({ transfers }) => transfers.export(),
+  list_reversals: ({ transfers }) => transfers.reversals('tr_1'),
+  get_reversal: ({ transfers }) => transfers.reversal('rev_1'),
+  get_transfer: ({ transfers }) => transfers.get('tr_1'),
+  list_transfers: ({ transfers }) => transfers.list(),
+  create_card: ({ cards }) => cards.create(),
+  get_card: ({ cards }) => cards.get('card_1'),
+  list_cards: ({ cards }) => cards.list(),
+  update_card: ({ cards }) => cards.update('card_1', { status: 'lost' }),
+  get_card_limits: ({ cards }) => cards.limits('card_1'),
+  list_postings: ({ cards }) => cards.postings('card_1'),
+  export_postings: ({ cards }) => cards.exportPostings('card_1'),
+  create_program: ({ programs }) => programs.create({ name: 'Gifts', currency: 'USD' }),
+  get_program: ({ programs }) => programs.get('prog_1'),
+  update_program: ({ programs }) => programs.update('prog_1', { card_limits: { out: { daily_amount: 50_000 } } }),
+  list_programs: ({ programs }) => programs.list(),
+  create_deposit: ({ deposits }) => deposits.create('prog_1', { amount: 5 }),
+  create_withdrawal: ({ withdrawals }) => withdrawals.create('prog_1', { amount: 5 }),
+  get_switch: (service) => service.switch.get(),
+  change_switch: (service) => service.switch.change({ disabled: false }),
+  get_trial_balance: ({ trialBalance }) => trialBalance.get(),
+  create_key: ({ keys }) => keys.create({ name: 'shop', scopes: ['cards:read'], all_programs: true }),
+  list_keys: ({ keys }) => keys.list(),
+  roll_key: ({ keys }) => keys.roll('key_1'),
+  list_audit_entries: ({ audit }) => audit.list(),
+  revoke_key: ({ keys }) => keys.revoke('key_1'),
+  get_error: ({ errors }) => errors.get('req_1'),
+  list_errors: ({ errors }) => errors.list(),
+  inspect_error: ({ errors }) => errors.inspect('req_1'),
+  search_errors: ({ errors }) => errors.search(),
+  count_errors: ({ errors }) => errors.count(),
+  move_clock: ({ sandbox }) => sandbox.moveClock({ seconds_ahead: 60 }),
+  stop_database: ({ sandbox }) => sandbox.stopDatabase(),
+  start_database: ({ sandbox }) => sandbox.startDatabase(),
 };
 
-let service: CannedService;
-beforeAll(async () => {
-  service = await startCannedService();
-});
+const service = await startCannedService();
 afterAll(() => service.close());
 
 function client(options: object = {}): TransferService {
@@ -122,11 +88,11 @@ function client(options: object = {}): TransferService {
 
 /** Every method of the client as `resource.method`. */
 function methodsOf(transferService: TransferService): string[] {
-  return Object.entries(transferService).flatMap(([noun, methods]: [string, unknown]) =>
+  return Object.entries(transferService).flatMap(([resource, methods]: [string, unknown]) =>
     typeof methods === 'object' && methods !== null
       ? Object.getOwnPropertyNames(Object.getPrototypeOf(methods))
           .filter((name) => name !== 'constructor')
-          .map((verb) => `${noun}.${verb}`)
+          .map((method) => `${resource}.${method}`)
       : [],
   );
 }
@@ -137,18 +103,18 @@ function queryNames(): string[] {
 }
 
 /** The name with which the comment of a method begins, and the method. */
-function documentedVerbs(): Map<string, string> {
+function documentedMethods(): Map<string, string> {
   const folder = new URL('../../sdk/generated/', import.meta.url);
   const source = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), 'utf8'));
   const comments = source.join('').matchAll(/\/\*\*[\s*]+([a-z_]+)[:.](?:(?!\*\/).)*\*\/\s+(\w+)\(/gs);
-  return new Map([...comments].map(([, operation = '', verb = '']) => [operation, verb]));
+  return new Map([...comments].map(([, operation = '', method = '']) => [operation, method]));
 }
 
 describe('operations and methods', () => {
   test.each(OPERATION_IDS)('%s is sent by its method, as defined in the contract', async (operation) => {
     const { method, path, idempotency, body, status, csv } = OPERATIONS[operation];
     service.play(csv ? { chunks: ['a,b\n'] } : { status, body: {} });
-    await LINES[operation].call(client());
+    await CALLS[operation](client());
     const expected = new RegExp(`^${path.replaceAll(/\{[a-z_]+\}/g, '[a-z]+_1')}$`);
     expect(service.received).toHaveLength(1);
     expect(service.received[0]?.method).toBe(method);
@@ -160,20 +126,16 @@ describe('operations and methods', () => {
 
   test('every method sends one operation, or reads all pages of one', () => {
     const methods = methodsOf(client()).filter((method) => !method.endsWith('All'));
-    expect(methods.sort()).toEqual(
-      Object.values(LINES)
-        .map(({ method }) => method)
-        .sort(),
-    );
+    expect(methods.sort()).toEqual(Object.values(METHODS).sort());
     const paging = methodsOf(client()).filter((method) => method.endsWith('All'));
     const lists = OPERATION_IDS.filter((id) => 'cursor' in (OPERATIONS[id].query?.properties ?? {})).map(
-      (id) => LINES[id].method,
+      (id) => METHODS[id],
     );
     expect(paging.map((method) => method.replace('All', '')).sort()).toEqual(lists.sort());
   });
 
   test.each(OPERATION_IDS)('the doc comment of the method names %s', (operation) => {
-    expect(documentedVerbs().get(operation)).toBe(LINES[operation].method.split('.')[1]);
+    expect(documentedMethods().get(operation)).toBe(METHODS[operation].split('.')[1]);
   });
 });
 
