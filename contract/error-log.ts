@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { ERROR_TYPES } from './error-record.ts';
+import { ERROR_TYPES } from './errors/record.ts';
 import { operation } from './operation.ts';
 import { cursor, limit, literals, moment, nextCursor, nullable, pageOf, text, textOrNull } from './schema-parts.ts';
 

@@ -1,4 +1,4 @@
-import type { ErrorType } from './error-record.ts';
+import type { ErrorType } from './errors/record.ts';
 import { type ExampleRequest, writtenJson } from './examples.ts';
 import { OPERATIONS, type OperationId } from './operations.ts';
 

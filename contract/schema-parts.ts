@@ -1,6 +1,6 @@
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import { type AmountAsSent, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
-import { ERROR_TYPES } from './error-record.ts';
+import { ERROR_TYPES } from './errors/record.ts';
 
 /** One of several words. */
 export function literals<Name extends string>(names: readonly Name[], description: string) {

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { SharedCode } from '../domain/error-codes.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
-import type { ErrorRecord } from './error-record.ts';
+import type { ErrorRecord } from './errors/record.ts';
 import { operation } from './operation.ts';
 import type { JsonValue } from './reading/json.ts';
 import { EXAMPLE_LATER, sampleOf } from './samples.ts';

@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ERROR_TYPES } from '../contract/error-record.ts';
-import { ERRORS } from '../contract/errors.ts';
+import { ERRORS } from '../contract/errors/catalogue.ts';
+import { ERROR_TYPES } from '../contract/errors/record.ts';
 import { type Operation, parametersOf } from '../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId } from '../contract/operations.ts';
 import { guardedMembers, isClosed } from '../contract/schema-parts.ts';

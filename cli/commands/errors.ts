@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type CatalogueRecord, catalogueRecord } from '../../contract/errors.ts';
+import { type CatalogueRecord, catalogueRecord } from '../../contract/errors/catalogue.ts';
 import { ERROR_CODES, isErrorCode } from '../../domain/error-codes.ts';
 import {
   type CountErrorsQuery,

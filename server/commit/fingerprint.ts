@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { ERRORS, isStored } from '../../contract/errors.ts';
+import { ERRORS, isStored } from '../../contract/errors/catalogue.ts';
 import { canonicalJson } from '../../contract/reading/json.ts';
 import type { StoredAnswer } from '../../domain/idempotency.ts';
 import { Refusal } from '../../domain/refusal.ts';

@@ -1,5 +1,5 @@
 import type { ErrorCounts } from '../../contract/error-log.ts';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import type { QueryOf } from '../../contract/operations.ts';
 import { atMostLastMoment } from '../../contract/reading/times.ts';
 import { isErrorCode } from '../../domain/error-codes.ts';

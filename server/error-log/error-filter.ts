@@ -1,4 +1,4 @@
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS, type QueryOf } from '../../contract/operations.ts';
 import { isErrorCode } from '../../domain/error-codes.ts';
 import { fromWireId } from '../../domain/identifier.ts';

@@ -1,5 +1,5 @@
 import type { InspectedErrorRecord, LoggedErrorRecord, OperatorErrorRecord } from '../../contract/error-log.ts';
-import { ERROR_TYPES } from '../../contract/error-record.ts';
+import { ERROR_TYPES } from '../../contract/errors/record.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Json, type LoggedError, timeOfId } from '../store/error.ts';
 

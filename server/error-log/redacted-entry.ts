@@ -1,4 +1,4 @@
-import type { ErrorType } from '../../contract/error-record.ts';
+import type { ErrorType } from '../../contract/errors/record.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import type { MoneyMoved } from '../../domain/refusal.ts';
 import { causesOf, jsonWithoutSecrets, withoutSecrets } from '../redaction.ts';

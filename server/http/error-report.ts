@@ -1,4 +1,4 @@
-import type { ErrorType } from '../../contract/error-record.ts';
+import type { ErrorType } from '../../contract/errors/record.ts';
 import type { OperationId } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { MoneyMoved, RefusalDetails } from '../../domain/refusal.ts';

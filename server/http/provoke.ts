@@ -1,4 +1,4 @@
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import { OperationFailure } from '../operations/call.ts';

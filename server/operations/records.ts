@@ -1,5 +1,5 @@
 import type { CardRecord } from '../../contract/cards.ts';
-import type { ErrorRecord } from '../../contract/error-record.ts';
+import type { ErrorRecord } from '../../contract/errors/record.ts';
 import type { KeyRecord, NewKeyRecord } from '../../contract/keys.ts';
 import type { FundingMovementRecord, ProgramRecord } from '../../contract/programs.ts';
 import { inOrder } from '../../contract/scope.ts';

@@ -1,4 +1,4 @@
-import { type CatalogueRecord, catalogueRecord } from '../../contract/errors.ts';
+import { type CatalogueRecord, catalogueRecord } from '../../contract/errors/catalogue.ts';
 import { ERROR_CODES, type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { maskedText } from '../redaction.ts';

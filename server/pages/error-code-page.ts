@@ -1,11 +1,11 @@
 import { STATUS_CODES } from 'node:http';
+import { CODES_AS_READ, ERRORS, familyOf, operationsWith, resolverOf } from '../../contract/errors/catalogue.ts';
 import {
   exampleRecord,
   provokingRequest,
   reproductionCommands,
   unknownOutcomeRequest,
-} from '../../contract/error-examples.ts';
-import { CODES_AS_READ, ERRORS, familyOf, operationsWith, resolverOf } from '../../contract/errors.ts';
+} from '../../contract/errors/examples.ts';
 import { curlOf } from '../../contract/examples.ts';
 import { type ErrorHeader, headersOf } from '../../contract/openapi/headers.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';

@@ -1,5 +1,12 @@
-import { ERROR_TYPES, type ErrorType } from '../../contract/error-record.ts';
-import { type CodeFamily, ERRORS, familyCodes, isRule, sharedCodesOf, TYPE_GUIDES } from '../../contract/errors.ts';
+import {
+  type CodeFamily,
+  ERRORS,
+  familyCodes,
+  isRule,
+  sharedCodesOf,
+  TYPE_GUIDES,
+} from '../../contract/errors/catalogue.ts';
+import { ERROR_TYPES, type ErrorType } from '../../contract/errors/record.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
 import { requestIdIn, searchCatalogue } from './error-search.ts';

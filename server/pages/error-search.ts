@@ -1,5 +1,5 @@
-import { exampleRecord } from '../../contract/error-examples.ts';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { exampleRecord } from '../../contract/errors/examples.ts';
 import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
 
 /** What a search of the catalogue came to. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { catalogueRecord } from '../../contract/errors.ts';
+import { catalogueRecord } from '../../contract/errors/catalogue.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Readiness } from '../operations/call.ts';

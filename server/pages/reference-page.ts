@@ -1,5 +1,5 @@
-import { ERROR_TYPES } from '../../contract/error-record.ts';
-import { ERRORS, TYPE_GUIDES } from '../../contract/errors.ts';
+import { ERRORS, TYPE_GUIDES } from '../../contract/errors/catalogue.ts';
+import { ERROR_TYPES } from '../../contract/errors/record.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
 import { parametersOf } from '../../contract/operation.ts';

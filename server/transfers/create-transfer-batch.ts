@@ -1,5 +1,5 @@
-import { withSupport } from '../../contract/error-record.ts';
-import { ERRORS, errorRecord } from '../../contract/errors.ts';
+import { ERRORS, errorRecord } from '../../contract/errors/catalogue.ts';
+import { withSupport } from '../../contract/errors/record.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { findCardNumber, refusalOfCardNumber } from '../../contract/reading/card-numbers.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/reading/json.ts';

@@ -1,4 +1,4 @@
-import { errorRecord } from '../../contract/errors.ts';
+import { errorRecord } from '../../contract/errors/catalogue.ts';
 import type { DomainEvent } from '../../domain/event.ts';
 import { replay, type StoredAnswer } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';

@@ -1,4 +1,4 @@
-import { isStored } from '../../contract/errors.ts';
+import { isStored } from '../../contract/errors/catalogue.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { ANY_NEED } from '../commit/contention.ts';

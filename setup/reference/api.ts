@@ -1,4 +1,4 @@
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
 import { parametersOf } from '../../contract/operation.ts';

@@ -1,6 +1,4 @@
 import { STATUS_CODES } from 'node:http';
-import { exampleRecord, reproductionCommands } from '../../contract/error-examples.ts';
-import { ERROR_TYPES, type ErrorType } from '../../contract/error-record.ts';
 import {
   type CodeFamily,
   ERRORS,
@@ -9,7 +7,9 @@ import {
   resolverOf,
   sharedCodesOf,
   TYPE_GUIDES,
-} from '../../contract/errors.ts';
+} from '../../contract/errors/catalogue.ts';
+import { exampleRecord, reproductionCommands } from '../../contract/errors/examples.ts';
+import { ERROR_TYPES, type ErrorType } from '../../contract/errors/record.ts';
 import { headersOf } from '../../contract/openapi/headers.ts';
 import { OPERATION_IDS } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/error-codes.ts';

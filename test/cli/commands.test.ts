@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { LIMIT_NAMES } from '../../sdk/client.ts';
 import { errorResponse, failingResponse, startCannedService, TRANSFER } from '../sdk/canned-service.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { movesMoney, type OperationId, precedenceOf } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';

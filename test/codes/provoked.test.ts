@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { exampleRecord, provokingRequest, unknownOutcomeRequest } from '../../contract/error-examples.ts';
-import { catalogueRecord, operationsWith } from '../../contract/errors.ts';
+import { catalogueRecord, operationsWith } from '../../contract/errors/catalogue.ts';
+import { exampleRecord, provokingRequest, unknownOutcomeRequest } from '../../contract/errors/examples.ts';
 import { exampleOf } from '../../contract/examples.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call } from '../../contract/error.ts';
-import { ERRORS, familyOf } from '../../contract/errors.ts';
+import { ERRORS, familyOf } from '../../contract/errors/catalogue.ts';
 import { OPERATION_IDS, precedenceOf } from '../../contract/operations.ts';
 import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
 import { waitFor } from '../harness/process.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { SampleRequest } from '../../contract/error.ts';
-import { exampleRecord } from '../../contract/error-examples.ts';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { exampleRecord } from '../../contract/errors/examples.ts';
 import { headersOf } from '../../contract/openapi/headers.ts';
 import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { familyOf } from '../../contract/errors.ts';
+import { familyOf } from '../../contract/errors/catalogue.ts';
 import { OPERATION_IDS, precedenceOf } from '../../contract/operations.ts';
 import { ERROR_CODES, isErrorCode } from '../../domain/error-codes.ts';
 
@@ -12,7 +12,7 @@ const CATALOGUED = ['error-codes', 'operation'].map((name) => `domain/${name}.ts
 /** Where codes are decided on. The catalogue itself and what shows it are not among it. */
 const SOURCES = ['server', 'domain', 'contract/reading']
   .flatMap(filesBelow)
-  .filter((path) => !CATALOGUED.includes(path) && !/-page\.ts$/.test(path));
+  .filter((path) => !CATALOGUED.includes(path) && !/-page\.ts$/.test(path) && !path.startsWith('server/store/'));
 
 function filesBelow(folder: string): readonly string[] {
   return readdirSync(join(PROJECT, folder), { recursive: true, encoding: 'utf8' })
@@ -46,6 +46,12 @@ const isTemplate = ({ code }: Use): boolean => /^\$\{[^}]+\}_schema$|^unknown_\$
 const OF_CREATE_TRANSFER = ['server/transfers/create-transfer-batch.ts', 'domain/transfers/transfer-checks.ts'];
 
 describe('the source and the catalogue', () => {
+  test('agree: the store, which is not searched for codes, refuses nothing', () => {
+    for (const path of filesBelow('server/store')) {
+      expect(readFileSync(join(PROJECT, path), 'utf8'), path).not.toContain('Refusal(');
+    }
+  });
+
   test('agree: every code that is thrown is catalogued', () => {
     expect(USES.length).toBeGreaterThan(60);
     const strange = USES.filter((use) => !isTemplate(use) && !isErrorCode(use.code));

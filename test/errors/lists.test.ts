@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import type { OperationId } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/error-codes.ts';
 import { toWireId } from '../../domain/identifier.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { isErrorCode } from '../../domain/error-codes.ts';
 import { type Answer, type Exchange, saysClose } from './conversation.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { isErrorCode } from '../../domain/error-codes.ts';
 import type { RawResponse } from './raw-connection.ts';
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { createHttpServer } from '../../server/http/server.ts';
 import { ErrorRecordResponse } from '../../server/http/wire/record-response.ts';
 import type { Handler } from '../../server/operations/call.ts';

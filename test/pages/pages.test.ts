@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { exampleRecord } from '../../contract/error-examples.ts';
-import { CatalogueRecord, ERRORS, operationsWith, resolverOf } from '../../contract/errors.ts';
+import { CatalogueRecord, ERRORS, operationsWith, resolverOf } from '../../contract/errors/catalogue.ts';
+import { exampleRecord } from '../../contract/errors/examples.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';

@@ -1,4 +1,4 @@
-import { type ErrorRecord, withSupport } from '../../../contract/error-record.ts';
+import { type ErrorRecord, withSupport } from '../../../contract/errors/record.ts';
 import { redactCardNumbers } from '../../../domain/cards/card-number.ts';
 import { toWireId } from '../../../domain/identifier.ts';
 import type { RefusalDetails } from '../../../domain/refusal.ts';

@@ -1,5 +1,5 @@
 import type { ErrorDefinition } from '../../../contract/error.ts';
-import { ERRORS } from '../../../contract/errors.ts';
+import { ERRORS } from '../../../contract/errors/catalogue.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import type { ErrorCode } from '../../../domain/error-codes.ts';
 import { type MoneyMoved, Refusal, type RefusalDetails } from '../../../domain/refusal.ts';

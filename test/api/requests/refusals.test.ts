@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ERRORS } from '../../../contract/errors.ts';
+import { ERRORS } from '../../../contract/errors/catalogue.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import type { ErrorCode } from '../../../domain/error-codes.ts';
 import type { TransferService, UpdateCardBody } from '../../../sdk/client.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../domain/error-codes.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
 
 /** The three types of errors (specification, sections 2.1 and 7.1). */
 export const ERROR_TYPES = ['Request Error', 'Server Error', 'Process Error'] as const;

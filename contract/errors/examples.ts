@@ -1,10 +1,10 @@
-import type { ErrorCode } from '../domain/error-codes.ts';
-import type { SampleRequest } from './error.ts';
-import { type ErrorRecord, withSupport } from './error-record.ts';
-import { ERRORS, errorRecord } from './errors.ts';
-import { curlOf, type ExampleRequest, exampleOf } from './examples.ts';
-import { OPERATION_IDS, precedenceOf } from './operations.ts';
-import { EXAMPLE_REQUEST_ID } from './samples.ts';
+import type { ErrorCode } from '../../domain/error-codes.ts';
+import type { SampleRequest } from '../error.ts';
+import { curlOf, type ExampleRequest, exampleOf } from '../examples.ts';
+import { OPERATION_IDS, precedenceOf } from '../operations.ts';
+import { EXAMPLE_REQUEST_ID } from '../samples.ts';
+import { ERRORS, errorRecord } from './catalogue.ts';
+import { type ErrorRecord, withSupport } from './record.ts';
 
 /** Stands in the path of a sample's request for the transfer that was created before. */
 const CREATED = '{transfer_id}';

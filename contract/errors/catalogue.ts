@@ -1,14 +1,14 @@
 import { type Static, Type } from 'typebox';
-import { ERROR_CODES, type ErrorCode, type SharedCode } from '../domain/error-codes.ts';
-import type { ErrorDefinition } from './error.ts';
-import { ERROR_TYPES, type ErrorRecord, type ErrorType } from './error-record.ts';
-import { ACCESS_ERRORS } from './errors/access.ts';
-import { CARD_ERRORS } from './errors/cards.ts';
-import { HTTP_ERRORS } from './errors/http.ts';
-import { schemaError, unknownError } from './errors/operations.ts';
-import { REQUEST_ERRORS } from './errors/requests.ts';
-import { TRANSFER_ERRORS } from './errors/transfers.ts';
-import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from './operations.ts';
+import { ERROR_CODES, type ErrorCode, type SharedCode } from '../../domain/error-codes.ts';
+import type { ErrorDefinition } from '../error.ts';
+import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from '../operations.ts';
+import { ACCESS_ERRORS } from './access.ts';
+import { CARD_ERRORS } from './cards.ts';
+import { HTTP_ERRORS } from './http.ts';
+import { schemaError, unknownError } from './operations.ts';
+import { ERROR_TYPES, type ErrorRecord, type ErrorType } from './record.ts';
+import { REQUEST_ERRORS } from './requests.ts';
+import { TRANSFER_ERRORS } from './transfers.ts';
 
 const SHARED: Readonly<Record<SharedCode, ErrorDefinition>> = {
   ...HTTP_ERRORS,
