@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type CatalogueRecord, catalogueRecord } from '../../contract/errors/catalogue.ts';
+import type { CatalogueRecord } from '../../contract/errors/catalogue.ts';
 import { ERROR_CODES, isErrorCode } from '../../domain/error-codes.ts';
 import {
   type CountErrorsQuery,
@@ -115,19 +115,23 @@ function addOperatorCommands(errors: Command, context: CommandContext): void {
 }
 
 function addCatalogue(errors: Command, context: CommandContext): void {
-  const rows = ERROR_CODES.map(catalogueRecord);
+  // Loaded when it is needed: the contract takes longer to load than the rest of the command line.
+  const load = () => import('../../contract/errors/catalogue.ts');
   addCommand(errors, context, {
     name: 'codes',
     description: 'list the error codes, without a request to the service',
-    run: ({ showText }) => showText({ data: rows }, table(['code', 'status', 'type'], rows)),
+    run: async ({ showText }) => {
+      const rows = ERROR_CODES.map((await load()).catalogueRecord);
+      showText({ data: rows }, table(['code', 'status', 'type'], rows));
+    },
   });
   addCommand(errors, context, {
     name: 'explain <code>',
     argument: 'error code, such as insufficient_funds',
     description: 'explain an error code, without a request to the service',
-    run: ({ showText, url }, _, code) => {
+    run: async ({ showText, url }, _, code) => {
       if (!isErrorCode(code)) throw new InvalidArgument(`unknown error code '${code}'${suggestion(code)}`);
-      const entry = catalogueRecord(code);
+      const entry = (await load()).catalogueRecord(code);
       showText(entry, explain(entry, url));
     },
   });
