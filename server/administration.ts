@@ -126,14 +126,16 @@ async function printOperatorKey({ databases }: VisitedDatabase, keyName: string)
       requestId: newId(),
       caller: { kind: 'host' },
       programId: '',
-      parameters: {},
-      members: { name: keyName, all_programs: true, scopes: [...KEY_SCOPES] },
+      params: {},
+      query: undefined,
+      body: { name: keyName, all_programs: true, scopes: [...KEY_SCOPES] },
       sent: {},
       idempotencyKey: null,
       deadline: performance.now() + 5000,
     },
   );
-  const { key } = JSON.parse(reply.body) as { key: string };
+  if (!('record' in reply)) throw new Error('a request without an idempotency key was replayed');
+  const { key } = reply.record;
   process.stderr.write(
     `This operator key can act in all card programs, with every scope: ${KEY_SCOPES.join(', ')}.\n` +
       'It is shown only now:\n',

@@ -19,7 +19,7 @@ import { openKeyUses } from './keys/note-key-uses.ts';
 import { openLog } from './log.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
 import type { Gateway } from './operations/call.ts';
-import { openProgramSearch } from './programs/find-program.ts';
+import { openProgramSearch } from './programs/read-programs.ts';
 import { hasOperatorKey, openReadiness } from './readiness.ts';
 import { withoutSecrets } from './redaction.ts';
 import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './sandbox/seed-sandbox.ts';

@@ -1,8 +1,8 @@
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
-import type { Call } from '../operations/call.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import type { CallContext, Caller } from '../operations/call.ts';
 import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
 import type { Statement } from '../store/connection/database.ts';
-import { actorOf, operatorOf } from './actor.ts';
 
 /** What an action was about, for the audit log. */
 export type Audited = {
@@ -10,38 +10,35 @@ export type Audited = {
   readonly programId: string | null;
   /** Id on the wire. */
   readonly subjectId: string | null;
-  /** JSON text: the subject as the action left it, never with a secret. */
+  /** JSON text: the subject after the action, never with a secret. */
   readonly details: string;
 };
 
-/** What is in the audit log beside operations. */
+/** Actions in the audit log that are no operations. */
 export const OTHER_ACTIONS = ['refuse_credential', 'seed_sandbox'] as const;
 
-/** Operations that write a row to the audit log, in the transaction of what they do. */
+/** Operations that write an entry to the audit log, in the same transaction. */
 export const AUDITED_OPERATIONS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'always');
 
-/** Operations of card programs, which write a row when an operator uses them; the rows of a batch are its transfers. */
+/** Operations of card programs, which write an entry when an operator calls them; a batch writes one for each transfer. */
 export const AUDITED_OF_OPERATORS = OPERATION_IDS.filter((id) => OPERATIONS[id].audit === 'operator');
 
-/**
- * The row of an operator's action. It must be the last of the writes: it locks the head of the chain, and that lock
- * comes after all others.
- */
-export function auditOf(call: Call, audited: Audited): Statement {
-  return insertAuditEntries([
-    { ...audited, actor: actorOf(call.caller), action: call.operation, requestId: call.requestId },
-  ]);
+/** The actor of an entry: `sandbox`, `host`, or the id of the key. */
+export function actorOf(caller: Caller): string {
+  return caller.kind === 'sandbox' || caller.kind === 'host' ? caller.kind : toWireId('key', caller.keyId);
 }
 
 /**
- * The same for an operation of card programs, which is recorded only when it was an operator who used it: a program
- * answers for its own keys. No rows otherwise.
+ * The entry for an action, if the definition of its operation asks for one: always, or only for an operator. It must be
+ * the last of the writes: it locks the head of the chain, and that lock comes after all others.
  */
-export function auditIfOperator(call: Call, audited: Audited): readonly Statement[] {
-  return operatorOf(call.caller) === null ? [] : [auditOf(call, audited)];
+export function auditOf({ operation, caller, requestId }: CallContext, audited: Audited): readonly Statement[] {
+  const { audit } = OPERATIONS[operation];
+  if (audit === 'none' || (audit === 'operator' && caller.kind !== 'operator_key')) return [];
+  return [insertAuditEntries([{ ...audited, actor: actorOf(caller), action: operation, requestId }])];
 }
 
-/** The row of something that no request asked for. */
+/** The entry for something that no request caused. */
 export function auditOther(
   action: (typeof OTHER_ACTIONS)[number],
   note: Omit<AuditNote, 'action' | 'requestId'>,

@@ -1,38 +1,38 @@
 import type { AuditEntryRecord } from '../../contract/audit.ts';
-import type { QueryOf } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
-import { Refusal } from '../../domain/refusal.ts';
-import type { Call, Reply } from '../operations/call.ts';
-import { answerPage } from '../operations/page.ts';
-import { readPeriod } from '../operations/period.ts';
+import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
+import { readPeriod } from '../operations/moments.ts';
+import { readPage } from '../operations/page.ts';
 import type { Service } from '../operations/service.ts';
 import { type AuditEntry, listAuditEntries as listStatement, toAuditEntry } from '../store/audit.ts';
 import { AUDITED_OF_OPERATORS, AUDITED_OPERATIONS, OTHER_ACTIONS } from './audit.ts';
 
-/** list_audit_entries: a page of what was done, newest first. */
-export function listAuditEntries(service: Service, call: Call): Promise<Reply> {
-  const query = call.members as QueryOf<'list_audit_entries'>;
-  const { action = null } = query;
-  if (action !== null) insistOnAction(action);
-  const filter = { action, ...readPeriod(call, query) };
-  return answerPage<AuditEntry>(service, call, {
+/** list_audit_entries: a page, newest first. */
+export async function listAuditEntries(
+  service: Service,
+  call: Call<'list_audit_entries'>,
+): Promise<Reply<'list_audit_entries'>> {
+  const { action = null } = call.query;
+  if (action !== null) checkAction(call, action);
+  const filter = { action, ...readPeriod(call, call.query) };
+  const record = await readPage(service, call, {
     prefix: 'aud',
     statement: (after, count) => listStatement(filter, after, count),
     read: toAuditEntry,
     idOf: (entry) => entry.entryId,
     show: toAuditEntryRecord,
   });
+  return { record };
 }
 
-/** An action that is never recorded is refused: an empty list would hide the slip. */
-function insistOnAction(action: string): void {
+/** Refuses an action that is never recorded: an empty list would hide the mistake. */
+function checkAction(call: Call<'list_audit_entries'>, action: string): void {
   const known: readonly string[] = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS, ...OTHER_ACTIONS];
   if (known.includes(action)) return;
-  const message = `'action' is '${action}', but the audit log has only ${known.join(', ')}.`;
-  throw new Refusal('list_audit_entries_schema', message, { field: '/action' });
+  throw schemaRefusal(call, `'action' is '${action}', but the audit log has only ${known.join(', ')}.`, '/action');
 }
 
-/** A row of the audit log as the contract shows it. */
+/** An entry of the audit log as the contract shows it. */
 export function toAuditEntryRecord(entry: AuditEntry): AuditEntryRecord {
   return {
     entry_id: toWireId('aud', entry.entryId),

@@ -1,59 +1,37 @@
-import type { CardRecord, CreateCardBody } from '../../contract/cards.ts';
 import type { Card } from '../../domain/cards/card.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { auditIfOperator } from '../audit/audit.ts';
+import { auditOf } from '../audit/audit.ts';
 import { readRows } from '../commit/transaction.ts';
 import { transactUnderKey } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
-import type { Call, Reply } from '../operations/call.ts';
-import { toCardRecord } from '../operations/records.ts';
+import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { currencyFor, ensureFunding, loadProgram } from '../programs/program-funding.ts';
 import { type CardDetails, insertCard, readCardDetails, readCards, toCardDetails } from '../store/card.ts';
 import { insertEvents } from '../store/event.ts';
 import { createCardAccount } from '../store/ledger/account.ts';
-import type { Program } from '../store/program.ts';
-import { readLimits } from './sent-limits.ts';
+import { readLimits } from './limits.ts';
+import { toCardRecord } from './record.ts';
 
-/** create_card: 201 with the card, or `duplicate_card` when the caller's own id is taken. */
-export async function createCard(service: Service, call: Call): Promise<Reply> {
-  const body = call.members as CreateCardBody;
+type CreateCall = Call<'create_card'>;
+
+/** create_card: the card, or `duplicate_card` when the caller's own id is taken. */
+export async function createCard(service: Service, call: CreateCall): Promise<Reply<'create_card'>> {
+  const { programId, body } = call;
   const limits = readLimits(call, body.limits);
-  const program = await loadProgram(service, call.programId, toWireId('prog', call.programId));
+  const program = await loadProgram(service, toWireId('prog', programId));
   const currency = currencyFor(call, program, body.currency);
-  const asked: AskedCard = {
-    programId: call.programId,
-    ownName: ownIdOf(call, body),
+  const ownName = readOwnId(call);
+  const sent: Omit<Card, 'cardId' | 'name' | 'accountId'> = {
+    programId,
     status: body.status ?? 'active',
     currency,
-    fundingAccountId: await ensureFunding(service, call, call.programId, currency),
+    fundingAccountId: await ensureFunding(service, call, programId, currency),
     expiresOn: body.expires_on ?? null,
     limits,
   };
-  return write(service, call, asked, program);
-}
-
-/** A card before it has its ids, which come with the time of the decision. */
-type AskedCard = Omit<Card, 'cardId' | 'name' | 'accountId'> & { readonly ownName: string | undefined };
-
-function pathOf(body: string): string {
-  const { card_id } = JSON.parse(body) as CardRecord;
-  return `/api/v0.1/core/card/${encodeURIComponent(card_id)}`;
-}
-
-/** The caller's own id for the card; ids that look like ours are ours to give. */
-function ownIdOf(call: Call, body: CreateCardBody): string | undefined {
-  const { card_id: own } = body;
-  if (own === undefined || fromWireId('card', own) === undefined) return own;
-  const message = "'card_id' looks like an id that the service gives. Choose another, or leave it out.";
-  throw new Refusal(`${call.operation}_schema`, message, { field: '/card_id' });
-}
-
-function write(service: Service, call: Call, { ownName, ...asked }: AskedCard, program: Program): Promise<Reply> {
-  const { programId } = asked;
-  const body = call.members as CreateCardBody;
-  // A name that the service gives is nobody else's.
+  // A name that the service gives is never taken.
   const own = ownName === undefined ? undefined : { programId, name: ownName };
   return transactUnderKey(service, call, {
     programId,
@@ -62,34 +40,41 @@ function write(service: Service, call: Call, { ownName, ...asked }: AskedCard, p
     decide: ({ existing }, { batchId, now }) => {
       const cardId = idAt(now, 0);
       const name = ownName ?? toWireId('card', cardId);
-      const card: Card = { ...asked, cardId, name, accountId: idAt(now, 1) };
+      const card: Card = { ...sent, cardId, name, accountId: idAt(now, 1) };
       if (existing.length > 0) {
         const message = `The card program has a card '${name}' already.`;
         throw new Refusal('duplicate_card', message, { field: '/card_id' });
       }
       const details = emptyCard(card, body, program.today, new Date(now));
-      const record = JSON.stringify(toCardRecord(details));
-      const event = { type: 'card.created' as const, programId, subjectId: name, payload: record };
+      const record = toCardRecord(details);
+      const json = JSON.stringify(record);
+      const event = { type: 'card.created' as const, programId, subjectId: name, payload: json };
       const writes = [
         createCardAccount(programId, card.accountId, card.cardId, card.currency),
         insertCard(details),
         insertEvents(batchId, [event], now),
-        ...auditIfOperator(call, { programId, subjectId: name, details: record }),
+        ...auditOf(call, { programId, subjectId: name, details: json }),
       ];
-      return { status: 201, body: record, subjectId: card.cardId, writes };
+      return { record, json, subjectId: card.cardId, writes };
     },
-    locate: pathOf,
-    recall: (cardId) => readAsItIs(service, programId, body.card_id ?? toWireId('card', cardId)),
+    recall: async (cardId) => {
+      const name = body.card_id ?? toWireId('card', cardId);
+      const [row] = await readRows(service.database, readCardDetails(programId, name));
+      if (row === undefined) throw new Error('the card of a stored response does not exist');
+      return toCardRecord(toCardDetails(row));
+    },
   });
 }
 
-async function readAsItIs({ database }: Service, programId: string, name: string): Promise<string> {
-  const [row] = await readRows(database, readCardDetails(programId, name));
-  if (row === undefined) throw new Error('a stored response names a card that is not there');
-  return JSON.stringify(toCardRecord(toCardDetails(row)));
+/** The caller's own id for the card. Ids in the form of the service's own are reserved. */
+function readOwnId(call: CreateCall): string | undefined {
+  const { card_id: own } = call.body;
+  if (own === undefined || fromWireId('card', own) === undefined) return own;
+  const message = "'card_id' looks like an id that the service gives. Choose another, or omit it.";
+  throw schemaRefusal(call, message, '/card_id');
 }
 
-function emptyCard(card: Card, body: CreateCardBody, today: string, now: Date): CardDetails {
+function emptyCard(card: Card, body: CreateCall['body'], today: string, now: Date): CardDetails {
   return {
     card,
     today,

@@ -9,7 +9,6 @@ import { toWireId } from '../../domain/identifier.ts';
 import { available } from '../../domain/ledger/ledger.ts';
 import { type LimitState, usageOf } from '../../domain/ledger/limits.ts';
 import { toWire } from '../../domain/ledger/money.ts';
-import { Refusal } from '../../domain/refusal.ts';
 import { transact } from '../commit/transaction.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
@@ -19,14 +18,18 @@ import { toAccount } from '../store/ledger/account.ts';
 import { ONE_SNAPSHOT } from '../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
+import { cardMissing } from './read-cards.ts';
 
 /**
- * get_card_limits: what the card could do at one moment, by the rules of create_transfer; or `card_not_found`. It reads what
- * create_transfer reads, from one snapshot instead of under locks.
+ * get_card_limits: what the card could do at one moment, by the rules of create_transfer; or `card_not_found`. It reads
+ * what create_transfer reads, from one snapshot instead of under locks.
  */
-export async function getCardLimits(service: Service, call: Call): Promise<Reply> {
+export async function getCardLimits(
+  service: Service,
+  call: Call<'get_card_limits'>,
+): Promise<Reply<'get_card_limits'>> {
   const { programId } = call;
-  const name = call.parameters.card_id ?? '';
+  const { card_id: name } = call.params;
   const load = {
     snapshot: ONE_SNAPSHOT,
     switch: READ_SWITCH,
@@ -36,10 +39,10 @@ export async function getCardLimits(service: Service, call: Call): Promise<Reply
   };
   const record = await transact(service.database, call.deadline, load, (loaded) => {
     const [row] = loaded.cards;
-    if (row === undefined) throw new Refusal('card_not_found', `There is no card '${name}' in this card program.`);
+    if (row === undefined) throw cardMissing(name);
     return { result: toRecord(toLoadedCard(row), loaded), writes: [], readsOnly: true };
   });
-  return { status: 200, body: JSON.stringify(record) };
+  return { record };
 }
 
 function toRecord(found: LoadedCard, loaded: Loaded<'switch' | 'rules' | 'accounts'>): CardLimitsRecord {
@@ -63,7 +66,7 @@ function toRecord(found: LoadedCard, loaded: Loaded<'switch' | 'rules' | 'accoun
 
 function viewOf({ card, days }: LoadedCard, loaded: Loaded<'switch' | 'rules' | 'accounts'>): CardLimitsView {
   const [row] = loaded.rules;
-  if (row === undefined) throw new Error('the card program of a request is not there');
+  if (row === undefined) throw new Error('the card program of a request does not exist');
   const program = toRulesNow(row);
   const accounts = loaded.accounts.map(toAccount);
   return {
@@ -73,7 +76,7 @@ function viewOf({ card, days }: LoadedCard, loaded: Loaded<'switch' | 'rules' | 
     switches: toSwitchReading(loaded.switch).settings,
     account: (accountId) => {
       const account = accounts.find((one) => one.accountId === accountId);
-      if (account === undefined) throw new Error('an account of a card is not there');
+      if (account === undefined) throw new Error('an account of a card does not exist');
       return account;
     },
     // The program's counters are those of its funding account.

@@ -1,4 +1,4 @@
-import type { UpdateCardBody } from '../../contract/cards.ts';
+import type { CardRecord } from '../../contract/cards.ts';
 import {
   type CardChange,
   type CardChangeAsked,
@@ -8,11 +8,10 @@ import {
 import { LedgerViolation } from '../../domain/ledger/ledger.ts';
 import { changeLimits } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { auditIfOperator } from '../audit/audit.ts';
+import { auditOf } from '../audit/audit.ts';
 import { toOperationFailure, transact } from '../commit/transaction.ts';
 import { idAt } from '../ids.ts';
-import { type Call, OperationFailure, type Reply } from '../operations/call.ts';
-import { toCardRecord, toTransferRecord } from '../operations/records.ts';
+import { type Call, OperationFailure, type RecordReply, type Reply, schemaRefusal } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { type CardDetails, readCardDetails, toCardDetails, updateCard as writeCard } from '../store/card.ts';
 import type { Decision, Loaded, Statement } from '../store/connection/database.ts';
@@ -24,41 +23,46 @@ import { shareSwitchAndLockNames } from '../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { insertCompletedTransfers } from '../store/transfers/transfer.ts';
-import { insistOnAgreement, readLimitsChange } from './sent-limits.ts';
+import { toTransferRecord } from '../transfers/respond.ts';
+import { checkLimits, readLimitsChange } from './limits.ts';
+import { toCardRecord } from './record.ts';
 
 type LoadName = 'lockSwitch' | 'lockAccounts' | 'switch' | 'rules' | 'card';
 
-/** What became of a card; `sweptBy`: the transfer that took along what was on it, as its id on the wire. */
-type Updated = { readonly body: string; readonly sweptBy: string | undefined };
+type UpdateCall = Call<'update_card'>;
+
+/** The reply; `sweptBy` is the id on the wire of the transfer that moved the balance of a closed card. */
+type Updated = { readonly reply: RecordReply<CardRecord>; readonly sweptBy: string | undefined };
 
 /**
- * update_card: 200 with the card. A card changes under the lock of its account, so no transfer is decided on what it
- * was before. Closing it can take its balance along, in the same transaction.
+ * update_card: the card. It changes under the lock of its account, so no transfer is decided on its old status. Closing
+ * it can move its balance to another card in the same transaction.
  */
-export async function updateCard(service: Service, call: Call): Promise<Reply> {
+export async function updateCard(service: Service, call: UpdateCall): Promise<Reply<'update_card'>> {
   const change = readChange(call);
-  const cardName = call.parameters.card_id ?? '';
+  const { card_id: cardName } = call.params;
   try {
-    const { body } = await transact(
+    const { reply } = await transact(
       service.database,
       call.deadline,
       loadFor(call.programId, cardName, change),
       (loaded, batchId) => decide(call, { cardName, change }, loaded, batchId),
     );
-    return { status: 200, body };
+    return reply;
   } catch (thrown) {
     throw withSweep(thrown);
   }
 }
 
-function readChange(call: Call): CardChange {
-  const body = call.members as UpdateCardBody;
+function readChange(call: UpdateCall): CardChange {
+  const { body } = call;
   if (body.balance_to !== undefined && body.status !== 'closed') {
-    const message = "'balance_to' goes with the status 'closed' only: it says where the balance of a closed card goes.";
-    throw new Refusal(`${call.operation}_schema`, message, { field: '/balance_to' });
+    const message =
+      "'balance_to' can only be sent with 'status': 'closed'. It is the card that receives the balance of a closed card.";
+    throw schemaRefusal(call, message, '/balance_to');
   }
   const limits = readLimitsChange(body.limits);
-  insistOnAgreement(call, 'limits', changeLimits(null, limits));
+  checkLimits(call, 'limits', changeLimits(null, limits));
   return {
     status: body.status,
     balanceTo: body.balance_to,
@@ -81,42 +85,43 @@ function loadFor(programId: string, name: string, { balanceTo }: CardChange): Re
 }
 
 function decide(
-  call: Call,
+  call: UpdateCall,
   { cardName, change }: Pick<CardChangeAsked, 'cardName' | 'change'>,
   loaded: Loaded<LoadName>,
   batchId: string,
 ): Decision<Updated> {
   const view = viewOf(call.programId, loaded);
   const before = findCard(loaded, view.rules.today);
-  if (before !== undefined) insistOnAgreement(call, 'limits', changeLimits(before.card.limits, change.limits));
+  if (before !== undefined) checkLimits(call, 'limits', changeLimits(before.card.limits, change.limits));
   const { programId, requestId } = call;
   const birth = { programId, transferId: idAt(view.now), requestId, now: view.now };
   const plan = decideCardUpdate({ cardName, change, birth }, before, view);
   if (plan instanceof Refusal) throw plan;
-  // Without a card there is no plan.
-  if (before === undefined) throw new Error('a card that is not there was changed');
+  if (before === undefined) throw new Error('a card that does not exist was updated');
   const { profile, isChanged, sweep } = plan;
-  if (!isChanged) return { result: { body: JSON.stringify(toCardRecord(before)), sweptBy: undefined }, writes: [] };
+  if (!isChanged) return { result: { reply: { record: toCardRecord(before) }, sweptBy: undefined }, writes: [] };
   const { now } = view;
   const account = sweep?.accounts.find(({ accountId }) => accountId === profile.card.accountId) ?? before.account;
   const after: CardDetails = { ...before, ...profile, account, updatedAt: new Date(now) };
-  const body = JSON.stringify(toCardRecord(after));
-  const updated = { type: 'card.updated' as const, programId, subjectId: cardName, payload: body };
-  const details = JSON.stringify({ ...toCardRecord(after), change: call.members });
-  const audited = auditIfOperator(call, { programId, subjectId: cardName, details });
+  const card = toCardRecord(after);
+  const json = JSON.stringify(card);
+  const reply = { record: card, json };
+  const updated = { type: 'card.updated' as const, programId, subjectId: cardName, payload: json };
+  const details = JSON.stringify({ ...card, change: call.body });
+  const audited = auditOf(call, { programId, subjectId: cardName, details });
   if (sweep === null) {
     return {
-      result: { body, sweptBy: undefined },
+      result: { reply, sweptBy: undefined },
       writes: [writeCard(after), insertEvents(batchId, [updated], now), ...audited],
     };
   }
   const record = toTransferRecord(sweep.transfer);
   const { transfer_id: subjectId } = record;
   const completed = { type: sweep.event, programId, subjectId, payload: JSON.stringify(record) };
-  const sweptBy = auditIfOperator(call, { programId, subjectId, details: completed.payload });
+  const sweptBy = auditOf(call, { programId, subjectId, details: completed.payload });
   const { transferId: causeId } = sweep.transfer;
   return {
-    result: { body, sweptBy: subjectId },
+    result: { reply, sweptBy: subjectId },
     writes: [
       insertCompletedTransfers([sweep.transfer], now),
       insertPostings(
@@ -134,7 +139,7 @@ function decide(
 
 function viewOf(programId: string, loaded: Loaded<LoadName>): CardView {
   const [row] = loaded.rules;
-  if (row === undefined) throw new Error('the card program of a request is not there');
+  if (row === undefined) throw new Error('the card program of a request does not exist');
   const { rules, now } = toRulesNow(row);
   const accounts = loaded.lockAccounts.map(toAccount);
   return {
@@ -144,13 +149,13 @@ function viewOf(programId: string, loaded: Loaded<LoadName>): CardView {
     switches: toSwitchReading(loaded.switch).settings,
     account: (accountId) => {
       const account = accounts.find((one) => one.accountId === accountId);
-      if (account === undefined) throw new LedgerViolation('an account was needed that was not locked');
+      if (account === undefined) throw new LedgerViolation('a decision needs an account that was not locked');
       return account;
     },
   };
 }
 
-/** The card; none also when it was registered between the locks and the reads, since its account is not locked. */
+/** The card; none if it was created between the locks and the reads, since its account is not locked. */
 function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefined {
   const [row] = loaded.card;
   if (row === undefined || loaded.lockAccounts.length === 0) return undefined;
@@ -158,12 +163,12 @@ function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefi
 }
 
 /**
- * A commit that nobody could confirm leaves a doubt about money only when money was to move. The transfer that would
- * have moved it is named then, so that the caller can look it up.
+ * An ambiguous commit leaves the money in doubt only if money was to move. The error then names the transfer, so that the
+ * caller can look it up.
  */
 function withSweep(thrown: unknown): unknown {
   if (!(thrown instanceof OperationFailure && thrown.cause instanceof CommitUnknown)) return thrown;
-  // The card was found as asked for: what took its balance along, if anything did, was a request before this one.
+  // The card was found as requested: if its balance was moved, an earlier request did it.
   if (thrown.cause.doubt === 'unconfirmed') return thrown;
   const { sweptBy } = thrown.cause.result as Updated;
   if (sweptBy !== undefined) return toOperationFailure(thrown.cause, sweptBy);

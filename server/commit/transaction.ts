@@ -4,10 +4,10 @@ import type { Database, Row, Statement, Steps } from '../store/connection/databa
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
 import { LIMITS } from '../store/connection/session-settings.ts';
 
-/** Between two tries, in milliseconds: whoever is in the way has that much time to get out of it. */
-const PAUSE = 20;
+/** Pause between two attempts, in which the conflicting transaction can end. */
+const PAUSE_MILLISECONDS = 20;
 
-/** Reads rows for an operation; a store that fails becomes an {@link OperationFailure} that moved nothing. */
+/** Reads rows for an operation; a failure of the store becomes an {@link OperationFailure} that moved nothing. */
 export async function readRows(database: Database, statement: Statement): Promise<readonly Row[]> {
   try {
     return await database.read(statement);
@@ -17,9 +17,9 @@ export async function readRows(database: Database, statement: Statement): Promis
 }
 
 /**
- * Holds back rows that prove to the caller that something was done, until they are known to be on the standby, where
- * commits wait for one: a primary that has crashed may show what a failover undoes. The rows are those of one statement and
- * have `replicated`, and `updated_at` or `created_at`, by which what the standby has had for long is recognized.
+ * Holds back rows that prove a change to the caller until they are known to be on the standby, where commits wait for one:
+ * after a crash a primary may show what a failover undoes. The rows are those of one statement and have `replicated`, and
+ * `updated_at` or `created_at`, which tell rows that have long been on the standby.
  */
 export async function insistOnProof(database: Database, deadline: number, rows: readonly Row[]): Promise<void> {
   const isOpen = ({ replicated, updated_at, created_at }: Row): boolean => {
@@ -28,13 +28,13 @@ export async function insistOnProof(database: Database, deadline: number, rows: 
   };
   const open = rows.find(isOpen);
   if (open === undefined || (await database.confirm(String(open.replicated), deadline))) return;
-  const cause = new Error('the standby has not confirmed in time that it has what was found');
+  const cause = new Error('the standby has not confirmed in time that it has the rows');
   throw new OperationFailure('what was found may not last', { moneyMoved: 'unknown', cause });
 }
 
 /**
- * Runs a transaction for an operation. Done again from its reads, with a new batch id, while others are in the way and
- * the deadline (`performance.now()`, milliseconds) leaves time. A lost commit is settled before the answer.
+ * Runs a transaction for an operation. Retried from its reads, with a new batch id, while it meets conflicts and the
+ * deadline (`performance.now()`, milliseconds) leaves time. An ambiguous commit is resolved before it returns.
  */
 export async function transact<Result, Name extends string>(
   database: Database,
@@ -48,15 +48,15 @@ export async function transact<Result, Name extends string>(
     } catch (error) {
       const again = error instanceof StoreFailure && (error.conflict || error.lockTimeout);
       if (!again || performance.now() + LIMITS.lock > deadline) throw toOperationFailure(error);
-      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
     }
   }
 }
 
-/** What a failure of the store means for the caller. Anything that is none is passed on as it is. */
+/** What a failure of the store means for the caller. Any other error is returned unchanged. */
 export function toOperationFailure(error: unknown, transferId?: string): unknown {
   if (error instanceof CommitUnknown) {
-    return new OperationFailure('the outcome of the commit is not known', {
+    return new OperationFailure('the outcome of the commit is unknown', {
       moneyMoved: 'unknown',
       cause: error,
       ...(transferId === undefined ? {} : { transferId }),
@@ -64,7 +64,7 @@ export function toOperationFailure(error: unknown, transferId?: string): unknown
   }
   if (!(error instanceof StoreFailure)) return error;
   const isHeld = error.lockTimeout || error.conflict;
-  const message = isHeld ? 'others hold what is needed' : 'the database failed';
+  const message = isHeld ? 'other transactions hold what is needed' : 'the database failed';
   return new OperationFailure(error.crowded ? 'there is no database connection for the request' : message, {
     busy: isHeld || error.crowded,
     moneyMoved: 'no',

@@ -1,17 +1,19 @@
+import { hash } from 'node:crypto';
+import { ERRORS, isStored } from '../../contract/errors/catalogue.ts';
+import { OPERATIONS, type OperationId, type ReplyOf } from '../../contract/operations.ts';
+import { canonicalJson } from '../../contract/reading/json.ts';
 import { replay, type StoredAnswer } from '../../domain/idempotency.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { Call, Reply } from '../operations/call.ts';
-import type { Service } from '../operations/service.ts';
-import type { Decision, Loaded, Statement, Steps } from '../store/connection/database.ts';
+import type { Call, CallContext, JsonReply } from '../operations/call.ts';
+import type { Database, Decision, Loaded, Statement, Steps } from '../store/connection/database.ts';
 import { insertAnswers, type KeyInScope, NO_PROGRAM, readAnswers, toAnswers } from '../store/idempotency.ts';
 import { type LockedName, lockNames } from '../store/locks.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
-import { fingerprintOf, keepRefusal, keepSuccess, refuseAgain, replyAgain } from './fingerprint.ts';
 import { transact } from './transaction.ts';
 
-/** What an operation does, in the one transaction in which the response to its idempotency key is stored as well. */
-export type KeyedWork<Name extends string> = {
-  /** Inner UUID of the card program that the key belongs to; left out by operations that act in no single program. */
+/** What an operation does in the transaction that also stores the response to its idempotency key. */
+export type KeyedWork<Record, Name extends string> = {
+  /** Inner UUID of the card program that the key belongs to; omitted by operations outside card programs. */
   readonly programId?: string;
   /** Locked before all else: the switch, by operations that hold it. */
   readonly hold?: Statement;
@@ -19,65 +21,63 @@ export type KeyedWork<Name extends string> = {
   readonly names?: readonly LockedName[];
   /** Sent once the names are locked. */
   readonly load: Steps<unknown, Name>['load'];
-  /** Decides a request that is no replay. A refusal that it throws is stored if its status is one that is kept. */
-  readonly decide: (loaded: Loaded<Name>, moment: Moment) => Done;
-  /** `Location` for a body. */
-  readonly locate?: (body: string) => string;
-  /** The body of what was made as it is now, for a key whose stored body has been dropped. */
-  readonly recall?: (subjectId: string) => Promise<string>;
+  /** Decides a request that is no replay. A refusal that it throws is stored if its status is stored. */
+  readonly decide: (loaded: Loaded<Name>, moment: Moment) => Done<Record>;
+  /** The current record of the subject, for a key whose stored response has been dropped. */
+  readonly recall?: (subjectId: string) => Promise<Record>;
 };
 
 /** When a decision is made: the batch of its events, and the time in milliseconds since 1970. */
 export type Moment = { readonly batchId: string; readonly now: number };
 
-/** What a decision came to. */
-export type Done = {
-  readonly status: 200 | 201;
-  readonly body: string;
-  /** What is stored under the key where the body must not be, because it holds a secret. */
-  readonly stored?: string;
-  /** Inner UUID of what was made or changed. */
+/** A decision. */
+export type Done<Record> = {
+  readonly record: Record;
+  /** The JSON text of the record, where it was written already. */
+  readonly json?: string;
+  /** What is stored under the key where the record must not be, because it has a secret. */
+  readonly stored?: Record;
+  /** Inner UUID of what was created or changed. */
   readonly subjectId: string;
   readonly writes: readonly Statement[];
 };
 
 type OwnName = 'hold' | 'lockNames' | 'switch' | 'answers';
 
-type Outcome = Reply | Refusal | { readonly subjectId: string; readonly status: 200 | 201 };
+type Outcome<Record> = JsonReply<Record> | Refusal | { readonly forgotten: string };
 
 /**
  * Runs an operation under the idempotency key of its request, if it has one. The first request with a key is carried
- * out, and its response is stored in the same transaction as what it made; later ones get that response again. Two at
- * once are kept apart by the lock on the key: the second sees what the first has stored.
+ * out, and its response is stored in the same transaction as its effects; later ones get that response again. Concurrent
+ * requests with one key are serialized by the lock on the key: the second finds the response of the first.
  */
-export async function transactUnderKey<Name extends string>(
-  { database }: Pick<Service, 'database'>,
-  call: Call,
-  work: KeyedWork<Name>,
-): Promise<Reply> {
+export async function transactUnderKey<Id extends OperationId, Name extends string>(
+  { database }: { readonly database: Database },
+  call: Call<Id>,
+  work: KeyedWork<ReplyOf<Id>, Name>,
+): Promise<JsonReply<ReplyOf<Id>>> {
   const outcome = await transact(
     database,
     call.deadline,
     loadFor(call, work),
-    (loaded, batchId): Decision<Outcome> => decide(call, work, loaded, batchId),
+    (loaded, batchId): Decision<Outcome<ReplyOf<Id>>> => decide(call, work, loaded, batchId),
   );
   if (outcome instanceof Refusal) throw outcome;
-  if ('body' in outcome) return outcome;
-  if (work.recall === undefined)
-    throw new Error('a stored response has lost its body, and there is no way to remake it');
-  return again(work, outcome.status, await work.recall(outcome.subjectId));
+  if (!('forgotten' in outcome)) return outcome;
+  if (work.recall === undefined) throw new Error('a stored response has lost its body and cannot be written again');
+  return { json: JSON.stringify(await work.recall(outcome.forgotten)), replayed: true };
 }
 
-function scopeOf(call: Call, work: Pick<KeyedWork<never>, 'programId'>): KeyInScope | undefined {
+function scopeOf(call: CallContext, programId: string | undefined): KeyInScope | undefined {
   if (call.idempotencyKey === null) return undefined;
-  return { programId: work.programId ?? NO_PROGRAM, operation: call.operation, key: call.idempotencyKey };
+  return { programId: programId ?? NO_PROGRAM, operation: call.operation, key: call.idempotencyKey };
 }
 
-function loadFor<Name extends string>(
-  call: Call,
-  work: KeyedWork<Name>,
+function loadFor<Record, Name extends string>(
+  call: CallContext,
+  work: KeyedWork<Record, Name>,
 ): { readonly [Key in Name | OwnName]: Statement | null } {
-  const scope = scopeOf(call, work);
+  const scope = scopeOf(call, work.programId);
   const names = [...(work.names ?? [])];
   if (scope !== undefined) {
     const { programId, operation, key } = scope;
@@ -92,29 +92,30 @@ function loadFor<Name extends string>(
   };
 }
 
-function decide<Name extends string>(
-  call: Call,
-  work: KeyedWork<Name>,
+function decide<Record, Name extends string>(
+  call: CallContext,
+  work: KeyedWork<Record, Name>,
   loaded: Loaded<Name | OwnName>,
   batchId: string,
-): Decision<Outcome> {
-  const scope = scopeOf(call, work);
+): Decision<Outcome<Record>> {
+  const scope = scopeOf(call, work.programId);
   const fingerprint = fingerprintOf(call);
-  const [stored] = toAnswers(loaded.answers).values();
-  if (stored !== undefined) {
-    const first = replay(stored, fingerprint);
-    // That the key is taken says nothing of what the request asks for; a replay says that something was done.
+  const [found] = toAnswers(loaded.answers).values();
+  if (found !== undefined) {
+    const first = replay(found, fingerprint);
+    // That the key is taken says nothing about this request; a replay says that something was done.
     if (first instanceof Refusal) return { result: first, writes: [], readsOnly: true };
-    return { result: refuseAgain(first) ?? replayOf(work, stored), writes: [] };
+    return { result: refuseAgain(first) ?? replayOf(first), writes: [] };
   }
   const { now } = toSwitchReading(loaded.switch);
   try {
-    const { status, body, stored: kept, subjectId, writes } = work.decide(loaded, { batchId, now });
-    const reply = { status, body, ...(work.locate && { location: work.locate(body) }) };
-    if (scope === undefined) return { result: reply, writes };
-    const answer = keepSuccess(fingerprint, status, subjectId, kept ?? body);
+    const { record, json = JSON.stringify(record), stored, subjectId, writes } = work.decide(loaded, { batchId, now });
+    if (scope === undefined) return { result: { record, json }, writes };
+    const { status } = OPERATIONS[call.operation];
+    const kept = stored === undefined ? json : JSON.stringify(stored);
+    const answer = keepSuccess(fingerprint, status, subjectId, kept);
     // First, because the row of the audit log has to be the last.
-    return { result: reply, writes: [insertAnswers([{ ...scope, ...answer }], now), ...writes] };
+    return { result: { record, json }, writes: [insertAnswers([{ ...scope, ...answer }], now), ...writes] };
   } catch (thrown) {
     const answer = thrown instanceof Refusal && scope !== undefined ? keepRefusal(fingerprint, thrown) : undefined;
     if (!(thrown instanceof Refusal) || scope === undefined || answer === undefined) throw thrown;
@@ -122,12 +123,44 @@ function decide<Name extends string>(
   }
 }
 
-function replayOf(work: Pick<KeyedWork<never>, 'locate'>, stored: StoredAnswer): Exclude<Outcome, Refusal> {
-  const status = stored.status === 200 ? 200 : 201;
-  if (stored.body !== null) return again(work, status, stored.body);
-  return { status, subjectId: stored.subjectId ?? '' };
+function replayOf({ body, subjectId }: StoredAnswer): Exclude<Outcome<never>, Refusal> {
+  return body === null ? { forgotten: subjectId ?? '' } : { json: body, replayed: true };
 }
 
-function again(work: Pick<KeyedWork<never>, 'locate'>, status: 200 | 201, body: string): Reply {
-  return replyAgain(status, body, work.locate?.(body));
+/** Part of every fingerprint, so that a later way of computing them never takes an old key for a different request. */
+const FINGERPRINT_VERSION = 1;
+
+/** SHA-256 in hex of what makes two requests the same: operation, path parameters, body as sent. */
+export function fingerprintOf(call: Pick<CallContext, 'operation' | 'params' | 'sent'>): string {
+  const path = Object.entries(call.params).sort(([left], [right]) => (left < right ? -1 : 1));
+  const text = `${FINGERPRINT_VERSION}\n${call.operation}\n${JSON.stringify(path)}\n${canonicalJson(call.sent)}`;
+  return hash('sha256', text, 'hex');
+}
+
+/** What is stored of a success under its key. */
+export function keepSuccess(fingerprint: string, status: 200 | 201, subjectId: string, body: string): StoredAnswer {
+  return { fingerprint, status, subjectId, body, code: null, message: null, field: null };
+}
+
+/** What is stored of a refusal under its key; undefined for those that a later attempt may not meet. */
+export function keepRefusal(fingerprint: string, refusal: Refusal): StoredAnswer | undefined {
+  if (!isStored(refusal.code)) return undefined;
+  return {
+    fingerprint,
+    status: ERRORS[refusal.code].status,
+    subjectId: null,
+    body: null,
+    code: refusal.code,
+    message: refusal.message,
+    field: refusal.details.field ?? null,
+  };
+}
+
+/** A stored refusal as it was first thrown; undefined for a stored success. */
+export function refuseAgain(answer: StoredAnswer): Refusal | undefined {
+  if (answer.code === null) return undefined;
+  return new Refusal(answer.code, answer.message ?? '', {
+    replayed: true,
+    ...(answer.field === null ? {} : { field: answer.field }),
+  });
 }

@@ -1,6 +1,5 @@
 import type { ErrorCounts } from '../../contract/error-log.ts';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
-import type { QueryOf } from '../../contract/operations.ts';
 import { atMostLastMoment } from '../../contract/reading/times.ts';
 import { isErrorCode } from '../../domain/error-codes.ts';
 import { readRows } from '../commit/transaction.ts';
@@ -20,8 +19,8 @@ const DEFAULT_INTERVALS = { hour: 24, day: 30 } as const;
 const MAX_INTERVALS = 1_000;
 
 /** count_errors: the number of errors per code and hour or day (UTC). Intervals without errors are omitted. */
-export async function countErrors(service: Service, call: Call): Promise<Reply> {
-  const query = call.members as QueryOf<'count_errors'>;
+export async function countErrors(service: Service, call: Call<'count_errors'>): Promise<Reply<'count_errors'>> {
+  const { query } = call;
   const { interval = 'hour', code } = query;
   const length = INTERVAL_MILLISECONDS[interval];
   if (code !== undefined) requireCode(call, code);
@@ -42,7 +41,7 @@ export async function countErrors(service: Service, call: Call): Promise<Reply> 
   const statement = countErrorsStatement(interval, ...bounds, programId, code ?? null);
   const counts = (await readRows(service.database, statement)).map(toErrorCount);
   const [drops] = await readRows(service.database, countDrops(...bounds));
-  const reply: ErrorCounts = {
+  const record: ErrorCounts = {
     interval,
     from: bounds[0].toISOString(),
     to: bounds[1].toISOString(),
@@ -54,5 +53,5 @@ export async function countErrors(service: Service, call: Call): Promise<Reply> 
     })),
     dropped: Number(drops?.count ?? 0n),
   };
-  return { status: 200, body: JSON.stringify(reply) };
+  return { record };
 }

@@ -1,14 +1,16 @@
 import { ERRORS } from '../../contract/errors/catalogue.ts';
-import { OPERATIONS, type QueryOf } from '../../contract/operations.ts';
+import { OPERATIONS } from '../../contract/operations.ts';
 import { isErrorCode } from '../../domain/error-codes.ts';
 import { fromWireId } from '../../domain/identifier.ts';
-import { Refusal } from '../../domain/refusal.ts';
-import type { Call } from '../operations/call.ts';
+import type { Refusal } from '../../domain/refusal.ts';
+import { type Call, type CallContext, schemaRefusal } from '../operations/call.ts';
 import type { ErrorFilter } from '../store/error.ts';
 
 /** Reads the filter of a list of errors. An unknown code or operation is refused, because an empty list would hide a typo. */
-export function readErrorFilter(call: Call): Omit<ErrorFilter, 'after' | 'count' | 'programId'> {
-  const query = call.members as QueryOf<'list_errors'>;
+export function readErrorFilter(
+  call: Call<'list_errors'> | Call<'search_errors'>,
+): Omit<ErrorFilter, 'after' | 'count' | 'programId'> {
+  const { query } = call;
   const { code, operation } = query;
   if (code !== undefined) requireCode(call, code);
   if (operation !== undefined && !Object.hasOwn(OPERATIONS, operation)) {
@@ -24,13 +26,13 @@ export function readErrorFilter(call: Call): Omit<ErrorFilter, 'after' | 'count'
 }
 
 /** Refuses a code that is not in the catalogue. */
-export function requireCode(call: Call, code: string): void {
+export function requireCode(call: CallContext, code: string): void {
   if (isErrorCode(code)) return;
   throw invalidParameter(call, 'code', `'code' is '${code}', which is not an error code. All codes are at /errors.`);
 }
 
 /** The inner UUID of the program in the query, or null. */
-export function readProgramFilter(call: Call, programId: string | undefined): string | null {
+export function readProgramFilter(call: CallContext, programId: string | undefined): string | null {
   if (programId === undefined) return null;
   const inner = fromWireId('prog', programId);
   if (inner !== undefined) return inner;
@@ -42,8 +44,8 @@ export function readProgramFilter(call: Call, programId: string | undefined): st
 }
 
 /** The refusal of an invalid query parameter. */
-export function invalidParameter(call: Call, name: string, message: string): Refusal {
-  return new Refusal(`${call.operation}_schema`, message, { field: `/${name}` });
+export function invalidParameter(call: CallContext, name: string, message: string): Refusal {
+  return schemaRefusal(call, message, `/${name}`);
 }
 
 /** A code never changes its type (specification, section 7.2), so a type selects its codes. */

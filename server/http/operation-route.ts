@@ -6,7 +6,7 @@ import { findInQuery, findKeyBesideHeader, type Problem, readMembers } from '../
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
-import type { Call, Caller, Reply } from '../operations/call.ts';
+import type { AnyReply, Caller } from '../operations/call.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
 import { chooseProgram, identifyCaller, type ProgramChoice, programMissing, requireScope } from './admission/caller.ts';
 import { withTimeout } from './admission/timeouts.ts';
@@ -37,7 +37,7 @@ export async function serveOperation(
   context.parameters = parameters;
   try {
     const reply = await perform(service, context, id, parameters);
-    await sendReply(service, context, reply);
+    await sendReply(service, context, id, reply);
   } catch (thrown) {
     await sendError(service, context, thrown);
   }
@@ -52,7 +52,7 @@ async function perform(
   context: RequestContext,
   id: OperationId,
   parameters: Readonly<Record<string, string>>,
-): Promise<Reply> {
+): Promise<AnyReply> {
   const { gateway, settings } = service;
   const operation: Operation = OPERATIONS[id];
   context.isExport = operation.csv === true;
@@ -73,20 +73,22 @@ async function perform(
   refuseControlCharacters(id, parameters);
   if (operation.csv === true) refuseOldHttp(id, context);
   const sent = readSent(id, context, body);
-  const call: Call = {
+  const fields = readAll(id, context, sent);
+  const call = {
     operation: id,
     requestId: context.requestId,
     caller,
     programId,
-    parameters,
-    members: readAll(id, context, sent),
+    params: parameters,
+    query: operation.query === undefined ? undefined : fields,
+    body: operation.body === undefined ? undefined : fields,
     sent: body === undefined ? sent.query : sent.body,
     idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
     deadline: performance.now() + settings.operationTimeoutMilliseconds,
   };
-  context.members = call.members;
-  service.limits.chargeRows(context, rowsIn(call.members));
-  refuseCardNumbers(id, head, { ...sent, parameters, members: call.members });
+  context.members = fields;
+  service.limits.chargeRows(context, rowsIn(fields));
+  refuseCardNumbers(id, head, { ...sent, parameters, members: fields });
   if (service.isRefusing) throw closingRefusal();
   context.begun = true;
   return withTimeout(context, patience, gateway.handlers[id](call));

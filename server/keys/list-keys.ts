@@ -1,16 +1,17 @@
 import type { Call, Reply } from '../operations/call.ts';
-import { answerPage } from '../operations/page.ts';
-import { toKeyRecord } from '../operations/records.ts';
+import { readPage } from '../operations/page.ts';
 import type { Service } from '../operations/service.ts';
-import { type ApiKey, listKeys as listKeysStatement, toApiKey } from '../store/key.ts';
+import { listKeys as listStatement, toApiKey } from '../store/key.ts';
+import { toKeyRecord } from './record.ts';
 
 /** list_keys: a page, newest first, without secrets. */
-export function listKeys(service: Service, call: Call): Promise<Reply> {
-  return answerPage<ApiKey>(service, call, {
+export async function listKeys(service: Service, call: Call<'list_keys'>): Promise<Reply<'list_keys'>> {
+  const record = await readPage(service, call, {
     prefix: 'key',
-    statement: listKeysStatement,
+    statement: listStatement,
     read: toApiKey,
     idOf: (key) => key.keyId,
     show: toKeyRecord,
   });
+  return { record };
 }

@@ -3,40 +3,38 @@ import { Refusal } from '../../domain/refusal.ts';
 import { auditOf } from '../audit/audit.ts';
 import { transactUnderKey } from '../commit/under-key.ts';
 import type { Call, Reply } from '../operations/call.ts';
-import { toKeyRecord } from '../operations/records.ts';
 import type { Service } from '../operations/service.ts';
 import { insertEvents } from '../store/event.ts';
-import { lockKey, revokeKey as revokeKeyStatement, toApiKey } from '../store/key.ts';
+import { lockKey, revokeKey as revokeStatement, toApiKey } from '../store/key.ts';
+import { toKeyRecord } from './record.ts';
 
-/** revoke_key: the key, revoked; it stops working on every process within a second. Revoking twice changes nothing. */
-export async function revokeKey(service: Service, call: Call): Promise<Reply> {
-  const asked = call.parameters.key_id ?? '';
-  const keyId = fromWireId('key', asked);
-  if (keyId === undefined) throw keyMissing(asked);
+/** revoke_key: the revoked key. Every process refuses it within a second. Revoking it again changes nothing. */
+export async function revokeKey(service: Service, call: Call<'revoke_key'>): Promise<Reply<'revoke_key'>> {
+  const { key_id: sentId } = call.params;
+  const keyId = fromWireId('key', sentId);
+  if (keyId === undefined) throw keyMissing(sentId);
   return transactUnderKey(service, call, {
     load: { key: lockKey(keyId) },
     decide: ({ key: [row] }, { batchId }) => {
-      if (row === undefined) throw keyMissing(asked);
+      if (row === undefined) throw keyMissing(sentId);
       const key = toApiKey(row);
-      if (key.revokedAt !== null) {
-        return { status: 200, body: JSON.stringify(toKeyRecord(key)), subjectId: keyId, writes: [] };
-      }
+      if (key.revokedAt !== null) return { record: toKeyRecord(key), subjectId: keyId, writes: [] };
       const now = row.now as Date;
-      const revoked = toKeyRecord({ ...key, revokedAt: now });
+      const record = toKeyRecord({ ...key, revokedAt: now });
       const { programId } = key;
-      const body = JSON.stringify(revoked);
-      const event = { type: 'key.revoked' as const, programId, subjectId: revoked.key_id, payload: body };
+      const json = JSON.stringify(record);
+      const event = { type: 'key.revoked' as const, programId, subjectId: record.key_id, payload: json };
       const writes = [
-        revokeKeyStatement(keyId, now),
+        revokeStatement(keyId, now),
         insertEvents(batchId, [event], now.getTime()),
-        auditOf(call, { programId, subjectId: revoked.key_id, details: body }),
+        ...auditOf(call, { programId, subjectId: record.key_id, details: json }),
       ];
-      return { status: 200, body, subjectId: keyId, writes };
+      return { record, json, subjectId: keyId, writes };
     },
   });
 }
 
-/** The refusal of an id that no key has. */
-export function keyMissing(asked: string): Refusal {
-  return new Refusal('key_not_found', `There is no API key with the id '${asked}'.`);
+/** The refusal of an id that no key has, as it was sent. */
+export function keyMissing(sentId: string): Refusal {
+  return new Refusal('key_not_found', `There is no API key with the id '${sentId}'.`);
 }

@@ -1,6 +1,6 @@
-import type { OperationId } from '../../contract/operations.ts';
+import type { BodyOf, OperationId, ParamsOf, QueryOf, ReplyOf } from '../../contract/operations.ts';
 import type { JsonValue } from '../../contract/reading/json.ts';
-import type { MoneyMoved } from '../../domain/refusal.ts';
+import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 
 /**
  * Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is a
@@ -18,70 +18,105 @@ type Bearer = { readonly keyId: string; readonly scopes: readonly string[] };
 export type RefusedCredential = {
   /** Where the request came from, past trusted proxies: an IPv4 address, or the first 64 bits of an IPv6 address. */
   readonly address: string;
-  /** The Authorization header, or what of it was taken for a key. */
+  /** The Authorization header, or the part of it that was read as a key. */
   readonly sent: string;
-  /** What stood against it, in a few words. */
+  /** Why it was refused, in a few words. */
   readonly reason: string;
 };
 
-/** A request after http has authenticated, parsed and read it: everything in it is trusted. */
-export type Call = {
+/** What every call has, whatever its operation. */
+export type CallContext = {
   readonly operation: OperationId;
   /** Inner UUID of the request; `Request-Id` on the wire. */
   readonly requestId: string;
   readonly caller: Caller;
-  /** Inner UUID of the card program; empty for operations that act in none. */
+  /** Inner UUID of the card program; empty for operations outside card programs. */
   readonly programId: string;
-  /** Path parameters, by name, as sent. */
-  readonly parameters: Readonly<Record<string, string>>;
-  /** Members of the body or the query, read against the operation's schema. */
-  readonly members: Readonly<Record<string, unknown>>;
+  /** Path parameters as sent. */
+  readonly params: Readonly<Record<string, string>>;
   /** The body as sent, for the fingerprint of an idempotency key. */
   readonly sent: JsonValue;
   readonly idempotencyKey: string | null;
-  /** When the caller must have an answer, by `performance.now()`, in milliseconds. */
+  /** When the caller must have a response, by `performance.now()`, in milliseconds. */
   readonly deadline: number;
 };
 
-/** A success. `body` is JSON text, so that a replay is the first answer to the letter. */
-export type Reply = {
-  readonly status: 200 | 201;
-  readonly body: string;
-  /** Path of what was made, for `Location`. */
-  readonly location?: string;
-  /** Set when this is the first answer to an idempotency key, given again. */
-  readonly replayed?: boolean;
-  /** Set when the answer is an export: `body` is how it begins, and the rest comes piece by piece. */
-  readonly csv?: CsvExport;
-  /** The gravest refusal or fault among the rows of a success that has rows, for the error log. */
-  readonly refusedRow?: RefusedRow;
+/** A request that http has authenticated, parsed and read against the definition of its operation. */
+export type Call<Id extends OperationId> = CallContext & {
+  readonly operation: Id;
+  readonly params: ParamsOf<Id>;
+  readonly query: QueryOf<Id>;
+  readonly body: BodyOf<Id>;
 };
 
 /**
- * Comma-separated values, of any length. What `rest` throws comes too late for an error record: the answer is cut off,
- * so that nobody takes it for whole.
+ * A success. A handler gives the record; http takes the status and the template of `Location` from the definition, and
+ * writes the JSON text.
+ */
+export type Reply<Id extends OperationId> = JsonReply<ReplyOf<Id>> | CsvReply;
+
+/** Any success, as http sends it. */
+export type AnyReply = JsonReply<unknown> | CsvReply;
+
+/** A success with a JSON body. */
+export type JsonReply<Record> = RecordReply<Record> | TextReply;
+
+/** A record, with its JSON text where that was written already, to be stored with what it is about. */
+export type RecordReply<Record> = { readonly record: Record; readonly json?: string };
+
+/** JSON text that was stored before, or has such text in it: parsing it and writing it again could change it. */
+export type TextReply = {
+  readonly json: string;
+  /** Set for the first response to an idempotency key, sent again. */
+  readonly replayed?: boolean;
+  /** The most serious refusal or fault among the rows of a success that has rows, for the error log. */
+  readonly refusedRow?: RefusedRow;
+};
+
+/** An export. */
+export type CsvReply = { readonly csv: CsvExport };
+
+/**
+ * Comma-separated values of any length. What `rest` throws comes too late for an error record: the response is cut off,
+ * so that no client takes it for complete.
  */
 export type CsvExport = {
   /** Letters, digits, hyphens and dots. */
   readonly fileName: string;
-  /** Pieces of text, read one after the other as they are sent; an empty one is nothing. */
+  /** The line of column names and the first records. */
+  readonly first: string;
+  /** The other pieces of text, read one after the other as they are sent; an empty one is allowed. */
   readonly rest: AsyncIterator<string, void, undefined>;
 };
 
-/** A row that was answered with an error record inside a success. */
+/** A row that failed inside a success. */
 export type RefusedRow = {
   readonly thrown: unknown;
   readonly idempotencyKey: string | null;
-  /** Place of the row, from 0, and how many rows were refused or failed. */
+  /** Index of the row, from 0, and how many rows were refused or failed. */
   readonly index: number;
   readonly refused: number;
 };
 
-/** One operation. Throws a Refusal (domain) for no, {@link OperationFailure} for a fault; anything else is a bug. */
-export type Handler = (call: Call) => Promise<Reply>;
+/**
+ * One operation as http calls it. Throws a Refusal (domain) for a refusal and {@link OperationFailure} for a fault;
+ * anything else is a bug.
+ */
+export type Handler = (call: AnyCall) => Promise<AnyReply>;
+
+/** A call of any operation. Query and body are read against the definition of the operation that it names. */
+export type AnyCall = CallContext & {
+  readonly query: Readonly<Record<string, unknown>> | undefined;
+  readonly body: Readonly<Record<string, unknown>> | undefined;
+};
+
+/** The refusal `<operation>_schema`: a fault of the form that a schema cannot express. `field` is a JSON pointer. */
+export function schemaRefusal({ operation }: Pick<CallContext, 'operation'>, message: string, field?: string): Refusal {
+  return new Refusal(`${operation}_schema`, message, field === undefined ? {} : { field });
+}
 
 /**
- * A fault that is not the caller's and whose effect on money is known, or known to be unknown.
+ * A fault of the service, with its effect on money as far as it is known.
  * `busy` becomes `service_unavailable` (nothing was begun), everything else `unknown_<operation>`.
  */
 export class OperationFailure extends Error {
@@ -107,7 +142,7 @@ export class OperationFailure extends Error {
   }
 }
 
-/** What http asks of the rest of the house. `main.ts` builds it. */
+/** What http needs of the rest of the service. `main.ts` builds it. */
 export type Gateway = {
   readonly mode: 'sandbox' | 'live';
   /** Whether requests without a key are taken (a sandbox that listens on loopback only). */
@@ -117,9 +152,9 @@ export type Gateway = {
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   /** The caller that a Bearer key stands for; throws a Refusal `unauthenticated` when it stands for none. */
   readonly authenticate: (key: string, deadline: number) => Promise<Caller>;
-  /** Told of every credential that was sent and refused, once for each request; must not throw. */
+  /** Called for every refused credential, once for each request; must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;
-  /** Inner UUID of the program that a call without a bound key is about; throws a Refusal `program_not_found`. */
+  /** Inner UUID of the program that a call without a bound key names; throws a Refusal `program_not_found`. */
   readonly findProgram: (programId: string, deadline: number) => Promise<string>;
   /** Inner UUID of the sandbox's demo program. */
   readonly demoProgramId: string;

@@ -1,12 +1,12 @@
 import type { Database } from '../store/connection/database.ts';
 import type { TransferLane } from '../transfers/load.ts';
 
-/** What operations work with. */
+/** What handlers work with. */
 export type Service = {
-  /** As far as the operation reaches: the card program of a request, or everything, for operators and loops. */
+  /** With the reach of the operation: the card program of the request, or all of them for operators and jobs. */
   readonly database: Database;
-  /** Where transfers are committed in groups. */
+  /** Commits transfers in groups. */
   readonly transfers: TransferLane;
-  /** How customers reach support, for messages inside an answer that is no error itself. */
+  /** How customers reach support, for error records inside a success. */
   readonly supportContact: string;
 };

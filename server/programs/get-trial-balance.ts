@@ -13,26 +13,26 @@ import {
   toKindSum,
 } from '../store/ledger/trial-balance.ts';
 
-/** Time for each of the three reads of a trial balance within a request, in milliseconds: they fit in the request's time. */
-const WITHIN_REQUEST = 1500;
+/** Time for each of the three reads of a trial balance within a request: together they fit in the request's time. */
+const READ_MILLISECONDS = 1500;
 
 /**
- * get_trial_balance: sums of all balances by currency and kind, and the accounts that differ from their postings.
- * Large books are not compared with all their postings within a request; then `postings_compared` is false, and
+ * get_trial_balance: sums of all balances by currency and kind, and the accounts that differ from their postings. A large
+ * ledger is not compared with all its postings within a request; then `postings_compared` is false, and
  * "transfer-service verify-books" does it on the host, without a limit.
  */
-export async function getTrialBalance(service: Service): Promise<Reply> {
-  return { status: 200, body: JSON.stringify(await drawUpTrialBalance(service.database, WITHIN_REQUEST)) };
+export async function getTrialBalance(service: Service): Promise<Reply<'get_trial_balance'>> {
+  return { record: await drawUpTrialBalance(service.database, READ_MILLISECONDS) };
 }
 
-/** Draws up the trial balance; each of its three reads takes at most `limit_ms`. */
-export async function drawUpTrialBalance(database: Database, limit_ms: number): Promise<TrialBalance> {
-  const rows = await survey(database, SUM_KINDS, limit_ms);
+/** Computes the trial balance. Each of its three reads takes at most `timeoutMilliseconds`; 0 for no limit. */
+export async function drawUpTrialBalance(database: Database, timeoutMilliseconds: number): Promise<TrialBalance> {
+  const rows = await survey(database, SUM_KINDS, timeoutMilliseconds);
   if (rows === undefined) {
     throw new OperationFailure('the balances could not be summed in time', { busy: true, moneyMoved: 'no' });
   }
-  const compared = await survey(database, FIND_DIFFERING_ACCOUNTS, limit_ms);
-  const held = await survey(database, COUNT_DIFFERING_HOLDS, limit_ms);
+  const compared = await survey(database, FIND_DIFFERING_ACCOUNTS, timeoutMilliseconds);
+  const held = await survey(database, COUNT_DIFFERING_HOLDS, timeoutMilliseconds);
   if (held === undefined) {
     throw new OperationFailure('the holds could not be summed in time', { busy: true, moneyMoved: 'no' });
   }
@@ -59,9 +59,13 @@ export async function drawUpTrialBalance(database: Database, limit_ms: number): 
   };
 }
 
-async function survey(database: Database, statement: Statement, limit_ms: number): Promise<readonly Row[] | undefined> {
+async function survey(
+  database: Database,
+  statement: Statement,
+  timeoutMilliseconds: number,
+): Promise<readonly Row[] | undefined> {
   try {
-    return await database.survey(statement, limit_ms);
+    return await database.survey(statement, timeoutMilliseconds);
   } catch (error) {
     throw toOperationFailure(error);
   }

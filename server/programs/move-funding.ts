@@ -1,15 +1,13 @@
-import type { FundingMovementBody } from '../../contract/programs.ts';
-import { fromWireId, toWireId } from '../../domain/identifier.ts';
+import type { FundingMovementRecord } from '../../contract/programs.ts';
+import { toWireId } from '../../domain/identifier.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../domain/ledger/ledger.ts';
-import { formatMoney, MAXIMUM_BALANCE, readAmount } from '../../domain/ledger/money.ts';
+import { formatMoney, MAXIMUM_BALANCE, readAmount, toWire } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { actorOf } from '../audit/actor.ts';
-import { auditOf } from '../audit/audit.ts';
+import { actorOf, auditOf } from '../audit/audit.ts';
 import { readRows } from '../commit/transaction.ts';
 import { type Done, type Moment, transactUnderKey } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
 import type { Call, Reply } from '../operations/call.ts';
-import { toFundingMovementRecord } from '../operations/records.ts';
 import type { Service } from '../operations/service.ts';
 import { insertEvents } from '../store/event.ts';
 import { lockFundingAccounts, toAccount, updateAccounts } from '../store/ledger/account.ts';
@@ -22,26 +20,35 @@ import {
 import { insertPostings } from '../store/ledger/posting.ts';
 import { currencyFor, ensureFunding, loadProgram } from './program-funding.ts';
 
-/** create_deposit: money from the world to a program's funding. Always under an idempotency key. */
-export function createDeposit(service: Service, call: Call): Promise<Reply> {
+type MovementCall = Call<'create_deposit' | 'create_withdrawal'>;
+
+/** create_deposit: money from outside to a program's funding. Always under an idempotency key. */
+export function createDeposit(service: Service, call: Call<'create_deposit'>): Promise<Reply<'create_deposit'>> {
   return moveFunding(service, call, 'deposit');
 }
 
-/** create_withdrawal: money from a program's funding back to the world. Always under an idempotency key. */
-export function createWithdrawal(service: Service, call: Call): Promise<Reply> {
+/** create_withdrawal: money from a program's funding back to the outside. Always under an idempotency key. */
+export function createWithdrawal(
+  service: Service,
+  call: Call<'create_withdrawal'>,
+): Promise<Reply<'create_withdrawal'>> {
   return moveFunding(service, call, 'withdrawal');
 }
 
-async function moveFunding(service: Service, call: Call, kind: FundingMovement['kind']): Promise<Reply> {
-  const body = call.members as FundingMovementBody;
+async function moveFunding(
+  service: Service,
+  call: MovementCall,
+  kind: FundingMovement['kind'],
+): Promise<Reply<'create_deposit' | 'create_withdrawal'>> {
+  const { body } = call;
   const reading = readAmount(body.amount);
   if ('problem' in reading) throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
-  const asked = call.parameters.program_id ?? '';
-  const program = await loadProgram(service, fromWireId('prog', asked), asked);
+  const program = await loadProgram(service, call.params.program_id);
+  const { programId } = program;
   const currency = currencyFor(call, program, body.currency);
-  await ensureFunding(service, call, program.programId, currency);
-  const asSent: Omit<FundingMovement, 'movementId'> = {
-    programId: program.programId,
+  await ensureFunding(service, call, programId, currency);
+  const sent: Omit<FundingMovement, 'movementId'> = {
+    programId,
     kind,
     amount: reading.amount,
     currency,
@@ -49,51 +56,66 @@ async function moveFunding(service: Service, call: Call, kind: FundingMovement['
     actor: actorOf(call.caller),
   };
   return transactUnderKey(service, call, {
-    programId: program.programId,
-    load: { lockAccounts: lockFundingAccounts(program.programId, currency) },
-    decide: ({ lockAccounts }, moment) => {
-      const movement = { ...asSent, movementId: idAt(moment.now) };
-      return decide(call, movement, lockAccounts.map(toAccount), moment);
+    programId,
+    load: { lockAccounts: lockFundingAccounts(programId, currency) },
+    decide: ({ lockAccounts }, moment) =>
+      decide(call, { ...sent, movementId: idAt(moment.now) }, lockAccounts.map(toAccount), moment),
+    recall: async (movementId) => {
+      const [row] = await readRows(service.database, readFundingMovement(programId, movementId));
+      if (row === undefined) throw new Error('the funding movement of a stored response does not exist');
+      const { movement, balance, createdAt } = toFundingMovement(row);
+      return toRecord(movement, balance, createdAt);
     },
-    locate: () => `/api/v0.1/operator/program/${toWireId('prog', program.programId)}`,
-    recall: (movementId) => readAgain(service, program.programId, movementId),
   });
 }
 
-async function readAgain({ database }: Service, programId: string, movementId: string): Promise<string> {
-  const [row] = await readRows(database, readFundingMovement(programId, movementId));
-  if (row === undefined) throw new Error('a stored response names a movement of funding that is not there');
-  const { movement, balance, createdAt } = toFundingMovement(row);
-  return JSON.stringify(toFundingMovementRecord(movement, balance, createdAt));
-}
-
-function decide(call: Call, movement: FundingMovement, accounts: readonly Account[], { batchId, now }: Moment): Done {
+function decide(
+  call: MovementCall,
+  movement: FundingMovement,
+  accounts: readonly Account[],
+  { batchId, now }: Moment,
+): Done<FundingMovementRecord> {
   const { source, destination, posting } = tryToMove(movement, accounts);
   const { programId, movementId } = movement;
   const funding = movement.kind === 'deposit' ? destination : source;
-  const record = toFundingMovementRecord(movement, funding.balance, now);
+  const record = toRecord(movement, funding.balance, now);
   const { movement_id: subjectId } = record;
-  const body = JSON.stringify(record);
+  const json = JSON.stringify(record);
   const type = movement.kind === 'deposit' ? ('funding.deposited' as const) : ('funding.withdrawn' as const);
   const writes = [
     insertFundingMovement(movement, now),
     insertPostings([{ programId, causeId: movementId, ...posting }], now),
     updateAccounts([source, destination]),
-    insertEvents(batchId, [{ type, programId, subjectId, payload: body }], now),
-    auditOf(call, { programId, subjectId, details: body }),
+    insertEvents(batchId, [{ type, programId, subjectId, payload: json }], now),
+    ...auditOf(call, { programId, subjectId, details: json }),
   ];
-  return { status: 201, body, subjectId: movementId, writes };
+  return { record, json, subjectId: movementId, writes };
+}
+
+/** A deposit or withdrawal as the contract shows it; `balance` is that of the funding account after it. */
+function toRecord(movement: FundingMovement, balance: bigint, now: number): FundingMovementRecord {
+  return {
+    movement_id: toWireId(movement.kind === 'deposit' ? 'dep' : 'wd', movement.movementId),
+    program_id: toWireId('prog', movement.programId),
+    kind: movement.kind,
+    amount: toWire(movement.amount),
+    currency: movement.currency,
+    balance: toWire(balance),
+    description: movement.description,
+    created_at: new Date(now).toISOString(),
+  };
 }
 
 function tryToMove(movement: FundingMovement, accounts: readonly Account[]): Posted {
   const funding = accounts.find((account) => account.kind === 'funding');
   const world = accounts.find((account) => account.kind === 'world');
-  if (funding === undefined || world === undefined) throw new Error('funding accounts were made and are not there');
+  if (funding === undefined || world === undefined)
+    throw new Error('the funding accounts were created and do not exist');
   const [source, destination] = movement.kind === 'deposit' ? [world, funding] : [funding, world];
   const { amount, currency } = movement;
   if (!canGive(destination, amount) || (source.kind === 'world' && !canTake(source, amount))) {
     const message =
-      `The ${movement.kind} would take the ${destination.kind} account past the largest balance there is, ` +
+      `The ${movement.kind} would take the ${destination.kind} account above the maximum balance, ` +
       `${formatMoney(MAXIMUM_BALANCE, currency)}.`;
     throw new Refusal('limit_exceeded', message, { field: '/amount' });
   }

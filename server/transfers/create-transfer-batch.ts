@@ -2,14 +2,9 @@ import { ERRORS, errorRecord } from '../../contract/errors/catalogue.ts';
 import { withSupport } from '../../contract/errors/record.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { findCardNumber, refusalOfCardNumber } from '../../contract/reading/card-numbers.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../contract/reading/json.ts';
+import { isJsonObject, type JsonValue } from '../../contract/reading/json.ts';
 import { readMembers } from '../../contract/reading/read-members.ts';
-import {
-  type CreateTransferBatchBody,
-  type CreateTransferBody,
-  type TransferBatchOutcomes,
-  TransferBatchRow,
-} from '../../contract/transfers.ts';
+import { type TransferBatchOutcomes, TransferBatchRow } from '../../contract/transfers.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import type { ErrorCode } from '../../domain/error-codes.ts';
 import { toWireId } from '../../domain/identifier.ts';
@@ -23,57 +18,75 @@ type Outcome = TransferBatchOutcomes['data'][number];
 
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
+type BatchCall = Call<'create_transfer_batch'>;
+
+type FailedRow = Omit<RefusedRow, 'refused'>;
+
 /**
- * create_transfer_batch: every row is a create_transfer of its own, with the key of the row, in the key's usual scope.
- * The rows go into the same groups as all other transfers; one that is refused takes no other with it. The answer is
- * 200 with an outcome for each row, in their order.
+ * create_transfer_batch: every row is a create_transfer with its own key, in the usual scope of that key. The rows are
+ * committed in the same groups as all other transfers, and a refused row does not affect the others. The reply has an
+ * outcome for each row, in their order.
  */
-export async function createTransferBatch(service: Service, call: Call): Promise<Reply> {
-  const { transfers } = call.members as CreateTransferBatchBody;
-  const refused: Omit<RefusedRow, 'refused'>[] = [];
-  const outcomes = await Promise.all(transfers.map((row, index) => createRow(service, call, row, index, refused)));
-  const body = `{"data":[${outcomes.join(',')}]}`;
-  const [gravest] = refused.toSorted((left, right) => gravityOf(right.thrown) - gravityOf(left.thrown));
-  if (gravest === undefined) return { status: 200, body };
-  return { status: 200, body, refusedRow: { ...gravest, refused: refused.length } };
+export async function createTransferBatch(service: Service, call: BatchCall): Promise<Reply<'create_transfer_batch'>> {
+  const failed: FailedRow[] = [];
+  const outcomes = await Promise.all(
+    call.body.transfers.map((row, index) => createRow(service, call, row, index, failed)),
+  );
+  const json = `{"data":[${outcomes.join(',')}]}`;
+  const [mostSerious] = failed.toSorted((left, right) => severityOf(right.thrown) - severityOf(left.thrown));
+  if (mostSerious === undefined) return { json };
+  return { json, refusedRow: { ...mostSerious, refused: failed.length } };
 }
 
-/** What the error log should lead to first, when several rows were refused: a fault of ours before one of theirs. */
-function gravityOf(thrown: unknown): number {
-  return ERRORS[toFault(thrown).code].status === 424 ? 599 : ERRORS[toFault(thrown).code].status;
+/** Which of several failed rows the error log shows: a fault of the service before a fault of the caller. */
+function severityOf(thrown: unknown): number {
+  const { status } = ERRORS[toFault(thrown).code];
+  return status === 424 ? 599 : status;
 }
 
 /** The outcome of one row as JSON text. Never rejects. */
 async function createRow(
   service: Service,
-  call: Call,
+  call: BatchCall,
   row: JsonValue,
   index: number,
-  refused: Omit<RefusedRow, 'refused'>[],
+  failed: FailedRow[],
 ): Promise<string> {
   const sentKey = isJsonObject(row) && typeof row.idempotency_key === 'string' ? row.idempotency_key : null;
   const visibleKey = sentKey !== null && VISIBLE.test(sentKey) ? sentKey : null;
-  // What could be a card number is not shown again: the outcome names its row by the index.
+  // A key that could be a card number is not repeated: the outcome names its row by the index.
   const key = visibleKey !== null && storedKeyOf(visibleKey) !== visibleKey ? null : visibleKey;
   try {
-    const callOfThisRow = callOfRow(call, row, visibleKey);
-    refuseCardNumber(row, callOfThisRow);
-    const reply = await createTransfer(service, callOfThisRow);
-    const replayed = reply.replayed === true;
+    const rowCall = callOfRow(call, row, visibleKey);
+    const { body } = rowCall;
+    const problem = findCardNumber(row, TransferBatchRow, 'row');
+    if (problem !== undefined) throw refusalOfCardNumber(problem, body.amount);
+    const transfer = await createJson(service, rowCall);
+    const { replayed } = transfer;
     const outcome = { index, idempotency_key: key, status: 201, error: null, replayed };
-    const { capture, scheduled_for } = callOfThisRow.members as CreateTransferBody;
-    // What is held or scheduled has moved no money yet.
-    const moneyMoved: MoneyMoved = replayed || capture === 'manual' || scheduled_for !== undefined ? 'no' : 'yes';
-    // The transfer goes in as the text it was kept as, so that a replay is the first answer to the letter.
-    return `${JSON.stringify({ ...outcome, money_moved: moneyMoved }).slice(0, -1)},"transfer":${reply.body}}`;
+    // A held or scheduled transfer has moved no money yet.
+    const moneyMoved: MoneyMoved =
+      replayed || body.capture === 'manual' || body.scheduled_for !== undefined ? 'no' : 'yes';
+    // The transfer is inserted as its stored text, so that a replay is byte for byte the first response.
+    return `${JSON.stringify({ ...outcome, money_moved: moneyMoved }).slice(0, -1)},"transfer":${transfer.json}}`;
   } catch (thrown) {
-    refused.push({ thrown, idempotencyKey: key, index });
+    failed.push({ thrown, idempotencyKey: key, index });
     return JSON.stringify(outcomeOf(service, call, thrown, index, key));
   }
 }
 
-/** The call that create_transfer would have had: same operation, same fingerprint, same key. */
-function callOfRow(call: Call, row: JsonValue, key: string | null): Call {
+/** Creates the transfer of a row and gives its JSON text. */
+async function createJson(
+  service: Service,
+  call: Call<'create_transfer'>,
+): Promise<{ readonly json: string; readonly replayed: boolean }> {
+  const reply = await createTransfer(service, call);
+  if (!('json' in reply) || reply.json === undefined) throw new Error('a created transfer has no stored text');
+  return { json: reply.json, replayed: 'replayed' in reply && reply.replayed === true };
+}
+
+/** The call that create_transfer would have: same operation, same fingerprint, same key. */
+function callOfRow(call: BatchCall, row: JsonValue, key: string | null): Call<'create_transfer'> {
   const reading = readMembers(TransferBatchRow, row, 'body');
   if ('problem' in reading) {
     throw new Refusal('create_transfer_schema', reading.problem.message, { field: reading.problem.field });
@@ -82,18 +95,14 @@ function callOfRow(call: Call, row: JsonValue, key: string | null): Call {
     const message = "'idempotency_key' must be 1 to 255 visible ASCII characters, such as a UUID.";
     throw new Refusal('invalid_idempotency_key', message, { field: '/idempotency_key' });
   }
-  const { idempotency_key: _key, ...members } = reading.members;
-  const { idempotency_key: _sent, ...sent } = row as JsonObject;
-  return { ...call, operation: 'create_transfer', members, sent, idempotencyKey: storedKeyOf(key) };
+  const { idempotency_key: _key, ...body } = reading.members;
+  const { idempotency_key: _sent, ...sent } = isJsonObject(row) ? row : {};
+  const { requestId, caller, programId, deadline } = call;
+  const context = { requestId, caller, programId, deadline, params: {}, query: undefined };
+  return { ...context, operation: 'create_transfer', body, sent, idempotencyKey: storedKeyOf(key) };
 }
 
-/** A row with a card number in it is refused by itself; in the rest of the batch it refuses the call, before any row. */
-function refuseCardNumber(row: JsonValue, call: Call): void {
-  const problem = findCardNumber(row, TransferBatchRow, 'row');
-  if (problem !== undefined) throw refusalOfCardNumber(problem, (call.members as CreateTransferBody).amount);
-}
-
-function outcomeOf(service: Service, call: Call, thrown: unknown, index: number, key: string | null): Outcome {
+function outcomeOf(service: Service, call: BatchCall, thrown: unknown, index: number, key: string | null): Outcome {
   const { code, message, moneyMoved } = toFault(thrown);
   const record = errorRecord(code, redactCardNumbers(message));
   const support = { contact: service.supportContact, requestId: toWireId('req', call.requestId) };
@@ -114,12 +123,12 @@ type Fault = { readonly code: ErrorCode; readonly message: string; readonly mone
 function toFault(thrown: unknown): Fault {
   if (thrown instanceof Refusal) return { code: thrown.code, message: thrown.message, moneyMoved: 'no' };
   if (thrown instanceof OperationFailure && thrown.busy) {
-    const message = 'The service has more to do than it can answer in time, and has done nothing of this transfer.';
+    const message = 'The service is overloaded and has not begun with this transfer.';
     return { code: 'service_unavailable', message, moneyMoved: thrown.moneyMoved };
   }
   const moneyMoved = thrown instanceof OperationFailure ? thrown.moneyMoved : 'unknown';
   const outcome =
-    moneyMoved === 'no' ? 'No money was moved.' : 'The outcome is not confirmed; send the row again with its key.';
+    moneyMoved === 'no' ? 'No money was moved.' : 'The outcome is not confirmed. Send the row again with its key.';
   const { failure } = OPERATIONS.create_transfer;
   return { code: 'unknown_create_transfer', message: `${failure}. ${outcome}`, moneyMoved };
 }

@@ -1,26 +1,21 @@
-import type { CreateTransferBody } from '../../contract/transfers.ts';
 import { readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
-import { checkTerms, type TransferRequest, toTransferRequest } from './request.ts';
-import { giveAnswer } from './respond.ts';
+import { checkTerms, toCreateRequest } from './request.ts';
+import { toTransferReply } from './respond.ts';
 
 /**
- * create_transfer (specification, section 4): 201 with the transfer, or the first refusal that applies.
- * With an idempotency key the first answer is given again, to the letter.
+ * create_transfer (specification, section 4): the transfer, or the first refusal that applies. Checks that the fields fit
+ * each other, then the amount; everything else is decided under the locks.
  */
-export async function createTransfer(service: Service, call: Call): Promise<Reply> {
-  const request = readTransferRequest(call);
-  const answer = await service.transfers.submit(request, call.deadline);
-  return giveAnswer(service, call.programId, answer, 201);
-}
-
-/** The request that a body asks for. Throws a Refusal for cards that do not fit the type, then for the amount. */
-function readTransferRequest(call: Call): TransferRequest {
-  const body = call.members as CreateTransferBody;
-  checkTerms(call, body);
-  const reading = readAmount(body.amount);
+export async function createTransfer(
+  service: Service,
+  call: Call<'create_transfer'>,
+): Promise<Reply<'create_transfer'>> {
+  checkTerms(call, call.body);
+  const reading = readAmount(call.body.amount);
   if ('problem' in reading) throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
-  return toTransferRequest(call, reading.amount);
+  const request = toCreateRequest(call, reading.amount);
+  return toTransferReply(service, call, await service.transfers.submit(request, call.deadline));
 }

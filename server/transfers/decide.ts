@@ -18,10 +18,8 @@ import type { Hold } from '../../domain/transfers/hold.ts';
 import { decideReversal, type Reversal, type ReversalPlan } from '../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
-import { keepRefusal, keepSuccess, refuseAgain, replyAgain } from '../commit/fingerprint.ts';
+import { keepRefusal, keepSuccess, refuseAgain } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
-import type { Reply } from '../operations/call.ts';
-import { toReversalRecord, toTransferRecord } from '../operations/records.ts';
 import type { AuditNote } from '../store/audit.ts';
 import { type LoadedCard, toLoadedCard } from '../store/card.ts';
 import type { Loaded, Statement } from '../store/connection/database.ts';
@@ -32,7 +30,14 @@ import type { CausedPosting } from '../store/ledger/posting.ts';
 import { type RulesNow, toRulesNow } from '../store/program.ts';
 import { type SwitchReading, toSwitchReading } from '../store/switch.ts';
 import { toStandingTransfer } from '../store/transfers/transfer.ts';
-import type { AnyRequest, ChangeRequest, DueRequest, TransferRequest } from './request.ts';
+import {
+  type ChangeRequest,
+  type CreateRequest,
+  type DueRequest,
+  type TransferRequest,
+  transferMissing,
+} from './request.ts';
+import { type Outcome, toReversalRecord, toTransferRecord } from './respond.ts';
 import { type BookChanges, writesOf } from './write.ts';
 
 /** Statements of a group's load, in the order they are sent: the locks in their global order, then the reads. */
@@ -47,26 +52,13 @@ export type LoadName =
   | 'answers'
   | 'references';
 
-/** What became of a request: the reply, the refusal, or an old key whose reply is no longer kept. */
-export type TransferAnswer = Reply | Refusal | { readonly replayOf: string };
-
-/** Path of a transfer, for `Location`; takes the inner UUID. */
-export function transferPath(transferId: string): string {
-  return `/api/v0.1/core/transfer/${toWireId('tr', transferId)}`;
-}
-
-/** Path of a reversal, for `Location`; takes the inner UUID. */
-export function reversalPath(reversalId: string): string {
-  return `/api/v0.1/core/reversal/${toWireId('rev', reversalId)}`;
-}
-
 /** The idempotency key of a request, in the scope of what it asks for. */
-export function keyInScope(request: AnyRequest): KeyInScope | undefined {
+export function keyInScope(request: TransferRequest): KeyInScope | undefined {
   if (request.key === null) return undefined;
   return { programId: request.programId, operation: `${request.command}_transfer`, key: request.key.text };
 }
 
-/** What a group's transaction has loaded, as it changes from one decision to the next. */
+/** What the transaction of a group has loaded. Each decision changes it for the next. */
 export class Books {
   readonly #switch: SwitchReading;
   readonly #rules: ReadonlyMap<string, RulesNow>;
@@ -78,7 +70,7 @@ export class Books {
   readonly #references: Map<string, string>;
   #ids = 0;
   readonly #changes: BookChanges = {
-    made: new Map<string, Transfer>(),
+    created: new Map<string, Transfer>(),
     changed: new Map<string, Transfer>(),
     accounts: new Map<string, Account>(),
     opened: new Map<string, Hold>(),
@@ -98,7 +90,7 @@ export class Books {
     const cards = [...loaded.cards, ...loaded.cardsOfTransfers].map(toLoadedCard);
     this.#cards = new Map(cards.map((found) => [`${found.card.programId}\n${found.card.name}`, found]));
     for (const { card, days } of cards) this.#keepDays(card.accountId, days);
-    // The program's counters are kept on its funding account, which is that of each of its cards in its currency.
+    // The counters of a program are those of its funding account in its own currency.
     for (const { card } of cards) {
       const found = this.#rules.get(card.programId);
       if (found?.rules.currency === card.currency) this.#keepDays(card.fundingAccountId, found.days);
@@ -111,7 +103,7 @@ export class Books {
     );
   }
 
-  /** The card of that name, and whether the accounts that it needs are not locked because others hold them. */
+  /** Whether the accounts of a card are locked for this group, or held by another transaction. */
   lockedOf(programId: string, name: string, withFunding: boolean): 'unknown' | 'locked' | 'card_held' | 'funding_held' {
     const found = this.#cards.get(`${programId}\n${name}`);
     if (found === undefined) return 'unknown';
@@ -119,22 +111,22 @@ export class Books {
     return withFunding && !this.#accounts.has(found.card.fundingAccountId) ? 'funding_held' : 'locked';
   }
 
-  /** A transfer that was loaded, as the decisions before have left it. */
+  /** A loaded transfer, after the decisions before this one. */
   standing(named: { readonly programId: string; readonly transferId: string }): StandingTransfer | undefined {
     return this.#standing.get(transferKey(named));
   }
 
-  /** Answers one request and keeps what it changes for the next. */
-  answer(request: AnyRequest): TransferAnswer {
+  /** Decides one request. What it changes counts for the next. */
+  decide(request: TransferRequest): Outcome {
     const stored = this.stored(request);
-    if (stored !== undefined && request.key !== null) return answerAgain(stored, request);
+    if (stored !== undefined && request.key !== null) return replayOf(stored, request);
     const plan = this.#decide(request);
     if (!(plan instanceof Refusal)) return this.#carryOut(request, plan);
-    this.#keep(request, keepRefusal(request.key?.fingerprint ?? '', plan));
+    if (request.key !== null) this.#keep(request, keepRefusal(request.key.fingerprint, plan));
     return plan;
   }
 
-  #decide(request: AnyRequest): TransferPlan | ReversalPlan | Refusal {
+  #decide(request: TransferRequest): TransferPlan | ReversalPlan | Refusal {
     if (request.command !== 'create') return this.#decideChange(request);
     const { programId, requestId, terms, notes } = request;
     const view = this.view(request);
@@ -149,7 +141,7 @@ export class Books {
       const disabled = refuseDisabled(standing?.transfer, view);
       if (disabled !== undefined) return disabled;
     }
-    if (standing === undefined) return transferMissing('asked' in request ? request.asked : '');
+    if (standing === undefined) return transferMissing('sentId' in request ? request.sentId : '');
     switch (request.command) {
       case 'capture':
         return decideCapture(standing, request.amount, view);
@@ -164,20 +156,20 @@ export class Books {
     }
   }
 
-  /** An id with the time of the decision; those of a group follow each other as its decisions do. */
+  /** An id with the time of the decision. The ids of a group are in the order of its decisions. */
   #newId(now: number): string {
     this.#ids += 1;
     return idAt(now, this.#ids);
   }
 
-  /** The first answer to the request's key, when there is one. */
-  stored(request: AnyRequest): StoredAnswer | undefined {
+  /** The first response to the request's key, if there is one. */
+  stored(request: TransferRequest): StoredAnswer | undefined {
     const key = keyInScope(request);
     return key === undefined ? undefined : this.#answers.get(keyText(key));
   }
 
-  /** What the rules look at for one request, as the decisions before it have left it. */
-  view({ programId, terms }: Pick<TransferRequest, 'programId' | 'terms'>): TransferView {
+  /** What the rules look at for one request, after the decisions before it. */
+  view({ programId, terms }: Pick<CreateRequest, 'programId' | 'terms'>): TransferView {
     const reference = terms.reference === null ? undefined : this.#references.get(`${programId}\n${terms.reference}`);
     return {
       ...this.#viewOfCards(programId, terms.cardName, terms.destinationCardName),
@@ -196,7 +188,7 @@ export class Books {
     destinationCardName: string | null,
   ): Omit<TransferView, 'referenceTakenBy'> {
     const found = this.#rules.get(programId);
-    if (found === undefined) throw new Error('the card program of a request is not there');
+    if (found === undefined) throw new Error('the card program of a request does not exist');
     const { rules, now } = found;
     return {
       programId,
@@ -207,38 +199,41 @@ export class Books {
       destinationCard: this.#card(programId, destinationCardName),
       account: (accountId) => {
         const account = this.#accounts.get(accountId);
-        if (account === undefined) throw new LedgerViolation('an account was needed that the group did not lock');
+        if (account === undefined)
+          throw new LedgerViolation('a decision needs an account that the group has not locked');
         return account;
       },
       usage: (accountId, direction) => usageOf(this.#days.get(dayKey(accountId, direction)) ?? [], rules.calendar),
     };
   }
 
-  /** The statements that write all that was decided; none when nothing changes. */
+  /** The statements that write all decisions; none when nothing changes. */
   writes(batchId: string): readonly Statement[] {
     const [first] = this.#rules.values();
     return first === undefined ? [] : writesOf(this.#changes, batchId, first.now);
   }
 
-  #carryOut(request: AnyRequest, plan: TransferPlan | ReversalPlan): TransferAnswer {
+  #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
     const { programId } = request;
     const { transfer, event } = plan;
-    this.#keepPlan(plan, request.command === 'create');
+    this.#apply(plan, request.command === 'create');
     const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : toTransferRecord(transfer);
-    const body = JSON.stringify(record);
+    const json = JSON.stringify(record);
     const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
-    this.#changes.events.push({ type: event, programId, subjectId, payload: body });
-    const { operator: actor, requestId } = request;
+    this.#changes.events.push({ type: event, programId, subjectId, payload: json });
+    const { operator: actor, requestId, key } = request;
     const action = `${request.command}_transfer`;
-    if (actor !== null) this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details: body });
-    const made = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
-    const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;
-    this.#keep(request, keepSuccess(request.key?.fingerprint ?? '', status, made, body));
-    return status === 200 ? { status, body } : { status, body, location: pathOf(request.command, made) };
+    if (actor !== null) this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details: json });
+    if (key !== null) {
+      const created = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
+      const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;
+      this.#keep(request, keepSuccess(key.fingerprint, status, created, json));
+    }
+    return { record, json };
   }
 
-  /** Keeps what a plan changes, for the decisions after it and for the writes. */
-  #keepPlan(plan: TransferPlan | ReversalPlan, isNew: boolean): void {
+  /** Applies a plan, for the decisions after it and for the writes. */
+  #apply(plan: TransferPlan | ReversalPlan, isNew: boolean): void {
     const changes = this.#changes;
     const { transfer, hold } = plan;
     const { programId, transferId } = transfer;
@@ -247,12 +242,12 @@ export class Books {
       this.#accounts.set(account.accountId, account);
       changes.accounts.set(account.accountId, account);
     }
-    if (isNew || changes.made.has(key)) changes.made.set(key, transfer);
+    if (isNew || changes.created.has(key)) changes.created.set(key, transfer);
     else changes.changed.set(key, transfer);
     if (isNew && transfer.reference !== null) this.#references.set(`${programId}\n${transfer.reference}`, transferId);
     const before = this.#standing.get(key)?.hold;
     if (hold !== null) changes.opened.set(key, hold);
-    // A hold that was opened in this group was never written.
+    // A hold that was placed in this group was never written.
     else if (before !== undefined && !changes.opened.delete(key)) changes.ended.set(key, before);
     this.#standing.set(key, { transfer, hold: hold ?? undefined });
     const causeId = 'reversal' in plan ? plan.reversal.reversalId : transferId;
@@ -270,7 +265,7 @@ export class Books {
     this.#days.set(dayKey(accountId, direction), [...days, { dayStart, amount, count }]);
   }
 
-  #keep(request: AnyRequest, answer: StoredAnswer | undefined): void {
+  #keep(request: TransferRequest, answer: StoredAnswer | undefined): void {
     const key = keyInScope(request);
     if (key === undefined || answer === undefined) return;
     this.#answers.set(keyText(key), answer);
@@ -284,7 +279,7 @@ export class Books {
 
   #card(programId: string, name: string | null) {
     const found = name === null ? undefined : this.#cards.get(`${programId}\n${name}`);
-    // A card that was registered between the locks and the reads has no locked account: it comes too late.
+    // A card that was created between the locks and the reads has no locked account. It does not exist yet here.
     return found !== undefined && this.#accounts.has(found.card.accountId) ? found.card : undefined;
   }
 }
@@ -297,26 +292,13 @@ function dayKey(accountId: string, direction: Direction): string {
   return `${accountId} ${direction}`;
 }
 
-/** The refusal for a transfer that is not there, named as the caller did. */
-export function transferMissing(asked: string): Refusal {
-  const hint = /^tr_[0-9a-f]{32}$/.test(asked) ? '' : ' A transfer id is tr_ and 32 hex digits.';
-  return new Refusal('transfer_not_found', `There is no transfer '${asked}' in this card program.${hint}`);
-}
-
-function pathOf(command: AnyRequest['command'], made: string): string {
-  return command === 'reverse' ? reversalPath(made) : transferPath(made);
-}
-
-function answerAgain(stored: StoredAnswer, request: AnyRequest): TransferAnswer {
+function replayOf(stored: StoredAnswer, request: TransferRequest): Outcome {
   const first = replay(stored, request.key?.fingerprint ?? '');
   if (first instanceof Refusal) return first;
   const refusal = refuseAgain(first);
   if (refusal !== undefined) return refusal;
-  if (first.subjectId === null) throw new Error('a kept success names nothing');
-  if (first.body === null) return { replayOf: first.subjectId };
-  return first.status === 200
-    ? replyAgain(200, first.body)
-    : replyAgain(201, first.body, pathOf(request.command, first.subjectId));
+  if (first.subjectId === null) throw new Error('a stored success has no subject');
+  return { subjectId: first.subjectId, json: first.body };
 }
 
 /** The plan for a scheduled transfer that failed, with the error record on the transfer. */

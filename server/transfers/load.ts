@@ -1,8 +1,7 @@
 import { isStored } from '../../contract/errors/catalogue.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { ANY_NEED } from '../commit/contention.ts';
-import { Blocked, GroupCommit, type LaneBounds, type LockMode } from '../commit/group-commit.ts';
+import { ANY_NEED, Blocked, GroupCommit, type LaneBounds, type LockMode } from '../commit/group-commit.ts';
 import { readCards, readCardsOfTransfers } from '../store/card.ts';
 import type { Database, Statement, Steps } from '../store/connection/database.ts';
 import { readAnswers } from '../store/idempotency.ts';
@@ -11,56 +10,56 @@ import { hashOf, type LockedName, shareSwitchAndLockNames, toMissedNames } from 
 import { readProgramRules } from '../store/program.ts';
 import { READ_SWITCH } from '../store/switch.ts';
 import { readReferences, readTransfersForChange } from '../store/transfers/transfer.ts';
-import { Books, keyInScope, type LoadName, type TransferAnswer } from './decide.ts';
-import type { AnyRequest, TransferRequest } from './request.ts';
+import { Books, keyInScope, type LoadName } from './decide.ts';
+import type { CreateRequest, TransferRequest } from './request.ts';
+import type { Outcome } from './respond.ts';
 
-/** Where transfers are committed in groups, and whatever is done with them. */
-export type TransferLane = Pick<GroupCommit<AnyRequest, TransferAnswer, LoadName>, 'submit'>;
+/** Commits transfers, and every later change of them, in groups. */
+export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>, 'submit'>;
 
 /**
- * Makes the lane of a service. What operators do goes in groups of its own: it is recorded in the audit log, whose head
- * all processes and programs share, and nobody else is to wait for that.
+ * Opens the lane of a service. Requests of operators have groups of their own: they write to the audit log, whose head is
+ * shared by all processes and programs, and other requests must not wait for that.
  */
 export function openTransferLane(databases: Pick<Database, 'forProgram'>, bounds?: LaneBounds): TransferLane {
-  const programOf = ({ programId }: AnyRequest): string => programId;
-  const open = () => new GroupCommit(databases, { stepsOf, programOf, needsOf, madeBy }, bounds);
+  const programOf = ({ programId }: TransferRequest): string => programId;
+  const open = () => new GroupCommit(databases, { stepsOf, programOf, needsOf, transferOf }, bounds);
   const [programs, operators] = [open(), open()];
   return {
     submit: (request, deadline) => (request.operator === null ? programs : operators).submit(request, deadline),
   };
 }
 
-function madeBy(request: AnyRequest, answer: TransferAnswer): string | undefined {
-  if (answer instanceof Refusal) return undefined;
+function transferOf(request: TransferRequest, outcome: Outcome): string | undefined {
+  if (outcome instanceof Refusal) return undefined;
   if (request.command !== 'create') return toWireId('tr', request.transferId);
-  if ('replayOf' in answer) return toWireId('tr', answer.replayOf);
-  return (JSON.parse(answer.body) as { readonly transfer_id: string }).transfer_id;
+  return 'subjectId' in outcome ? toWireId('tr', outcome.subjectId) : outcome.record.transfer_id;
 }
 
-/** One transaction for a group of requests: loads what all of them need, decides one after the other, writes once. */
+/** One transaction for a group: loads what all its requests need, decides one after the other, writes once. */
 function stepsOf(
-  requests: readonly AnyRequest[],
+  requests: readonly TransferRequest[],
   mode: LockMode,
-): Steps<readonly (TransferAnswer | Blocked)[], LoadName> {
+): Steps<readonly (Outcome | Blocked)[], LoadName> {
   return {
     load: loadFor(requests, mode),
     decide: (loaded, batchId) => {
       const books = new Books(loaded);
       const missed = mode === 'wait' ? undefined : toMissedNames(loaded.lockNames);
-      const answers = requests.map((request) => findBlocked(request, books, missed) ?? books.answer(request));
-      return { result: answers, writes: books.writes(batchId), readsOnly: !answers.some(restsOnBooks) };
+      const outcomes = requests.map((request) => findBlocked(request, books, missed) ?? books.decide(request));
+      return { result: outcomes, writes: books.writes(batchId), readsOnly: !outcomes.some(showsState) };
     },
   };
 }
 
-/** Whether an answer may say that something was done: a success, and a refusal by what the books have by now. */
-function restsOnBooks(answer: TransferAnswer | Blocked): boolean {
-  if (answer instanceof Blocked) return false;
-  return !(answer instanceof Refusal) || isStored(answer.code);
+/** Whether an outcome may show a change that was committed before: a success, and a refusal by the state of the ledger. */
+function showsState(outcome: Outcome | Blocked): boolean {
+  if (outcome instanceof Blocked) return false;
+  return !(outcome instanceof Refusal) || isStored(outcome.code);
 }
 
 /** The locks and reads that a group needs. */
-export function loadFor(requests: readonly AnyRequest[], mode: LockMode): Record<LoadName, Statement | null> {
+export function loadFor(requests: readonly TransferRequest[], mode: LockMode): Record<LoadName, Statement | null> {
   const creations = requests.filter(isCreation);
   const standing = requests.filter((request) => !isCreation(request));
   const cards = cardsOf(creations);
@@ -81,12 +80,12 @@ export function loadFor(requests: readonly AnyRequest[], mode: LockMode): Record
   };
 }
 
-function isCreation(request: AnyRequest): request is TransferRequest {
+function isCreation(request: TransferRequest): request is CreateRequest {
   return request.command === 'create';
 }
 
-/** The names that a request locks: its idempotency key and its reference, where it has them. */
-function namesOf(request: AnyRequest): readonly LockedName[] {
+/** The names that a request locks: its idempotency key and its reference, if any. */
+function namesOf(request: TransferRequest): readonly LockedName[] {
   const { programId } = request;
   const names: LockedName[] = [];
   const key = keyInScope(request);
@@ -98,10 +97,10 @@ function namesOf(request: AnyRequest): readonly LockedName[] {
 }
 
 /**
- * What a request needs to have to itself: the funding of its program, its cards, its names. Whose cards a transfer is
- * between is known only when it is loaded, so whoever does something with one may need anything.
+ * What a request must lock: the funding of its program, its cards, its names. The cards of an existing transfer are known
+ * only when it is loaded, so a change may need any card.
  */
-function needsOf(request: AnyRequest): readonly string[] {
+function needsOf(request: TransferRequest): readonly string[] {
   const { programId } = request;
   const names = namesOf(request).map(needOfName);
   if (!isCreation(request)) return [programId, ANY_NEED, ...names];
@@ -116,8 +115,12 @@ function cardNames(of: { readonly cardName: string; readonly destinationCardName
   return of.destinationCardName === null ? [of.cardName] : [of.cardName, of.destinationCardName];
 }
 
-/** What a request needs that others hold, when the group was not to wait for it (`missed`: names not locked). */
-function findBlocked(request: AnyRequest, books: Books, missed: ReadonlySet<bigint> | undefined): Blocked | undefined {
+/** What a request needs and others hold, where the group skips locks (`missed`: names that were not locked). */
+function findBlocked(
+  request: TransferRequest,
+  books: Books,
+  missed: ReadonlySet<bigint> | undefined,
+): Blocked | undefined {
   if (missed === undefined) return undefined;
   const { programId } = request;
   const name = namesOf(request).find((locked) => missed.has(hashOf(locked)));
@@ -132,8 +135,8 @@ function findBlocked(request: AnyRequest, books: Books, missed: ReadonlySet<bigi
   return undefined;
 }
 
-/** The cards of a group, each once; funding takes part unless money only goes from card to card. */
-function cardsOf(requests: readonly TransferRequest[]): readonly NamedCard[] {
+/** The cards of a group, each once. Funding takes part unless money only goes from card to card. */
+function cardsOf(requests: readonly CreateRequest[]): readonly NamedCard[] {
   const cards = new Map<string, NamedCard>();
   const add = (programId: string, name: string, withFunding: boolean): void => {
     const before = cards.get(`${programId}\n${name}`);

@@ -1,65 +1,60 @@
 import type { CreateTransferBody } from '../../contract/transfers.ts';
 import { fromWireId } from '../../domain/identifier.ts';
-import type { AmountAsSent } from '../../domain/ledger/money.ts';
-import { readAmount } from '../../domain/ledger/money.ts';
+import { type AmountAsSent, readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { TransferNotes, TransferTerms } from '../../domain/transfers/transfer.ts';
-import { operatorOf } from '../audit/actor.ts';
-import { fingerprintOf } from '../commit/fingerprint.ts';
-import type { Call } from '../operations/call.ts';
+import { actorOf } from '../audit/audit.ts';
+import { fingerprintOf } from '../commit/under-key.ts';
+import { type Call, type CallContext, schemaRefusal } from '../operations/call.ts';
 
-/** What every request about a transfer has: its ids and, where it has one, its idempotency key. */
-type Common = {
+/** What every request about a transfer has. */
+type Origin = {
   readonly programId: string;
   readonly requestId: string;
+  /** The idempotency key; null without one. */
   readonly key: { readonly text: string; readonly fingerprint: string } | null;
-  /** The operator that asks for it, as the audit log names them; null when a card program does. */
+  /** The operator who sent it, as the audit log names them; null for a card program. */
   readonly operator: string | null;
 };
 
-/** What a request about a transfer that is there has besides; `transferId` is its inner UUID. */
-type Standing = Common & { readonly transferId: string };
-
-/** A transfer that is asked for. It gets its id when it is decided, with the time of that moment. */
-export type TransferRequest = Common & {
+/** A request for a new transfer. Its id is given when it is decided, with the time of that moment. */
+export type CreateRequest = Origin & {
   readonly command: 'create';
   readonly terms: TransferTerms;
   readonly notes: TransferNotes;
 };
 
-/** Something that a caller wants done with a transfer; `asked` is its id as the caller wrote it. */
-export type ChangeRequest = Standing & { readonly asked: string } & (
+/** A request about an existing transfer; `transferId` is its inner UUID. */
+type OfTransfer = Origin & { readonly transferId: string };
+
+/** A caller's request about an existing transfer; `sentId` is its id as the caller wrote it. */
+export type ChangeRequest = OfTransfer & { readonly sentId: string } & (
     | { readonly command: 'capture'; readonly amount: bigint | null }
     | { readonly command: 'cancel' }
-    | {
-        readonly command: 'reverse';
-        readonly amount: bigint | null;
-        readonly description: string | null;
-      }
+    | { readonly command: 'reverse'; readonly amount: bigint | null; readonly description: string | null }
   );
 
-/** Something that has come due: a hold past its end, a scheduled transfer. Nobody waits for an answer. */
-export type DueRequest = Standing & {
+/** A hold past its end, or a scheduled transfer that is due. It comes from a job, not from a caller. */
+export type DueRequest = OfTransfer & {
   readonly command: 'expire' | 'execute';
   readonly key: null;
   readonly operator: null;
 };
 
 /** Whatever is committed in groups. */
-export type AnyRequest = TransferRequest | ChangeRequest | DueRequest;
+export type TransferRequest = CreateRequest | ChangeRequest | DueRequest;
 
-/** A UUID that no transfer has: what a malformed id stands for, so that it is looked for and not found in its turn. */
+/** A UUID that no transfer has. It stands for a malformed id, so that this is looked up and not found in its turn. */
 const NO_TRANSFER = '00000000-0000-0000-0000-000000000000';
 
-/** The request that a call makes for an amount (minor units), which has been read from the body. */
-export function toTransferRequest(call: Call, amount: bigint): TransferRequest {
-  const body = call.members as CreateTransferBody;
+type CreateCall = CallContext & Pick<Call<'create_transfer'>, 'body'>;
+
+/** The request of a create_transfer or explain_transfer, with its amount (minor units), which was read before. */
+export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest {
+  const { body } = call;
   return {
     command: 'create',
-    programId: call.programId,
-    requestId: call.requestId,
-    key: keyOf(call),
-    operator: operatorOf(call.caller),
+    ...originOf(call),
     terms: {
       type: body.type ?? 'load',
       amount,
@@ -75,21 +70,22 @@ export function toTransferRequest(call: Call, amount: bigint): TransferRequest {
   };
 }
 
-/** What a call about an existing transfer says of itself. */
-export function toCommon(call: Call): Standing & { readonly asked: string } {
-  const asked = call.parameters.transfer_id ?? '';
-  return {
-    programId: call.programId,
-    transferId: fromWireId('tr', asked) ?? NO_TRANSFER,
-    asked,
-    requestId: call.requestId,
-    key: keyOf(call),
-    operator: operatorOf(call.caller),
-  };
+/** The part of a change that all changes share. */
+export function toChange(
+  call: CallContext & { readonly params: { readonly transfer_id: string } },
+): OfTransfer & { readonly sentId: string } {
+  const { transfer_id: sentId } = call.params;
+  return { ...originOf(call), transferId: fromWireId('tr', sentId) ?? NO_TRANSFER, sentId };
 }
 
-function keyOf(call: Call): Common['key'] {
-  return call.idempotencyKey === null ? null : { text: call.idempotencyKey, fingerprint: fingerprintOf(call) };
+function originOf(call: CallContext): Origin {
+  const { programId, requestId, caller, idempotencyKey: text } = call;
+  return {
+    programId,
+    requestId,
+    key: text === null ? null : { text, fingerprint: fingerprintOf(call) },
+    operator: caller.kind === 'operator_key' ? actorOf(caller) : null,
+  };
 }
 
 /** Reads an amount, or refuses it with `invalid_amount`; null where none was sent. */
@@ -100,24 +96,28 @@ export function readOptionalAmount(sent: AmountAsSent | undefined): bigint | nul
   throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
 }
 
-/** Refuses members that do not fit each other, which a schema cannot say: `<operation>_schema`. */
-export function checkTerms(call: Call, body: CreateTransferBody): void {
+/** Refuses fields that do not fit each other, which a schema cannot express. */
+export function checkTerms(call: CallContext, body: CreateTransferBody): void {
   const destination = findDestinationProblem(body.type ?? 'load', body.card_id, body.destination_card_id);
-  if (destination !== undefined) {
-    throw new Refusal(`${call.operation}_schema`, destination, { field: '/destination_card_id' });
-  }
+  if (destination !== undefined) throw schemaRefusal(call, destination, '/destination_card_id');
   if (body.expires_at === undefined || body.capture === 'manual') return;
-  const message = "'expires_at' goes with capture 'manual' only: it says when the hold ends.";
-  throw new Refusal(`${call.operation}_schema`, message, { field: '/expires_at' });
+  const message = "'expires_at' can only be sent with 'capture': 'manual'. It says when the hold ends.";
+  throw schemaRefusal(call, message, '/expires_at');
 }
 
 function findDestinationProblem(type: string, card: string, destination: string | undefined): string | undefined {
   if (type === 'card_to_card' && destination === undefined) {
-    return "The required field 'destination_card_id' is missing: a card_to_card transfer needs the card that receives.";
+    return "The required field 'destination_card_id' is missing. A card_to_card transfer needs the receiving card.";
   }
   if (type !== 'card_to_card' && destination !== undefined) {
-    return `'destination_card_id' goes with the type 'card_to_card' only, but 'type' is '${type}'.`;
+    return `'destination_card_id' can only be sent with 'type': 'card_to_card', but 'type' is '${type}'.`;
   }
-  if (destination === card) return "'destination_card_id' must name another card than 'card_id'.";
+  if (destination === card) return "'destination_card_id' must be a different card than 'card_id'.";
   return undefined;
+}
+
+/** The refusal of a transfer id that the card program does not have, as it was sent. */
+export function transferMissing(sentId: string): Refusal {
+  const hint = /^tr_[0-9a-f]{32}$/.test(sentId) ? '' : ' A transfer id is tr_ and 32 hex digits.';
+  return new Refusal('transfer_not_found', `There is no transfer '${sentId}' in this card program.${hint}`);
 }

@@ -1,26 +1,113 @@
+import type { ErrorRecord } from '../../contract/errors/record.ts';
+import type { ReversalRecord } from '../../contract/transfer-actions.ts';
+import type { TransferRecord } from '../../contract/transfers.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { toWire } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import type { Reversal } from '../../domain/transfers/reverse-transfer.ts';
+import type { Transfer } from '../../domain/transfers/transfer.ts';
 import { readRows } from '../commit/transaction.ts';
-import type { Reply } from '../operations/call.ts';
-import { toTransferRecord } from '../operations/records.ts';
-import type { Service } from '../operations/service.ts';
+import type { CallContext, JsonReply, RecordReply } from '../operations/call.ts';
+import type { Database } from '../store/connection/database.ts';
+import { readReversal, toReversal } from '../store/transfers/reversal.ts';
 import { readTransfer, toTransfer } from '../store/transfers/transfer.ts';
-import { type TransferAnswer, transferPath } from './decide.ts';
 
-/**
- * The reply to a request that was committed in a group; throws its refusal. Where a key is so old that its first answer
- * is no longer kept, the answer is the transfer as it is now.
- */
-export async function giveAnswer(
-  service: Service,
-  programId: string,
-  answer: TransferAnswer,
-  status: 200 | 201,
-): Promise<Reply> {
-  if (answer instanceof Refusal) throw answer;
-  if (!('replayOf' in answer)) return answer;
-  const [row] = await readRows(service.database, readTransfer(programId, answer.replayOf));
-  if (row === undefined) throw new Error('a kept answer names a transfer that is not there');
-  const body = JSON.stringify(toTransferRecord(toTransfer(row)));
-  const reply = { status, body, replayed: true };
-  return status === 200 ? reply : { ...reply, location: transferPath(answer.replayOf) };
+/** The result of a request in a group: a new record with its JSON text, a replay, or a refusal. */
+export type Outcome = Decided | Replay | Refusal;
+
+type Decided = Required<RecordReply<TransferRecord | ReversalRecord>>;
+
+/** The first response to an idempotency key; `json` is null where its text is no longer stored. */
+export type Replay = {
+  /** Inner UUID of the transfer or reversal. */
+  readonly subjectId: string;
+  readonly json: string | null;
+};
+
+/** The reply with a transfer; throws the refusal. Without the stored text, a replay shows the transfer as it is now. */
+export async function toTransferReply(
+  { database }: { readonly database: Database },
+  { programId }: CallContext,
+  outcome: Outcome,
+): Promise<JsonReply<TransferRecord>> {
+  if (outcome instanceof Refusal) throw outcome;
+  if ('subjectId' in outcome) {
+    if (outcome.json !== null) return { json: outcome.json, replayed: true };
+    const [row] = await readRows(database, readTransfer(programId, outcome.subjectId));
+    if (row === undefined) throw new Error('the transfer of a stored response does not exist');
+    return { json: JSON.stringify(toTransferRecord(toTransfer(row))), replayed: true };
+  }
+  const { record, json } = outcome;
+  if ('reversal_id' in record) throw new Error('a reversal was decided where none was requested');
+  return { record, json };
+}
+
+/** The same for the reply with a reversal. */
+export async function toReversalReply(
+  { database }: { readonly database: Database },
+  { programId }: CallContext,
+  outcome: Outcome,
+): Promise<JsonReply<ReversalRecord>> {
+  if (outcome instanceof Refusal) throw outcome;
+  if ('subjectId' in outcome) {
+    if (outcome.json !== null) return { json: outcome.json, replayed: true };
+    const [row] = await readRows(database, readReversal(programId, outcome.subjectId));
+    if (row === undefined) throw new Error('the reversal of a stored response does not exist');
+    return { json: JSON.stringify(toReversalRecord(toReversal(row))), replayed: true };
+  }
+  const { record, json } = outcome;
+  if (!('reversal_id' in record)) throw new Error('no reversal was decided where one was requested');
+  return { record, json };
+}
+
+/** A transfer as the contract shows it. */
+export function toTransferRecord(transfer: Transfer): TransferRecord {
+  return {
+    transfer_id: toWireId('tr', transfer.transferId),
+    program_id: toWireId('prog', transfer.programId),
+    card_id: transfer.cardName,
+    destination_card_id: transfer.destinationCardName,
+    type: transfer.type,
+    amount: toWire(transfer.amount),
+    captured_amount: toWire(transfer.capturedAmount),
+    reversed_amount: toWire(transfer.reversedAmount),
+    currency: transfer.currency,
+    status: transfer.status,
+    outcome: transfer.outcome,
+    capture: transfer.capture,
+    expires_at: toMoment(transfer.expiresAt),
+    scheduled_for: toMoment(transfer.scheduledFor),
+    description: transfer.description,
+    reference: transfer.reference,
+    metadata: { ...transfer.metadata },
+    error: toErrorRecord(transfer.error),
+    created_at: new Date(transfer.createdAt).toISOString(),
+    updated_at: new Date(transfer.updatedAt).toISOString(),
+    completed_at: toMoment(transfer.completedAt),
+  };
+}
+
+/** The error of a failed transfer with its fields in their order, which `jsonb` does not keep (specification, 2.1). */
+function toErrorRecord(error: object | null): ErrorRecord | null {
+  if (error === null) return null;
+  const { Message, Status, Code, Type } = error as ErrorRecord;
+  return { Message, Status, Code, Type };
+}
+
+/** A reversal as the contract shows it. */
+export function toReversalRecord(reversal: Reversal): ReversalRecord {
+  return {
+    reversal_id: toWireId('rev', reversal.reversalId),
+    transfer_id: toWireId('tr', reversal.transferId),
+    program_id: toWireId('prog', reversal.programId),
+    amount: toWire(reversal.amount),
+    currency: reversal.currency,
+    status: 'completed',
+    description: reversal.description,
+    created_at: new Date(reversal.createdAt).toISOString(),
+  };
+}
+
+function toMoment(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString();
 }

@@ -6,28 +6,28 @@ import type { Row, Statement } from '../store/connection/database.ts';
 import { findDueTransfers, findExpiredHolds } from '../store/transfers/due.ts';
 import type { DueRequest } from './request.ts';
 
-/** How much due work one round takes on, of each kind. */
+/** Maximum number of due items of each kind in one round. */
 const PORTION = 500;
 
-/** Time for a round, in milliseconds. */
-const WITHIN = 4000;
+/** Time for a round. */
+const ROUND_MILLISECONDS = 4000;
 
-/** What due work needs: a database that reaches all programs, and the lane. */
+/** A database that reaches all programs, and the lane. */
 export type DueService = Pick<Service, 'database' | 'transfers'>;
 
-/** What a round came to; `more` when it found as much as it would take on, so that the next should come at once. */
+/** The result of a round; `more` when it was full, so that the next should start at once. */
 export type DueRound = { readonly settled: number; readonly failed: number; readonly more: boolean };
 
 /**
- * Does what time has made due: releases holds that are past their end and makes scheduled transfers. Several processes
- * may do so at once, and callers may come first: whoever is second finds it done and changes nothing.
+ * Releases holds past their end and executes scheduled transfers that are due. Several processes may do so at once, and
+ * callers may come first: the second finds the transfer in its new status and changes nothing.
  */
 export async function settleDue(service: DueService): Promise<DueRound> {
   const [expired, due] = await Promise.all([
     find(service, findExpiredHolds(PORTION), 'expire'),
     find(service, findDueTransfers(PORTION), 'execute'),
   ]);
-  const deadline = performance.now() + WITHIN;
+  const deadline = performance.now() + ROUND_MILLISECONDS;
   const requests = [...expired, ...due];
   const outcomes = await Promise.allSettled(requests.map((request) => service.transfers.submit(request, deadline)));
   const failed = outcomes.filter(({ status }) => status === 'rejected').length;

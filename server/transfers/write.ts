@@ -20,9 +20,9 @@ import {
   updateTransfers,
 } from '../store/transfers/transfer.ts';
 
-/** Everything that a group of decisions has changed, each thing as it is after the last of them. */
+/** Everything that a group of decisions has changed, each thing after the last decision. */
 export type BookChanges = {
-  readonly made: Map<string, Transfer>;
+  readonly created: Map<string, Transfer>;
   readonly changed: Map<string, Transfer>;
   readonly accounts: Map<string, Account>;
   readonly opened: Map<string, Hold>;
@@ -38,23 +38,23 @@ export type BookChanges = {
 };
 
 /**
- * The statement that writes all of it, none when nothing changes; and one for the audit log, by itself and last, because
+ * One statement for all writes, none when nothing changes. The audit log has its own statement, which comes last because
  * it takes the last of all locks. `now` in milliseconds since 1970.
  */
 export function writesOf(changes: BookChanges, batchId: string, now: number): readonly Statement[] {
-  const made = [...changes.made.values()];
+  const created = [...changes.created.values()];
   const counts = [...changes.counts.values()].filter(({ amount, count }) => amount !== 0n || count !== 0n);
   const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
   const some = <Item>(items: readonly Item[], write: (items: readonly Item[]) => Statement): readonly Statement[] =>
     items.length > 0 ? [write(items)] : [];
   const writes = [
-    ...some(made.filter(isPlain), (transfers) => insertCompletedTransfers(transfers, now)),
+    ...some(created.filter(isPlain), (transfers) => insertCompletedTransfers(transfers, now)),
     ...some(
-      made.filter((transfer) => !isPlain(transfer)),
+      created.filter((transfer) => !isPlain(transfer)),
       insertOpenTransfers,
     ),
     ...some(
-      made.filter(({ metadata }) => Object.keys(metadata).length > 0),
+      created.filter(({ metadata }) => Object.keys(metadata).length > 0),
       insertMetadata,
     ),
     ...some([...changes.changed.values()], updateTransfers),
@@ -74,7 +74,7 @@ export function writesOf(changes: BookChanges, batchId: string, now: number): re
   return writes.length > 0 ? [mergeWrites(writes), ...some(changes.audited, insertAuditEntries)] : [];
 }
 
-/** A transfer that was completed as it was made and has not changed since: most of them, and fewer columns. */
+/** A transfer that was created as completed and has not changed since: most of them, with fewer columns to write. */
 function isPlain(transfer: Transfer): boolean {
   return transfer.status === 'completed' && transfer.capture === 'automatic' && transfer.reversedAmount === 0n;
 }

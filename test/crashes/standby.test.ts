@@ -3,8 +3,8 @@ import { rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TransferBatchOutcomes, TransferRecord } from '../../contract/transfers.ts';
-import { type Call, OperationFailure, type Reply } from '../../server/operations/call.ts';
-import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import type { WrittenReply } from '../../server/http/wire/reply.ts';
+import { OperationFailure } from '../../server/operations/call.ts';
 import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type Pair, startPair } from '../harness/standby.ts';
@@ -27,13 +27,13 @@ afterAll(async () => {
   await pair.stop();
 });
 
-const send = (idempotencyKey: string, deadline = performance.now() + 5000): Promise<Reply> =>
+const send = (idempotencyKey: string, deadline = performance.now() + 5000): Promise<WrittenReply> =>
   ledger.call('create_transfer', CARD, { idempotencyKey, deadline });
 
-const idOf = ({ body }: Reply): string => (JSON.parse(body) as TransferRecord).transfer_id;
+const idOf = ({ body }: WrittenReply): string => (JSON.parse(body) as TransferRecord).transfer_id;
 
 /** The failure of a call that must not succeed. */
-async function failureOf(call: Promise<Reply>): Promise<OperationFailure> {
+async function failureOf(call: Promise<WrittenReply>): Promise<OperationFailure> {
   const thrown = await call.then(
     (reply) => new Error(`this was answered: ${JSON.stringify(reply)}`),
     (error: unknown) => error,
@@ -42,18 +42,8 @@ async function failureOf(call: Promise<Reply>): Promise<OperationFailure> {
   throw thrown;
 }
 
-function batchCall(): Omit<Call, 'members'> {
-  return {
-    operation: 'create_transfer_batch',
-    requestId: randomUUID(),
-    caller: { kind: 'sandbox' },
-    programId: DEMO_PROGRAM_ID,
-    parameters: {},
-    sent: {},
-    idempotencyKey: null,
-    deadline: performance.now() + 20_000,
-  };
-}
+const sendBatch = (transfers: readonly unknown[]): Promise<WrittenReply> =>
+  ledger.call('create_transfer_batch', { transfers }, { deadline: performance.now() + 20_000 });
 
 /** How PostgreSQL names its socket in a directory. */
 const SOCKET = '.s.PGSQL.5432';
@@ -70,14 +60,14 @@ describe('a synchronous standby', () => {
     expect(again).toMatchObject({ status: 201, body: first.body, replayed: true });
     const found = await ledger.call('list_transfers', { idempotency_key: key });
     expect(JSON.parse(found.body)).toMatchObject({ data: [{ transfer_id: idOf(first) }] });
-    const read = await ledger.call('get_transfer', {}, { parameters: { transfer_id: idOf(first) } });
+    const read = await ledger.call('get_transfer', {}, { params: { transfer_id: idOf(first) } });
     expect(idOf(read)).toBe(idOf(first));
   });
 
   test('that is unavailable while an administrator cancels the wait: new transfers and concurrent replays are ambiguous', async () => {
     const [before, ...others] = Array.from({ length: 4 }, () => randomUUID());
     const made = [{ ...CARD_AS_SENT, idempotency_key: before }];
-    await ledger.handlers.create_transfer_batch({ ...batchCall(), members: { transfers: made } });
+    await sendBatch(made);
     await pair.takeAway();
     let isOver = false;
     const ending = waitFor('the batch is answered', async () => {
@@ -87,23 +77,23 @@ describe('a synchronous standby', () => {
     // What comes first is committed alone, and the rest in one group.
     const keys = [others[0], before, others[1], before];
     const transfers = keys.map((idempotency_key) => ({ ...CARD_AS_SENT, idempotency_key }));
-    const { body } = await ledger.handlers.create_transfer_batch({ ...batchCall(), members: { transfers } });
+    const { body } = await sendBatch(transfers);
     isOver = true;
     await ending;
     const { data } = JSON.parse(body) as TransferBatchOutcomes;
     expect(data.map(({ status, money_moved }) => [status, money_moved])).toEqual(keys.map(() => [500, 'unknown']));
     await pair.bringBack();
-    const again = await ledger.handlers.create_transfer_batch({ ...batchCall(), members: { transfers } });
+    const again = await sendBatch(transfers);
     const replays = (JSON.parse(again.body) as TransferBatchOutcomes).data;
     expect(replays.map(({ status, replayed }) => [status, replayed])).toEqual(keys.map(() => [201, true]));
   });
 
   test('that is unavailable when the primary crashes: nothing is acknowledged before the standby has it', async () => {
     const key = randomUUID();
-    const deposit = { idempotencyKey: randomUUID(), parameters: PROGRAM };
+    const deposit = { idempotencyKey: randomUUID(), params: PROGRAM };
     await ledger.call('create_deposit', { amount: 7 }, deposit);
     const held = await ledger.call('create_transfer', { ...CARD, capture: 'manual' });
-    const capture = { idempotencyKey: randomUUID(), parameters: { transfer_id: idOf(held) } };
+    const capture = { idempotencyKey: randomUUID(), params: { transfer_id: idOf(held) } };
     await ledger.call('capture_transfer', {}, capture);
     await pair.takeAway();
     let settled = false;
@@ -128,7 +118,7 @@ describe('a synchronous standby', () => {
     expect(replays.map((failure) => failure.transferId)).toEqual([transferId, undefined, idOf(held)]);
     const looks = await Promise.all([
       failureOf(ledger.call('list_transfers', { idempotency_key: key }, brief())),
-      failureOf(ledger.call('get_transfer', {}, { parameters: { transfer_id: transferId }, ...brief() })),
+      failureOf(ledger.call('get_transfer', {}, { params: { transfer_id: transferId }, ...brief() })),
     ]);
     expect(looks.map(({ busy }) => busy)).toEqual([false, false]);
     // Their own deadlines ended them: the first request, which has a minute, is still looking for the same outcome.
@@ -141,7 +131,7 @@ describe('a synchronous standby', () => {
     await pair.promote();
     const promoted = openLedger(pair.standby.connection);
     try {
-      const found = await promoted.call('get_transfer', {}, { parameters: { transfer_id: transferId } });
+      const found = await promoted.call('get_transfer', {}, { params: { transfer_id: transferId } });
       expect(idOf(found)).toBe(transferId);
       expect(await trialBalance(promoted)).toMatchObject({ balanced: true });
     } finally {
@@ -158,7 +148,7 @@ describe('a synchronous standby', () => {
     };
     await leadTo(pair.primary.connection.host);
     const follower = openLedger({ ...pair.primary.connection, host: address.path });
-    const ask = (deadline: number): Promise<Reply> =>
+    const ask = (deadline: number): Promise<WrittenReply> =>
       follower.call('create_transfer', CARD, { idempotencyKey: key, deadline });
     try {
       // The test before has promoted the standby, so nobody acknowledges the commits of the old primary any more.

@@ -328,7 +328,7 @@ describe('retention', () => {
     expect((await admin.query('select from error_drop')).rowCount).toBe(0);
     // What is left can be looked up and added to as before.
     const [{ request_id = '' } = {}] = (await list('search_errors', { limit: 1 })).data as { request_id?: string }[];
-    const reply = await ledger.call('inspect_error', {}, { parameters: { request_id } });
+    const reply = await ledger.call('inspect_error', {}, { params: { request_id } });
     expect(JSON.parse(reply.body)).toMatchObject({ message: 'row 0' });
   });
 

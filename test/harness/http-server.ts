@@ -19,7 +19,7 @@ export function fakeGateway(
   handlers: Partial<Record<OperationId, Handler>> = {},
   more: Partial<Omit<Gateway, 'handlers'>> = {},
 ): Gateway {
-  const echo: Handler = async (call) => ({ status: 200, body: JSON.stringify({ operation: call.operation }) });
+  const echo: Handler = async (call) => ({ json: JSON.stringify({ operation: call.operation }) });
   const all: Record<string, Handler> = Object.fromEntries(OPERATION_IDS.map((id) => [id, handlers[id] ?? echo]));
   const handlerOf = (id: OperationId): Handler => all[id] ?? echo;
   return {

@@ -1,11 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
-import type { OperationId } from '../../contract/operations.ts';
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { TrialBalance } from '../../contract/programs.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { handlersOf } from '../../server/handlers.ts';
-import type { Call, Handler, Reply } from '../../server/operations/call.ts';
+import { type WrittenReply, writeReply } from '../../server/http/wire/reply.ts';
+import type { AnyCall, Handler } from '../../server/operations/call.ts';
 import type { Service } from '../../server/operations/service.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from '../../server/sandbox/seed-sandbox.ts';
 import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
@@ -42,7 +43,7 @@ export type Ledger = {
   /** With the reach of loops and operators: all programs. */
   readonly database: Database;
   readonly service: Service;
-  readonly call: (operation: OperationId, members?: object, more?: Partial<Call>) => Promise<Reply>;
+  readonly call: (operation: OperationId, members?: object, more?: Partial<AnyCall>) => Promise<WrittenReply>;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   readonly close: () => Promise<void>;
 };
@@ -92,26 +93,33 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds):
   const { background: database } = databases;
   const service: Service = { database, transfers, supportContact };
   const handlers = handlersOf({ databases, transfers, supportContact }, undefined);
-  const call = (operation: OperationId, members: object = {}, more: Partial<Call> = {}): Promise<Reply> => {
+  const call = async (
+    operation: OperationId,
+    members: object = {},
+    more: Partial<AnyCall> = {},
+  ): Promise<WrittenReply> => {
     const read = Object.fromEntries(
       Object.entries(members).map(([name, value]) => [
         name,
         name === 'amount' ? { source: String(value), quoted: false } : value,
       ]),
     );
-    return handlers[operation]({
+    const reply = await handlers[operation]({
       operation,
       requestId: randomUUIDv7(),
       caller: { kind: 'sandbox' },
       programId: DEMO_PROGRAM_ID,
-      parameters: {},
-      members: read,
+      params: {},
+      query: OPERATIONS[operation].query === undefined ? undefined : read,
+      body: OPERATIONS[operation].body === undefined ? undefined : read,
       sent: Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)])),
       idempotencyKey: null,
       // What is about a deadline sets its own; no other test is to fail for the speed of the machine.
       deadline: performance.now() + 60_000,
       ...more,
     });
+    if ('csv' in reply) throw new Error('an export has no body to compare');
+    return writeReply(operation, reply);
   };
   return { databases, database, service, handlers, call, close: () => databases.close() };
 }

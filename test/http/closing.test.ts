@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Reply } from '../../server/operations/call.ts';
+import type { AnyReply } from '../../server/operations/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
 import { fakeGateway, serve } from '../harness/http-server.ts';
 import { bare, isListening, post, RawConnection } from '../harness/raw-connection.ts';
@@ -22,7 +22,7 @@ it('a closing server reports that it is not ready, and serves requests until the
   for (const connection of [kept, await connect()]) {
     connection.send(TRANSFER);
     const answer = await connection.next();
-    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+    expect([answer.status, answer.headers.get('connection')]).toEqual([201, 'close']);
     expect(await connection.rest()).toBe('');
   }
   // It closes after some time without requests.
@@ -49,7 +49,7 @@ it('a server closes even if requests never stop', async () => {
   await server.close();
   isOver = true;
   await asking;
-  expect([...statuses].filter((status) => ![200, 503].includes(status))).toEqual([]);
+  expect([...statuses].filter((status) => ![201, 503].includes(status))).toEqual([]);
 });
 
 it('a connection without a request yet may still send one, and gets a response', async () => {
@@ -69,11 +69,11 @@ it('a connection without a request yet may still send one, and gets a response',
 });
 
 it('a request whose body arrives after the server stopped accepting is refused, and moves no money', async () => {
-  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const { promise, resolve } = Promise.withResolvers<AnyReply>();
   let begun = 0;
-  const created = async (): Promise<Reply> => {
+  const created = async (): Promise<AnyReply> => {
     begun += 1;
-    return { status: 201, body: '{}' };
+    return { json: '{}' };
   };
   const gateway = fakeGateway({ list_cards: () => promise, create_transfer: created });
   const { ask, connect, port, server } = await serve(gateway, {
@@ -89,7 +89,7 @@ it('a request whose body arrives after the server stopped accepting is refused, 
   const answer = await slow.next();
   expectRecord(answer, 503, 'service_unavailable');
   expect([answer.headers.get('money-moved'), begun]).toEqual(['no', 0]);
-  resolve({ status: 200, body: '{}' });
+  resolve({ json: '{}' });
   expect((await held.next()).status).toBe(200);
   await closed;
 });

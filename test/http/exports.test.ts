@@ -21,7 +21,7 @@ function sourceOf(next: (index: number) => string | undefined | Promise<string |
   const source: Source = {
     asked: 0,
     returned: false,
-    handler: async () => ({ status: 200, body: 'a,b\r\n', csv: { fileName: 'lines.csv', rest } }),
+    handler: async () => ({ csv: { fileName: 'lines.csv', first: 'a,b\r\n', rest } }),
   };
   const rest: AsyncIterator<string, void, undefined> = {
     next: async () => {

@@ -249,7 +249,7 @@ describe('closing a connection', () => {
     const create: Handler = async ({ idempotencyKey }) => {
       keys.push(idempotencyKey);
       await held;
-      return { status: 201, body: '{}' };
+      return { json: '{}' };
     };
     const { server, connect } = await serve(fakeGateway({ create_transfer: create }), {
       settings: { maxDrainMilliseconds: 600_000 },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { JsonNumber } from '../../contract/reading/json.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { type Call, type Gateway, type Handler, OperationFailure } from '../../server/operations/call.ts';
+import { type AnyCall, type Gateway, type Handler, OperationFailure } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import {
   DEMO_PROGRAM,
@@ -17,14 +17,14 @@ const BODY = '{"amount":1000,"card_id":"card_1"}';
 const TRANSFER = '/api/v0.1/core/transfer';
 /** A server whose create_transfer keeps the calls it gets. */
 async function recording(more: Partial<Omit<Gateway, 'handlers'>> = {}) {
-  const calls: Call[] = [];
+  const calls: AnyCall[] = [];
   const handler: Handler = async (call) => {
     calls.push(call);
-    return { status: 201, body: '{"transfer_id":"tr_1"}', location: `${TRANSFER}/tr_1` };
+    return { json: '{"transfer_id":"tr_1"}' };
   };
   const get: Handler = async (call) => {
     calls.push(call);
-    return { status: 200, body: '{}' };
+    return { json: '{}' };
   };
   const gateway = fakeGateway(
     { create_transfer: handler, list_transfers: get, get_transfer: get, list_keys: get },
@@ -58,8 +58,9 @@ describe('a valid request', () => {
       operation: 'create_transfer',
       caller: { kind: 'sandbox' },
       programId: DEMO_PROGRAM,
-      parameters: {},
-      members: { amount: { source: '1000', quoted: false }, card_id: 'card_1' },
+      params: {},
+      query: undefined,
+      body: { amount: { source: '1000', quoted: false }, card_id: 'card_1' },
       sent: { amount: new JsonNumber('1000'), card_id: 'card_1', colour: 'red' },
       idempotencyKey: 'k1',
     });
@@ -118,7 +119,7 @@ describe('a valid request', () => {
     expect((await ask(bare('GET', `http://localhost:9${TRANSFER}?limit=5&cursor=a+b%26`))).status).toBe(200);
     const head = await ask(bare('HEAD', TRANSFER), 'HEAD');
     expect([head.status, head.body, head.headers.get('content-length')]).toEqual([200, '', '2']);
-    expect(calls.map(({ parameters, members }) => ({ ...parameters, ...members }))).toEqual([
+    expect(calls.map(({ params, query }) => ({ ...params, ...query }))).toEqual([
       { transfer_id: 'tr_1/x' },
       { limit: 5, cursor: 'a b&' },
       {},
@@ -305,12 +306,7 @@ describe('a failure', () => {
   });
 
   it('is caught also if thrown synchronously, or if the handler returns no reply', async () => {
-    const bad: unknown[] = [
-      { status: 200 },
-      { status: 99, body: '{}' },
-      undefined,
-      { status: 201, body: { self: circular } },
-    ];
+    const bad: unknown[] = [{}, { json: 5 }, undefined, { record: { self: circular } }];
     for (const reply of bad) {
       const { ask } = await serve(fakeGateway({ create_transfer: (() => reply) as never }));
       expectRecord(await ask(post(BODY)), 500, 'unknown_create_transfer');

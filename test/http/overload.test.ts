@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AdmissionQueue } from '../../server/http/admission/overload.ts';
-import type { Reply } from '../../server/operations/call.ts';
+import type { AnyReply } from '../../server/operations/call.ts';
 import { expectRecord } from '../harness/expect-record.ts';
 import { fakeGateway, serve } from '../harness/http-server.ts';
 import { bare } from '../harness/raw-connection.ts';
@@ -12,9 +12,9 @@ const LIVE = bare('GET', '/health/live');
 
 /** A gateway whose list_cards waits until `letGo`. */
 function held() {
-  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const { promise, resolve } = Promise.withResolvers<AnyReply>();
   const gateway = fakeGateway({ list_cards: () => promise });
-  return { gateway, letGo: () => resolve({ status: 200, body: '{"held":true}' }) };
+  return { gateway, letGo: () => resolve({ json: '{"held":true}' }) };
 }
 
 it('sheds load when requests wait too long, serves those it accepted, and then accepts requests again', async () => {

@@ -18,16 +18,16 @@ const LONGER_THAN_KEEP_ALIVE_MILLISECONDS = 3_300;
 it('a request that arrives on a kept connection while the process is stopped is served', async () => {
   const { connect } = await serve(fakeGateway(), { settings: { keepAliveTimeoutMilliseconds: 2_000 } });
   const kept = await Promise.all(Array.from({ length: 5 }, () => connect(TRANSFER)));
-  for (const connection of kept) expect((await connection.next()).status).toBe(200);
+  for (const connection of kept) expect((await connection.next()).status).toBe(201);
   for (const connection of kept) connection.send(TRANSFER);
   pauseProcess(LONGER_THAN_KEEP_ALIVE_MILLISECONDS);
-  for (const connection of kept) expect((await connection.next()).status).toBe(200);
+  for (const connection of kept) expect((await connection.next()).status).toBe(201);
 });
 
 it('an idle kept connection is closed after the keep-alive time', async () => {
   const { connect } = await serve(fakeGateway(), { settings: { keepAliveTimeoutMilliseconds: 100 } });
   const kept = await connect(TRANSFER);
-  expect((await kept.next()).status).toBe(200);
+  expect((await kept.next()).status).toBe(201);
   expect(await kept.rest()).toBe('');
 });
 
@@ -48,7 +48,7 @@ it.each([
     await ask(bare('GET', '/health/live'));
     slow.send(TRANSFER.slice(-rest));
     pauseProcess(2_400);
-    expect((await slow.next()).status).toBe(200);
+    expect((await slow.next()).status).toBe(201);
   },
 );
 
@@ -66,14 +66,14 @@ it('a request that keeps arriving and never ends times out', async () => {
 });
 
 it('a database response that arrives while the process is stopped is used, not timed out', async () => {
-  const { promise, resolve } = Promise.withResolvers<{ status: 200; body: string }>();
+  const { promise, resolve } = Promise.withResolvers<{ json: string }>();
   const settings = { operationTimeoutMilliseconds: 2_000, operationGraceMilliseconds: 100 };
   const { ask, connect } = await serve(fakeGateway({ list_cards: () => promise }), { settings });
   const waiting = await connect(bare('GET', '/api/v0.1/core/card'));
   await ask(bare('GET', '/health/live'));
   // The response lies in a socket of this process, and is read in the first turn after the pause.
   const responding = await connect();
-  responding.socket.once('data', () => resolve({ status: 200, body: '{}' }));
+  responding.socket.once('data', () => resolve({ json: '{}' }));
   responding.send(bare('GET', '/health/live'));
   pauseProcess(3_500);
   expect((await waiting.next()).status).toBe(200);

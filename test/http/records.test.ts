@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { isErrorCode } from '../../domain/error-codes.ts';
-import type { Reply } from '../../server/operations/call.ts';
+import type { AnyReply } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import { fakeGateway, type HttpTestServer, serve, startHttpServer } from '../harness/http-server.ts';
 import { bare, isListening, type RawConnection, type RawResponse } from '../harness/raw-connection.ts';
@@ -86,7 +86,7 @@ describe('every fault of a request gets the error record', () => {
 
 describe('while the service closes', () => {
   it('every case on an open connection gets a record, and the connection is closed', async () => {
-    const { promise, resolve } = Promise.withResolvers<Reply>();
+    const { promise, resolve } = Promise.withResolvers<AnyReply>();
     const closing = await serve(fakeGateway({ list_cards: () => promise }), {
       // However long the cases take, what is open stays open.
       settings: { maxDrainMilliseconds: 600_000, drainGraceMilliseconds: 0, keepAliveTimeoutMilliseconds: 600_000 },
@@ -106,7 +106,7 @@ describe('while the service closes', () => {
       expect(answer.headers.get('connection')).toBe('close');
       if (code === 'service_unavailable') expect(answer.headers.get('retry-after')).toBe('1');
     }
-    resolve({ status: 200, body: '{"held":true}' });
+    resolve({ json: '{"held":true}' });
     expect((await busy.next()).body).toBe('{"held":true}');
     await closed;
   });

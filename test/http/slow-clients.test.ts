@@ -6,7 +6,7 @@ import { bare, type RawConnection } from '../harness/raw-connection.ts';
 
 /** A response larger than the buffers of the kernel. */
 const LARGE = JSON.stringify({ padding: 'x'.repeat(12_000_000) });
-const gateway = fakeGateway({ list_cards: async () => ({ status: 200, body: LARGE }) });
+const gateway = fakeGateway({ list_cards: async () => ({ json: LARGE }) });
 
 const LIST = bare('GET', '/api/v0.1/core/card');
 

@@ -54,8 +54,8 @@ export const KEYS: readonly Mutant[] = [
     name: 'secret-kept-for-replays',
     mistake: 'the response that is stored for a new key has its secret',
     file: UNDER_KEY,
-    find: 'kept ?? body',
-    replace: 'body',
+    find: 'stored === undefined ? json : JSON.stringify(stored)',
+    replace: 'json',
     witnesses: [OTHER_OPERATIONS],
   },
 ];

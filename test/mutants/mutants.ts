@@ -116,8 +116,8 @@ const COMMITS: readonly Mutant[] = [
     name: 'replay-beside-a-doubt-denied',
     mistake: 'a replay whose group was committed on the primary alone is told that no money moved',
     file: 'server/transfers/load.ts',
-    find: '  return (JSON.parse(answer.body)',
-    replace: '  if (answer.replayed === true) return undefined;\n  return (JSON.parse(answer.body)',
+    find: "return 'subjectId' in outcome ? toWireId('tr', outcome.subjectId) : outcome.record.transfer_id;",
+    replace: "return 'subjectId' in outcome ? undefined : outcome.record.transfer_id;",
     witnesses: [STANDBY],
   },
 ];

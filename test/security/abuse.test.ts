@@ -43,7 +43,7 @@ describe('callers that send slowly', () => {
       }, 50);
       try {
         const other = await ask(post(TRANSFER, '{"amount":1,"card_id":"c"}'));
-        expect(other.status).toBe(200);
+        expect(other.status).toBe(201);
         for (const connection of slow) expectRecord(await connection.next(), 408, 'request_timeout');
         await Promise.all(slow.map((connection) => connection.rest()));
       } finally {

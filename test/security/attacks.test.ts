@@ -45,9 +45,7 @@ describe('a card program that opens exports and reads them slowly', () => {
     return { done: false, value: '1,2\r\n' };
   };
   const endless: Handler = async () => ({
-    status: 200,
-    body: 'a,b\r\n',
-    csv: { fileName: 'lines.csv', rest: { next: line } },
+    csv: { fileName: 'lines.csv', first: 'a,b\r\n', rest: { next: line } },
   });
 
   const serve = (keyRatePerSecond: number) =>

@@ -108,10 +108,7 @@ describe('what is recorded', () => {
       card_id,
       idempotency_key: randomUUID(),
     }));
-    await ledger.handlers.create_transfer_batch({
-      ...{ operation: 'create_transfer_batch', requestId: randomUUID(), caller: CALLER, programId: DEMO_PROGRAM_ID },
-      ...{ parameters: {}, members: { transfers }, sent: {}, idempotencyKey: null, deadline: performance.now() + 5000 },
-    });
+    await ledger.call('create_transfer_batch', { transfers }, { caller: CALLER, deadline: performance.now() + 5000 });
     const rows = (await chain()).slice(before.length);
     expect(rows.map(({ action, actor }) => ({ action, actor }))).toEqual(
       Array(2).fill({ action: 'create_transfer', actor: OPERATOR }),
@@ -126,7 +123,7 @@ describe('what is recorded', () => {
     await ledger.call('create_transfer', { amount: 500, card_id }, within());
     const before = await chain();
     const closing = { status: 'closed', balance_to: 'funding' };
-    await operate(ledger, 'update_card', closing, { ...within(), parameters: { card_id } });
+    await operate(ledger, 'update_card', closing, { ...within(), params: { card_id } });
     const [card, transfer, ...others] = (await chain()).slice(before.length);
     expect(others).toEqual([]);
     expect(card).toMatchObject({ action: 'update_card', subjectId: card_id });
@@ -141,8 +138,8 @@ describe('what is recorded', () => {
     await ledger.call('create_card', { card_id, expires_on: '2090-01-01' }, within());
     const load = await ledger.call('create_transfer', { amount: 5, card_id, metadata: { a: '1', b: '2' } }, within());
     const { transfer_id } = JSON.parse(load.body) as { transfer_id: string };
-    const detailsOf = async (operation: OperationId, members: object, parameters: Record<string, string>) => {
-      await operate(ledger, operation, members, { ...within(), parameters });
+    const detailsOf = async (operation: OperationId, members: object, params: Record<string, string>) => {
+      await operate(ledger, operation, members, { ...within(), params });
       return JSON.parse((await chain()).at(-1)?.details ?? '{}') as Record<string, unknown>;
     };
     const card = { limits: { in: { daily_count: 5 } }, expires_on: null };

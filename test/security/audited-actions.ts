@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import type { Call } from '../../server/operations/call.ts';
+import type { AnyCall } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { operatorKey, programKey } from '../harness/keys.ts';
 import type { Ledger } from '../harness/ledger.ts';
@@ -10,7 +10,7 @@ import type { Ledger } from '../harness/ledger.ts';
 export const OPERATOR = 'key_01900000000070008000000000000abc';
 
 /** The caller that this key makes. */
-export const CALLER: Call['caller'] = {
+export const CALLER: AnyCall['caller'] = {
   kind: 'operator_key',
   keyId: '01900000-0000-7000-8000-000000000abc',
   scopes: ['operator'],
@@ -23,21 +23,21 @@ export async function operate(
   ledger: Ledger,
   operation: OperationId,
   members: object = {},
-  more: Partial<Call> = {},
+  more: Partial<AnyCall> = {},
 ): Promise<Record<string, unknown>> {
   const { body } = await ledger.call(operation, members, { caller: CALLER, programId: '', ...more });
   return JSON.parse(body) as Record<string, unknown>;
 }
 
-const inDemo = { parameters: { program_id: DEMO_PROGRAM } };
+const inDemo = { params: { program_id: DEMO_PROGRAM } };
 const newKey = async (ledger: Ledger) => ({
-  parameters: { key_id: String((await operate(ledger, 'create_key', operatorKey('other'))).key_id) },
+  params: { key_id: String((await operate(ledger, 'create_key', operatorKey('other'))).key_id) },
 });
 const once = () => ({ ...inDemo, idempotencyKey: randomUUIDv7() });
 
 /** How each operation that writes a row is done; `before` is not counted. */
 export const ACTIONS: Readonly<
-  Record<string, { readonly before?: (ledger: Ledger) => Promise<Partial<Call>>; readonly act: Act }>
+  Record<string, { readonly before?: (ledger: Ledger) => Promise<Partial<AnyCall>>; readonly act: Act }>
 > = {
   create_program: { act: (ledger) => operate(ledger, 'create_program', { name: 'Gifts', currency: 'USD' }) },
   update_program: { act: (ledger) => operate(ledger, 'update_program', { name: randomUUIDv7() }, inDemo) },
@@ -67,32 +67,32 @@ export const ACTIONS: Readonly<
   move_clock: { act: (ledger) => operate(ledger, 'move_clock', { seconds_ahead: 0 }) },
 };
 
-type Act = (ledger: Ledger, more: Partial<Call>) => ReturnType<Action>;
+type Act = (ledger: Ledger, more: Partial<AnyCall>) => ReturnType<Action>;
 
 const LOAD = { amount: 5, card_id: 'card_active' };
 
 /** Within the demo program, as a Program-Id header says it. */
-function inProgram(): Partial<Call> {
+function inProgram(): Partial<AnyCall> {
   return { programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUIDv7() };
 }
 
 /** A transfer of the program's own, to be named by its id. */
-async function madeTransfer(ledger: Ledger, members: object): Promise<Partial<Call>> {
+async function madeTransfer(ledger: Ledger, members: object): Promise<Partial<AnyCall>> {
   const { body } = await ledger.call('create_transfer', members, inProgram());
-  return { ...inProgram(), parameters: { transfer_id: (JSON.parse(body) as { transfer_id: string }).transfer_id } };
+  return { ...inProgram(), params: { transfer_id: (JSON.parse(body) as { transfer_id: string }).transfer_id } };
 }
 
-function heldTransfer(ledger: Ledger): Promise<Partial<Call>> {
+function heldTransfer(ledger: Ledger): Promise<Partial<AnyCall>> {
   return madeTransfer(ledger, { ...LOAD, capture: 'manual' });
 }
 
-async function newCard(ledger: Ledger): Promise<Partial<Call>> {
+async function newCard(ledger: Ledger): Promise<Partial<AnyCall>> {
   const { body } = await ledger.call('create_card', {}, inProgram());
-  return { ...inProgram(), parameters: { card_id: (JSON.parse(body) as { card_id: string }).card_id } };
+  return { ...inProgram(), params: { card_id: (JSON.parse(body) as { card_id: string }).card_id } };
 }
 
 /** An error in the log. */
-async function loggedError({ database }: Ledger): Promise<Partial<Call>> {
+async function loggedError({ database }: Ledger): Promise<Partial<AnyCall>> {
   const requestId = randomUUIDv7();
   await database.read({
     name: 'log_an_error',
@@ -100,7 +100,7 @@ async function loggedError({ database }: Ledger): Promise<Partial<Call>> {
       values ($1, uuid_extract_timestamp($1::uuid), 'route_not_found', 404, 'Request Error', 'x', '[]')`,
     values: [requestId],
   });
-  return { parameters: { request_id: `req_${requestId.replaceAll('-', '')}` } };
+  return { params: { request_id: `req_${requestId.replaceAll('-', '')}` } };
 }
 
 /** How many rows there are of what actions make, and of the audit log. */

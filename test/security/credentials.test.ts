@@ -22,7 +22,7 @@ afterAll(async () => {
 const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));
 const newKey = async () =>
   JSON.parse((await ledger.call('create_key', operatorKey('of the test'))).body) as { key: string; key_id: string };
-const revoke = (key_id: string) => ledger.call('revoke_key', {}, { parameters: { key_id } });
+const revoke = (key_id: string) => ledger.call('revoke_key', {}, { params: { key_id } });
 
 test('a late database response lets no request in a second after the revocation', async () => {
   const { key, key_id } = await newKey();

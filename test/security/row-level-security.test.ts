@@ -73,13 +73,13 @@ afterAll(async () => {
 async function makeProgram(name: string): Promise<string> {
   const made = JSON.parse((await ledger.call('create_program', { name, currency: 'USD' })).body);
   const programId = fromWireId('prog', made.program_id) ?? '';
-  const operate = { parameters: { program_id: made.program_id }, idempotencyKey: randomUUID() };
+  const operate = { params: { program_id: made.program_id }, idempotencyKey: randomUUID() };
   await ledger.call('create_deposit', { amount: 100_000 }, operate);
   const within = (more: object = {}) => ({ programId, idempotencyKey: randomUUID(), ...more });
   await ledger.call('create_card', { card_id: 'card_one' }, within());
   const load = { amount: 1000, card_id: 'card_one', metadata: { shop: name } };
   const { transfer_id } = JSON.parse((await ledger.call('create_transfer', load, within())).body);
-  await ledger.call('reverse_transfer', { amount: 10 }, within({ parameters: { transfer_id } }));
+  await ledger.call('reverse_transfer', { amount: 10 }, within({ params: { transfer_id } }));
   await ledger.call('create_transfer', { ...load, capture: 'manual' }, within());
   const requestId = randomUUID();
   await owner.query(

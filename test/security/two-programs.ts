@@ -3,7 +3,7 @@ import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/oper
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { openAuthentication } from '../../server/keys/authenticate.ts';
 import type { Gateway } from '../../server/operations/call.ts';
-import { openProgramSearch } from '../../server/programs/find-program.ts';
+import { openProgramSearch } from '../../server/programs/read-programs.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import type { Database } from '../../server/store/connection/database.ts';
 import { startHttpServer } from '../harness/http-server.ts';
@@ -171,8 +171,8 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   const operate = async (operation: OperationId, members: object, more: object = {}) =>
     JSON.parse((await ledger.call(operation, members, more)).body) as Record<string, string>;
   const { program_id: program = '' } = await operate('create_program', { name: `${MARK} ${name}`, currency: 'USD' });
-  const parameters = { program_id: program };
-  await operate('create_deposit', { amount: 1_000_000 }, { parameters, idempotencyKey: 'deposit' });
+  const params = { program_id: program };
+  await operate('create_deposit', { amount: 1_000_000 }, { params, idempotencyKey: 'deposit' });
   const { key: secret = '', key_id: key = '' } = await operate('create_key', programKey(MARK, program));
   const ask: Ask = (request) =>
     sendRaw(url, { ...request, headers: { Authorization: `Bearer ${secret}`, ...request.headers } });

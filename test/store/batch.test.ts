@@ -26,18 +26,7 @@ afterEach(async () => {
 type Row = Readonly<Record<string, string>>;
 
 async function send(to: Ledger, rows: readonly unknown[]): Promise<TransferBatchOutcomes['data']> {
-  const members = { transfers: rows };
-  const reply = await to.handlers.create_transfer_batch({
-    operation: 'create_transfer_batch',
-    requestId: randomUUID(),
-    caller: { kind: 'sandbox' },
-    programId: '01900000-0000-7000-8000-0000000000de',
-    parameters: {},
-    members,
-    sent: {},
-    idempotencyKey: null,
-    deadline: performance.now() + 5000,
-  });
+  const reply = await to.call('create_transfer_batch', { transfers: rows }, { deadline: performance.now() + 5000 });
   return (JSON.parse(reply.body) as TransferBatchOutcomes).data;
 }
 

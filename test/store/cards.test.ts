@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { CardRecord } from '../../contract/cards.ts';
 import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
-import type { Call, Reply } from '../../server/operations/call.ts';
+import type { WrittenReply } from '../../server/http/wire/reply.ts';
+import type { AnyCall } from '../../server/operations/call.ts';
 import { OperationFailure } from '../../server/operations/call.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
 import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
@@ -36,8 +37,8 @@ afterEach(async () => {
   expect(await trialBalance(witness)).toMatchObject({ balanced: true, differing_holds: 0, differing_accounts: [] });
 });
 
-const bodyOf = <Body>({ body }: Reply): Body => JSON.parse(body) as Body;
-const aboutCard = (cardId: string): Partial<Call> => ({ parameters: { card_id: cardId } });
+const bodyOf = <Body>({ body }: WrittenReply): Body => JSON.parse(body) as Body;
+const aboutCard = (cardId: string): Partial<AnyCall> => ({ params: { card_id: cardId } });
 const SWEEP = { status: 'closed', balance_to: 'funding' };
 
 async function newCard(balance = 0): Promise<string> {
@@ -89,7 +90,7 @@ describe('events', () => {
     const made = bodyOf<{ program_id: string }>(
       await witness.call('create_program', { name: 'Events', currency: 'USD' }),
     );
-    const about = { parameters: { program_id: made.program_id } };
+    const about = { params: { program_id: made.program_id } };
     const change = { limits: { in: { daily_count: 4, maximum_amount: 3 } } };
     const changed = bodyOf(await witness.call('update_program', change, about));
     expect(changed).toEqual({ ...made, ...change });
@@ -145,7 +146,7 @@ describe('a lost commit', () => {
     const { transferId } = failed as OperationFailure;
     // The server may still be at it; asking again ends it, whichever came first.
     expect(await update(cardId, SWEEP)).toMatchObject({ status: 200 });
-    const found = await witness.call('get_transfer', {}, { parameters: { transfer_id: transferId ?? '' } }).then(
+    const found = await witness.call('get_transfer', {}, { params: { transfer_id: transferId ?? '' } }).then(
       (reply) => bodyOf<TransferRecord>(reply),
       () => undefined,
     );
@@ -204,8 +205,8 @@ describe('beside others', () => {
   });
 
   test('the clock and the limits of a program change between decisions, never under one', async () => {
-    const about = { parameters: { program_id: 'prog_019000000000700080000000000000de' } };
-    const call = (operation: 'move_clock' | 'update_program', members: object, more: Partial<Call> = about) =>
+    const about = { params: { program_id: 'prog_019000000000700080000000000000de' } };
+    const call = (operation: 'move_clock' | 'update_program', members: object, more: Partial<AnyCall> = about) =>
       witness.call(operation, members, { ...more, deadline: performance.now() + 700 }).then(
         ({ status }) => status,
         ({ busy }: OperationFailure) => (busy ? 'busy' : 'failed'),

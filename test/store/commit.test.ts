@@ -66,7 +66,7 @@ test('so is a replay, and a look-up is one, where no standby is waited for', asy
     return proxy.turns() - before;
   };
   expect(await turnsOf(() => ledger.call('create_transfer', body, { idempotencyKey }))).toBe(20);
-  expect(await turnsOf(() => ledger.call('get_transfer', {}, { parameters: { transfer_id } }))).toBe(10);
+  expect(await turnsOf(() => ledger.call('get_transfer', {}, { params: { transfer_id } }))).toBe(10);
   expect(await turnsOf(() => ledger.call('list_transfers', { idempotency_key: idempotencyKey }))).toBe(10);
 });
 
@@ -123,12 +123,12 @@ describe('a connection that is cut', () => {
   });
 
   test('in a deposit is settled as well', async () => {
-    const parameters = { program_id: 'prog_019000000000700080000000000000de' };
+    const params = { program_id: 'prog_019000000000700080000000000000de' };
     const idempotencyKey = randomUUID();
     proxy.faults.push('cut_after');
-    const reply = await ledger.call('create_deposit', { amount: 7 }, { parameters, idempotencyKey });
+    const reply = await ledger.call('create_deposit', { amount: 7 }, { params, idempotencyKey });
     expect(reply.status).toBe(201);
-    const again = await witness.call('create_deposit', { amount: 7 }, { parameters, idempotencyKey });
+    const again = await witness.call('create_deposit', { amount: 7 }, { params, idempotencyKey });
     expect(again).toMatchObject({ replayed: true, body: reply.body });
   });
 });

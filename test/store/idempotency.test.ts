@@ -47,13 +47,13 @@ test('after 30 days a key still makes no second transfer, and a refused key is f
 });
 
 test('after 30 days what is no transfer is still not done again, and a card is shown as it is by then', async () => {
-  const parameters = { program_id: DEMO_PROGRAM };
+  const params = { program_id: DEMO_PROGRAM };
   const requests = [
     ['create_program', { name: 'Gifts', currency: 'USD' }, {}],
     ['create_key', { name: 'shop', scopes: ['cards:read'], all_programs: true }, {}],
     ['change_switch', { disabled: false }, {}],
-    ['create_deposit', { amount: 5, description: 'wire' }, { parameters }],
-    ['create_withdrawal', { amount: 5 }, { parameters }],
+    ['create_deposit', { amount: 5, description: 'wire' }, { params }],
+    ['create_withdrawal', { amount: 5 }, { params }],
   ] as const;
   const idempotencyKey = randomUUID();
   const cards = [{}, { card_id: 'of-its-owner' }];

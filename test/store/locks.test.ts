@@ -202,7 +202,7 @@ describe('a lock that a stranger holds', () => {
     const { program_id } = JSON.parse(body) as { program_id: string };
     const programId = program_id.replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
     await ledger.call('create_card', { card_id: 'elsewhere' }, { programId });
-    const deposit = { parameters: { program_id }, idempotencyKey: randomUUID() };
+    const deposit = { params: { program_id }, idempotencyKey: randomUUID() };
     await ledger.call('create_deposit', { amount: 1000 }, deposit);
     await stranger.query('begin');
     await stranger.query("select from account where kind = 'funding' and owner_id <> $1 for update", [programId]);

@@ -46,8 +46,8 @@ function someCall(pick: (limit: number) => number): readonly [OperationId, objec
     ['create_transfer', { card_id, amount, type: 'card_to_card', destination_card_id: CARDS[pick(CARDS.length)] }, key],
     ['create_transfer', { card_id, amount, reference: `mix ${pick(400)}` }, key],
     ['explain_transfer', { card_id, amount, reference: `mix ${pick(400)}` }, key],
-    ['create_deposit', { amount }, { parameters: PARAMETERS, idempotencyKey: `mix ${pick(200)}` }],
-    ['create_withdrawal', { amount }, { parameters: PARAMETERS, idempotencyKey: randomUUID() }],
+    ['create_deposit', { amount }, { params: PARAMETERS, idempotencyKey: `mix ${pick(200)}` }],
+    ['create_withdrawal', { amount }, { params: PARAMETERS, idempotencyKey: randomUUID() }],
     ['create_card', { card_id: `made ${pick(500)}` }, {}],
     [
       'change_switch',

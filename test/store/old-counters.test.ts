@@ -113,7 +113,7 @@ const counted = async () =>
 test('a hold at the end of the longest life gives back to a counter that is still there', async () => {
   const { transfer_id } = await openHold({ counted: 92, ended: "now() + interval '1 hour'" });
   expect(await deleteExpired(ledger.database)).toBe(0);
-  await ledger.call('cancel_transfer', {}, { parameters: { transfer_id } });
+  await ledger.call('cancel_transfer', {}, { params: { transfer_id } });
   expect(await counted()).toEqual([
     { amount: 0, count: 0 },
     { amount: 0, count: 0 },
@@ -130,7 +130,7 @@ test('a counter stays for as long as a hold on it is open, however late that end
   ]);
   const { settled } = await settleDue(ledger.service);
   expect(settled).toBe(1);
-  expect((await ledger.call('get_transfer', {}, { parameters: { transfer_id } })).body).toContain('"expired"');
+  expect((await ledger.call('get_transfer', {}, { params: { transfer_id } })).body).toContain('"expired"');
   expect(await counted()).toEqual([
     { amount: 0, count: 0 },
     { amount: 0, count: 0 },
@@ -141,14 +141,10 @@ test('a counter stays for as long as a hold on it is open, however late that end
 
 test('the clock of a sandbox, put forward and back, neither hastens the removal nor changes what was used', async () => {
   const used = async (): Promise<number> => {
-    const { body } = await ledger.call('get_card_limits', {}, { parameters: { card_id: 'card_active' } });
+    const { body } = await ledger.call('get_card_limits', {}, { params: { card_id: 'card_active' } });
     return (JSON.parse(body) as CardLimitsRecord).in.limits[0]?.used ?? -1;
   };
-  await ledger.call(
-    'update_card',
-    { limits: { in: { monthly_count: 9 } } },
-    { parameters: { card_id: 'card_active' } },
-  );
+  await ledger.call('update_card', { limits: { in: { monthly_count: 9 } } }, { params: { card_id: 'card_active' } });
   await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
   expect(await used()).toBe(1);
   await ledger.call('move_clock', { seconds_ahead: 400 * 86_400 });

@@ -68,7 +68,7 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
           ),
         );
         expect(answers.filter((answer) => answer === 'insufficient_funds')).toHaveLength(1);
-        expect(JSON.parse((await left.call('get_card', {}, { parameters: { card_id: card } })).body)).toMatchObject({
+        expect(JSON.parse((await left.call('get_card', {}, { params: { card_id: card } })).body)).toMatchObject({
           balance: 0,
         });
       }
@@ -108,12 +108,12 @@ describe.each(GROUPS)('in groups of up to $batch,', ({ batch, rounds }) => {
 
     test('deposits under one key: money comes in once, and both answers are one', async () => {
       const [left, right] = pair();
-      const parameters = { program_id: 'prog_019000000000700080000000000000de' };
+      const params = { program_id: 'prog_019000000000700080000000000000de' };
       for (let round = 0; round < rounds / 4; round += 1) {
         const idempotencyKey = randomUUID();
         const answers = await Promise.all(
           [left, right].map((ledger) =>
-            outcome(ledger.call('create_deposit', { amount: 5 }, { idempotencyKey, parameters })),
+            outcome(ledger.call('create_deposit', { amount: 5 }, { idempotencyKey, params })),
           ),
         );
         expect(answers[0]).toBe(answers[1]);

@@ -92,7 +92,7 @@ test('a failed transfer has the new code, and so have its events', async () => {
      update card set status = 'lost' where name = 'card_active'`,
   );
   expect(await settleDue(ledger.service)).toMatchObject({ settled: 1 });
-  const named = { parameters: { transfer_id } };
+  const named = { params: { transfer_id } };
   await ledger.call('update_transfer', { metadata: { ...metadata, order: 'o-1' } }, named);
   await client.query("update card set status = 'active' where name = 'card_active'");
 

@@ -4,7 +4,7 @@ import type { CardRecord } from '../../contract/cards.ts';
 import type { ReversalRecord } from '../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { Reply } from '../../server/operations/call.ts';
+import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import { settleDue } from '../../server/transfers/settle-due.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
 
@@ -41,14 +41,14 @@ async function setClock(seconds: number): Promise<void> {
   await client.end();
 }
 
-const bodyOf = <Body>(reply: Reply): Body => JSON.parse(reply.body) as Body;
+const bodyOf = <Body>(reply: WrittenReply): Body => JSON.parse(reply.body) as Body;
 
 async function newCard(to: Ledger = ledger): Promise<string> {
   return bodyOf<CardRecord>(await to.call('create_card')).card_id;
 }
 
 async function cardOf(name: string): Promise<CardRecord> {
-  return bodyOf(await ledger.call('get_card', {}, { parameters: { card_id: name } }));
+  return bodyOf(await ledger.call('get_card', {}, { params: { card_id: name } }));
 }
 
 async function create(members: object, to: Ledger = ledger): Promise<TransferRecord> {
@@ -57,11 +57,11 @@ async function create(members: object, to: Ledger = ledger): Promise<TransferRec
 
 type Command = 'capture_transfer' | 'cancel_transfer' | 'reverse_transfer';
 
-function command(name: Command, id: string, members: object = {}, to: Ledger = ledger): Promise<Reply> {
-  return to.call(name, members, { parameters: { transfer_id: id } });
+function command(name: Command, id: string, members: object = {}, to: Ledger = ledger): Promise<WrittenReply> {
+  return to.call(name, members, { params: { transfer_id: id } });
 }
 
-async function codeOf(reply: Promise<Reply>): Promise<string> {
+async function codeOf(reply: Promise<WrittenReply>): Promise<string> {
   try {
     return String((await reply).status);
   } catch (error) {
@@ -71,7 +71,7 @@ async function codeOf(reply: Promise<Reply>): Promise<string> {
 }
 
 async function getTransfer(id: string): Promise<TransferRecord> {
-  return bodyOf(await ledger.call('get_transfer', {}, { parameters: { transfer_id: id } }));
+  return bodyOf(await ledger.call('get_transfer', {}, { params: { transfer_id: id } }));
 }
 
 describe('a hold', () => {
@@ -157,10 +157,10 @@ describe('a reversal', () => {
     expect(await codeOf(command('reverse_transfer', made.transfer_id))).toBe('invalid_transfer_status');
     expect(await getTransfer(made.transfer_id)).toMatchObject({ status: 'completed', reversed_amount: 1000 });
     const list = bodyOf<{ data: ReversalRecord[] }>(
-      await ledger.call('list_reversals', {}, { parameters: { transfer_id: made.transfer_id } }),
+      await ledger.call('list_reversals', {}, { params: { transfer_id: made.transfer_id } }),
     );
     expect(list.data).toEqual([rest, first]);
-    const read = await ledger.call('get_reversal', {}, { parameters: { reversal_id: first.reversal_id } });
+    const read = await ledger.call('get_reversal', {}, { params: { reversal_id: first.reversal_id } });
     expect(bodyOf(read)).toEqual(first);
   });
 
@@ -240,7 +240,7 @@ describe('a scheduled transfer', () => {
 describe('limits', () => {
   test('are exact under 64 clients in two processes, and what a hold gave back can be used again', async () => {
     const limits = { in: { daily_amount: 1000, daily_count: 8 } };
-    const card = bodyOf<CardRecord>(await ledger.call('create_card', {}, { members: { limits } })).card_id;
+    const card = bodyOf<CardRecord>(await ledger.call('create_card', { limits })).card_id;
     const send = (index: number): Promise<string> =>
       codeOf(
         (index % 2 === 0 ? ledger : other).call('create_transfer', {
@@ -253,7 +253,7 @@ describe('limits', () => {
     expect(outcomes.filter((outcome) => outcome === '201')).toHaveLength(6);
     expect(outcomes.filter((outcome) => outcome === 'limit_exceeded')).toHaveLength(58);
     const pending = bodyOf<{ data: TransferRecord[] }>(
-      await ledger.call('list_transfers', {}, { members: { card_id: card, status: 'pending' } }),
+      await ledger.call('list_transfers', { card_id: card, status: 'pending' }),
     ).data;
     for (const { transfer_id: id } of pending) await command('cancel_transfer', id);
     const again = await Promise.all(Array.from({ length: 64 }, (_, index) => send(index)));

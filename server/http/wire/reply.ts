@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeader } from 'node:http';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import type { ErrorCode } from '../../../domain/error-codes.ts';
-import type { CsvExport, Reply } from '../../operations/call.ts';
+import type { AnyReply, CsvExport, JsonReply } from '../../operations/call.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { CallerGone, discardBody } from './body.ts';
@@ -18,18 +19,56 @@ import { streamText } from './stream.ts';
 const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 /** Sends the reply of an operation. */
-export async function sendReply(service: HttpService, context: RequestContext, reply: Reply): Promise<void> {
-  const { status, body, location, replayed, csv } = reply;
-  if (typeof body !== 'string' || (status !== 200 && status !== 201)) {
-    throw new TypeError('The operation did not return a reply.');
-  }
-  if (csv !== undefined) return sendCsv(service, context, body, csv);
+export async function sendReply(
+  service: HttpService,
+  context: RequestContext,
+  id: OperationId,
+  reply: AnyReply,
+): Promise<void> {
+  if ('csv' in reply) return sendCsv(service, context, reply.csv);
+  const { status, body, location, replayed } = writeReply(id, reply);
   const more: OutgoingHttpHeader[] = [];
   if (location !== undefined) more.push('Location', headerSafe(location));
   if (replayed === true) more.push('Idempotent-Replayed', 'true');
-  if (reply.refusedRow !== undefined) reportError(service, reportRow(reply.refusedRow, context, service));
+  if ('refusedRow' in reply && reply.refusedRow !== undefined) {
+    reportError(service, reportRow(reply.refusedRow, context, service));
+  }
   await sendBody(service, context, { status, type: JSON_TYPE, body, headers: more });
 }
+
+/** A success as it is sent. */
+export type WrittenReply = {
+  readonly status: 200 | 201;
+  readonly body: string;
+  /** Path of the created resource. */
+  readonly location: string | undefined;
+  readonly replayed: boolean | undefined;
+};
+
+/** Takes status and `Location` from the definition. A record is written as JSON unless its text is there already. */
+export function writeReply(id: OperationId, reply: JsonReply<unknown>): WrittenReply {
+  const { status } = OPERATIONS[id];
+  const locationOf = LOCATIONS.get(id);
+  const body = reply.json ?? JSON.stringify('record' in reply ? reply.record : undefined);
+  if (typeof body !== 'string') throw new TypeError('The operation did not return a reply.');
+  return {
+    status,
+    body,
+    location: locationOf?.('record' in reply ? reply.record : JSON.parse(body)),
+    replayed: 'replayed' in reply ? reply.replayed : undefined,
+  };
+}
+
+/** How `Location` follows from the record, by operation. */
+const LOCATIONS = new Map(
+  OPERATION_IDS.flatMap((id) => {
+    const { location } = OPERATIONS[id];
+    const [, before = '', name, after = ''] = /^(.*)\{([a-z_]+)\}(.*)$/.exec(location ?? '') ?? [];
+    if (name === undefined) return [];
+    const fieldOf = (record: unknown): string => encodeURIComponent(String(Reflect.get(Object(record), name)));
+    return [[id, (record: unknown): string => `${before}${fieldOf(record)}${after}`] as const];
+  }),
+);
 
 /** A success that is sent whole. */
 export type WholeBody = {
@@ -78,14 +117,14 @@ function writeHead(
  * reading fails, the caller stalls or the service closes, the connection is cut instead, and the error log has the reason
  * under the request id.
  */
-async function sendCsv(service: HttpService, context: RequestContext, first: string, csv: CsvExport): Promise<void> {
+async function sendCsv(service: HttpService, context: RequestContext, csv: CsvExport): Promise<void> {
   const { request, response } = context;
   if (!request.complete) await discardBody(context, service.settings);
   if (context.answered) return;
   const disposition = `attachment; filename="${headerSafe(csv.fileName)}"`;
   writeHead(service, context, 200, ['Content-Type', CSV_TYPE, 'Content-Disposition', disposition]);
   try {
-    if (request.method !== 'HEAD') await streamText(service, context, first, csv.rest);
+    if (request.method !== 'HEAD') await streamText(service, context, csv.first, csv.rest);
     // Where the caller has gone there is nothing to end.
     if (!response.destroyed) response.end();
     writeLog(service, context, 200, undefined);
