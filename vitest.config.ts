@@ -1,13 +1,45 @@
 import { availableParallelism } from 'node:os';
-import { defineConfig } from 'vitest/config';
+import type { ViteUserConfig } from 'vitest/config';
 
-export default defineConfig({
+/** The suites, and the folders of their `*.test.ts`. Every test file belongs to one; `npm test` checks that. */
+export const SUITES: Readonly<Record<string, readonly string[]>> = {
+  // Without a running service or a database.
+  unit: ['domain', 'contract', 'server', 'sdk', 'cli'],
+  rules: ['test/rules'],
+  properties: ['test/properties'],
+  mutants: ['test/mutants'],
+  smoke: ['test/smoke'],
+  sdk: ['test/sdk'],
+  cli: ['test/cli'],
+  http: ['test/http'],
+  pages: ['test/pages'],
+  store: ['test/store'],
+  plans: ['test/plans'],
+  api: ['test/api'],
+  errors: ['test/errors'],
+  security: ['test/security'],
+  codes: ['test/codes'],
+  fuzz: ['test/fuzz'],
+  embedded: ['test/embedded'],
+  start: ['test/start'],
+  crashes: ['test/crashes'],
+  faults: ['test/faults'],
+  torture: ['test/torture'],
+};
+
+const cores = availableParallelism();
+
+export default {
   test: {
-    include: ['test/**/*.test.ts', 'domain/**/*.test.ts', 'contract/**/*.test.ts', 'server/**/*.test.ts'],
+    projects: Object.entries(SUITES).map(([name, folders]) => ({
+      extends: true,
+      // The unit tests change nothing that others see, so they share their processes.
+      test: { name, include: folders.map((folder) => `${folder}/**/*.test.ts`), isolate: name !== 'unit' },
+    })),
     globalSetup: ['test/harness/ledger-templates.ts'],
     pool: 'forks',
-    // As many as cores, and no more than two: suites run beside each other, too.
-    maxWorkers: Math.min(2, availableParallelism()),
+    // Most files wait for processes half of the time, so each of two cores runs two files.
+    maxWorkers: cores === 1 ? 1 : 4,
     // Only what hangs gets there: on one slow core beside other work, a test may take a hundred times as long.
     testTimeout: 300_000,
     hookTimeout: 300_000,
@@ -15,4 +47,4 @@ export default defineConfig({
     passWithNoTests: false,
     globals: false,
   },
-});
+} satisfies ViteUserConfig;

@@ -21,16 +21,20 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-/** The tools write into a pipe, and what they say ends where our own output goes. */
+/** The tools write into a pipe; their output ends where our own goes. */
 const colors = process.stdout.isTTY
   ? { FORCE_COLOR: '1', NO_COLOR: undefined }
   : { NO_COLOR: '1', FORCE_COLOR: undefined };
 
-/** A tool that hangs must end a run nobody watches; what is only slow gets a warning instead. */
-const millisecondsAtMost = 1_800_000;
+/** A tool that hangs must not keep an unattended run from ending. */
+const MAX_MILLISECONDS = 1_800_000;
 
-/** Runs a script of node_modules or of this project on the Node that runs us, and keeps what it says. */
-export function runScript(script: string, commandLine: readonly string[]): Promise<Ending> {
+/** Runs a script of node_modules or of this project on the Node that runs us, and returns its output. */
+export function runScript(
+  script: string,
+  commandLine: readonly string[],
+  onOutput?: (text: string) => void,
+): Promise<Ending> {
   const started = performance.now();
   // Tools that start `node` by name must get the pinned one, whatever the machine has.
   const path = [join(root, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter);
@@ -45,12 +49,13 @@ export function runScript(script: string, commandLine: readonly string[]): Promi
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         output += text;
+        onOutput?.(text);
       });
     }
     const timer = setTimeout(() => {
-      output += `\nStopped: no end after ${millisecondsAtMost / 1000} s.\n`;
+      output += `\nStopped: no end after ${MAX_MILLISECONDS / 1000} s.\n`;
       child.kill('SIGKILL');
-    }, millisecondsAtMost);
+    }, MAX_MILLISECONDS);
     const end = (succeeded: boolean) => {
       if (!running.has(child)) return;
       clearTimeout(timer);

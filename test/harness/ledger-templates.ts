@@ -32,7 +32,7 @@ function hasRoom(path: string): boolean {
 
 /**
  * Makes that directory, empty, for this process and those that it starts; gives what removes it. Inside a run that has
- * one already it does nothing. vitest calls it before the first file, and setup/check.ts before the first suite.
+ * one already it does nothing. vitest calls it before the first file of each project.
  */
 export default function makeTemplates(): (() => void) | undefined {
   if (templatesOfThisRun() !== undefined) return undefined;
