@@ -13,7 +13,12 @@ import type { AskedTransfer, Refused, Switching } from './transfer-steps.ts';
 /** The states of a card that let money in and out, and the codes that are not named like the state. */
 const LETS_IN: readonly CardStatus[] = ['active'];
 const LETS_OUT: readonly CardStatus[] = ['active', 'lost', 'stolen', 'expired'];
-const CODES: Partial<Record<CardStatus, string>> = { stolen: 'card_lost', fraud: 'card_suspected_fraud' };
+const CODES: Partial<Record<CardStatus, string>> = {
+  preactive: 'card_not_activated',
+  inactive: 'card_suspended',
+  stolen: 'card_lost',
+  fraud: 'card_suspected_fraud',
+};
 
 /** The largest amount of a transfer and the largest balance, in minor units. */
 export const LARGEST_AMOUNT = 999_999_999_999n;
@@ -85,7 +90,7 @@ export class ModelRules {
     const refuse = (name: string, direction: Direction): Refused | null => {
       const status = this.books.cardStatus(name);
       if ((direction === 'in' ? LETS_IN : LETS_OUT).includes(status)) return null;
-      return no(CODES[status] ?? `${status}_card`, `'${name}'`);
+      return no(CODES[status] ?? `card_${status}`, `'${name}'`);
     };
     return refuse(card, type === 'load' ? 'in' : 'out') ?? (destination === null ? null : refuse(destination, 'in'));
   }

@@ -58,8 +58,8 @@ describe('the domain and the plain model', () => {
   });
 
   test('have refused for the rare reasons', () => {
-    const states = ['preactive', 'inactive', 'closed', 'expired', 'lost'].map(
-      (state) => `refused capture ${state}_card`,
+    const states = ['not_activated', 'suspended', 'closed', 'expired', 'lost'].map(
+      (state) => `refused capture card_${state}`,
     );
     const captures = states.reduce(
       (times, what) => times + timesOf(what),
