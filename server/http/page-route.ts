@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { PageAnswer } from '../pages/page-answer.ts';
+import type { PageResponse } from '../pages/page-response.ts';
 import { createPages } from '../pages/pages.ts';
 import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
@@ -45,7 +45,7 @@ export function mountPages(app: FastifyInstance, service: HttpService): void {
 async function servePage(
   service: HttpService,
   context: RequestContext,
-  make: () => PageAnswer | Promise<PageAnswer>,
+  make: () => PageResponse | Promise<PageResponse>,
 ): Promise<void> {
   try {
     const { type, body, headers } = await make();

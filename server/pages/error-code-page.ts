@@ -12,10 +12,10 @@ import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import type { ErrorCode } from '../../domain/error-codes.ts';
 import { SIGNS, TONES } from './error-list-page.ts';
 import { type Html, html } from './page-html.ts';
-import { anchorOf, breakable, listing, type Page, type PageSetting } from './page-layout.ts';
+import { anchorOf, breakable, listing, type Page, type PageContext } from './page-layout.ts';
 
 /** The page of one code. */
-export function errorCodePage(code: ErrorCode, setting: PageSetting): Page {
+export function errorCodePage(code: ErrorCode, context: PageContext): Page {
   const { type, meaning, causes, resolution } = ERRORS[code];
   const family = familyOf(code);
   return {
@@ -36,8 +36,8 @@ ${facts(code)}
 <h2>Causes</h2>
 <ul>${causes.map((cause) => html`<li>${cause}</li>`)}</ul>
 <div class="remedy"><h2>Resolution</h2><p>${resolution}</p></div>
-${response(code, setting)}
-${sandbox(code, setting)}
+${response(code, context)}
+${sandbox(code, context)}
 ${operations(code)}
 ${adjacent(code)}
 </article>`,
@@ -60,7 +60,7 @@ function facts(code: ErrorCode): Html {
   )}</dl>`;
 }
 
-function response(code: ErrorCode, { supportContact }: PageSetting): Html {
+function response(code: ErrorCode, { supportContact }: PageContext): Html {
   const { status } = ERRORS[code];
   const headers = headersOf(code);
   const line = ({
@@ -83,7 +83,7 @@ ${JSON.stringify(exampleRecord(code, supportContact), null, 2)}`,
   )}</dl>`;
 }
 
-function sandbox(code: ErrorCode, { base, mode }: PageSetting): Html {
+function sandbox(code: ErrorCode, { base, mode }: PageContext): Html {
   const commands = reproductionCommands(code, base);
   const provoking = provokingRequest(code);
   const unknownOutcome = unknownOutcomeRequest(code);

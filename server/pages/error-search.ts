@@ -2,32 +2,32 @@ import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { exampleRecord } from '../../contract/errors/examples.ts';
 import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
 
-/** What a search of the catalogue came to. */
+/** The result of a search. */
 export type SearchResult = {
   readonly hits: readonly SearchHit[];
-  /** Whether each hit has all the words; if not, no code has, and these are the ones that fit best. */
+  /** Whether each hit contains all words. If not, no code does, and these are the best matches. */
   readonly isExact: boolean;
 };
 
-/** One code that was found. */
+/** One code in the result. */
 export type SearchHit = {
   readonly code: ErrorCode;
-  /** The cause that fits best, where the code and its meaning alone would not show why it was found. */
+  /** The cause that matches, if the code and its meaning do not show why it was found. */
   readonly cause: string | undefined;
 };
 
 type Indexed = {
   readonly code: ErrorCode;
-  /** Words of one part of an entry, and how much it means that a word stands there. */
+  /** The words of each part of an entry, and the weight of a match there. */
   readonly parts: readonly { readonly weight: number; readonly words: ReadonlySet<string> }[];
 };
 
-/** Longer than any record, which is the longest thing that anyone pastes. */
-const QUERY_MOST = 1_000;
-const WORDS_MOST = 40;
+/** Longer than any error record, the longest text that people paste. */
+const MAX_QUERY_CHARACTERS = 1_000;
+const MAX_WORDS = 40;
 
-/** A whole code or status in a pasted record says more than all the words of its message. */
-const WHOLE = 50;
+/** A complete code in a pasted record weighs more than all the words of its message. */
+const CODE_WEIGHT = 50;
 
 const STOP_WORDS: ReadonlySet<string> = new Set(
   'a an and are as at be but by can for from has have i if in is it its not of on or so than that the there this to was what which with you your'.split(
@@ -41,7 +41,7 @@ const INDEX: readonly Indexed[] = ERROR_CODES.map((code) => {
   return {
     code,
     parts: [
-      { weight: WHOLE, words: new Set([code]) },
+      { weight: CODE_WEIGHT, words: new Set([code]) },
       { weight: 8, words: new Set([String(status)]) },
       { weight: 8, words: new Set(code.split('_')) },
       { weight: 5, words: wordsOf(meaning) },
@@ -53,13 +53,13 @@ const INDEX: readonly Indexed[] = ERROR_CODES.map((code) => {
 });
 
 /**
- * Codes that fit what somebody typed or pasted: a code, a status, words, a message, or a whole record. Best first; all
- * words must fit, and where no code has all of them, those count that have the rarest.
+ * Codes that match a code, a status, words, a message or a complete record, best first. All words must match; if no code
+ * matches all of them, the codes that match the rarest words are returned.
  */
 export function searchCatalogue(query: string): SearchResult {
-  const all = [...wordsOf(query.slice(0, QUERY_MOST))].slice(0, WORDS_MOST);
-  const telling = all.filter((word) => word.length > 1 && !STOP_WORDS.has(word));
-  const words = telling.length > 0 ? telling : all;
+  const all = [...wordsOf(query.slice(0, MAX_QUERY_CHARACTERS))].slice(0, MAX_WORDS);
+  const significant = all.filter((word) => word.length > 1 && !STOP_WORDS.has(word));
+  const words = significant.length > 0 ? significant : all;
   const weights = words.map((word) => INDEX.map((entry) => weightIn(entry, word)));
   const rarity = weights.map((ofWord) => Math.log(1 + INDEX.length / Math.max(1, ofWord.filter(Boolean).length)));
   const scored = INDEX.map(({ code }, at) => {
@@ -70,12 +70,12 @@ export function searchCatalogue(query: string): SearchResult {
   const best = scored[0]?.score ?? 0;
   const near = scored.filter(({ score }) => score > 0 && score >= best / 2);
   const hits = exact.length > 0 ? exact : near;
-  return { isExact: exact.length > 0, hits: hits.map(({ code }) => ({ code, cause: tellingCause(code, words) })) };
+  return { isExact: exact.length > 0, hits: hits.map(({ code }) => ({ code, cause: matchingCause(code, words) })) };
 }
 
-/** The id of a request in what was typed: people search for what support asked them to quote. */
+/** The id of a request in the query: people also search for the id that they are asked to quote. */
 export function requestIdIn(query: string): string | undefined {
-  return /\breq_[0-9a-f]{32}\b/.exec(query.slice(0, QUERY_MOST))?.[0];
+  return /\breq_[0-9a-f]{32}\b/.exec(query.slice(0, MAX_QUERY_CHARACTERS))?.[0];
 }
 
 function weightIn({ parts }: Indexed, word: string): number {
@@ -87,7 +87,7 @@ function hasBeginning(words: ReadonlySet<string>, beginning: string): boolean {
   return false;
 }
 
-function tellingCause(code: ErrorCode, words: readonly string[]): string | undefined {
+function matchingCause(code: ErrorCode, words: readonly string[]): string | undefined {
   const { meaning, causes } = ERRORS[code];
   const shown = new Set([...wordsOf(meaning), ...code.split('_'), code, String(ERRORS[code].status)]);
   const hidden = words.filter((word) => !hasBeginning(shown, word));

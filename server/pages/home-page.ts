@@ -1,28 +1,28 @@
 import { curlOf, exampleOf } from '../../contract/examples.ts';
 import { html } from './page-html.ts';
-import { listing, type Page, type PageSetting } from './page-layout.ts';
+import { listing, type Page, type PageContext } from './page-layout.ts';
 
-/** What somebody sees who opens the address of the service in a browser. */
-export function homePage({ base, mode }: PageSetting): Page {
+/** The page at the root of the service. */
+export function homePage({ base, mode }: PageContext): Page {
   const first = curlOf({ ...exampleOf('create_transfer'), headers: {} }, base);
   return {
     title: 'Welcome',
     section: 'home',
-    description: 'Moves money to, from and between cards, and explains every failure.',
+    description: 'Move money to, from and between cards. Every error explains its cause.',
     data: undefined,
     content: html`<h1>Transfer Service</h1>
-<p class="lead">Moves money to, from and between cards, and explains every failure.</p>
+<p class="lead">Move money to, from and between cards. Every error explains its cause.</p>
 ${
   mode === 'sandbox' &&
-  html`<h2>A first transfer</h2>
-<p>This loads ten dollars onto a card of the demo program:</p>
-${listing('In a terminal', first)}`
+  html`<h2>Create your first transfer</h2>
+<p>This request loads 10.00 USD onto a card of the demo program:</p>
+${listing('Request', first)}`
 }
-<h2>From here</h2>
+<h2>Next steps</h2>
 <dl class="says">
-<div><dt><a href="/docs">API reference</a></dt><dd>Every operation, its fields and its errors; as a document for tools: <a href="/openapi.json">/openapi.json</a>.</dd></div>
-<div><dt><a href="/errors">Errors</a></dt><dd>Every error code: what it means, who resolves it, and whether money moved.</dd></div>
-<div><dt><a href="/health/ready">Health</a></dt><dd>Whether the service and its database answer.</dd></div>
+<div><dt><a href="/docs">API reference</a></dt><dd>All operations with their fields, examples and errors. For tools, see the OpenAPI document at <a href="/openapi.json">/openapi.json</a>.</dd></div>
+<div><dt><a href="/errors">Errors</a></dt><dd>All error codes: what each one means, how to resolve it, and whether money moved.</dd></div>
+<div><dt><a href="/health/ready">Health</a></dt><dd>Whether the service can commit transfers.</dd></div>
 </dl>`,
   };
 }

@@ -1,4 +1,4 @@
-/** Markup that stands in a page as it is. Made by {@link html}; only the stylesheet, a constant, is made without. */
+/** Markup that is not escaped. Created by {@link html}, except for the stylesheet, which is a constant. */
 export class Html {
   readonly #markup: string;
 
@@ -6,13 +6,13 @@ export class Html {
     this.#markup = markup;
   }
 
-  /** The markup as text, to be sent. */
+  /** The markup as text. */
   toString(): string {
     return this.#markup;
   }
 }
 
-/** What can stand in a template: text, which is escaped; markup; nothing; or a list of these. */
+/** A value in a template: text, which is escaped; markup; nothing; or a list of these. */
 export type HtmlPart = string | number | Html | null | undefined | false | readonly HtmlPart[];
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -23,10 +23,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/**
- * Markup from a template. Everything that is put in is escaped for text and for quoted attributes alike, unless it is
- * markup itself; so no page can forget it.
- */
+/** Markup from a template. Every value is escaped for text and for quoted attributes, unless it is markup itself. */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
   let markup = strings[0] ?? '';
   parts.forEach((part, at) => {
@@ -35,7 +32,7 @@ export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[
   return new Html(markup);
 }
 
-/** Parts one after the other, with `between` in between. */
+/** Parts with `between` between them. */
 export function joined(parts: readonly HtmlPart[], between: HtmlPart): readonly HtmlPart[] {
   return parts.flatMap((part, at) => (at === 0 ? [part] : [between, part]));
 }

@@ -4,27 +4,27 @@ import { STYLE } from './page-style.ts';
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-/** What a page may do: show itself in the one style that it brings, and send its search form here. Nothing else. */
+/** The Content-Security-Policy: a page may use its own stylesheet and send its search form to this service. */
 export const PAGE_POLICY =
   `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; ` +
   "base-uri 'none'; frame-ancestors 'none'";
 
-/** What every page is told of the service that shows it. */
-export type PageSetting = {
+/** What the pages show of the service. */
+export type PageContext = {
   readonly version: string;
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
-  /** Address for commands that a reader copies, such as http://localhost:8080: always that of a sandbox. */
+  /** Base URL of the commands on the page, such as http://localhost:8080: always that of a sandbox. */
   readonly base: string;
 };
 
-/** One page, before the frame that all have. */
+/** One page, without the frame that all pages have. */
 export type Page = {
   readonly title: string;
   readonly section: 'errors' | 'docs' | 'home';
-  /** A sentence for search engines and for link previews. */
+  /** A sentence for search engines and link previews. */
   readonly description: string;
-  /** Path of the same as data; undefined where only the Accept header tells them apart. */
+  /** Path of the same content as data; undefined if only the Accept header selects it. */
   readonly data: string | undefined;
   readonly content: Html;
 };
@@ -35,13 +35,13 @@ const NAVIGATION = [
 ] as const;
 
 /** The whole document of a page. */
-export function documentOf(page: Page, { version, mode, supportContact }: PageSetting): string {
+export function documentOf(page: Page, { version, mode, supportContact }: PageContext): string {
   const links = NAVIGATION.map(
     ({ section, path, name }) =>
       html`<li><a href="${path}"${section === page.section && html` aria-current="page"`}>${name}</a></li>`,
   );
   const body = html`<body>
-<a class="skip" href="#content">Skip to the content</a>
+<a class="skip" href="#content">Skip to content</a>
 <header class="top"><div class="wide">
 <a class="brand" href="/">Transfer Service</a>
 <nav aria-label="Main"><ul>${links}</ul></nav>
@@ -51,7 +51,7 @@ ${page.content}
 </main>
 <footer class="bottom"><div class="wide">
 <p>Transfer Service ${version}, ${mode} mode. Support: ${supportContact}.</p>
-${page.data !== undefined && html`<p>This page as data: <a href="${page.data}">${page.data}</a></p>`}
+${page.data !== undefined && html`<p>Data: <a href="${page.data}">${page.data}</a></p>`}
 </div></footer>
 </body>`;
   return html`<!doctype html>
@@ -69,18 +69,18 @@ ${body}
 `.toString();
 }
 
-/** A name or a path, which may break after each underscore or slash where the line is short. */
+/** A name or a path, which may wrap after each underscore or slash. */
 export function breakable(name: string): readonly HtmlPart[] {
   return name.split(/(?<=[_/])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
 }
 
-/** A block of text that is copied or read letter by letter. */
+/** A block of code. */
 export function listing(label: string, text: string | Html): Html {
   const shown = typeof text === 'string' ? breakable(text) : text;
   return html`<figure class="listing"><figcaption>${label}</figcaption><pre><code>${shown}</code></pre></figure>`;
 }
 
-/** The identifier of a heading, from its text. */
+/** The id of a heading, derived from its text. */
 export function anchorOf(text: string): string {
   return text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 }

@@ -1,6 +1,6 @@
 /**
- * The one stylesheet of the pages. It stands in each page, and the policy of the page allows exactly this text by its
- * hash. Colours keep a contrast of 4.5 to 1 on their ground in both schemes; nothing tells anything by colour alone.
+ * The stylesheet of the pages. Each page contains it, and the Content-Security-Policy allows it by its hash. Colours
+ * have a contrast of at least 4.5 to 1 in both colour schemes, and no information is conveyed by colour alone.
  */
 export const STYLE = `
 :root {

@@ -1,15 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { catalogueRecord } from '../../contract/errors/catalogue.ts';
+import { type CatalogueRecord, catalogueRecord } from '../../contract/errors/catalogue.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
+import { ERROR_CODES, type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Readiness } from '../operations/call.ts';
-import { catalogueData, findCode } from './catalogue-routes.ts';
+import { maskedText } from '../redaction.ts';
 import { errorCodePage } from './error-code-page.ts';
 import { errorListPage } from './error-list-page.ts';
+import { searchCatalogue } from './error-search.ts';
 import { homePage } from './home-page.ts';
-import { KeptPages } from './kept-pages.ts';
-import { type PageAnswer, prefersPage } from './page-answer.ts';
-import { documentOf, PAGE_POLICY, type Page, type PageSetting } from './page-layout.ts';
+import { PageCache } from './page-cache.ts';
+import { documentOf, PAGE_POLICY, type Page, type PageContext } from './page-layout.ts';
+import { type PageResponse, prefersPage } from './page-response.ts';
 import { referencePage } from './reference-page.ts';
 
 /** A request for a page. */
@@ -32,16 +34,16 @@ export type PageHost = {
   readonly ready: () => Promise<Readiness>;
 };
 
-/** Makes the response to a request for a page. Throws a Refusal when there is none. */
-export type PageHandler = (request: PageRequest) => PageAnswer | Promise<PageAnswer>;
+/** Makes the response to a request for a page. Throws a Refusal if there is none. */
+export type PageHandler = (request: PageRequest) => PageResponse | Promise<PageResponse>;
 
-type Visit = {
+type ParsedRequest = {
   readonly host: PageHost;
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: string;
   readonly wantsPage: boolean;
-  readonly setting: PageSetting;
-  readonly kept: KeptPages;
+  readonly context: PageContext;
+  readonly cache: PageCache;
 };
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -49,28 +51,28 @@ const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
 
 /** The pages by route: the root, health, the error catalogue, the API reference. They need neither key nor database. */
 export function createPages(host: PageHost): Readonly<Record<string, PageHandler>> {
-  const kept = new KeptPages();
-  const pages: Readonly<Record<string, (visit: Visit) => PageAnswer | Promise<PageAnswer>>> = {
+  const cache = new PageCache();
+  const pages: Readonly<Record<string, (request: ParsedRequest) => PageResponse | Promise<PageResponse>>> = {
     '/': showHome,
     '/health/live': () => asData({ status: 'live' }),
     '/health/ready': async () => asData(await readiness(host)),
-    '/errors': (visit) => showErrors(visit, visit.wantsPage),
-    '/errors.json': (visit) => showErrors(visit, false),
+    '/errors': (request) => showErrors(request, request.wantsPage),
+    '/errors.json': (request) => showErrors(request, false),
     '/errors/:code': showError,
-    '/docs': (visit) => asKeptPage('docs', visit, referencePage),
-    '/openapi.json': (visit) => asKeptData('openapi', visit, () => readFileSync(OPENAPI, 'utf8')),
+    '/docs': (request) => asCachedPage('docs', request, referencePage),
+    '/openapi.json': (request) => asCachedData('openapi', request, () => readFileSync(OPENAPI, 'utf8')),
   };
   return Object.fromEntries(
-    Object.entries(pages).map(([url, page]) => [url, (request) => page(visitOf(host, kept, request))]),
+    Object.entries(pages).map(([url, page]) => [url, (request) => page(parseRequest(host, cache, request))]),
   );
 }
 
-function visitOf(host: PageHost, kept: KeptPages, request: PageRequest): Visit {
+function parseRequest(host: PageHost, cache: PageCache, request: PageRequest): ParsedRequest {
   const { version, mode, supportContact } = host;
-  const setting = { version, mode, supportContact, base: baseOf(host, request.host) };
+  const context = { version, mode, supportContact, base: baseOf(host, request.host) };
   // A search is never refused; card numbers in it are not shown.
   const query = redactCardNumbers(request.search);
-  return { host, parameters: request.parameters, query, wantsPage: prefersPage(request.accept), setting, kept };
+  return { host, parameters: request.parameters, query, wantsPage: prefersPage(request.accept), context, cache };
 }
 
 /**
@@ -82,9 +84,9 @@ function baseOf({ mode }: PageHost, host: string | undefined): string {
   return mode === 'sandbox' && isPlain ? `http://${host}` : 'http://localhost:8080';
 }
 
-function showHome(visit: Visit): PageAnswer {
-  if (visit.wantsPage) return varying(asPage(homePage(visit.setting), visit.setting));
-  const { version, mode, supportContact } = visit.host;
+function showHome(request: ParsedRequest): PageResponse {
+  if (request.wantsPage) return varying(asPage(homePage(request.context), request.context));
+  const { version, mode, supportContact } = request.host;
   const links = {
     transfers: '/api/v0.1/core/transfer',
     docs: '/docs',
@@ -97,36 +99,54 @@ function showHome(visit: Visit): PageAnswer {
   return varying(asData(root));
 }
 
-function showErrors(visit: Visit, isPage: boolean): PageAnswer {
-  const { query, setting } = visit;
+function showErrors(request: ParsedRequest, isPage: boolean): PageResponse {
+  const { query, context } = request;
   const isSearch = query.trim() !== '';
-  if (isPage && isSearch) return varying(asPage(errorListPage(query), setting));
-  if (isPage) return varying(asKeptPage('errors', visit, () => errorListPage('')));
+  if (isPage && isSearch) return varying(asPage(errorListPage(query), context));
+  if (isPage) return varying(asCachedPage('errors', request, () => errorListPage('')));
   if (isSearch) return varying(asReadableData(catalogueData(query)));
-  return varying(asKeptData('errors.json', visit, () => readable(catalogueData(''))));
+  return varying(asCachedData('errors.json', request, () => readable(catalogueData(''))));
 }
 
-function showError(visit: Visit): PageAnswer {
-  const { code, isData } = findCode(visit.parameters.code ?? '');
-  if (isData || !visit.wantsPage) return varying(asReadableData(catalogueRecord(code)));
-  return varying(asKeptPage(`errors/${code}`, visit, (setting) => errorCodePage(code, setting)));
+function showError(request: ParsedRequest): PageResponse {
+  const { code, isData } = findCode(request.parameters.code ?? '');
+  if (isData || !request.wantsPage) return varying(asReadableData(catalogueRecord(code)));
+  return varying(asCachedPage(`errors/${code}`, request, (context) => errorCodePage(code, context)));
 }
 
-/** A page that is the same each time. */
-function asKeptPage(name: string, { setting, kept }: Visit, make: (setting: PageSetting) => Page): PageAnswer {
-  return asHtml(kept.get(name, setting.base, () => documentOf(make(setting), setting)));
+/** The catalogue as data, in its order; for a search, the codes that match, best first. */
+function catalogueData(query: string): { readonly data: readonly CatalogueRecord[] } {
+  const codes = query.trim() === '' ? ERROR_CODES : searchCatalogue(query).hits.map(({ code }) => code);
+  return { data: codes.map(catalogueRecord) };
 }
 
-/** Data that is the same each time, and long. */
-function asKeptData(name: string, { setting, kept }: Visit, make: () => string): PageAnswer {
-  return { type: JSON_TYPE, body: kept.get(name, setting.base, make), headers: [] };
+/** The code in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such code. */
+function findCode(name: string): { readonly code: ErrorCode; readonly isData: boolean } {
+  const isData = name.endsWith('.json');
+  const code = isData ? name.slice(0, -5) : name;
+  if (isErrorCode(code)) return { code, isData };
+  throw new Refusal('route_not_found', `There is no error code '${maskedText(code)}'. See /errors for all codes.`);
 }
 
-function asPage(page: Page, setting: PageSetting): PageAnswer {
-  return asHtml(documentOf(page, setting));
+/** A page that does not depend on the request, apart from its base URL. */
+function asCachedPage(
+  name: string,
+  { context, cache }: ParsedRequest,
+  render: (context: PageContext) => Page,
+): PageResponse {
+  return asHtml(cache.get(name, context.base, () => documentOf(render(context), context)));
 }
 
-function asHtml(body: string | Buffer): PageAnswer {
+/** Long data that does not depend on the request. */
+function asCachedData(name: string, { context, cache }: ParsedRequest, render: () => string): PageResponse {
+  return { type: JSON_TYPE, body: cache.get(name, context.base, render), headers: [] };
+}
+
+function asPage(page: Page, context: PageContext): PageResponse {
+  return asHtml(documentOf(page, context));
+}
+
+function asHtml(body: string | Buffer): PageResponse {
   const headers = [
     ['Content-Security-Policy', PAGE_POLICY],
     ['Referrer-Policy', 'no-referrer'],
@@ -134,12 +154,12 @@ function asHtml(body: string | Buffer): PageAnswer {
   return { type: 'text/html; charset=utf-8', body, headers };
 }
 
-function asData(value: unknown): PageAnswer {
+function asData(value: unknown): PageResponse {
   return { type: JSON_TYPE, body: JSON.stringify(value), headers: [] };
 }
 
-/** Data that people read too, in a terminal: set in lines, and ended by one. */
-function asReadableData(value: unknown): PageAnswer {
+/** Data that people also read in a terminal: indented, with a line break at the end. */
+function asReadableData(value: unknown): PageResponse {
   return { type: JSON_TYPE, body: readable(value), headers: [] };
 }
 
@@ -147,8 +167,8 @@ function readable(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-function varying(answer: PageAnswer): PageAnswer {
-  return { ...answer, headers: [['Vary', 'Accept'], ...answer.headers] };
+function varying(response: PageResponse): PageResponse {
+  return { ...response, headers: [['Vary', 'Accept'], ...response.headers] };
 }
 
 async function readiness(host: PageHost): Promise<{ readonly status: 'ready' }> {

@@ -2,44 +2,37 @@ import { ERRORS, TYPE_GUIDES } from '../../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../../contract/errors/record.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
+import { REQUEST_HEADERS } from '../../contract/openapi/headers.ts';
 import { parametersOf } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf, SECTIONS, type Section } from '../../contract/operations.ts';
 import { type Html, html } from './page-html.ts';
-import { anchorOf, breakable, listing, type Page, type PageSetting } from './page-layout.ts';
+import { anchorOf, breakable, listing, type Page, type PageContext } from './page-layout.ts';
 
-const REQUEST_HEADERS: readonly (readonly [name: string, says: string])[] = [
-  ['Authorization', '“Bearer” and an API key. A sandbox on this machine takes requests without one.'],
-  [
-    'Idempotency-Key',
-    'A name of your own for the request, 1 to 255 visible characters. Sent again with the same key, the same request gets its first answer again, and money moves once.',
-  ],
-  [
-    'Program-Id',
-    "The card program to act in. A program's key names it already; an operator's key must say it; a sandbox without keys acts in its demo program.",
-  ],
-  ['Request-Id', 'Your own id for the request; it comes back as Client-Request-Id.'],
-  ['Sandbox-Provoke', 'In the sandbox: an error code of the operation, which is then the answer.'],
+const { IdempotencyKey, ProgramId, ClientRequestId, SandboxProvoke } = REQUEST_HEADERS;
+const HEADERS: readonly { readonly name: string; readonly description: string }[] = [
+  { name: 'Authorization', description: '“Bearer” and an API key. A local sandbox requires none.' },
+  ...[IdempotencyKey, ProgramId, ClientRequestId, SandboxProvoke],
 ];
 
 const KEY_USE: Readonly<Record<'none' | 'optional' | 'required', string>> = {
-  none: 'not used',
+  none: 'not supported',
   optional: 'optional',
   required: 'required',
 };
 
-/** The API reference, made from the table of operations. */
-export function referencePage(setting: PageSetting): Page {
+/** The API reference, generated from the definitions of the operations. */
+export function referencePage(context: PageContext): Page {
   return {
     title: 'API reference',
     section: 'docs',
     description:
-      'Every operation of the Transfer Service: its fields, its reply and its errors in order of precedence.',
+      'All operations of the Transfer Service: fields, responses, examples, and errors in order of precedence.',
     data: '/openapi.json',
     content: html`<h1>API reference</h1>
-<p class="lead">Every operation, with its fields and limits, what it answers, and every error it can answer with, in the order in which they are looked at.</p>
+<p class="lead">All operations with their fields, responses, examples, and errors in order of precedence.</p>
 <nav class="contents" aria-label="Operations">${SECTIONS.map(contents)}</nav>
-${conventions(setting)}
-${SECTIONS.map((section) => sectionOf(section, setting))}`,
+${conventions(context)}
+${SECTIONS.map((section) => sectionOf(section, context))}`,
   };
 }
 
@@ -52,18 +45,18 @@ function contents(section: Section): Html {
 `;
 }
 
-function conventions({ base }: PageSetting): Html {
+function conventions({ base }: PageContext): Html {
   const first = curlOf({ ...exampleOf('create_transfer'), headers: {} }, base);
-  return html`<section class="group"><h2 id="conventions">Before you begin</h2>
-<p>Requests and replies are JSON, exports comma-separated values. An amount is a whole number of the currency's minor unit: 8550 is 85.50 USD. This loads ten dollars onto a card of the sandbox:</p>
-${listing('A first transfer', first)}
-<h3>Headers of a request</h3>
-<dl class="says">${REQUEST_HEADERS.map(
-    ([name, says]) => html`<div><dt><code>${name}</code></dt><dd>${says}</dd></div>
+  return html`<section class="group"><h2 id="conventions">Conventions</h2>
+<p>Requests and responses are JSON. Exports are comma-separated values. An amount is a whole number of the currency's minor unit: 8550 is 85.50 USD. This request loads 10.00 USD onto a card of the sandbox:</p>
+${listing('Request', first)}
+<h3>Request headers</h3>
+<dl class="says">${HEADERS.map(
+    ({ name, description }) => html`<div><dt><code>${name}</code></dt><dd>${description.replaceAll('`', '')}</dd></div>
 `,
   )}</dl>
-<h3>When it does not work</h3>
-<p>Every answer that is not a success has the same four members: <code>Message</code>, <code>Status</code>, <code>Code</code> and <code>Type</code>. <a href="/errors">Each code is explained</a>.</p>
+<h3>Errors</h3>
+<p>Every error response has the same four fields: <code>Message</code>, <code>Status</code>, <code>Code</code> and <code>Type</code>. See <a href="/errors">all error codes</a>.</p>
 <dl class="says">${ERROR_TYPES.map(
     (
       type,
@@ -73,27 +66,27 @@ ${listing('A first transfer', first)}
 </section>`;
 }
 
-function sectionOf(section: Section, setting: PageSetting): Html {
+function sectionOf(section: Section, context: PageContext): Html {
   return html`<section class="group"><h2 id="${anchorOf(section.title)}">${section.title}</h2>
 <p>${section.description}</p>
-${section.operations.map((id) => operation(id, setting))}
+${section.operations.map((id) => operation(id, context))}
 </section>
 `;
 }
 
-function operation(id: OperationId, { base }: PageSetting): Html {
+function operation(id: OperationId, { base }: PageContext): Html {
   const { method, path, summary, params, body, query } = OPERATIONS[id];
   return html`<section class="operation" aria-labelledby="${id}">
 <h3 id="${id}">${summary}</h3>
 <p class="route"><b>${method}</b>${breakable(path)}</p>
 ${facts(id)}
-${parametersOf(path).length > 0 && html`<h4>In the path</h4>${fields(params)}`}
-${query !== undefined && html`<h4>In the query</h4>${fields(query)}`}
-${body !== undefined && html`<h4>In the body</h4>${fields(body)}`}
+${parametersOf(path).length > 0 && html`<h4>Path parameters</h4>${fields(params)}`}
+${query !== undefined && html`<h4>Query parameters</h4>${fields(query)}`}
+${body !== undefined && html`<h4>Body</h4>${fields(body)}`}
 <h4>Example</h4>
 ${listing('Request', curlOf(exampleOf(id), base))}
 ${reply(id)}
-<h4>Errors, the first that applies is the answer</h4>
+<h4>Errors in order of precedence</h4>
 <ol class="precedence">${precedenceOf(id).map(
     (
       code,
@@ -107,13 +100,13 @@ function reply(id: OperationId): Html {
   const { status, csv, reply: shape } = OPERATIONS[id];
   const title = `${status} ${status === 201 ? 'Created' : 'OK'}`;
   if (csv !== true) {
-    return html`<details><summary>Reply: ${status}, with an example</summary>
+    return html`<details><summary>Response: ${status}</summary>
 ${listing(title, JSON.stringify(exampleReply(id), null, 2))}
 ${fields(shape)}
 </details>`;
   }
-  return html`<details><summary>Reply: ${status}, a file of comma-separated values, with an example</summary>
-<p>The first line names the columns; then each record has a line. What is null is empty.</p>
+  return html`<details><summary>Response: ${status}, comma-separated values</summary>
+<p>The first line contains the column names, and each other line a record. Null values are empty.</p>
 ${listing(`${title}, text/csv`, exampleFile(id))}
 ${fields(shape)}
 </details>`;
@@ -123,8 +116,8 @@ function facts(id: OperationId): Html {
   const { scope, reach, idempotency } = OPERATIONS[id];
   const all: readonly (readonly [string, string | Html])[] = [
     ['Operation', html`<code>${breakable(id)}</code>`],
-    ['Scope of the key', html`<code>${scope}</code>`],
-    ['Acts in one card program', reach === 'program' ? 'yes' : 'no'],
+    ['Required scope', html`<code>${scope}</code>`],
+    ['Card program', reach === 'program' ? 'required' : 'not used'],
     ['Idempotency-Key', KEY_USE[idempotency]],
   ];
   return html`<dl class="facts">${all.map(

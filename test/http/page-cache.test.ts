@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { KeptPages } from '../../server/pages/kept-pages.ts';
+import { PageCache } from '../../server/pages/page-cache.ts';
 import { serve } from '../harness/http-server.ts';
 
-test('a page is rendered once per base URL, and kept for the last one', () => {
-  const kept = new KeptPages();
+test('a page is rendered once per base URL, and stored for the last one', () => {
+  const cache = new PageCache();
   let made = 0;
   const get = (name: string, base: string): string =>
-    kept
+    cache
       .get(name, base, () => {
         made += 1;
         return `${name} at ${base}`;

@@ -1,24 +1,24 @@
-/** A page or a document, ready to be sent. */
-export type PageAnswer = {
+/** The response to a request for a page. */
+export type PageResponse = {
   readonly type: 'text/html; charset=utf-8' | 'application/json; charset=utf-8';
-  /** Text, or its bytes where it is the same for everybody and long: to make them takes longer than to send them. */
+  /** Text, or the bytes of a page from the cache. */
   readonly body: string | Buffer;
   readonly headers: readonly (readonly [name: string, value: string])[];
 };
 
 /**
- * Whether the caller would rather have a page than data. Only one that names HTML and does not like JSON better gets
- * a page: browsers do that. `*` and `*` alone, which curl and most programs send, is no wish, and data is the answer.
+ * Whether the Accept header prefers HTML to JSON, as browsers do. A header that accepts everything, which curl and most
+ * programs send, gets JSON.
  */
 export function prefersPage(accept: string | undefined): boolean {
-  const wishes = (accept ?? '').toLowerCase().split(',').map(readWish);
+  const ranges = (accept ?? '').toLowerCase().split(',').map(readRange);
   const weightOf = (...types: readonly string[]) =>
-    Math.max(0, ...wishes.filter(({ type }) => types.includes(type)).map(({ weight }) => weight));
+    Math.max(0, ...ranges.filter(({ type }) => types.includes(type)).map(({ weight }) => weight));
   const page = weightOf('text/html', 'application/xhtml+xml', 'text/*');
   return page > 0 && page >= weightOf('application/json', 'application/*');
 }
 
-function readWish(range: string): { readonly type: string; readonly weight: number } {
+function readRange(range: string): { readonly type: string; readonly weight: number } {
   const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
   const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
   if (weight === undefined) return { type, weight: 1 };
