@@ -8,7 +8,7 @@ import { REPLICATED, type Standby } from './standby.ts';
 /** A prepared statement with its values. One name, one text: PostgreSQL keeps its plan under the name. */
 export type Statement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
 
-/** A row as PostgreSQL gives it; `bigint` columns are JavaScript bigints, `timestamptz` columns Dates. */
+/** A row of PostgreSQL; `bigint` columns are JavaScript bigints, `timestamptz` columns Dates. */
 export type Row = Record<string, unknown>;
 
 /**
@@ -16,24 +16,24 @@ export type Row = Record<string, unknown>;
  * COMMIT. `decide` is pure and gets the rows of each load statement under its name.
  */
 export type Work<Result, Name extends string = string> = Steps<Result, Name> & {
-  /** Fences the transaction: a commit whose answer is lost is settled by this id (see {@link Database.settle}). */
+  /** Identifies the transaction: a commit whose response is lost is settled by this id (see {@link Database.settle}). */
   readonly batchId: string;
 };
 
 /** What a transaction does, before it has an id. */
 export type Steps<Result, Name extends string = string> = {
-  /** Sent in this order; null where there is nothing to ask, which loads no rows. */
+  /** Sent in this order; null loads no rows. */
   readonly load: { readonly [Key in Name]: Statement | null };
   readonly decide: (loaded: Loaded<Name>, batchId: string) => Decision<Result>;
 };
 
-/** The rows that each load statement gave. */
+/** The rows of each load statement. */
 export type Loaded<Name extends string = string> = { readonly [Key in Name]: readonly Row[] };
 
 /**
- * What a decision comes to: the result, and the statements that write it; none means nothing changes. A result without
- * writes usually says that something was done before, as a replay does, and is held back until that is on the standby
- * (where there is one); `readsOnly` when it says no such thing.
+ * The result of a decision, and the statements that write it; none means that nothing changes. A result without writes
+ * usually reports what was done before, as a replay does, and is returned when that is on the standby (where there is
+ * one); `readsOnly` when it reports no such thing.
  */
 export type Decision<Result> = {
   readonly result: Result;
@@ -41,7 +41,7 @@ export type Decision<Result> = {
   readonly readsOnly?: boolean;
 };
 
-/** How a transaction with a lost answer ended: it `committed`, it never can (`abandoned`), or it is not known yet. */
+/** How a transaction with an unknown outcome ended: it `committed`, it never can (`abandoned`), or it is not known yet. */
 export type Settlement = 'committed' | 'abandoned' | 'unknown';
 
 type Begun<Name extends string> = { readonly client: pg.PoolClient; readonly loaded: Loaded<Name> };
@@ -65,34 +65,31 @@ const LOOK_UP_FENCE = {
 
 const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
 
-/** A statement of PostgreSQL's simple protocol, which takes several at once; null where there is nothing to say. */
-type Prelude = string | null;
-
 /**
- * The door to PostgreSQL, for one role. Everything but the migrations goes through one of its methods.
+ * PostgreSQL as one role of the service. Everything but the migrations uses its methods.
  *
- * To the role `application` a row is there only when it belongs to one of the programs that {@link forProgram} has named:
- * a statement that forgets to name its program finds nothing of the others.
+ * The role `application` sees only the rows of the programs given to {@link forProgram}: a statement without a condition
+ * on its program finds nothing of the others.
  */
 export class Database {
   readonly #connections: Connections;
   readonly #standby: Standby;
-  /** What is said before a statement, and after `begin`. */
-  readonly #reach: Prelude;
+  /** The setting of the programs, for `set` before a statement or after `begin`; null for all programs. */
+  readonly #programs: string | null;
 
   constructor(connections: Connections, standby: Standby, programIds?: readonly string[]) {
     this.#connections = connections;
     this.#standby = standby;
-    this.#reach = programIds === undefined ? null : `service.programs = '{${programIds.map(insistOnUuid).join()}}'`;
+    this.#programs = programIds === undefined ? null : `service.programs = '{${programIds.map(insistOnUuid).join()}}'`;
   }
 
-  /** The same database, where the rows of these programs (inner UUIDs) are seen and changed and no others. */
+  /** The same database, limited to the rows of these programs (inner UUIDs). */
   forProgram(...programIds: readonly string[]): Database {
     return new Database(this.#connections, this.#standby, programIds);
   }
 
   /**
-   * Runs one statement outside any transaction of ours. Throws {@link StoreFailure}.
+   * Runs one statement, in a transaction of its own. Throws {@link StoreFailure}.
    * A connection that the server closed while it was idle is replaced once, silently.
    */
   async read(statement: Statement): Promise<readonly Row[]> {
@@ -106,51 +103,51 @@ export class Database {
 
   async #readOnce(statement: Statement): Promise<readonly Row[]> {
     const { readers } = this.#connections;
-    if (this.#reach === null) {
+    if (this.#programs === null) {
       return readers.query<Row>(toQuery(statement)).then(
         ({ rows }) => rows,
         (error: unknown) => Promise.reject(this.#noted(new StoreFailure(error))),
       );
     }
     const client = await connect(readers);
-    // For the session: it is set anew before every statement that a connection of this pool runs.
-    const [set, answer] = await sendTogether(client, () => [
-      client.query(`set ${this.#reach}`),
+    // For the session: it is set again before every statement of a connection of this pool.
+    const [set, response] = await sendTogether(client, () => [
+      client.query(`set ${this.#programs}`),
       client.query(toQuery(statement)),
     ]);
-    const failed = [set, answer].find((one) => one?.status === 'rejected');
+    const failed = [set, response].find((one) => one?.status === 'rejected');
     const failure = failed === undefined ? undefined : new StoreFailure(failed.reason);
     client.release(failure?.unfit);
     if (failure !== undefined) throw this.#noted(failure);
-    return answer?.status === 'fulfilled' ? (answer.value?.rows ?? []) : [];
+    return response?.status === 'fulfilled' ? (response.value?.rows ?? []) : [];
   }
 
   /**
    * Runs a transaction. Throws {@link StoreFailure} when it certainly changed nothing and {@link CommitUnknown} when
-   * it is not known whether its outcome will last; whatever `decide` throws is passed on after a rollback.
+   * it is not known whether it was committed; whatever `decide` throws is thrown again after a rollback.
    */
   async transact<Result, Name extends string>(work: Work<Result, Name>, deadline?: number): Promise<Result> {
     const { client, loaded } = await this.#begin(work, deadline);
-    let sound = false;
+    let isFit = false;
     try {
       const decision = await decideOrRollBack(client, work, loaded);
       if (decision.writes.length === 0) await leave(client, decision);
       else await save(client, work.batchId, decision, this.#standby);
-      sound = true;
+      isFit = true;
       if (decision.writes.length > 0) this.#connections.group.committedAt = performance.now();
       return decision.result;
     } catch (error) {
-      const isInDoubt = error instanceof CommitUnknown && error.doubt !== 'unconfirmed';
-      sound = !isInDoubt && !(error instanceof StoreFailure && error.unfit);
+      const isUnknown = error instanceof CommitUnknown && error.doubt !== 'unconfirmed';
+      isFit = !isUnknown && !(error instanceof StoreFailure && error.unfit);
       if (error instanceof StoreFailure) this.#noted(error);
       if (error instanceof CommitUnknown) this.#noteUnknown(error);
       throw error;
     } finally {
-      client.release(!sound);
+      client.release(!isFit);
     }
   }
 
-  /** Like {@link transact}, but ends a doubt before it answers, until `deadline` (`performance.now()`). */
+  /** Like {@link transact}, but resolves an unknown commit before it returns, until `deadline` (`performance.now()`). */
   async transactSettled<Result, Name extends string>(work: Work<Result, Name>, deadline: number): Promise<Result> {
     try {
       return await this.transact(work, deadline);
@@ -163,7 +160,7 @@ export class Database {
     }
   }
 
-  /** Ends the doubt about a transaction, as far as it can be ended until `deadline` (`performance.now()`). */
+  /** Resolves an unknown commit, if possible until `deadline` (`performance.now()`). */
   async clear({ doubt, server }: CommitUnknown, batchId: string, deadline: number): Promise<Settlement> {
     if (doubt === 'answer_lost') return this.settle(batchId, deadline);
     if (doubt === 'local') return 'unknown';
@@ -171,8 +168,8 @@ export class Database {
   }
 
   /**
-   * Whether everything that was visible on a server before the call is on its standby; false when nobody knows by
-   * `deadline` (`performance.now()`). True, for a commit, where no standby is waited for.
+   * Whether everything that was visible on a server before the call is on its standby; false when it is not known by
+   * `deadline` (`performance.now()`). True, for a commit, without synchronous replication.
    */
   confirm(server: string | undefined, deadline: number): Promise<boolean> {
     return this.#standby.confirm(server, deadline);
@@ -184,10 +181,10 @@ export class Database {
   }
 
   /**
-   * Ends the doubt about a commit whose answer was lost. Reading back is not enough: the server may be committing still.
-   * So the same batch id is inserted as abandoned: if that succeeds the transaction can never commit, and if it
-   * conflicts the row says who was first. A row that says so may itself have been committed on this server alone, so
-   * under synchronous replication a commit of our own must be acknowledged after it.
+   * Resolves a commit whose response was lost. Reading back is not enough: the server may still be committing. So the
+   * same batch id is inserted as abandoned: if that succeeds, the transaction can never commit, and if it conflicts, the
+   * row says which was first. That row may itself have been committed on this server alone, so under synchronous
+   * replication a later commit must be acknowledged.
    */
   async settle(batchId: string, deadline: number): Promise<Settlement> {
     const remaining = Math.max(0, deadline - performance.now());
@@ -195,7 +192,7 @@ export class Database {
     const outOfTime = new Promise<Settlement>((resolve) => {
       timer = setTimeout(() => resolve('unknown'), remaining);
     });
-    // A look that hangs must not keep the caller waiting beyond its deadline; it ends by itself a little later.
+    // A query that hangs must not delay the caller beyond its deadline; it ends by itself a little later.
     const settlement = await Promise.race([this.#fence(batchId, deadline), outOfTime]);
     clearTimeout(timer);
     return settlement;
@@ -217,13 +214,13 @@ export class Database {
   }
 
   /**
-   * Reads something large, of all programs, on a connection of its own, for at most `limit_ms`; undefined when that was
-   * not enough.
+   * Reads something large, of all programs, on a connection of its own; undefined when it takes longer than
+   * `timeoutMilliseconds`.
    */
-  async survey(statement: Statement, limit_ms: number): Promise<readonly Row[] | undefined> {
+  async survey(statement: Statement, timeoutMilliseconds: number): Promise<readonly Row[] | undefined> {
     try {
       return await this.#connections.alone(async (client) => {
-        await client.query(`set statement_timeout = ${limit_ms}`);
+        await client.query(`set statement_timeout = ${timeoutMilliseconds}`);
         return (await client.query(toQuery(statement))).rows as Row[];
       });
     } catch (error) {
@@ -238,7 +235,7 @@ export class Database {
     return this.#connections.alone(run);
   }
 
-  /** What a failure says about the database as a whole is for all connections to know. */
+  /** Notes for all connections what a failure says about the database as a whole. */
   #noted(failure: StoreFailure): StoreFailure {
     const { group } = this.#connections;
     if (failure.readOnly) group.renew();
@@ -251,7 +248,7 @@ export class Database {
     if (isUnanswered || doubt === 'local') this.#connections.group.commitFailedAt = performance.now();
   }
 
-  /** BEGIN and the load; once more on a new connection when the server had closed the first while it was idle. */
+  /** BEGIN and the load; repeated on a new connection when the server had closed the first while it was idle. */
   async #begin<Result, Name extends string>(
     work: Work<Result, Name>,
     deadline: number | undefined,
@@ -259,7 +256,7 @@ export class Database {
   ): Promise<Begun<Name>> {
     const client = await connect(this.#connections.writers, deadline);
     try {
-      return { client, loaded: await load(client, this.#reach, work.load) };
+      return { client, loaded: await load(client, this.#programs, work.load) };
     } catch (error) {
       const failure = error instanceof StoreFailure ? error : new StoreFailure(error);
       client.release(failure.unfit);
@@ -281,28 +278,28 @@ async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
   }
 }
 
-/** Stands in the text of a statement, so it must be nothing but the digits of an id. */
+/** Becomes part of the text of a statement, so it must be a UUID. */
 function insistOnUuid(id: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
-  throw new Error('a card program is named by something that is no UUID');
+  throw new Error('the id of a card program is no UUID');
 }
 
 async function load<Name extends string>(
   client: pg.PoolClient,
-  reach: Prelude,
+  programs: string | null,
   statements: Readonly<Record<Name, Statement | null>>,
 ): Promise<Loaded<Name>> {
-  const asked = Object.entries<Statement | null>(statements);
-  const [begun, ...answers] = await sendTogether(client, () => [
-    client.query(reach === null ? 'begin' : `begin; set local ${reach}`),
-    ...asked.map(([, statement]) => (statement === null ? null : client.query(toQuery(statement)))),
+  const wanted = Object.entries<Statement | null>(statements);
+  const [begun, ...responses] = await sendTogether(client, () => [
+    client.query(programs === null ? 'begin' : `begin; set local ${programs}`),
+    ...wanted.map(([, statement]) => (statement === null ? null : client.query(toQuery(statement)))),
   ]);
-  const failed = [begun, ...answers].find((answer) => answer?.status === 'rejected');
+  const failed = [begun, ...responses].find((response) => response?.status === 'rejected');
   if (failed !== undefined) throw await rolledBack(client, failed.reason);
   const loaded = {} as Record<Name, readonly Row[]>;
-  for (const [index, answer] of answers.entries()) {
-    const name = asked[index]?.[0] as Name;
-    loaded[name] = answer.status === 'fulfilled' ? (answer.value?.rows ?? []) : [];
+  for (const [index, response] of responses.entries()) {
+    const name = wanted[index]?.[0] as Name;
+    loaded[name] = response.status === 'fulfilled' ? (response.value?.rows ?? []) : [];
   }
   return loaded;
 }
@@ -322,13 +319,13 @@ async function decideOrRollBack<Result, Name extends string>(
 
 /** Ends a transaction that changes nothing. */
 async function leave(client: pg.PoolClient, { result, readsOnly }: Decision<unknown>): Promise<void> {
-  const [, asked] = await sendTogether(client, () => [
+  const [, read] = await sendTogether(client, () => [
     client.query('rollback'),
     readsOnly === true ? null : client.query(toQuery(READ_REPLICATED)),
   ]);
   if (readsOnly === true) return;
-  // No answer is no proof either.
-  const isLasting = asked?.status === 'fulfilled' && asked.value?.rows[0]?.replicated === null;
+  // No response is no proof either.
+  const isLasting = read?.status === 'fulfilled' && read.value?.rows[0]?.replicated === null;
   const cause = new Error('the standby may lack what was found');
   if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));
 }
@@ -341,34 +338,34 @@ async function save<Result>(
 ): Promise<void> {
   let warned = false;
   const listen = (notice: { severity?: string | undefined; code?: string | undefined }): void => {
-    // A server that shuts down at once warns, too (class 57), but not about a commit that it has answered.
+    // A server that shuts down at once warns, too (class 57), but not about a commit that it has confirmed.
     warned ||= notice.severity === 'WARNING' && notice.code?.startsWith('57') !== true;
   };
   client.on('notice', listen);
-  const answers = await sendTogether(client, () => [
+  const responses = await sendTogether(client, () => [
     ...[{ ...FENCE, values: [batchId] }, ...writes].map((statement) => client.query(toQuery(statement))),
     client.query('commit'),
   ]);
   client.off('notice', listen);
-  const [commit] = answers.slice(-1);
-  const failed = answers.find((answer) => answer.status === 'rejected');
+  const [commit] = responses.slice(-1);
+  const failed = responses.find((response) => response.status === 'rejected');
   if (commit === undefined || commit.status === 'rejected') {
     const reason: unknown = commit?.reason;
-    // Only an ordinary error says that the server has undone the transaction; a lost or dying connection says nothing.
+    // Only an ordinary error says that the server has rolled back; a lost or closing connection says nothing.
     if (describeFailure(reason).connectionLost || isFatal(reason))
       throw new CommitUnknown(reason, result, 'answer_lost');
     throw await rolledBack(client, failed?.reason);
   }
-  // PostgreSQL answers COMMIT with ROLLBACK when a statement before it has failed.
+  // PostgreSQL responds to COMMIT with ROLLBACK when an earlier statement has failed.
   if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
-  // "Committed locally": the server could not wait for its replica. Nobody can promise that it stays.
+  // "Committed locally": the server could not wait for its standby, so the commit may be lost.
   if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
-  const [fence] = answers;
+  const [fence] = responses;
   const begun: Row | undefined = fence?.status === 'fulfilled' ? fence.value?.rows[0] : undefined;
   if (typeof begun?.replicated === 'string') standby.note(begun.created_at as Date, begun.replicated);
 }
 
-/** Sends queries in one packet where they fit: what is written between cork and uncork leaves together. */
+/** Sends queries in one packet where they fit: what is written between cork and uncork is sent together. */
 function sendTogether(
   client: pg.PoolClient,
   send: () => readonly (Promise<pg.QueryResult> | null)[],
@@ -382,7 +379,7 @@ function sendTogether(
   }
 }
 
-/** The failure to throw, after the transaction has been ended on a connection that still lives. */
+/** The failure to throw, after a rollback if the connection is still open. */
 async function rolledBack(client: pg.PoolClient, reason: unknown): Promise<StoreFailure> {
   const failure = new StoreFailure(reason);
   if (!isFatal(reason)) await client.query('rollback').catch(() => undefined);

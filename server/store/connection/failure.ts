@@ -1,9 +1,9 @@
 import pg from 'pg';
 
-/** What a failed statement tells us: PostgreSQL's code, and whether the connection is of any more use. */
+/** What a failed statement says: PostgreSQL's code, and whether the connection was lost. */
 type FailureFacts = { readonly sqlState: string | undefined; readonly connectionLost: boolean };
 
-/** Reads an error of `pg`: one with an SQLSTATE came from the server, any other means that the connection has gone. */
+/** Reads an error of `pg`: one with an SQLSTATE came from the server, any other means that the connection was lost. */
 export function describeFailure(error: unknown): FailureFacts {
   if (!(error instanceof pg.DatabaseError)) return { sqlState: undefined, connectionLost: true };
   return { sqlState: error.code, connectionLost: isFatal(error) };
@@ -14,22 +14,22 @@ export function isFatal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.severity === 'FATAL' || error.severity === 'PANIC');
 }
 
-/** The SQLSTATE of what the user of the database has no right to. */
+/** The SQLSTATE for a missing privilege. */
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** The SQLSTATE of a lock that was not to be had in time. */
+/** The SQLSTATE for a lock that was not available in time. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The SQLSTATE of a server, database or role that has as many connections as it may have. */
+/** The SQLSTATE for a server, database or role with the maximum of connections. */
 export const TOO_MANY_CONNECTIONS = '53300';
 
-/** The SQLSTATE of a write that a standby, or a read-only transaction, refuses. */
+/** The SQLSTATE for a write to a standby or in a read-only transaction. */
 export const READ_ONLY = '25006';
 
-/** The SQLSTATE of a full disk. */
+/** The SQLSTATE for a full disk. */
 export const DISK_FULL = '53100';
 
-/** How `pg` says that it has waited long enough: for a response, for a new connection. */
+/** The messages of `pg` for a time-out: of a response, of a new connection. */
 const SILENCES: ReadonlySet<string> = new Set([
   'Query read timeout',
   'Connection terminated due to connection timeout',
@@ -44,15 +44,15 @@ const SILENCES: ReadonlySet<string> = new Set([
 const UNFIT_STATES: ReadonlySet<string> = new Set([READ_ONLY, '55000', '53200', '0A000']);
 const UNFIT_CLASSES: ReadonlySet<string> = new Set(['58', 'XX', '08']);
 
-/** Whether a connection on which this happened is of no more use. */
+/** Whether the connection of an error must be closed. */
 export function isUnfit(error: unknown): boolean {
   const { sqlState, connectionLost } = describeFailure(error);
   return connectionLost || UNFIT_STATES.has(sqlState ?? '') || UNFIT_CLASSES.has(sqlState?.slice(0, 2) ?? '');
 }
 
 /**
- * No connection was to be had in time. `crowded` when others of this process got responses meanwhile, so that connections
- * are what is missing; otherwise the database is silent. `cause` is what the server said, if it refused one.
+ * No connection was available in time. `crowded` when others of this process received responses meanwhile, so there are
+ * too few connections; otherwise the database is silent. `cause` is the error of the server, if it refused one.
  */
 export class NoConnection extends Error {
   override readonly name = 'NoConnection';
@@ -64,7 +64,7 @@ export class NoConnection extends Error {
   }
 }
 
-/** A transaction or a read that certainly changed nothing. `cause` is what `pg` said. */
+/** A transaction or a read that certainly changed nothing. `cause` is the error of `pg`. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   readonly sqlState: string | undefined;
@@ -80,12 +80,12 @@ export class StoreFailure extends Error {
     this.connectionLost = facts.connectionLost;
   }
 
-  /** Nobody answered, on an open connection or a new one: the server hangs, or the network swallows everything. */
+  /** No response, on an open connection or a new one: the server hangs, or the network drops packets. */
   get timedOut(): boolean {
     return this.cause instanceof NoConnection || (this.cause instanceof Error && SILENCES.has(this.cause.message));
   }
 
-  /** There was no connection for it, while others got their responses: the same request may well succeed later. */
+  /** There were too few connections: the same request may succeed later. */
   get crowded(): boolean {
     return this.sqlState === TOO_MANY_CONNECTIONS || (this.cause instanceof NoConnection && this.cause.crowded);
   }
@@ -100,38 +100,38 @@ export class StoreFailure extends Error {
     return this.sqlState === DISK_FULL || this.sqlState?.startsWith('58') === true;
   }
 
-  /** A lock was not to be had in time. */
+  /** A lock was not available in time. */
   get lockTimeout(): boolean {
     return this.sqlState === LOCK_NOT_AVAILABLE;
   }
 
-  /** The same work, done again from its reads, may well succeed: a deadlock, or somebody else was first. */
+  /** The transaction may succeed when repeated: a deadlock, or another transaction was first. */
   get conflict(): boolean {
     return this.sqlState === '40001' || this.sqlState === '40P01' || this.sqlState === '23505';
   }
 
-  /** One row of a batch can be the reason: constraint violations (23), data exceptions (22), a lock not to be had. */
+  /** One row of a batch can be the cause: constraint violations (23), data exceptions (22), a lock not available. */
   get rowAtFault(): boolean {
     return this.lockTimeout || this.sqlState?.startsWith('22') === true || this.sqlState?.startsWith('23') === true;
   }
 }
 
 /**
- * Why it is not known whether what a transaction came to will last. `answer_lost`: the answer to COMMIT. `local`: the
- * server warned that it could not wait for its standby. `unconfirmed`: the transaction changed nothing, and what it
- * found to be done already may not be on the standby yet.
+ * Why it is not known whether the outcome of a transaction will last. `answer_lost`: the response to COMMIT was lost.
+ * `local`: the server warned that it could not wait for its standby. `unconfirmed`: the transaction changed nothing, and
+ * what it found done already may not be on the standby yet.
  */
 export type Doubt = 'answer_lost' | 'local' | 'unconfirmed';
 
 /**
- * The outcome of a transaction is not known: it may have happened, or may yet. `result` is what it decided, to be used
- * when the doubt has ended well ({@link Database.clear}).
+ * The outcome of a transaction is not known: it may have been committed, or may be later. `result` is its decision, to be
+ * used when it turns out to be committed ({@link Database.clear}).
  */
 export class CommitUnknown extends Error {
   override readonly name = 'CommitUnknown';
   readonly result: unknown;
   readonly doubt: Doubt;
-  /** The server on which that was found which is unconfirmed. */
+  /** The server on which the unconfirmed rows were found. */
   readonly server: string | undefined;
 
   constructor(cause: unknown, result: unknown, doubt: Doubt, server?: string) {
@@ -148,7 +148,7 @@ export function serverErrorOf(error: unknown): pg.DatabaseError | undefined {
   return error instanceof Error ? serverErrorOf(error.cause) : undefined;
 }
 
-/** How Node and `pg` name a connection that could not be made or has broken. */
+/** The codes of Node and `pg` for a connection that could not be opened or was lost. */
 const CONNECTION_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -159,7 +159,7 @@ const CONNECTION_CODES: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Whether an error of a connection, or what caused it, says that the database cannot be reached any more. */
+/** Whether an error, or its cause, says that the database cannot be reached any more. */
 export function isLostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -167,12 +167,12 @@ export function isLostConnection(error: unknown): boolean {
   return error.message.startsWith('Connection terminated') || isLostConnection(error.cause);
 }
 
-/** Whether an error, or what caused it, says that a connection that worked before has gone. */
+/** Whether an error, or its cause, says that a connection that worked before was lost. */
 export function wasCutOff(error: unknown): boolean {
   if (error instanceof CommitUnknown) return true;
   if (error instanceof StoreFailure) return error.connectionLost;
   if (error instanceof pg.DatabaseError) return isFatal(error);
-  // ENOENT: the socket of a server on this machine has gone with it.
+  // ENOENT: the socket of a server on this machine was removed with it.
   return (
     isLostConnection(error) ||
     (error instanceof Error && (('code' in error && error.code === 'ENOENT') || wasCutOff(error.cause)))

@@ -3,24 +3,24 @@ import type pg from 'pg';
 /** A setting of PostgreSQL that the service fixes on its connections, as `pg_settings` writes it. */
 export type Setting = readonly [name: string, value: string];
 
-/** Time limits in milliseconds; nothing in the store waits longer for anything. */
+/** Time limits in milliseconds; no wait of the store is longer. */
 export const LIMITS = {
-  /** For a connection: a server that is there answers in a few. */
+  /** For a connection: a running server responds in a few milliseconds. */
   connect: 1000,
-  /** For one of a pool that is in use, or of a server that has none left, while the database responds to others. */
+  /** For a free connection of a pool or of the server, while the database responds to other requests. */
   crowded: 2000,
-  /** For a lock: the longest that a batch stands behind a stranger. */
+  /** For a lock: the longest that a group waits for another transaction. */
   lock: 500,
   statement: 1500,
   /** Between two round trips: only a frozen process takes longer. */
   idleInTransaction: 3000,
-  /** For an answer on an open connection; a little over `statement`, so that a server that lives speaks first. */
+  /** For a response on an open connection; longer than `statement`, so that a running server reports its time-out first. */
   answer: 1800,
 } as const;
 
 /**
- * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may say otherwise for
- * other users of the same server; here they would change results. Each is one that an ordinary user may set.
+ * Fixed on every connection. `ALTER ROLE ... SET`, `ALTER DATABASE ... SET` and postgresql.conf may have other values for
+ * other users of the server; here those would change results. An ordinary user may set each of them.
  */
 const PINNED: readonly Setting[] = [
   // How dates, times and bytes are written in responses: `pg` reads these forms only.
@@ -43,11 +43,11 @@ const PINNED: readonly Setting[] = [
   ['default_transaction_deferrable', 'off'],
   // A warning at COMMIT ("committed locally") has to arrive.
   ['client_min_messages', 'warning'],
-  // A transfer that was answered survives a crash of the server. A stronger setting is kept: see `applySettings`.
+  // A confirmed transfer survives a crash of the server. A stronger setting is kept: see `applySettings`.
   ['synchronous_commit', 'on'],
   // Compiling a statement takes longer than any statement of the service.
   ['jit', 'off'],
-  // Plans: which way of reading is cheapest is left to the planner, so none may be ruled out from outside.
+  // Plans: the planner chooses, so no method may be disabled from outside.
   ['plan_cache_mode', 'auto'],
   ['enable_seqscan', 'on'],
   ['enable_indexscan', 'on'],
@@ -63,12 +63,12 @@ const PINNED: readonly Setting[] = [
 ];
 
 /**
- * Left out of the startup options. PostgreSQL before 17 refuses a connection that asks for `transaction_timeout`, and
- * `synchronous_commit` depends on what is set already.
+ * Omitted from the startup options. PostgreSQL before 17 refuses a connection with `transaction_timeout`, and
+ * `synchronous_commit` depends on its current value.
  */
 const SET_LATER: readonly string[] = ['transaction_timeout', 'synchronous_commit'];
 
-/** For work that takes as long as it takes: migrations, housekeeping, surveys. */
+/** For work without time limits: migrations, housekeeping, verification. */
 export const WITHOUT_LIMITS: readonly Setting[] = [
   ['lock_timeout', '0'],
   ['statement_timeout', '0'],
@@ -80,15 +80,15 @@ export const WITHIN_LIMITS: readonly Setting[] = [
   ['lock_timeout', String(LIMITS.lock)],
   ['statement_timeout', String(LIMITS.statement)],
   ['idle_in_transaction_session_timeout', String(LIMITS.idleInTransaction)],
-  // A backend that waits for a lock notices within a second that its client has gone.
+  // A backend that waits for a lock notices within a second that its client has disconnected.
   ['client_connection_check_interval', '1000'],
 ];
 
 /**
  * Every statement of a transaction finds its rows by key. One plan therefore suits every call, and planning the merged
- * write of a group anew would take longer than running it for a lone transfer. But a plan that is made once must not be
- * made for a young, nearly empty table and kept when it has grown: reading whole tables and joining by hash, which the
- * planner prefers then, are ruled out.
+ * write of a group again would take longer than running it for a single transfer. But a plan must not be made for a
+ * nearly empty table and kept when the table has grown: sequential scans and hash joins, which the planner prefers then,
+ * are disabled.
  */
 export const WRITER_SETTINGS: readonly Setting[] = [
   ['plan_cache_mode', 'force_generic_plan'],
@@ -97,19 +97,19 @@ export const WRITER_SETTINGS: readonly Setting[] = [
   ['enable_mergejoin', 'off'],
 ];
 
-/** The schema that the tables are in unless another one is named. */
+/** The default schema of the tables. */
 export const DEFAULT_SCHEMA = 'public';
 
 /**
- * All settings of a connection: the pinned ones, the search path, and more, which win. Temporary tables come last in the
- * search path: unnamed there they would come first, and hide the real ones.
+ * All settings of a connection: the pinned ones, the search path, and more, which take precedence. Temporary tables come
+ * last in the search path: otherwise they would come first, and hide the real ones.
  */
 export function sessionSettings(schema: string, ...more: readonly Setting[]): readonly Setting[] {
   const searchPath = `"${schema.replaceAll('"', '""')}", pg_temp`;
   return [...new Map<string, string>([...PINNED, ['search_path', searchPath], ...more])];
 }
 
-/** The settings as startup options, which win over those of the role, of the database and of the server. */
+/** The settings as startup options, which take precedence over those of the role, the database and the server. */
 export function startupOptions(settings: readonly Setting[]): string {
   return settings
     .filter(([name]) => !SET_LATER.includes(name))
@@ -117,12 +117,12 @@ export function startupOptions(settings: readonly Setting[]): string {
     .join(' ');
 }
 
-/** SQL: what tells a server from one that has taken its place: the moment at which it was started. */
+/** SQL: when the server was started, which distinguishes it from one that has replaced it. */
 export const SERVER = 'extract(epoch from pg_catalog.pg_postmaster_start_time())::text';
 
 const servers = new WeakMap<pg.ClientBase, string>();
 
-/** The server that a connection leads to, as {@link SERVER} names it; undefined before its settings were applied. */
+/** The {@link SERVER} of a connection; undefined before its settings were applied. */
 export function serverOf(client: pg.ClientBase): string | undefined {
   return servers.get(client);
 }
@@ -136,8 +136,8 @@ const APPLY = `select ${SERVER} as server, pg_catalog.set_config(name, case
 
 /**
  * Applies the settings by the first statement of a connection, too: options in DATABASE_URL replace the startup options,
- * some poolers drop them, and two settings cannot be said in advance. `synchronous_commit` stays `remote_apply` where it
- * is, and is `on` otherwise; what this version of PostgreSQL does not know is left out.
+ * some poolers drop them, and two settings cannot be startup options. `synchronous_commit` stays `remote_apply` where it
+ * is, and is `on` otherwise; settings that this version of PostgreSQL does not have are omitted.
  */
 export async function applySettings(client: pg.ClientBase, settings: readonly Setting[]): Promise<void> {
   const values = [JSON.stringify(Object.fromEntries(settings))];

@@ -2,16 +2,15 @@ import type { Pool } from './pool.ts';
 import { SERVER, serverOf } from './session-settings.ts';
 
 /**
- * SQL: the server, where its commits wait for a standby; null where they do not. Any process reads the setting in force,
- * which can change at a reload.
+ * SQL: the server, if its commits wait for a standby; otherwise null. It is read each time, since the setting can change at
+ * a reload.
  */
 export const REPLICATED = `case when current_setting('synchronous_standby_names') <> '' then ${SERVER} end as replicated`;
 
 /**
- * Writes to the log and commits. The commit is acknowledged when the standby has this record, and with it everything
- * that was committed before. It is committed inside the statement, not after it, because only there does
- * `statement_timeout` end the wait for a standby that is away: PostgreSQL then warns, and no session stays behind that
- * waits for ever. A message leaves no row.
+ * Writes to the log and commits. The commit is acknowledged when the standby has this record, and with it everything that
+ * was committed before. It commits inside the statement, because only there does `statement_timeout` end the wait for an
+ * absent standby: PostgreSQL then warns, and no session waits forever. A message leaves no row.
  */
 const BARRIER = `do $$ begin
   perform pg_catalog.pg_logical_emit_message(true, 'transfer_service', 'barrier');
@@ -19,13 +18,13 @@ const BARRIER = `do $$ begin
 end $$`;
 
 /**
- * How long before its acknowledgement a commit can have taken its time from the clock, in milliseconds. The time limits
- * of a transaction add up to less.
+ * The maximum time between reading the clock in a transaction and the acknowledgement of its commit. The time limits of a
+ * transaction add up to less.
  */
-const COMMIT_TAKES = 60_000;
+const COMMIT_MILLISECONDS = 60_000;
 
-/** Between two barriers when the first was not acknowledged, in milliseconds. */
-const PAUSE = 50;
+/** The pause between two barriers when the first was not acknowledged. */
+const PAUSE_MILLISECONDS = 50;
 
 /**
  * What the standby is known to have, under synchronous replication. A row that is visible need not be there: when the
@@ -43,7 +42,7 @@ export class Standby {
   #running: Promise<string | undefined> = Promise.resolve(undefined);
   #next: Promise<string | undefined> | undefined;
 
-  /** `writers` give the connections for barriers; one at a time. */
+  /** `writers` provides the connections for barriers, one at a time. */
   constructor(writers: Pool) {
     this.#writers = writers;
   }
@@ -53,7 +52,7 @@ export class Standby {
    * greatest: the database's clock may have been set back.
    */
   note(begun: Date, server: string | undefined): void {
-    this.#confirmed = server === undefined ? undefined : { server, before: begun.getTime() - COMMIT_TAKES };
+    this.#confirmed = server === undefined ? undefined : { server, before: begun.getTime() - COMMIT_MILLISECONDS };
   }
 
   /** Whether what was last changed on a server at this moment is known to be on its standby. */
@@ -62,8 +61,8 @@ export class Standby {
   }
 
   /**
-   * Whether the standby has everything that was visible on this server before the call; false when it has not said so by
-   * `deadline` (`performance.now()`), or when commits go to another server by now.
+   * Whether the standby has everything that was visible on this server before the call; false when it has not acknowledged
+   * that by `deadline` (`performance.now()`), or when commits now go to another server.
    */
   async confirm(server: string | undefined, deadline: number): Promise<boolean> {
     const timer = Promise.withResolvers<false>();
@@ -77,12 +76,12 @@ export class Standby {
     while (performance.now() < deadline) {
       const acknowledged = await this.#barrier();
       if (acknowledged !== undefined) return acknowledged === server;
-      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
     }
     return false;
   }
 
-  /** One barrier serves everybody who asked before it began. Never rejects. */
+  /** One barrier serves every request that came before it began. Never rejects. */
   #barrier(): Promise<string | undefined> {
     this.#next ??= this.#running.then(() => {
       this.#next = undefined;
@@ -99,19 +98,19 @@ export class Standby {
       warned ||= severity === 'WARNING';
     };
     client.on('notice', listen);
-    let sound = false;
+    let isFit = false;
     try {
       const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
       await client.query(BARRIER);
-      sound = true;
-      // "Committed locally": the wait was ended before the standby has answered.
+      isFit = true;
+      // "Committed locally": the wait ended before the standby responded.
       if (warned) return undefined;
       const server = serverOf(client);
       for (const { now } of rows) this.note(now, server);
       return server;
     } finally {
       client.off('notice', listen);
-      client.release(!sound);
+      client.release(!isFit);
     }
   }
 }

@@ -2,7 +2,7 @@ import type { Statement } from './database.ts';
 import { REPLICATED } from './standby.ts';
 
 /**
- * The least memory a statement may be given, and no place for temporary files but the disk of the database itself: then
+ * Sets the minimum of memory for a statement, and the disk of the database itself for temporary files: then
  * {@link TRY_TO_WRITE} has to write a file there.
  */
 export const FORCE_A_FILE: Statement = {
@@ -12,9 +12,9 @@ export const FORCE_A_FILE: Statement = {
 };
 
 /**
- * Whether the connection may write, whether commits wait for a standby, and whether its disk takes a file of some 160 kB: more rows than the memory holds are
- * kept for a moment. Fails with 53100 on a full disk. Unlike a row written and rolled back it leaves nothing to vacuum, and
- * never finds room within an existing file.
+ * Reads whether the connection may write and whether commits wait for a standby, and writes a temporary file of about
+ * 160 kB: more rows than fit in memory. Fails with 53100 on a full disk. Unlike a row that is rolled back it leaves nothing
+ * to vacuum, and never fits into an existing file.
  */
 export const TRY_TO_WRITE: Statement = {
   name: 'try_to_write',
