@@ -1,48 +1,19 @@
 import { waitFor } from '../harness/process.ts';
 import type { TrapPlace } from '../harness/proxy.ts';
-import type { Attempt } from './attempt.ts';
 import { sendAndLeave } from './attempt.ts';
-import { type Arranged, type Fault, runFaults } from './run-faults.ts';
+import { type Fault, runFaults } from './run-faults.ts';
 import { holdAccounts, lay, type Stage, untilAtRest, untilWaiting } from './stage.ts';
 
 const AFTER: readonly Fault[] = [
+  { name: 'the client disconnects during the load', outcomes: ['silence'], arrange: leaveAt('during_load') },
+  { name: 'the client disconnects before COMMIT', outcomes: ['silence'], arrange: leaveAt('before_commit') },
+  { name: 'the client disconnects before the reply', outcomes: ['silence'], arrange: leaveAt('after_commit') },
+  { name: 'the service is killed before COMMIT', outcomes: ['silence'], arrange: killAt('before_commit') },
+  { name: 'the service is killed before the reply', outcomes: ['silence'], arrange: killAt('after_commit') },
+  { name: 'the service gets SIGTERM before COMMIT', outcomes: ['made'], arrange: stopAt('before_commit') },
+  { name: 'the service gets SIGTERM before the reply', outcomes: ['made'], arrange: stopAt('after_commit') },
   {
-    name: 'the client has gone before the load is answered',
-    outcomes: ['silence'],
-    arrange: (stage, attempt) => leaveAt(stage, attempt, 'during_load'),
-  },
-  {
-    name: 'the client has gone before COMMIT',
-    outcomes: ['silence'],
-    arrange: (stage, attempt) => leaveAt(stage, attempt, 'before_commit'),
-  },
-  {
-    name: 'the client has gone before the reply',
-    outcomes: ['silence'],
-    arrange: (stage, attempt) => leaveAt(stage, attempt, 'after_commit'),
-  },
-  {
-    name: 'the service is killed before COMMIT',
-    outcomes: ['silence'],
-    arrange: (stage) => killAt(stage, 'before_commit'),
-  },
-  {
-    name: 'the service is killed before the reply',
-    outcomes: ['silence'],
-    arrange: (stage) => killAt(stage, 'after_commit'),
-  },
-  {
-    name: 'the service is told to stop before COMMIT',
-    outcomes: ['made'],
-    arrange: (stage) => stopAt(stage, 'before_commit'),
-  },
-  {
-    name: 'the service is told to stop before the reply',
-    outcomes: ['made'],
-    arrange: (stage) => stopAt(stage, 'after_commit'),
-  },
-  {
-    name: 'the service is told to stop and the database does not let it end',
+    name: 'the service gets SIGTERM while it waits for a lock',
     outcomes: ['no'],
     code: 'service_unavailable',
     arrange: async (stage) => {
@@ -52,66 +23,70 @@ const AFTER: readonly Fault[] = [
         await untilWaiting(stage);
         service.child.kill('SIGTERM');
       });
-      const mend = async (): Promise<void> => {
-        await service.stop();
-        await letGo();
-        await stage.restart();
-      };
-      return { trap, mend };
+      return { trap, mend: restartAfterStop(stage, letGo) };
     },
   },
   {
-    name: 'the service is told to stop and its COMMIT is not answered',
+    name: 'the service gets SIGTERM and the reply to COMMIT never arrives',
     outcomes: ['made', 'unknown'],
     arrange: async (stage) => {
       const service = stage.service();
       const trap = lay(stage, 'after_commit', 'swallow', () => service.child.kill('SIGTERM'));
-      const mend = async (): Promise<void> => {
-        await service.stop();
-        await stage.restart();
-      };
-      return { trap, mend };
+      return { trap, mend: restartAfterStop(stage) };
     },
   },
 ];
 
-/** The caller hangs up at a moment of the transaction; the service then ends it or not, as it likes. */
-async function leaveAt(stage: Stage, attempt: Attempt, at: TrapPlace): Promise<Arranged> {
-  const reached = Promise.withResolvers<void>();
-  const gone = Promise.withResolvers<void>();
-  const trap = lay(stage, at, 'go_on', async () => {
-    reached.resolve();
-    await gone.promise;
-  });
-  const send = async () => {
-    const { leave, heard } = sendAndLeave(stage, attempt);
-    await reached.promise;
-    leave();
-    const silence = await heard;
-    gone.resolve();
-    await untilAtRest(stage);
-    return silence;
-  };
-  return { trap, send };
-}
-
-/** SIGKILL at a moment of the transaction, then a new process. */
-async function killAt(stage: Stage, at: TrapPlace): Promise<Arranged> {
-  return { trap: lay(stage, at, 'cut', () => stage.service().kill()), mend: () => stage.restart() };
-}
-
-/** SIGTERM at a moment of the transaction: what is under way is ended and answered first. */
-async function stopAt(stage: Stage, at: TrapPlace): Promise<Arranged> {
+/** Waits until the service has stopped, then starts another. */
+function restartAfterStop(stage: Stage, between?: () => Promise<void>): () => Promise<void> {
   const service = stage.service();
-  const trap = lay(stage, at, 'go_on', async () => {
-    service.child.kill('SIGTERM');
-    await waitFor('the service to stop', async () => service.output().includes('Stopping'));
-  });
-  const mend = async (): Promise<void> => {
+  return async () => {
     await service.stop();
+    await between?.();
     await stage.restart();
   };
-  return { trap, mend };
+}
+
+/** The caller disconnects during the transaction, which the service may commit or not. */
+function leaveAt(at: TrapPlace): Fault['arrange'] {
+  return async (stage, attempt) => {
+    const reached = Promise.withResolvers<void>();
+    const gone = Promise.withResolvers<void>();
+    const trap = lay(stage, at, 'go_on', async () => {
+      reached.resolve();
+      await gone.promise;
+    });
+    const send = async () => {
+      const { leave, heard } = sendAndLeave(stage, attempt);
+      await reached.promise;
+      leave();
+      const silence = await heard;
+      gone.resolve();
+      await untilAtRest(stage);
+      return silence;
+    };
+    return { trap, send };
+  };
+}
+
+/** SIGKILL during the transaction, then a new process. */
+function killAt(at: TrapPlace): Fault['arrange'] {
+  return async (stage) => ({
+    trap: lay(stage, at, 'cut', () => stage.service().kill()),
+    mend: () => stage.restart(),
+  });
+}
+
+/** SIGTERM during the transaction: it is completed and the response sent before the service stops. */
+function stopAt(at: TrapPlace): Fault['arrange'] {
+  return async (stage) => {
+    const service = stage.service();
+    const trap = lay(stage, at, 'go_on', async () => {
+      service.child.kill('SIGTERM');
+      await waitFor('the service to stop', async () => service.output().includes('Stopping'));
+    });
+    return { trap, mend: restartAfterStop(stage) };
+  };
 }
 
 runFaults('after', AFTER);

@@ -1,38 +1,36 @@
 import { waitFor } from '../harness/process.ts';
-import { type Fault, runFaults } from './run-faults.ts';
+import { during, type Fault, runFaults } from './run-faults.ts';
 import { crashServer, terminateBackends } from './stage.ts';
 
 const BEFORE: readonly Fault[] = [
   {
     name: 'the database server is stopped',
     outcomes: ['no'],
-    arrange: async ({ server }) => {
+    arrange: during(async ({ server }) => {
       await server.embedded.pause();
-      return { mend: () => server.embedded.resume() };
-    },
+      return () => server.embedded.resume();
+    }),
   },
   {
-    name: 'nobody takes connections',
+    name: 'connections are refused',
     outcomes: ['no'],
-    arrange: async ({ proxy }) => {
+    arrange: during(async ({ proxy }) => {
       await proxy.listen(false);
       proxy.cutAll();
-      return { mend: () => proxy.listen(true) };
-    },
+      return () => proxy.listen(true);
+    }),
   },
   {
-    name: 'connections are taken and nothing answers',
+    name: 'connections are accepted without any response',
     outcomes: ['no'],
-    arrange: async ({ proxy }) => {
+    arrange: during(async ({ proxy }) => {
       proxy.mute(true);
       proxy.cutAll();
-      return {
-        mend: async () => {
-          proxy.mute(false);
-          proxy.cutAll();
-        },
+      return async () => {
+        proxy.mute(false);
+        proxy.cutAll();
       };
-    },
+    }),
   },
   {
     name: 'every idle connection was cut',
@@ -51,7 +49,7 @@ const BEFORE: readonly Fault[] = [
     },
   },
   {
-    name: 'the server crashed and is back',
+    name: 'the server crashed and has recovered',
     outcomes: ['made'],
     arrange: async (stage) => {
       crashServer(stage);

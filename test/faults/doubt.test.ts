@@ -3,20 +3,20 @@ import pg from 'pg';
 import { type Fault, runFaults } from './run-faults.ts';
 import { holdWith, type Laid, lay, type Stage } from './stage.ts';
 
-/** Faults at COMMIT that nobody can settle in the time that a caller waits. */
+/** Faults at COMMIT whose outcome cannot be read before the deadline. */
 const DOUBT: readonly Fault[] = [
   {
-    name: 'the server has committed and is gone for longer than anyone waits',
+    name: 'the server has committed and is down past the deadline',
     outcomes: ['unknown'],
     arrange: async (stage) => ({ trap: layStop(stage, 'after_commit'), mend: () => stage.server.embedded.resume() }),
   },
   {
-    name: 'the server has not committed and is gone for as long',
+    name: 'the server has not committed and is down past the deadline',
     outcomes: ['unknown'],
     arrange: async (stage) => ({ trap: layStop(stage, 'before_commit'), mend: () => stage.server.embedded.resume() }),
   },
   {
-    name: 'nobody can find out, since a stranger holds what would tell',
+    name: 'another connection locks the table that has the outcome',
     outcomes: ['unknown'],
     arrange: async (stage) => {
       let letGo: (() => Promise<void>) | undefined;
@@ -27,7 +27,7 @@ const DOUBT: readonly Fault[] = [
     },
   },
   {
-    name: 'the server warns that its replica may lack it',
+    name: 'the server warns that the replica may lack the commit',
     outcomes: ['unknown'],
     arrange: async (stage) => {
       await replicate(stage, 'nobody');
@@ -36,7 +36,7 @@ const DOUBT: readonly Fault[] = [
     },
   },
   {
-    name: 'the server waits for its replica for longer than anyone waits',
+    name: 'the server waits for its replica past the deadline',
     outcomes: ['unknown'],
     arrange: async (stage) => {
       await replicate(stage, 'nobody');
@@ -45,7 +45,7 @@ const DOUBT: readonly Fault[] = [
   },
 ];
 
-/** The server is shut down in an orderly way, with all its connections, and stays down. */
+/** Shuts the server down with all its connections. */
 function layStop(stage: Stage, at: 'after_commit' | 'before_commit'): Laid {
   return lay(stage, at, 'cut', () => stage.server.embedded.pause());
 }
@@ -60,7 +60,7 @@ async function replicate({ server }: Stage, name: string): Promise<void> {
   await delay(100);
 }
 
-/** What an impatient administrator does to commits that hang: they become commits that are on this machine only. */
+/** Cancels commits that wait for the replica, as an administrator may: they are then committed on this server only. */
 async function cancelCommits(stage: Stage): Promise<void> {
   await stage.ask((client) =>
     client.query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'"),

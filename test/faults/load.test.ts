@@ -1,89 +1,70 @@
-import { type Fault, runFaults } from './run-faults.ts';
-import { change, holdAccounts, lay, terminateBackends, untilWaiting } from './stage.ts';
+import { during, type Fault, runFaults, trap } from './run-faults.ts';
+import { change, holdAccounts, lay, type Stage, terminateBackends, untilWaiting } from './stage.ts';
+
+/** While another connection holds the accounts, cuts or terminates the connection that waits for them. */
+const whileWaiting =
+  (outcome: 'cut' | 'go_on', terminate: (stage: Stage) => Promise<void> = async () => undefined): Fault['arrange'] =>
+  async (stage) => {
+    const letGo = await holdAccounts(stage);
+    const meanwhile = async () => {
+      await untilWaiting(stage);
+      await terminate(stage);
+      await letGo();
+    };
+    return { trap: lay(stage, 'during_load', outcome, meanwhile) };
+  };
+
+const terminateWaiting = (stage: Stage) => terminateBackends(stage, "wait_event_type = 'Lock'");
 
 const LOAD: readonly Fault[] = [
+  { name: 'the connection is cut at BEGIN', outcomes: ['made'], arrange: trap('before_load', 'cut') },
   {
-    name: 'the connection is cut as BEGIN leaves',
-    outcomes: ['made'],
-    arrange: async (stage) => ({ trap: lay(stage, 'before_load', 'cut') }),
-  },
-  {
-    name: 'and the next one, too',
+    name: 'the connection is cut at BEGIN twice',
     outcomes: ['no'],
     arrange: async (stage) => {
       lay(stage, 'before_load', 'cut');
       return { trap: lay(stage, 'before_load', 'cut') };
     },
   },
+  { name: 'the connection is cut before the reply', outcomes: ['made'], arrange: trap('during_load', 'cut') },
+  { name: 'the connection is cut while it waits for a lock', outcomes: ['made'], arrange: whileWaiting('cut') },
   {
-    name: 'it is cut while the load is answered',
+    name: 'the backend is terminated while it waits for a lock',
     outcomes: ['made'],
-    arrange: async (stage) => ({ trap: lay(stage, 'during_load', 'cut') }),
+    arrange: whileWaiting('go_on', terminateWaiting),
   },
   {
-    name: 'it is cut while a lock is waited for',
-    outcomes: ['made'],
-    arrange: async (stage) => {
-      const letGo = await holdAccounts(stage);
-      const trap = lay(stage, 'during_load', 'cut', async () => {
-        await untilWaiting(stage);
-        await letGo();
-      });
-      return { trap };
-    },
-  },
-  {
-    name: 'the backend is terminated while it waits',
-    outcomes: ['made'],
-    arrange: async (stage) => {
-      const letGo = await holdAccounts(stage);
-      const trap = lay(stage, 'during_load', 'go_on', async () => {
-        await untilWaiting(stage);
-        await terminateBackends(stage, "wait_event_type = 'Lock'");
-        await letGo();
-      });
-      return { trap };
-    },
-  },
-  {
-    name: 'and the next one, too, while both wait',
+    name: 'the backend is terminated while it waits for a lock, twice',
     outcomes: ['no'],
     arrange: async (stage) => {
       const letGo = await holdAccounts(stage);
-      const terminate = async () => {
-        await untilWaiting(stage);
-        await terminateBackends(stage, "wait_event_type = 'Lock'");
-      };
+      const terminate = () => untilWaiting(stage).then(() => terminateWaiting(stage));
       lay(stage, 'during_load', 'go_on', terminate);
       return { trap: lay(stage, 'during_load', 'go_on', terminate), mend: letGo };
     },
   },
   {
-    name: 'a stranger holds the accounts for good',
+    name: 'another connection holds the accounts',
     outcomes: ['no'],
     code: 'service_unavailable',
     together: true,
-    arrange: async (stage) => ({ mend: await holdAccounts(stage) }),
+    arrange: during(holdAccounts),
   },
   {
-    name: 'a statement runs into its time limit',
+    name: 'a statement reaches its time limit',
     outcomes: ['no'],
     together: true,
-    arrange: async (stage) => ({
-      mend: await change(
+    arrange: during((stage) =>
+      change(
         stage,
         `alter table switch rename to switch_kept;
           create view switch as select switch_kept.* from switch_kept
             right join (select pg_sleep(3)) as slow on true`,
         'drop view switch; alter table switch_kept rename to switch',
       ),
-    }),
+    ),
   },
-  {
-    name: 'the answer never comes',
-    outcomes: ['no'],
-    arrange: async (stage) => ({ trap: lay(stage, 'during_load', 'swallow') }),
-  },
+  { name: 'the reply never arrives', outcomes: ['no'], arrange: trap('during_load', 'swallow') },
 ];
 
 runFaults('load', LOAD);

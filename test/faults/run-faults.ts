@@ -1,41 +1,52 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TrapOutcome, TrapPlace } from '../harness/proxy.ts';
 import { type Attempt, type Heard, movementsOf, newAttempts, prepare, send } from './attempt.ts';
-import { type Laid, openStage, type Stage, untilAtRest, untilReady } from './stage.ts';
+import { type Laid, lay, openStage, type Stage, untilAtRest, untilReady } from './stage.ts';
 import { judge, type Line, type Outcome, outcomeOf, tableOf } from './verdict.ts';
 
-/** What is done about a fault when the answer has come, or never will. */
+/** A fault, and what a response may report about it. */
 export type Fault = {
-  /** What is broken, and when. */
+  /** What fails, and when. */
   readonly name: string;
-  /** What may be said of the money; an answer that says anything else means that the fault did not happen. */
+  /** What the response may report about the money; anything else means that the fault did not happen. */
   readonly outcomes: readonly Outcome[];
   /**
-   * Whether the server has crashed and comes back by itself. On a busy machine that can take longer than anyone waits,
-   * and then, but not before, the outcome may be left in doubt.
+   * Whether the server has crashed and restarts by itself. On a busy machine that can take longer than the deadline;
+   * after it, but not before, the outcome may be unknown.
    */
   readonly recovers?: true;
-  /** Code of the failure, where it is none of its own. */
+  /** Code of the failure, if it is not the one of the operation. */
   readonly code?: string;
-  /** Whether those that wait behind the first may also be told that there is too much to do. */
+  /** Whether requests that wait behind the first may also get service_unavailable. */
   readonly orBusy?: true;
-  /** Whether all requests are sent at once: the fault is there for each of them, and waiting for it takes long. */
+  /** Whether all requests are sent at once: the fault affects each of them, and waiting for it takes long. */
   readonly together?: true;
-  /** Whether it meets postings only, which a cancellation has none of. */
+  /** Whether it affects postings only, which a cancellation does not have. */
   readonly ofPostings?: true;
-  /** Brings the fault about, and gives what mends it. */
+  /** Causes the fault; returns how to repair it. */
   readonly arrange: (stage: Stage, attempt: Attempt) => Promise<Arranged>;
 };
 
 /** A fault that waits for its request. */
 export type Arranged = {
-  /** Whether it has happened; a fault that is there from the start needs none. */
+  /** Whether it has happened; a fault that exists from the start has none. */
   readonly trap?: Laid;
   readonly mend?: () => Promise<void>;
-  /** Sends the request in its own way. */
+  /** Sends the request in another way. */
   readonly send?: () => Promise<Heard>;
 };
 
-/** Runs every fault under every kind of request, on a stage of its own, and prints what was said and what was true. */
+/** Springs a trap at this place of the transaction; `first` runs before its outcome. */
+export const trap =
+  (at: TrapPlace, outcome: TrapOutcome, first?: (stage: Stage) => unknown): Fault['arrange'] =>
+  async (stage) => ({ trap: lay(stage, at, outcome, () => first?.(stage)) });
+
+/** A state that lasts from before the request until it is repaired by what `begin` returns. */
+export const during =
+  (begin: (stage: Stage) => Promise<() => Promise<void>>): Fault['arrange'] =>
+  async (stage) => ({ mend: await begin(stage) });
+
+/** Runs every fault with every kind of request on its own stage; prints what was reported and what was true. */
 export function runFaults(step: string, faults: readonly Fault[]): void {
   let stage: Stage;
   const lines: Line[] = [];
@@ -63,7 +74,7 @@ export function runFaults(step: string, faults: readonly Fault[]): void {
     }
   });
 
-  test(`${step}: nothing has moved late, after it was judged`, async () => {
+  test(`${step}: nothing moved after the outcome was judged`, async () => {
     await untilAtRest(stage);
     expect(judged.length).toBe(expected);
     for (const { attempt, moved, fault } of judged) expect(await movementsOf(stage, attempt), fault).toBe(moved);
@@ -80,12 +91,12 @@ function attemptsFor(fault: Fault, at: number): readonly Attempt[] {
   return all.filter((_, kind) => (fault.together === true ? kind % 2 === at % 2 : kind === at % all.length));
 }
 
-/** How long the service looks for the outcome of a commit before it says that it is unknown, in milliseconds. */
-const DEADLINE = 5000;
+/** After this time the service reports that the outcome of a commit is unknown. */
+const DEADLINE_MILLISECONDS = 5000;
 
 const NOTHING: Heard = { answer: undefined, milliseconds: 0 };
 
-/** Sends requests into a fault, mends it, and makes sure that it was that fault and no other which they met. */
+/** Sends requests during a fault, repairs it, and checks that the requests met that fault and no other. */
 async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[]): Promise<readonly Heard[]> {
   await untilReady(stage);
   for (const attempt of attempts) await prepare(stage, attempt);
@@ -102,7 +113,7 @@ async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[])
   }
   expect(trap?.sprung ?? true, 'the fault has happened').toBe(true);
   for (const [at, one] of heard.entries()) {
-    const isGivenUp = fault.recovers === true && one.milliseconds >= DEADLINE;
+    const isGivenUp = fault.recovers === true && one.milliseconds >= DEADLINE_MILLISECONDS;
     const outcomes = isGivenUp ? [...fault.outcomes, 'unknown'] : fault.outcomes;
     expect(outcomes, one.answer?.text).toContain(outcomeOf(one));
     const { status = 201 } = one.answer ?? {};

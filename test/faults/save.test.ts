@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
-import { type Fault, runFaults } from './run-faults.ts';
-import { change, holdWith, lay, type Stage, terminateBackends } from './stage.ts';
+import { during, type Fault, runFaults, trap } from './run-faults.ts';
+import { change, holdWith, type Stage, terminateBackends } from './stage.ts';
 
-/** A trigger on every posting that does something when the row comes. */
+/** A trigger that runs for every new posting. */
 function onPosting(stage: Stage, does: string, kind = 'trigger', when = ''): Promise<() => Promise<void>> {
   const deferred = kind === 'constraint trigger' ? 'deferrable initially deferred' : '';
   return change(
@@ -15,105 +15,92 @@ function onPosting(stage: Stage, does: string, kind = 'trigger', when = ''): Pro
   );
 }
 
+/** Terminates the backend in the middle of its transaction. */
+const terminate = (stage: Stage) => terminateBackends(stage, "state = 'idle in transaction'");
+
 const SAVE: readonly Fault[] = [
   {
     name: 'a check constraint is violated',
     outcomes: ['no'],
     ofPostings: true,
-    arrange: async (stage) => ({
-      mend: await change(
+    arrange: during((stage) =>
+      change(
         stage,
         'alter table posting add constraint refuses check (amount <> 1) not valid',
         'alter table posting drop constraint refuses',
       ),
-    }),
+    ),
   },
   {
     name: 'the disk is full',
     outcomes: ['no'],
     ofPostings: true,
-    arrange: async (stage) => ({
-      mend: await onPosting(stage, `raise exception 'no space left on device' using errcode = '53100'`),
-    }),
+    arrange: during((stage) => onPosting(stage, `raise exception 'no space left on device' using errcode = '53100'`)),
   },
   {
-    name: 'it conflicts with others, every time',
+    name: 'a deadlock, every time',
     outcomes: ['no'],
     ofPostings: true,
     code: 'service_unavailable',
     together: true,
-    arrange: async (stage) => ({
-      mend: await onPosting(stage, `raise exception 'deadlock detected' using errcode = '40P01'`),
-    }),
+    arrange: during((stage) => onPosting(stage, `raise exception 'deadlock detected' using errcode = '40P01'`)),
   },
   {
-    name: 'a write runs into its time limit',
+    name: 'a write reaches its time limit',
     outcomes: ['no'],
     ofPostings: true,
     together: true,
     orBusy: true,
-    arrange: async (stage) => ({ mend: await onPosting(stage, 'perform pg_sleep(3)') }),
+    arrange: during((stage) => onPosting(stage, 'perform pg_sleep(3)')),
   },
   {
-    name: 'a stranger holds the table of answers',
+    name: 'another connection holds the table of postings',
     outcomes: ['no'],
     ofPostings: true,
     code: 'service_unavailable',
     together: true,
-    arrange: async (stage) => ({ mend: await holdWith(stage.server, 'lock table posting in share mode') }),
+    arrange: during(({ server }) => holdWith(server, 'lock table posting in share mode')),
   },
   {
-    name: 'the account has no room in the store, though the rules allow it',
+    name: 'the database refuses the account although the rules allow it',
     outcomes: ['no'],
-    arrange: async (stage) => ({
-      mend: await change(
+    arrange: during((stage) =>
+      change(
         stage,
         `alter table account add constraint no_room check (program_id <> '${DEMO_PROGRAM_ID}' or sequence = 0) not valid`,
         'alter table account drop constraint no_room',
       ),
-    }),
+    ),
+  },
+  { name: 'the connection is cut before the writes', outcomes: ['no'], arrange: trap('before_save', 'cut') },
+  {
+    // The connection stalls for longer than the service waits, and only then is cut.
+    name: 'the writes never arrive, without an error',
+    outcomes: ['no'],
+    arrange: trap('before_save', 'cut', () => delay(2500)),
   },
   {
-    name: 'the connection is cut before the writes',
+    name: 'the connection is cut between the writes and COMMIT',
     outcomes: ['no'],
-    arrange: async (stage) => ({ trap: lay(stage, 'before_save', 'cut') }),
-  },
-  {
-    name: 'the writes never arrive, and nobody says so',
-    outcomes: ['no'],
-    arrange: async (stage) => {
-      // The wire stands still for longer than the service waits, and only then is cut.
-      return { trap: lay(stage, 'before_save', 'cut', () => delay(2500)) };
-    },
-  },
-  {
-    name: 'it is cut between the writes and COMMIT',
-    outcomes: ['no'],
-    arrange: async (stage) => ({ trap: lay(stage, 'before_commit', 'cut') }),
+    arrange: trap('before_commit', 'cut'),
   },
   {
     name: 'the backend is terminated between the writes and COMMIT',
     outcomes: ['no'],
-    arrange: async (stage) => {
-      const terminate = () => terminateBackends(stage, "state = 'idle in transaction'");
-      return { trap: lay(stage, 'before_commit', 'go_on', terminate) };
-    },
+    arrange: trap('before_commit', 'go_on', terminate),
   },
   {
-    name: 'the service stands still between the load and the writes, and its transaction is ended',
+    name: 'the backend is terminated between the load and the writes',
     outcomes: ['no'],
-    arrange: async (stage) => {
-      const terminate = () => terminateBackends(stage, "state = 'idle in transaction'");
-      return { trap: lay(stage, 'before_save', 'go_on', terminate) };
-    },
+    arrange: trap('before_save', 'go_on', terminate),
   },
   {
-    name: 'COMMIT itself is refused, by a deferred constraint',
+    name: 'COMMIT is refused by a deferred constraint',
     outcomes: ['no'],
     ofPostings: true,
-    arrange: async (stage) => ({
-      mend: await onPosting(stage, `raise exception 'refused at commit' using errcode = '23514'`, 'constraint trigger'),
-    }),
+    arrange: during((stage) =>
+      onPosting(stage, `raise exception 'refused at commit' using errcode = '23514'`, 'constraint trigger'),
+    ),
   },
 ];
 
