@@ -54,9 +54,9 @@ describe('move_clock', () => {
     [{ seconds_ahead: 1.5 }, '/seconds_ahead'],
     [{ seconds_ahead: '60' }, '/seconds_ahead'],
   ])('%j is refused', async (body, field) => {
-    const answer = await sendRaw(running().url, { path: '/api/v0.1/sandbox/clock', body });
-    expect([answer.status, answer.fields.Code]).toEqual([400, 'move_clock_schema']);
-    expect([answer.headers['error-field'], answer.headers['money-moved']]).toEqual([field, undefined]);
+    const response = await sendRaw(running().url, { path: '/api/v0.1/sandbox/clock', body });
+    expect([response.status, response.fields.Code]).toEqual([400, 'move_clock_schema']);
+    expect([response.headers['error-field'], response.headers['money-moved']]).toEqual([field, undefined]);
   });
 
   test('unknown_move_clock: the database is stopped', async () => {
@@ -79,9 +79,9 @@ describe('move_clock', () => {
     let moving = true;
     const load = async (): Promise<void> => {
       while (moving) {
-        const answer = await card.load(1).catch((error: unknown) => error);
-        if (answer instanceof Error) expect(answer).toMatchObject({ Code: 'limit_exceeded' });
-        else made.push(dayOf((answer as TransferRecord).created_at));
+        const response = await card.load(1).catch((error: unknown) => error);
+        if (response instanceof Error) expect(response).toMatchObject({ Code: 'limit_exceeded' });
+        else made.push(dayOf((response as TransferRecord).created_at));
       }
     };
     const jumpToAndFro = async (): Promise<void> => {

@@ -85,10 +85,10 @@ describe('live mode, starting from an empty directory', () => {
     ['no key behind the scheme', { Authorization: 'Bearer' }],
     ['a well-formed key that nobody made', { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(72)}` }],
   ])('credentials: %s gets a 401 that explains the scheme', async (_, headers) => {
-    const answer = await get(TRANSFERS, headers);
-    expect(answer.fields).toMatchObject({ Status: 401, Code: 'unauthenticated', Type: 'Request Error' });
-    expect(answer.fields.Message).toContain('Bearer <key>');
-    expect(answer.headers['www-authenticate']).toMatch(/^Bearer /);
+    const response = await get(TRANSFERS, headers);
+    expect(response.fields).toMatchObject({ Status: 401, Code: 'unauthenticated', Type: 'Request Error' });
+    expect(response.fields.Message).toContain('Bearer <key>');
+    expect(response.headers['www-authenticate']).toMatch(/^Bearer /);
     const money = await send({ headers, body: { amount: 1, card_id: 'card-of-first' } });
     expect([money.status, money.headers['money-moved']]).toEqual([401, 'no']);
   });
@@ -105,8 +105,8 @@ describe('live mode, starting from an empty directory', () => {
   });
 
   test('the scheme is case-insensitive', async () => {
-    const answer = await get('/api/v0.1/core/card/card-of-first', { Authorization: `bearer ${keys.first}` });
-    expect(answer.status).toBe(200);
+    const response = await get('/api/v0.1/core/card/card-of-first', { Authorization: `bearer ${keys.first}` });
+    expect(response.status).toBe(200);
   });
 
   test('revoked and expired keys stop working', async () => {
@@ -122,9 +122,9 @@ describe('live mode, starting from an empty directory', () => {
       [revoked.key, 'revoked'],
       [expired.key, 'expired'],
     ] as const) {
-      const answer = async () => (await get(TRANSFERS, bearer(key))).fields;
-      await waitFor(`the key is ${word}`, async () => (await answer()).Status === 401);
-      expect(await answer()).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining(word) });
+      const response = async () => (await get(TRANSFERS, bearer(key))).fields;
+      await waitFor(`the key is ${word}`, async () => (await response()).Status === 401);
+      expect(await response()).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining(word) });
     }
   });
 
@@ -191,16 +191,16 @@ describe('live mode, starting from an empty directory', () => {
     for (const headers of [{}, bearer(operatorKey), bearer(keys.first)]) {
       for (const method of [OPERATIONS[id].method, 'GET', 'OPTIONS']) {
         const told = async (asked: string) => {
-          const answer = await send({ method, path: asked, headers, ...(method === 'POST' ? { body } : {}) });
-          // What differs between any two answers; the rate limit counts down.
-          const { date, ratelimit, 'request-id': requestId, 'content-length': length, ...others } = answer.headers;
+          const response = await send({ method, path: asked, headers, ...(method === 'POST' ? { body } : {}) });
+          // What differs between any two responses; the rate limit counts down.
+          const { date, ratelimit, 'request-id': requestId, 'content-length': length, ...others } = response.headers;
           for (const header of [date, ratelimit, requestId, length]) expect(header).toBeTypeOf('string');
-          return { status: answer.status, headers: others, text: answer.text.replaceAll(asked, '*') };
+          return { status: response.status, headers: others, text: response.text.replaceAll(asked, '*') };
         };
-        const answer = await told(path);
-        expect(answer.text).toContain('"Code":"route_not_found"');
-        expect(answer.status).toBe(404);
-        expect(answer).toEqual(await told(nothing));
+        const response = await told(path);
+        expect(response.text).toContain('"Code":"route_not_found"');
+        expect(response.status).toBe(404);
+        expect(response).toEqual(await told(nothing));
       }
     }
   });
@@ -245,8 +245,8 @@ describe('live mode, starting from an empty directory', () => {
       fresh.push((await withSecret(operator.keys.create(programKey(`spare ${count}`, programs.first)))).key);
     }
     process.kill((await embeddedServerOf(directory.path)).processId, 'SIGKILL');
-    const answers = await Promise.all(fresh.map((key) => get(TRANSFERS, bearer(key))));
-    for (const { status, fields } of answers) {
+    const responses = await Promise.all(fresh.map((key) => get(TRANSFERS, bearer(key))));
+    for (const { status, fields } of responses) {
       if (status !== 200) expect(fields).toMatchObject({ Status: 500, Code: 'unknown_list_transfers' });
     }
     for (const key of fresh) {
@@ -318,8 +318,8 @@ describe('a sandbox without keys serves its own machine only', () => {
     { 'CF-Connecting-IP': '203.0.113.9' },
     { Host: '127.0.0.1:8080', Origin: 'http://127.0.0.1:8080', 'X-Forwarded-For': '203.0.113.9' },
   ])('%j is refused', async (headers) => {
-    const answer = await get(headers);
-    expect(answer.fields).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
+    const response = await get(headers);
+    expect(response.fields).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
     const money = await sendRaw(running().url, { headers, body: { amount: 1, card_id: 'card_active' } });
     expect([money.fields.Code, money.headers['money-moved']]).toEqual(['forbidden', 'no']);
     const form = { ...headers, 'Content-Type': 'text/plain' };

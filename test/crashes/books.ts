@@ -81,7 +81,7 @@ const FAULTS = `select
       select from transfer where transfer.program_id = posting.program_id and transfer_id = cause_id
     )) as postings_without_transfer`;
 
-/** The answers that are kept under the keys of transfers. */
+/** The responses that are kept under the keys of transfers. */
 const KEPT = `select operation, key, status, subject_id, body, code, message from idempotency
   where operation in ('create_transfer', 'capture_transfer', 'cancel_transfer', 'reverse_transfer')`;
 

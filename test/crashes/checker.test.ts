@@ -8,7 +8,7 @@ import type { Answer, Change, ChangeStory, Found, FoundReversal, Story } from '.
 const TERMS = { type: 'load', amount: 10, cardId: 'a', destinationCardId: null, capture: 'automatic' } as const;
 const HELD = { ...TERMS, capture: 'manual' } as const;
 
-function answer(change: Partial<Answer> = {}): Answer {
+function response(change: Partial<Answer> = {}): Answer {
   const text = '{"transfer_id":"tr_1","amount":10}';
   return {
     requestId: 'req_1',
@@ -24,16 +24,16 @@ function answer(change: Partial<Answer> = {}): Answer {
 
 function refused(change: Partial<Answer> = {}): Answer {
   const text = '{"Code":"unknown_create_transfer"}';
-  return answer({ status: 500, text, moneyMoved: 'no', shouldRetry: 'true', ...change });
+  return response({ status: 500, text, moneyMoved: 'no', shouldRetry: 'true', ...change });
 }
 
 /** A decision against it, which its key keeps. */
 function denied(requestId: string, text: string): Answer {
-  return answer({ requestId, status: 409, text, moneyMoved: 'no', shouldRetry: 'false' });
+  return response({ requestId, status: 409, text, moneyMoved: 'no', shouldRetry: 'false' });
 }
 
 function story(change: Partial<Story> = {}): Story {
-  return { key: 'k', terms: TERMS, answers: [answer()], silences: 0, ...change };
+  return { key: 'k', terms: TERMS, responses: [response()], silences: 0, ...change };
 }
 
 function found(change: Partial<Found> = {}): Found {
@@ -46,22 +46,22 @@ function books(transfers: readonly Found[], balance: number): Books {
   return { transfers, opening: new Map([['a', 5]]), balances: new Map([['a', balance]]) };
 }
 
-const REPLAY = answer({ requestId: 'req_2', replayed: true });
+const REPLAY = response({ requestId: 'req_2', replayed: true });
 const FULL = denied('req_2', '{"Code":"limit_exceeded"}');
 
 test.each<[string, Story, Books]>([
   ['a transfer, acknowledged', story(), books([found()], 15)],
-  ['acknowledged, and again', story({ answers: [answer(), REPLAY] }), books([found()], 15)],
-  ['made in silence', story({ answers: [], silences: 1 }), books([found({ requestId: 'req_lost' })], 15)],
-  ['nothing made in silence', story({ answers: [], silences: 1 }), books([], 5)],
-  ['made in silence, then learnt', story({ answers: [REPLAY], silences: 1 }), books([found({ requestId: 'x' })], 15)],
-  ['failed, then made', story({ answers: [refused({ requestId: 'req_0' }), answer()] }), books([found()], 15)],
+  ['acknowledged, and again', story({ responses: [response(), REPLAY] }), books([found()], 15)],
+  ['made in silence', story({ responses: [], silences: 1 }), books([found({ requestId: 'req_lost' })], 15)],
+  ['nothing made in silence', story({ responses: [], silences: 1 }), books([], 5)],
+  ['made in silence, then learnt', story({ responses: [REPLAY], silences: 1 }), books([found({ requestId: 'x' })], 15)],
+  ['failed, then made', story({ responses: [refused({ requestId: 'req_0' }), response()] }), books([found()], 15)],
   [
     'unknown, and it was made',
-    story({ answers: [refused({ moneyMoved: 'unknown', transferId: 'tr_1' })] }),
+    story({ responses: [refused({ moneyMoved: 'unknown', transferId: 'tr_1' })] }),
     books([found()], 15),
   ],
-  ['refused', story({ answers: [FULL] }), books([], 5)],
+  ['refused', story({ responses: [FULL] }), books([], 5)],
 ])('accepts a correct history: %s', (_, told, truth) => {
   expect(findContradictions([told], truth)).toEqual([]);
 });
@@ -79,68 +79,68 @@ test.each<[string, string, Story, Books]>([
   ],
   ['another one is there in its place', 'lost', story(), books([found({ transferId: 'tr_2' })], 15)],
   [
-    'the second answer differs by a blank',
+    'the second response differs by a blank',
     'answers differ',
-    story({ answers: [answer(), { ...REPLAY, text: `${REPLAY.text} ` }] }),
+    story({ responses: [response(), { ...REPLAY, text: `${REPLAY.text} ` }] }),
     books([found()], 15),
   ],
-  ['a success after a refusal', 'answers differ', story({ answers: [FULL, answer()] }), books([found()], 15)],
+  ['a success after a refusal', 'answers differ', story({ responses: [FULL, response()] }), books([found()], 15)],
   [
     'a refusal that made it',
     'refused and made',
-    story({ answers: [FULL] }),
+    story({ responses: [FULL] }),
     books([found({ requestId: 'req_2' })], 15),
   ],
   [
-    'two first answers',
-    'two first answers',
-    story({ answers: [answer(), { ...REPLAY, replayed: false }] }),
+    'two first responses',
+    'two first responses',
+    story({ responses: [response(), { ...REPLAY, replayed: false }] }),
     books([found()], 15),
   ],
   ['the record has changed since', 'changed', story(), books([found({ text: '{"transfer_id":"tr_1"}' })], 15)],
   ['the amount has', 'other terms', story(), books([found({ terms: { ...TERMS, amount: 11 } })], 16)],
   ['it was never completed', 'left pending', story(), books([found({ status: 'pending' })], 15)],
-  ['no money moved, it said', 'no money moved', story({ answers: [refused()] }), books([found()], 15)],
+  ['no money moved, it said', 'no money moved', story({ responses: [refused()] }), books([found()], 15)],
   [
-    'no money moved, it said, and another answer confesses',
+    'no money moved, it said, and another response confesses',
     'no money moved',
-    story({ answers: [refused(), REPLAY] }),
+    story({ responses: [refused(), REPLAY] }),
     books([found()], 15),
   ],
   [
     'unknown, and the transfer is another',
     'named tr_9',
-    story({ answers: [refused({ moneyMoved: 'unknown', transferId: 'tr_9' })] }),
+    story({ responses: [refused({ moneyMoved: 'unknown', transferId: 'tr_9' })] }),
     books([found()], 15),
   ],
   [
     'a failure without a word on money',
     'silent about money',
-    story({ answers: [refused({ moneyMoved: undefined })] }),
+    story({ responses: [refused({ moneyMoved: undefined })] }),
     books([], 5),
   ],
   [
     'a failure that forbids to try again',
     'a 500 with Should-Retry: false',
-    story({ answers: [refused({ shouldRetry: 'false' })] }),
+    story({ responses: [refused({ shouldRetry: 'false' })] }),
     books([], 5),
   ],
   [
     'a decision that is to be asked for again',
     'a 409 with Should-Retry: true',
-    story({ answers: [{ ...FULL, shouldRetry: 'true' }] }),
+    story({ responses: [{ ...FULL, shouldRetry: 'true' }] }),
     books([], 5),
   ],
   [
     'made, and every request was answered no',
     'nobody sent',
-    story({ answers: [refused()] }),
+    story({ responses: [refused()] }),
     books([found({ requestId: 'x' })], 15),
   ],
   [
     'made by what was called a replay',
     'called a replay',
-    story({ answers: [REPLAY] }),
+    story({ responses: [REPLAY] }),
     books([found({ requestId: 'req_2' })], 15),
   ],
 ])('detects a false response: %s', (_, word, told, truth) => {
@@ -154,8 +154,8 @@ const REVERSE: Change = { verb: 'reverse', transferId: 'tr_1', amount: 4 };
 /** Something done with the transfer, by a request `req_c` under the key `c`. */
 function changed(change: Change, told: Partial<ChangeStory> = {}): ChangeStory {
   const text = JSON.stringify(change.verb === 'reverse' ? { reversal_id: 'rev_1' } : { transfer_id: 'tr_1' });
-  const done = answer({ requestId: 'req_c', status: change.verb === 'reverse' ? 201 : 200, text });
-  return { key: 'c', change, answers: [done], silences: 0, ...told };
+  const done = response({ requestId: 'req_c', status: change.verb === 'reverse' ? 201 : 200, text });
+  return { key: 'c', change, responses: [done], silences: 0, ...told };
 }
 
 const LATE = denied('req_c', '{"Code":"invalid_transfer_status"}');
@@ -174,29 +174,29 @@ const reversed = (...reversals: readonly Partial<FoundReversal>[]): Found =>
 test.each<[string, readonly ChangeStory[], Found, number]>([
   ['held, and nothing was done', [], hold(), 5],
   ['captured', [changed(CAPTURE)], captured(), 11],
-  ['captured in silence', [changed(CAPTURE, { answers: [], silences: 1 })], captured(), 11],
+  ['captured in silence', [changed(CAPTURE, { responses: [], silences: 1 })], captured(), 11],
   [
     'captured in silence, then learnt',
-    [changed(CAPTURE, { answers: [NO, { ...REPLAY, status: 200 }], silences: 1 })],
+    [changed(CAPTURE, { responses: [NO, { ...REPLAY, status: 200 }], silences: 1 })],
     captured(),
     11,
   ],
   [
-    'unknown, it said, and another answer knows',
-    [changed(CAPTURE, { answers: [UNKNOWN, { ...REPLAY, status: 200 }] })],
+    'unknown, it said, and another response knows',
+    [changed(CAPTURE, { responses: [UNKNOWN, { ...REPLAY, status: 200 }] })],
     captured(),
     11,
   ],
-  ['not captured in silence', [changed(CAPTURE, { answers: [], silences: 1 })], hold(), 5],
-  ['unknown, and it was captured', [changed(CAPTURE, { answers: [UNKNOWN] })], captured(), 11],
+  ['not captured in silence', [changed(CAPTURE, { responses: [], silences: 1 })], hold(), 5],
+  ['unknown, and it was captured', [changed(CAPTURE, { responses: [UNKNOWN] })], captured(), 11],
   [
     'canceled, and the capture came late',
-    [changed(CANCEL), changed(CAPTURE, { key: 'd', answers: [LATE] })],
+    [changed(CANCEL), changed(CAPTURE, { key: 'd', responses: [LATE] })],
     canceled(),
     5,
   ],
   ['reversed', [changed(REVERSE)], reversed({}), 11],
-  ['reversed in silence', [changed(REVERSE, { answers: [], silences: 1 })], reversed({ requestId: 'x' }), 11],
+  ['reversed in silence', [changed(REVERSE, { responses: [], silences: 1 })], reversed({ requestId: 'x' }), 11],
 ])('accepts a correct history: %s', (_, changes, transfer, balance) => {
   const told = story({ terms: transfer.terms });
   expect(findContradictions([told], books([transfer], balance), changes)).toEqual([]);
@@ -208,18 +208,18 @@ test.each<[string, string, readonly ChangeStory[], Found, number]>([
   ['an acknowledged cancellation is missing', 'lost', [changed(CANCEL)], hold(), 5],
   ['both were acknowledged', 'ended by', [changed(CAPTURE), changed(CANCEL, { key: 'd' })], captured(), 11],
   ['captured, and nobody asked for it', 'which nobody did', [], captured(), 11],
-  ['captured, and it was refused', 'which nobody did', [changed(CAPTURE, { answers: [LATE] })], captured(), 11],
+  ['captured, and it was refused', 'which nobody did', [changed(CAPTURE, { responses: [LATE] })], captured(), 11],
   [
     'no money moved, it said, and it was captured',
     'which nobody did',
-    [changed(CAPTURE, { answers: [NO] })],
+    [changed(CAPTURE, { responses: [NO] })],
     captured(),
     11,
   ],
   [
-    'no money moved, it said, and another answer confesses that it was captured',
+    'no money moved, it said, and another response confesses that it was captured',
     'but the replays was told no',
-    [changed(CAPTURE, { answers: [NO, { ...REPLAY, status: 200 }] })],
+    [changed(CAPTURE, { responses: [NO, { ...REPLAY, status: 200 }] })],
     captured(),
     11,
   ],
@@ -230,11 +230,11 @@ test.each<[string, string, readonly ChangeStory[], Found, number]>([
   ['it is there twice', 'doubled', [changed(REVERSE)], reversed({}, { reversalId: 'rev_2' }), 7],
   ['it reversed another amount', 'instead of', [changed(REVERSE)], reversed({ amount: 3 }), 12],
   ['reversed, and nobody asked for it', 'nobody sent', [], reversed({}), 11],
-  ['refused and reversed', 'refused and made', [changed(REVERSE, { answers: [LATE] })], reversed({}), 11],
+  ['refused and reversed', 'refused and made', [changed(REVERSE, { responses: [LATE] })], reversed({}), 11],
   [
     'no money moved, it said, and it was reversed',
     'no money moved',
-    [changed(REVERSE, { answers: [NO] })],
+    [changed(REVERSE, { responses: [NO] })],
     reversed({}),
     11,
   ],
@@ -252,12 +252,12 @@ const REVERSED = '{"reversal_id":"rev_1","transfer_id":"tr_1"}';
 const REFUSAL = '{"Message":"Too much.","Status":409,"Code":"limit_exceeded","Type":"Request Error"}';
 
 const STORIES = [
-  story({ terms: HELD, answers: [answer({ text: CREATED })] }),
-  story({ key: 'r', answers: [denied('req_r', REFUSAL)] }),
+  story({ terms: HELD, responses: [response({ text: CREATED })] }),
+  story({ key: 'r', responses: [denied('req_r', REFUSAL)] }),
 ];
 const CHANGES = [
-  changed(CAPTURE, { key: 'd', answers: [answer({ requestId: 'req_d', status: 200, text: CAPTURED })] }),
-  changed(REVERSE, { answers: [answer({ requestId: 'req_c', text: REVERSED })] }),
+  changed(CAPTURE, { key: 'd', responses: [response({ requestId: 'req_d', status: 200, text: CAPTURED })] }),
+  changed(REVERSE, { responses: [response({ requestId: 'req_c', text: REVERSED })] }),
 ];
 
 const success = (operation: string, key: string, status: number, subjectId: string, body: string): KeptAnswer => {
@@ -297,26 +297,26 @@ const instead = <Item>(all: readonly Item[], one: Item, ...others: readonly Item
 
 test('accepts correct stored responses and events, also without a received response', () => {
   expect(problemsOf({})).toBe('');
-  const silent = STORIES.map((told) => ({ ...told, answers: [], silences: 1 }));
+  const silent = STORIES.map((told) => ({ ...told, responses: [], silences: 1 }));
   expect(problemsOf({}, silent)).toBe('');
 });
 
 test.each<[string, string, readonly KeptAnswer[]]>([
-  ['an acknowledged answer is not kept', 'k: lost: its 201 is not kept', instead(KEPT, KEPT_CREATED)],
+  ['an acknowledged response is not kept', 'k: lost: its 201 is not kept', instead(KEPT, KEPT_CREATED)],
   ['a refusal is not kept', 'r: lost: its 409 is not kept', instead(KEPT, KEPT_REFUSAL)],
   ['a change is not kept', 'd: lost: its 200 is not kept', instead(KEPT, KEPT_CAPTURED)],
   [
     'it is kept with a blank more',
-    'kept answer differs',
+    'kept response differs',
     instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, body: `${CREATED} ` }),
   ],
-  ['with another status', 'kept answer differs', instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, status: 200 })],
+  ['with another status', 'kept response differs', instead(KEPT, KEPT_CREATED, { ...KEPT_CREATED, status: 200 })],
   [
     'as another refusal',
-    'kept answer differs',
+    'kept response differs',
     instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, code: 'duplicate_reference' }),
   ],
-  ['in other words', 'kept answer differs', instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, message: 'No.' })],
+  ['in other words', 'kept response differs', instead(KEPT, KEPT_REFUSAL, { ...KEPT_REFUSAL, message: 'No.' })],
   [
     'about another transfer',
     'is about tr_2 instead of tr_1',
@@ -328,7 +328,7 @@ test.each<[string, string, readonly KeptAnswer[]]>([
     [...KEPT, { ...KEPT_CREATED, operation: 'capture_transfer' }],
   ],
   ['under a key that nobody sent', 'x of create_transfer, which nobody sent', [...KEPT, { ...KEPT_CREATED, key: 'x' }]],
-  ['a reversal without its key', 'no answer is kept under reverse_transfer c', instead(KEPT, KEPT_REVERSED)],
+  ['a reversal without its key', 'no response is kept under reverse_transfer c', instead(KEPT, KEPT_REVERSED)],
 ])('detects a false stored response: %s', (_, word, kept) => {
   expect(problemsOf({ kept })).toContain(word);
 });
@@ -350,9 +350,9 @@ test.each<[string, string, readonly FoundEvent[]]>([
 });
 
 test('compares a transfer without a received response with its stored response and events', () => {
-  const silent = STORIES.map((told) => ({ ...told, answers: [], silences: 1 }));
+  const silent = STORIES.map((told) => ({ ...told, responses: [], silences: 1 }));
   const kept = instead(KEPT, KEPT_CREATED);
-  expect(problemsOf({ kept }, silent)).toContain('tr_1 was made, and no answer is kept under create_transfer k');
+  expect(problemsOf({ kept }, silent)).toContain('tr_1 was made, and no response is kept under create_transfer k');
   expect(problemsOf({ events: instead(EVENTS, PENDING) }, silent)).toContain('no event transfer.pending of tr_1');
   const changedPayload = instead(EVENTS, PENDING, { ...PENDING, payload: CAPTURED });
   expect(problemsOf({ events: changedPayload }, silent)).toContain('the event differs');
@@ -363,8 +363,8 @@ test('ignores transfers of other keys', () => {
   const foreign = success('create_transfer', 'other', 201, 'tr_2', '{"transfer_id":"tr_2"}');
   const told: FoundEvent = { type: 'transfer.completed', subjectId: 'tr_2', payload: '{"transfer_id":"tr_2"}' };
   const records = {
-    kept: [success('create_transfer', 'k', 201, 'tr_1', answer().text), foreign],
-    events: [{ type: 'transfer.completed', subjectId: 'tr_1', payload: answer().text }, told],
+    kept: [success('create_transfer', 'k', 201, 'tr_1', response().text), foreign],
+    events: [{ type: 'transfer.completed', subjectId: 'tr_1', payload: response().text }, told],
   };
   const all = { ...books([found(), others], 25), records };
   expect(findContradictions([story()], booksOf('k', all))).toEqual([]);

@@ -36,27 +36,27 @@ export function findContradictions(
 
 /** Transfers and reversals that were made by a request which nobody heard anything of: a stop must leave none. */
 export function findMadeInSilence(
-  answers: readonly Answer[],
+  responses: readonly Answer[],
   { transfers }: Pick<Books, 'transfers'>,
 ): readonly string[] {
-  const answered = new Set(answers.map(({ requestId }) => requestId));
+  const answered = new Set(responses.map(({ requestId }) => requestId));
   const made = transfers.flatMap(({ requestId, key, reversals }) => [{ requestId, key }, ...reversals]);
   return made
     .filter(({ requestId }) => !answered.has(requestId))
-    .map(({ requestId, key }) => `${key}: done by ${requestId}, which got no answer`);
+    .map(({ requestId, key }) => `${key}: done by ${requestId}, which got no response`);
 }
 
-/** What is wrong with the answers to one key by themselves. */
-function wrongAnswers({ answers, silences }: Told): string[] {
+/** What is wrong with the responses to one key by themselves. */
+function wrongAnswers({ responses, silences }: Told): string[] {
   const problems: string[] = [];
-  const done = answers.filter(isDone);
-  const isByAnUnheard = silences > 0 || answers.some(({ moneyMoved }) => moneyMoved === 'unknown');
+  const done = responses.filter(isDone);
+  const isByAnUnheard = silences > 0 || responses.some(({ moneyMoved }) => moneyMoved === 'unknown');
   if (done.length > 0 && done.every(({ replayed }) => replayed) && !isByAnUnheard)
     problems.push('done, and every request but the replays was told no');
-  if (new Set(answers.filter(isKept).map(({ status, text }) => `${status} ${text}`)).size > 1)
+  if (new Set(responses.filter(isKept).map(({ status, text }) => `${status} ${text}`)).size > 1)
     problems.push('answers differ');
-  if (done.filter(({ replayed }) => !replayed).length > 1) problems.push('two first answers');
-  for (const { status, moneyMoved, shouldRetry } of answers) {
+  if (done.filter(({ replayed }) => !replayed).length > 1) problems.push('two first responses');
+  for (const { status, moneyMoved, shouldRetry } of responses) {
     if (status < 400) continue;
     const isSilent = moneyMoved !== 'no' && moneyMoved !== 'unknown';
     if (isSilent) problems.push(`a ${status} that is silent about money`);
@@ -67,21 +67,21 @@ function wrongAnswers({ answers, silences }: Told): string[] {
 }
 
 function contradictionsOf(story: Story, made: readonly Found[]): string[] {
-  const { key, terms, answers } = story;
+  const { key, terms, responses } = story;
   const problems: string[] = [];
   const say = (problem: string): void => void problems.push(`${key}: ${problem}`);
   if (made.length > 1) say(`doubled: ${made.map(({ transferId }) => transferId).join(' and ')}`);
   for (const problem of wrongAnswers(story)) say(problem);
-  for (const answer of answers.filter(isDone)) {
-    const { transfer_id: transferId } = JSON.parse(answer.text) as { transfer_id: string };
+  for (const response of responses.filter(isDone)) {
+    const { transfer_id: transferId } = JSON.parse(response.text) as { transfer_id: string };
     const found = made.find((candidate) => candidate.transferId === transferId);
     if (found === undefined) say(`lost: ${transferId} was acknowledged and is not there`);
-    else if (isUntouched(found) && found.text !== undefined && found.text !== answer.text)
-      say(`changed: ${found.text} from ${answer.text}`);
+    else if (isUntouched(found) && found.text !== undefined && found.text !== response.text)
+      say(`changed: ${found.text} from ${response.text}`);
   }
   for (const found of made) {
     if (JSON.stringify(inOrder(found.terms)) !== JSON.stringify(inOrder(terms))) say('made with other terms');
-    if (answers.some(({ status }) => status === 409)) say('refused and made');
+    if (responses.some(({ status }) => status === 409)) say('refused and made');
     for (const problem of whoMade(story, found, found.transferId)) say(problem);
   }
   return problems;
@@ -93,13 +93,13 @@ function isUntouched({ terms, status, reversals }: Found): boolean {
 }
 
 /** The request that made something was answered so, or was not answered. */
-function whoMade({ answers, silences }: Told, made: { readonly requestId: string }, transferId: string): string[] {
-  const answer = answers.find(({ requestId }) => requestId === made.requestId);
-  if (answer === undefined) return silences === 0 ? ['made by a request that nobody sent'] : [];
-  if (isDone(answer)) return answer.replayed ? ['made by a request that was called a replay'] : [];
-  if (answer.moneyMoved === 'no') return [`a ${answer.status} said that no money moved, and it made ${transferId}`];
-  if (answer.transferId === transferId) return [];
-  return [`a ${answer.status} named ${answer.transferId} and made ${transferId}`];
+function whoMade({ responses, silences }: Told, made: { readonly requestId: string }, transferId: string): string[] {
+  const response = responses.find(({ requestId }) => requestId === made.requestId);
+  if (response === undefined) return silences === 0 ? ['made by a request that nobody sent'] : [];
+  if (isDone(response)) return response.replayed ? ['made by a request that was called a replay'] : [];
+  if (response.moneyMoved === 'no') return [`a ${response.status} said that no money moved, and it made ${transferId}`];
+  if (response.transferId === transferId) return [];
+  return [`a ${response.status} named ${response.transferId} and made ${transferId}`];
 }
 
 /** The state of a transfer is that in which it was made, or one that somebody asked for and was not refused. */
@@ -122,7 +122,7 @@ function wrongState(
     );
     if (!wanted.some(mayHaveDone)) problems.push(`${transferId}: ${status} with ${capturedAmount}, which nobody did`);
   }
-  const ended = asked.filter(({ change, answers }) => change.verb !== 'reverse' && answers.some(isDone));
+  const ended = asked.filter(({ change, responses }) => change.verb !== 'reverse' && responses.some(isDone));
   if (ended.length > 1) problems.push(`${transferId}: ended by ${ended.map(({ key }) => key).join(' and ')}`);
   for (const reversal of reversals) {
     if (!asked.some(({ key }) => key === reversal.key))
@@ -132,15 +132,15 @@ function wrongState(
 }
 
 /** Whether one of the requests of a key was acknowledged, or may have been and was not answered. */
-function mayHaveDone({ answers, silences }: Told): boolean {
-  if (answers.some(({ status }) => status === 409)) return false;
-  return silences > 0 || answers.some((answer) => isDone(answer) || answer.moneyMoved === 'unknown');
+function mayHaveDone({ responses, silences }: Told): boolean {
+  if (responses.some(({ status }) => status === 409)) return false;
+  return silences > 0 || responses.some((response) => isDone(response) || response.moneyMoved === 'unknown');
 }
 
 function wrongChange(story: ChangeStory, found: Found | undefined): string[] {
-  const { key, change, answers } = story;
+  const { key, change, responses } = story;
   const problems: string[] = wrongAnswers(story);
-  const isAcknowledged = answers.some(isDone);
+  const isAcknowledged = responses.some(isDone);
   if (found === undefined) problems.push(`${change.transferId} is not there`);
   else if (change.verb === 'reverse') problems.push(...wrongReversal(story, found));
   else if (isAcknowledged) {
@@ -148,25 +148,27 @@ function wrongChange(story: ChangeStory, found: Found | undefined): string[] {
     const amount = change.verb === 'capture' ? change.amount : 0;
     if (found.status !== status || found.capturedAmount !== amount)
       problems.push(`lost: a ${change.verb} was acknowledged, and it is ${found.status} with ${found.capturedAmount}`);
-    const changed = answers.find((answer) => isDone(answer) && found.text !== undefined && answer.text !== found.text);
+    const changed = responses.find(
+      (response) => isDone(response) && found.text !== undefined && response.text !== found.text,
+    );
     if (changed !== undefined) problems.push(`changed: ${found.text} from ${changed.text}`);
   }
   return problems.map((problem) => `${key}: ${problem}`);
 }
 
 function wrongReversal(story: ChangeStory, found: Found): string[] {
-  const { key, change, answers } = story;
+  const { key, change, responses } = story;
   const made = found.reversals.filter((reversal) => reversal.key === key);
   const problems: string[] = [];
   if (made.length > 1) problems.push(`doubled: ${made.map(({ reversalId }) => reversalId).join(' and ')}`);
-  for (const answer of answers.filter(isDone)) {
-    const { reversal_id: reversalId } = JSON.parse(answer.text) as { reversal_id: string };
+  for (const response of responses.filter(isDone)) {
+    const { reversal_id: reversalId } = JSON.parse(response.text) as { reversal_id: string };
     if (!made.some((reversal) => reversal.reversalId === reversalId))
       problems.push(`lost: ${reversalId} was acknowledged and is not there`);
   }
   for (const reversal of made) {
     if (reversal.amount !== change.amount) problems.push(`reversed ${reversal.amount} instead of ${change.amount}`);
-    if (answers.some(({ status }) => status === 409)) problems.push('refused and made');
+    if (responses.some(({ status }) => status === 409)) problems.push('refused and made');
     problems.push(...whoMade(story, reversal, change.transferId));
   }
   return problems;
@@ -215,11 +217,11 @@ function idOf({ reversalId }: FoundReversal): string {
 }
 
 /** Answers that are kept under a key: they may never change. */
-export function isKept(answer: Answer): boolean {
-  return isDone(answer) || answer.status === 409;
+export function isKept(response: Answer): boolean {
+  return isDone(response) || response.status === 409;
 }
 
-/** Whether an answer acknowledges what was asked for. */
+/** Whether a response acknowledges what was asked for. */
 export function isDone({ status }: Answer): boolean {
   return status === 200 || status === 201;
 }

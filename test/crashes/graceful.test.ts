@@ -23,25 +23,25 @@ test('SIGTERM under load: every accepted request gets a response, and nothing ac
     await load.pause();
     const isThere = await isRunning(processId);
     expect({ exitCode, isThere }).toEqual({ exitCode: 0, isThere: false });
-    // Each answer of a closing service closes its connection, so no request was sent on one that was kept.
+    // Each response of a closing service closes its connection, so no request was sent on one that was kept.
     expect(load.brokenConnections).toBe(0);
     const told = [...load.stories, ...load.changes];
-    const answers = told.flatMap((story) => story.answers);
-    expect(answers.filter(({ status }) => ![200, 201, 409, 503].includes(status))).toEqual([]);
-    for (const { text, moneyMoved } of answers.filter(({ status }) => status === 503)) {
+    const responses = told.flatMap((story) => story.responses);
+    expect(responses.filter(({ status }) => ![200, 201, 409, 503].includes(status))).toEqual([]);
+    for (const { text, moneyMoved } of responses.filter(({ status }) => status === 503)) {
       expect(JSON.parse(text)).toMatchObject({ Status: 503, Code: 'service_unavailable', Type: 'Server Error' });
       expect(moneyMoved).toBe('no');
     }
     console.log(
-      `stopped in ${seconds.toFixed(1)} s; answers: ${answers.length}, of them 503: ` +
-        `${answers.filter(({ status }) => status === 503).length}, unanswered: ` +
+      `stopped in ${seconds.toFixed(1)} s; responses: ${responses.length}, of them 503: ` +
+        `${responses.filter(({ status }) => status === 503).length}, unanswered: ` +
         `${told.reduce((sum, { silences }) => sum + silences, 0)}`,
     );
     service = await startService(environment);
     const { faults, ...books } = await readBooks(directory.path, load.cards, await readTexts(service.client));
     expect(faults).toEqual({});
     expect(findContradictions(load.stories, books, load.changes)).toEqual([]);
-    expect(findMadeInSilence(answers, books)).toEqual([]);
+    expect(findMadeInSilence(responses, books)).toEqual([]);
     expect(await service.stop()).toBe(0);
   } finally {
     await service.stop();

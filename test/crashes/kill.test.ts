@@ -70,28 +70,28 @@ test(
 /** Says what the run was made of: a load that did nothing would prove nothing. */
 function report(load: Load, recoveries: readonly number[]): void {
   const stories = [...load.stories, ...load.changes];
-  const answers = stories.flatMap((story) => story.answers);
-  const count = (test: (status: number) => boolean) => answers.filter(({ status }) => test(status)).length;
+  const responses = stories.flatMap((story) => story.responses);
+  const count = (test: (status: number) => boolean) => responses.filter(({ status }) => test(status)).length;
   const silences = stories.reduce((sum, story) => sum + story.silences, 0);
-  const learntLater = stories.filter(({ silences: lost, answers: heard }) => lost > 0 && heard.some(isReplay)).length;
+  const learntLater = stories.filter(({ silences: lost, responses: heard }) => lost > 0 && heard.some(isReplay)).length;
   console.log(
-    `kills: ${recoveries.length}, keys: ${stories.length}, answers 201: ${count((status) => status === 201)}, ` +
+    `kills: ${recoveries.length}, keys: ${stories.length}, responses 201: ${count((status) => status === 201)}, ` +
       `200: ${count((status) => status === 200)}, 409: ${count((status) => status === 409)}, 5xx: ${count((status) => status >= 500)}, ` +
-      `lost answers: ${silences}, of them learnt by a replay: ${learntLater}, ` +
+      `lost responses: ${silences}, of them learnt by a replay: ${learntLater}, ` +
       `longest recovery: ${Math.round(Math.max(...recoveries))} ms`,
   );
   expect(isTooLittle(load)).toBe(false);
-  expect(stories.every(({ answers: heard }) => heard.some(isKept))).toBe(true);
+  expect(stories.every(({ responses: heard }) => heard.some(isKept))).toBe(true);
 }
 
-/** Whether the kills have met less than it takes to prove anything: answers of each kind, lost ones, and a reversal. */
+/** Whether the kills have met less than it takes to prove anything: responses of each kind, lost ones, and a reversal. */
 function isTooLittle(load: Load): boolean {
   const stories = [...load.stories, ...load.changes];
-  const answers = stories.flatMap((story) => story.answers);
-  const count = (wanted: number) => answers.filter(({ status }) => status === wanted).length;
+  const responses = stories.flatMap((story) => story.responses);
+  const count = (wanted: number) => responses.filter(({ status }) => status === wanted).length;
   const silences = stories.reduce((sum, story) => sum + story.silences, 0);
   const reversed = load.changes.filter(({ change }) => change.verb === 'reverse');
-  const isReversed = reversed.some(({ answers: heard }) => heard.some(({ status }) => status === 201));
+  const isReversed = reversed.some(({ responses: heard }) => heard.some(({ status }) => status === 201));
   const isEnough = count(201) > KILLS * CLIENTS && count(200) > KILLS && count(409) > 0 && silences > KILLS;
   return !isEnough || !isReversed;
 }

@@ -3,7 +3,7 @@ import { keptConnections, NoResponse, type RawResponse, sendRaw } from '../harne
 import { isDone, isKept } from './checker.ts';
 import type { Answer, Change, ChangeStory, Story, Terms } from './told.ts';
 
-type Open = { readonly key: string; readonly answers: Answer[]; silences: number };
+type Open = { readonly key: string; readonly responses: Answer[]; silences: number };
 type OpenStory = Open & { readonly terms: Terms };
 type OpenChange = Open & { readonly change: Change };
 
@@ -22,13 +22,13 @@ const LEFT = 0.1;
 /** Transfers that are waiting to be changed at most. */
 const WAITING_MOST = 200;
 
-/** Milliseconds before a request is repeated whose answer was lost or a failure. */
+/** Milliseconds before a request is repeated whose response was lost or a failure. */
 const BEFORE_REPEAT = 60;
 
 const CARDS = 8;
 
 /**
- * Clients that move money all the time, repeat what got no answer under the same key, and write down everything that
+ * Clients that move money all the time, repeat what got no response under the same key, and write down everything that
  * they sent and heard.
  */
 export class Load {
@@ -51,7 +51,7 @@ export class Load {
   brokenConnections = 0;
   /** Transfers that were acknowledged. */
   made = 0;
-  /** Requests that got no answer, or found nobody, although the service that they went to was there. */
+  /** Requests that got no response, or found nobody, although the service that they went to was there. */
   unansweredByTheLiving = 0;
 
   /** `random` gives what is drawn, from 0 up to and without 1. */
@@ -85,7 +85,7 @@ export class Load {
     for (const url of baseUrls) this.#dead.delete(url);
   }
 
-  /** Says that the service at this address is about to be killed: from now on it owes nobody an answer. */
+  /** Says that the service at this address is about to be killed: from now on it owes nobody a response. */
   expectDeath(baseUrl: string): void {
     this.#dead.add(baseUrl);
   }
@@ -97,7 +97,7 @@ export class Load {
     this.#agent.destroy();
   }
 
-  /** Repeats every request that has no final answer until it has one, and `again` of the others once more. */
+  /** Repeats every request that has no final response until it has one, and `again` of the others once more. */
   async settle(baseUrl: string, again: number): Promise<void> {
     this.#agent = keptConnections(this.#clients);
     for (let story = this.#unsettled.shift(); story !== undefined; story = this.#unsettled.shift()) {
@@ -118,14 +118,14 @@ export class Load {
 
   /**
    * Sends under one key, twice at once to two services where there are two; the story waits for another turn when that
-   * brought no final answer.
+   * brought no final response.
    */
   async #send(urlOf: (copy: number) => string, story: OpenStory | OpenChange): Promise<void> {
     const copies = this.#random() < DOUBLED ? 2 : 1;
     await Promise.all(Array.from({ length: copies }, (_, copy) => this.#attempt(urlOf(copy), story)));
     if ('terms' in story) this.#offer(story);
-    if (story.answers.some(isKept)) {
-      if ('terms' in story && story.answers.some(isDone)) this.made += 1;
+    if (story.responses.some(isKept)) {
+      if ('terms' in story && story.responses.some(isDone)) this.made += 1;
       return;
     }
     this.#unsettled.push(story);
@@ -138,7 +138,7 @@ export class Load {
     const wasDead = this.#dead.has(baseUrl);
     try {
       const raw = { headers, ...('terms' in story ? creationOf(story) : changeOf(story)) };
-      story.answers.push(toAnswer(await sendRaw(baseUrl, raw, this.#agent)));
+      story.responses.push(toAnswer(await sendRaw(baseUrl, raw, this.#agent)));
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
       if (!wasDead && !this.#dead.has(baseUrl)) this.unansweredByTheLiving += 1;
@@ -149,11 +149,11 @@ export class Load {
   }
 
   /** Lets later requests do something with a transfer that was acknowledged. */
-  #offer({ terms, answers }: OpenStory): void {
-    const answer = answers.find(isDone);
+  #offer({ terms, responses }: OpenStory): void {
+    const response = responses.find(isDone);
     const isOfUse = terms.capture === 'manual' || terms.type === 'load';
-    if (answer === undefined || !isOfUse || this.#waiting.length > WAITING_MOST) return;
-    const { transfer_id: transferId } = JSON.parse(answer.text) as { transfer_id: string };
+    if (response === undefined || !isOfUse || this.#waiting.length > WAITING_MOST) return;
+    const { transfer_id: transferId } = JSON.parse(response.text) as { transfer_id: string };
     this.#waiting.push({ transferId, terms });
   }
 
@@ -173,15 +173,15 @@ export class Load {
     const verb = !isHold ? 'reverse' : this.#random() < 0.6 ? 'capture' : 'cancel';
     const amount = verb === 'cancel' ? 0 : 1 + Math.floor(this.#random() * terms.amount);
     const key = `${this.#name}-change-${this.#changes.size + 1}`;
-    const story = { key, change: { verb, transferId, amount }, answers: [], silences: 0 } as const;
-    const open: OpenChange = { ...story, answers: [] };
+    const story = { key, change: { verb, transferId, amount }, responses: [], silences: 0 } as const;
+    const open: OpenChange = { ...story, responses: [] };
     this.#changes.set(key, open);
     return open;
   }
 
   #newStory(): OpenStory {
     const key = `${this.#name}-${this.#stories.size + 1}`;
-    const story = { key, terms: this.#newTerms(), answers: [], silences: 0 };
+    const story = { key, terms: this.#newTerms(), responses: [], silences: 0 };
     this.#stories.set(key, story);
     return story;
   }
@@ -225,7 +225,7 @@ function changeOf({ key, change }: OpenChange) {
   return { path, body: verb === 'capture' ? { amount } : { amount, description: key } };
 }
 
-/** What of an answer is compared. */
+/** What of a response is compared. */
 export function toAnswer({ status, text, headers }: RawResponse): Answer {
   const header = (name: string): string | undefined => {
     const value = headers[name];

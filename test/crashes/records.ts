@@ -1,6 +1,6 @@
 import type { Answer, ChangeStory, Found, Story } from './told.ts';
 
-/** The first answer to a key as it is kept to be given again. */
+/** The first response to a key as it is kept to be given again. */
 export type KeptAnswer = {
   /** Whose key it is: `create_transfer`, `capture_transfer` … */
   readonly operation: string;
@@ -17,19 +17,19 @@ export type KeptAnswer = {
 /** An event as it is found. */
 export type FoundEvent = { readonly type: string; readonly subjectId: string; readonly payload: string };
 
-/** What the books have besides money: the answers that are kept, and the events. */
+/** What the books have besides money: the responses that are kept, and the events. */
 export type Records = { readonly kept: readonly KeptAnswer[]; readonly events: readonly FoundEvent[] };
 
 type Told = Story | ChangeStory;
 
-/** Compares the kept answers and the events with what clients were told, with the transfers, and with each other. */
+/** Compares the kept responses and the events with what clients were told, with the transfers, and with each other. */
 export function wrongRecords(told: readonly Told[], transfers: readonly Found[], { kept, events }: Records): string[] {
   const ofKey = new Map(kept.map((row) => [`${row.operation} ${row.key}`, row]));
   const ofFact = new Map(events.map((event) => [`${event.type} ${event.subjectId}`, event]));
   const asked = new Set(told.map((story) => `${operationOf(story)} ${story.key}`));
   const nobodys = kept.filter(({ operation, key }) => !asked.has(`${operation} ${key}`));
   return [
-    ...nobodys.map(({ operation, key }) => `an answer is kept under ${key} of ${operation}, which nobody sent`),
+    ...nobodys.map(({ operation, key }) => `a response is kept under ${key} of ${operation}, which nobody sent`),
     ...told.flatMap((story) => wrongKept(story, ofKey.get(`${operationOf(story)} ${story.key}`), ofFact)),
     ...transfers.flatMap((found) => wrongSubjects(found, ofKey)),
     ...wrongEvents(transfers, events),
@@ -40,17 +40,17 @@ function operationOf(story: Told): string {
   return `${'terms' in story ? 'create' : story.change.verb}_transfer`;
 }
 
-/** What is wrong with the answer that is kept under a key, and with the event that tells of the same. */
+/** What is wrong with the response that is kept under a key, and with the event that tells of the same. */
 function wrongKept(
   story: Told,
   row: KeptAnswer | undefined,
   ofFact: ReadonlyMap<string, FoundEvent>,
 ): readonly string[] {
   const problems: string[] = [];
-  const first = story.answers.find(({ status }) => status < 300 || status === 409);
+  const first = story.responses.find(({ status }) => status < 300 || status === 409);
   if (first !== undefined) {
     if (row === undefined) problems.push(`lost: its ${first.status} is not kept`);
-    else if (!isSame(row, first)) problems.push(`the kept answer differs: ${textOf(row)} from ${first.text}`);
+    else if (!isSame(row, first)) problems.push(`the kept response differs: ${textOf(row)} from ${first.text}`);
   }
   const success = first !== undefined && first.status < 300 ? first.text : row?.body;
   const subjectId = success == null ? null : subjectOf(success);
@@ -93,7 +93,7 @@ function creationOf(capture: 'automatic' | 'manual'): string {
   return capture === 'manual' ? 'transfer.pending' : 'transfer.completed';
 }
 
-/** What was made under a key is what the key's answer says was made. */
+/** What was made under a key is what the key's response says was made. */
 function wrongSubjects(
   { transferId, key, reversals }: Found,
   ofKey: ReadonlyMap<string, KeptAnswer>,
@@ -104,7 +104,7 @@ function wrongSubjects(
   ];
   return made.flatMap(({ subjectId, name }) => {
     const row = ofKey.get(name);
-    if (row === undefined) return [`${subjectId} was made, and no answer is kept under ${name}`];
+    if (row === undefined) return [`${subjectId} was made, and no response is kept under ${name}`];
     return row.subjectId === subjectId ? [] : [`${subjectId} was made, and ${name} says ${textOf(row)}`];
   });
 }

@@ -14,7 +14,7 @@ export type Change = {
   readonly amount: number;
 };
 
-/** One whole answer to one request. */
+/** One whole response to one request. */
 export type Answer = {
   readonly requestId: string;
   readonly status: number;
@@ -30,7 +30,7 @@ export type Answer = {
 /** Everything that was sent and heard under one idempotency key. */
 export type Told = {
   readonly key: string;
-  readonly answers: readonly Answer[];
+  readonly responses: readonly Answer[];
   /** Requests that may have arrived and were never answered. */
   readonly silences: number;
 };

@@ -24,14 +24,14 @@ test(`${AT_ONCE} concurrent requests with one key to both make one transfer and 
   for (let round = 0; round < 5; round += 1) {
     const { card_id } = await first.client.cards.create();
     const headers = { 'Idempotency-Key': `both-${round}` };
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: AT_ONCE }, (_, index) =>
         sendRaw((index % 2 === 0 ? first : second).url, { headers, body: { amount: 10, card_id } }),
       ),
     );
-    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect(answers[0]?.status).toBe(201);
-    expect(answers.filter(({ headers: answered }) => answered['idempotent-replayed'] === undefined).length).toBe(1);
+    expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(responses[0]?.status).toBe(201);
+    expect(responses.filter(({ headers: answered }) => answered['idempotent-replayed'] === undefined).length).toBe(1);
     expect((await second.client.cards.get(card_id)).balance).toBe(10);
     expect((await second.client.transfers.list({ card_id })).data.length).toBe(1);
   }
@@ -42,8 +42,8 @@ test(`the last balance is spent once, ${ROUNDS} times over`, async () => {
     const { card_id } = await first.client.cards.create();
     await second.client.transfers.create({ amount: 100, card_id });
     const spend = ({ url }: ServiceProcess) => sendRaw(url, { body: { amount: 100, card_id, type: 'unload' } });
-    const answers = await Promise.all([spend(first), spend(second)]);
-    expect(answers.map(({ fields: members }) => members.status ?? members.Code).sort()).toEqual([
+    const responses = await Promise.all([spend(first), spend(second)]);
+    expect(responses.map(({ fields: members }) => members.status ?? members.Code).sort()).toEqual([
       'completed',
       'insufficient_funds',
     ]);
@@ -56,7 +56,7 @@ test('a scope disabled through one process is disabled in the other by the time 
     const load = new Load(4, `switch-${round}`);
     for (const card_id of round === 0 ? load.cards : []) await first.client.cards.create({ card_id });
     load.start(second.url);
-    const anyMade = () => load.stories.some(({ answers }) => answers.some(({ status }) => status === 201));
+    const anyMade = () => load.stories.some(({ responses }) => responses.some(({ status }) => status === 201));
     while (!anyMade()) await new Promise((wake) => setTimeout(wake, 5));
     await first.client.switch.change({ disabled: true, reason: 'a test' });
     const countOf = async () => {

@@ -20,16 +20,16 @@ const service = useService();
 type Sent = { readonly requestId: string; readonly status: number; readonly code: string };
 
 async function send(path: string, init: RequestInit = {}): Promise<Sent> {
-  const answer = await fetch(`${service().url}${path}`, init);
-  await answer.text();
+  const response = await fetch(`${service().url}${path}`, init);
+  await response.text();
   return {
-    requestId: answer.headers.get('request-id') ?? '',
-    status: answer.status,
-    code: answer.headers.get('error-code') ?? '',
+    requestId: response.headers.get('request-id') ?? '',
+    status: response.status,
+    code: response.headers.get('error-code') ?? '',
   };
 }
 
-/** Sends bytes that need not be HTTP, and reads the answer until the service closes the connection. */
+/** Sends bytes that need not be HTTP, and reads the response until the service closes the connection. */
 function sendBytes(bytes: string): Promise<Sent> {
   const { hostname, port } = new URL(service().url);
   return new Promise((resolve, reject) => {
@@ -195,14 +195,14 @@ test('a refused capture is recorded with its transfer, amount and checks', async
 
 test('an ambiguous failure is recorded with the transfer that may exist and the thrown error', async () => {
   const headers = { 'Sandbox-Provoke': 'unknown_create_transfer; money_moved=unknown' };
-  const answer = await fetch(`${service().url}${TRANSFER}`, post({ amount: 1, card_id: 'card_active' }, headers));
-  const { error } = await lookUp(service().client, answer.headers.get('request-id') ?? '');
+  const response = await fetch(`${service().url}${TRANSFER}`, post({ amount: 1, card_id: 'card_active' }, headers));
+  const { error } = await lookUp(service().client, response.headers.get('request-id') ?? '');
   expect(error).toMatchObject({
     code: 'unknown_create_transfer',
     status: 500,
     type: 'Server Error',
     money_moved: 'unknown',
-    transfer_id: answer.headers.get('transfer-id'),
+    transfer_id: response.headers.get('transfer-id'),
     causes: [{ name: 'OperationFailure', message: 'provoked' }],
   });
   expect(error.causes[0]?.stack[0]).toMatch(/^at provoke /);

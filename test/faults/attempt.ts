@@ -21,8 +21,8 @@ export type Attempt = {
   transferId?: string;
 };
 
-/** What the caller heard. NoResponse is no answer at all, or not a whole one. */
-export type Heard = { readonly answer: RawResponse | undefined; readonly milliseconds: number };
+/** What the caller heard. NoResponse is no response at all, or not a whole one. */
+export type Heard = { readonly response: RawResponse | undefined; readonly milliseconds: number };
 
 /** Every way to ask: a deposit always has a key. */
 const WAYS: readonly (readonly [MoneyOperation, withKey: boolean])[] = [
@@ -55,8 +55,8 @@ export async function prepare(stage: Stage, attempt: Attempt): Promise<void> {
   // The service may still be coming to itself after the fault before.
   await waitFor('the transfer that is to be changed', async () => {
     const headers = { 'Idempotency-Key': `before-${marker}` };
-    const answer = await sendRaw(stage.service().url, { headers, body }).catch(() => undefined);
-    if (answer?.status === 201) attempt.transferId = String(answer.fields.transfer_id);
+    const response = await sendRaw(stage.service().url, { headers, body }).catch(() => undefined);
+    if (response?.status === 201) attempt.transferId = String(response.fields.transfer_id);
     return attempt.transferId !== undefined;
   });
 }
@@ -86,15 +86,15 @@ function toRequest({ operation, key, marker, transferId = '' }: Attempt): Sent {
 export async function send(stage: Stage, attempt: Attempt): Promise<Heard> {
   const started = performance.now();
   try {
-    const answer = await sendRaw(stage.service().url, toRequest(attempt));
-    return { answer, milliseconds: performance.now() - started };
+    const response = await sendRaw(stage.service().url, toRequest(attempt));
+    return { response, milliseconds: performance.now() - started };
   } catch (error) {
     if (!(error instanceof NoResponse)) throw error;
-    return { answer: undefined, milliseconds: performance.now() - started };
+    return { response: undefined, milliseconds: performance.now() - started };
   }
 }
 
-/** Sends the request and lets the test end the connection before there is an answer. */
+/** Sends the request and lets the test end the connection before there is a response. */
 export function sendAndLeave(
   stage: Stage,
   attempt: Attempt,
@@ -103,8 +103,8 @@ export function sendAndLeave(
   const { path, headers, body } = toRequest(attempt);
   const sent: ClientRequest = request(`${stage.service().url}${path}`, { method: 'POST', headers });
   const heard = new Promise<Heard>((resolve, reject) => {
-    sent.once('error', () => resolve({ answer: undefined, milliseconds: performance.now() - started }));
-    sent.once('response', () => reject(new Error('there was an answer before the client had gone')));
+    sent.once('error', () => resolve({ response: undefined, milliseconds: performance.now() - started }));
+    sent.once('response', () => reject(new Error('there was a response before the client had gone')));
   });
   sent.end(body);
   return { leave: () => sent.destroy(new Error('gone')), heard };

@@ -112,10 +112,10 @@ test.each(FAULTS)('batch: $name', async ({ says, arrange }) => {
   await untilReady(stage);
   const rows = newRows();
   const mend = await arrange(rows);
-  const answer = await sendRows(rows).finally(mend);
+  const response = await sendRows(rows).finally(mend);
   expect(stage.proxy.traps).toEqual([]);
   await untilReady(stage);
-  const told = (answer.fields.data as readonly Row[]).map((row) => row.money_moved);
+  const told = (response.fields.data as readonly Row[]).map((row) => row.money_moved);
   expect(told.join(' ')).toBe(says);
   const moved = await movedOf(rows);
   for (const [at, word] of told.entries()) {

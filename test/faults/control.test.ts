@@ -18,8 +18,8 @@ afterAll(async () => {
 
 function forged(status: number, moneyMoved: string | undefined, more: Record<string, string> = {}): Heard {
   const headers = { ...(moneyMoved === undefined ? {} : { 'money-moved': moneyMoved }), ...more };
-  const answer: RawResponse = { status, headers, text: '', fields: {} };
-  return { answer, milliseconds: 1 };
+  const response: RawResponse = { status, headers, text: '', fields: {} };
+  return { response, milliseconds: 1 };
 }
 
 const judged = (attempt: Attempt, heard: Heard) => judge(stage, { step: 'control', fault: 'a lie' }, attempt, heard);
@@ -36,7 +36,7 @@ describe.each(newAttempts().map(({ operation, key }, at) => [operation, key === 
 
     test('detects "no" for a request that moved money', async () => {
       const attempt = await attemptOf();
-      expect((await send(stage, attempt)).answer?.status).toBeLessThan(300);
+      expect((await send(stage, attempt)).response?.status).toBeLessThan(300);
       await expect(judged(attempt, forged(500, 'no', { 'should-retry': 'true' }))).rejects.toThrow(/a lie/);
     });
 

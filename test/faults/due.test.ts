@@ -27,7 +27,7 @@ type Due = { readonly name: string; readonly at: TrapPlace; readonly outcome: Tr
 const FAULTS: readonly Due[] = [
   { name: 'the connection is cut before COMMIT', at: 'before_commit', outcome: 'cut' },
   { name: 'the connection is cut after COMMIT', at: 'after_commit', outcome: 'cut' },
-  { name: 'the answer to COMMIT never comes', at: 'after_commit', outcome: 'swallow' },
+  { name: 'the response to COMMIT never comes', at: 'after_commit', outcome: 'swallow' },
 ];
 
 /** Holds and scheduled transfers of a cent, all due within the hour; gives what marks them. */

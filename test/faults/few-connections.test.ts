@@ -35,12 +35,17 @@ function settingsOf(name: string, more: Readonly<Record<string, string>> = {}): 
 type Answer = { readonly status: number; readonly code: string; readonly headers: Headers; readonly body: string };
 
 async function send(service: ServiceProcess, path: string, body?: object): Promise<Answer> {
-  const answer = await fetch(`${service.url}${path}`, {
+  const response = await fetch(`${service.url}${path}`, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     headers: { 'Content-Type': 'application/json' },
   });
-  const text = await answer.text();
-  return { status: answer.status, code: answer.headers.get('error-code') ?? '', headers: answer.headers, body: text };
+  const text = await response.text();
+  return {
+    status: response.status,
+    code: response.headers.get('error-code') ?? '',
+    headers: response.headers,
+    body: text,
+  };
 }
 
 const transfer = (service: ServiceProcess): Promise<Answer> => send(service, '/api/v0.1/core/transfer', TRANSFER);
@@ -76,8 +81,8 @@ describe('20 connections for two processes', () => {
 
   test('no transfer fails while readers use the connections', async () => {
     await Promise.all(services.map(readMuch));
-    const answers = (await Promise.all(services.map((service) => many(20, () => transfer(service))))).flat();
-    expect(answers.filter(({ status }) => status !== 201 && status !== 503).map(({ body }) => body)).toEqual([]);
+    const responses = (await Promise.all(services.map((service) => many(20, () => transfer(service))))).flat();
+    expect(responses.filter(({ status }) => status !== 201 && status !== 503).map(({ body }) => body)).toEqual([]);
     for (const service of services) {
       await waitFor('a transfer', async () => (await transfer(service)).status === 201);
       await waitFor('readiness', () => isReady(service));
@@ -182,10 +187,10 @@ test('with the minimum of connections everything works', async () => {
       'the role limited allows 6 connections, so this process opens at most 6 of its 9',
     );
     await readMuch(service);
-    const answers = await many(50, (index) =>
+    const responses = await many(50, (index) =>
       index % 2 === 0 ? transfer(service) : send(service, '/api/v0.1/core/card', {}),
     );
-    expect(answers.filter(({ status }) => status !== 201 && status !== 503).map(({ body }) => body)).toEqual([]);
+    expect(responses.filter(({ status }) => status !== 201 && status !== 503).map(({ body }) => body)).toEqual([]);
     expect(await service.client.trialBalance.get()).toMatchObject({ balanced: true });
     expect(await connectionsOf('limited')).toBeLessThanOrEqual(6);
   } finally {
@@ -229,8 +234,8 @@ describe('more requests than a pool has connections', () => {
   test('get 500, not 503, if the database does not respond', async () => {
     stage.proxy.mute(true);
     try {
-      const answers = await many(50, create);
-      expect(answers.filter(({ code }) => code !== 'unknown_create_card').map(({ body }) => body)).toEqual([]);
+      const responses = await many(50, create);
+      expect(responses.filter(({ code }) => code !== 'unknown_create_card').map(({ body }) => body)).toEqual([]);
     } finally {
       stage.proxy.mute(false);
       stage.proxy.cutAll();

@@ -44,12 +44,12 @@ afterAll(async () => {
 type Answer = { readonly status: number; readonly code: string | null; readonly moved: string | null; body: string };
 
 async function send(path: string, body?: object): Promise<Answer> {
-  const answer = await fetch(`${service.url}${path}`, {
+  const response = await fetch(`${service.url}${path}`, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     headers: { 'Content-Type': 'application/json' },
   });
-  const text = await answer.text();
-  const { status, headers } = answer;
+  const text = await response.text();
+  const { status, headers } = response;
   return { status, code: headers.get('error-code'), moved: headers.get('money-moved'), body: text };
 }
 
@@ -87,8 +87,8 @@ test('connections to a standby are dropped as soon as it refuses a write, so tha
   await symlink(second.connection.host, `${address}.new`);
   await rename(`${address}.new`, address);
   // One was opened before the address changed: its refusal is what the service goes by.
-  const answers = [await transfer(), await transfer()];
-  expect(answers.at(-1)).toMatchObject({ status: 201 });
+  const responses = [await transfer(), await transfer()];
+  expect(responses.at(-1)).toMatchObject({ status: 201 });
   await waitFor('readiness', async () => (await readiness()).status === 200);
   expect(await send('/api/v0.1/core/card', {})).toMatchObject({ status: 201 });
 });

@@ -94,7 +94,7 @@ function attemptsFor(fault: Fault, at: number): readonly Attempt[] {
 /** After this time the service reports that the outcome of a commit is unknown. */
 const DEADLINE_MILLISECONDS = 5000;
 
-const NOTHING: Heard = { answer: undefined, milliseconds: 0 };
+const NOTHING: Heard = { response: undefined, milliseconds: 0 };
 
 /** Sends requests during a fault, repairs it, and checks that the requests met that fault and no other. */
 async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[]): Promise<readonly Heard[]> {
@@ -115,11 +115,11 @@ async function undergo(stage: Stage, fault: Fault, attempts: readonly Attempt[])
   for (const [at, one] of heard.entries()) {
     const isGivenUp = fault.recovers === true && one.milliseconds >= DEADLINE_MILLISECONDS;
     const outcomes = isGivenUp ? [...fault.outcomes, 'unknown'] : fault.outcomes;
-    expect(outcomes, one.answer?.text).toContain(outcomeOf(one));
-    const { status = 201 } = one.answer ?? {};
+    expect(outcomes, one.response?.text).toContain(outcomeOf(one));
+    const { status = 201 } = one.response ?? {};
     const own = `unknown_${attempts[at]?.operation}`;
     const codes = [fault.code ?? own, ...(fault.orBusy === true ? ['service_unavailable'] : [])];
-    if (status >= 300) expect(codes).toContain(one.answer?.fields.Code);
+    if (status >= 300) expect(codes).toContain(one.response?.fields.Code);
   }
   return heard;
 }

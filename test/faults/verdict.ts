@@ -4,7 +4,7 @@ import { trialBalance } from '../harness/ledger.ts';
 import { type Attempt, type Heard, lookUp, movementsOf, send } from './attempt.ts';
 import { type Stage, untilAtRest } from './stage.ts';
 
-/** What an answer says of the money: a success says that it moved, silence says nothing. */
+/** What a response says of the money: a success says that it moved, silence says nothing. */
 export type Outcome = 'made' | 'no' | 'unknown' | 'silence';
 
 /** A line of the table that is printed at the end. */
@@ -12,7 +12,7 @@ export type Line = {
   readonly step: string;
   readonly fault: string;
   readonly request: string;
-  readonly answer: string;
+  readonly response: string;
   readonly says: Outcome;
   readonly retry: string;
   readonly moved: number;
@@ -21,23 +21,23 @@ export type Line = {
   readonly milliseconds: number;
 };
 
-/** No answer takes longer on a machine that is not busy: five seconds, a second of grace, and some to spare. */
+/** No response takes longer on a machine that is not busy: five seconds, a second of grace, and some to spare. */
 const ANSWERED_WITHIN = 8000;
 
 /** What a busy machine adds: so many times what a request takes there that meets no fault, just before and after. */
 const SLOWED_MOST = 20;
 
-export function outcomeOf({ answer }: Heard): Outcome {
-  if (answer === undefined) return 'silence';
-  if (answer.status < 300) return 'made';
-  const said = answer.headers['money-moved'];
-  expect(['no', 'unknown'], `${answer.status} ${answer.text}`).toContain(said);
+export function outcomeOf({ response }: Heard): Outcome {
+  if (response === undefined) return 'silence';
+  if (response.status < 300) return 'made';
+  const said = response.headers['money-moved'];
+  expect(['no', 'unknown'], `${response.status} ${response.text}`).toContain(said);
   return said === 'no' ? 'no' : 'unknown';
 }
 
 /**
  * Holds what was heard against the books, once the fault has gone and nothing is under way any more; then does what
- * the answer advises: looks it up, and sends it again where it may be sent again.
+ * the response advises: looks it up, and sends it again where it may be sent again.
  */
 export async function judge(
   stage: Stage,
@@ -49,8 +49,8 @@ export async function judge(
   const { operation, key } = attempt;
   const says = outcomeOf(heard);
   const moved = await movementsOf(stage, attempt);
-  const retry = String(heard.answer?.headers['should-retry'] ?? '');
-  const told = `${fault}: ${heard.answer?.text ?? 'silence'}`;
+  const retry = String(heard.response?.headers['should-retry'] ?? '');
+  const told = `${fault}: ${heard.response?.text ?? 'silence'}`;
   expect(moved, told).toBeLessThanOrEqual(1);
   if (says === 'made') expect(moved, told).toBe(1);
   if (says === 'no') expect(moved, told).toBe(0);
@@ -64,8 +64,10 @@ export async function judge(
     step,
     fault,
     request: `${operation}${key === null ? '' : ' + key'}`,
-    answer:
-      heard.answer === undefined ? '-' : `${heard.answer.status} ${String(heard.answer.fields.Code ?? '')}`.trim(),
+    response:
+      heard.response === undefined
+        ? '-'
+        : `${heard.response.status} ${String(heard.response.fields.Code ?? '')}`.trim(),
     says,
     retry,
     moved,
@@ -75,7 +77,7 @@ export async function judge(
   };
 }
 
-/** The control: the slowest of some requests that the service answers after a look into the database, in milliseconds. */
+/** The control: the slowest of some requests that the service responses after a look into the database, in milliseconds. */
 async function takenWithoutFault(stage: Stage): Promise<number> {
   let slowest = 0;
   for (let count = 0; count < 3; count += 1) {
@@ -87,10 +89,10 @@ async function takenWithoutFault(stage: Stage): Promise<number> {
 }
 
 /** Every look-up that the caller has must say what the books say. */
-async function resolve(stage: Stage, attempt: Attempt, { answer }: Heard, moved: number): Promise<string> {
+async function resolve(stage: Stage, attempt: Attempt, { response }: Heard, moved: number): Promise<string> {
   const { operation, key, transferId } = attempt;
   if (operation === 'create_deposit') return '';
-  const named = answer?.headers['transfer-id'];
+  const named = response?.headers['transfer-id'];
   const id = transferId ?? named;
   const found: string[] = [];
   if (typeof id === 'string') {
@@ -106,16 +108,16 @@ async function resolve(stage: Stage, attempt: Attempt, { answer }: Heard, moved:
   return found.join(' ');
 }
 
-/** A request that may be sent again, since it has a key or the answer says so, then moves the money exactly once. */
+/** A request that may be sent again, since it has a key or the response says so, then moves the money exactly once. */
 async function sendAgain(stage: Stage, attempt: Attempt, says: Outcome, retry: string, moved: number): Promise<string> {
   const mayRepeat = retry === 'true' || attempt.key !== null;
   if (!mayRepeat) {
     expect(says === 'made' || says === 'unknown' || says === 'silence').toBe(true);
     return '';
   }
-  const { answer } = await send(stage, attempt);
-  expect(answer?.status, answer?.text).toBe(OPERATIONS[attempt.operation].status);
-  expect(answer?.headers['idempotent-replayed']).toBe(moved === 1 ? 'true' : undefined);
+  const { response } = await send(stage, attempt);
+  expect(response?.status, response?.text).toBe(OPERATIONS[attempt.operation].status);
+  expect(response?.headers['idempotent-replayed']).toBe(moved === 1 ? 'true' : undefined);
   expect(await movementsOf(stage, attempt)).toBe(1);
   return moved === 1 ? 'replayed' : 'made';
 }
@@ -126,7 +128,7 @@ export function tableOf(lines: readonly Line[]): string {
     'step',
     'fault',
     'request',
-    'answer',
+    'response',
     'says',
     'retry',
     'moved',

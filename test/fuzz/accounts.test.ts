@@ -40,7 +40,11 @@ describe('the sum of the responses', () => {
   });
 
   it.each<[string, Readonly<Record<string, Found>>, RegExp]>([
-    ['money that is missing', { a: { ...RIGHT.a, balance: 6 } }, /^a has balance 6, and by the answers it must be 7$/],
+    [
+      'money that is missing',
+      { a: { ...RIGHT.a, balance: 6 } },
+      /^a has balance 6, and by the responses it must be 7$/,
+    ],
     ['money that came twice', { 'funding USD': { balance: 94, held: 5 } }, /^funding USD has balance 94/],
     ['a hold that nobody asked for', { a: { ...RIGHT.a, held: 1 } }, /^a has held 1/],
     ['a hold that was lost', { a: { ...RIGHT.a, incoming: 0 } }, /^a has incoming 0/],

@@ -18,7 +18,7 @@ export type Found = { readonly balance: number; readonly held: number; readonly 
 export class Accounts {
   readonly #expected: Map<string, number>;
   readonly #touched = new Set<string>();
-  /** Transfers that can still be asked for by their id, or that still hold money, as the answers have them. */
+  /** Transfers that can still be asked for by their id, or that still hold money, as the responses have them. */
   readonly #known = new Map<string, Known>();
   readonly #problems: string[] = [];
   /** Successes that moved money. */
@@ -34,7 +34,7 @@ export class Accounts {
     return [...this.#touched];
   }
 
-  /** Takes an answer into account. */
+  /** Takes a response into account. */
   note({ status, head, body }: Answer): void {
     if (status >= 300 || !body.startsWith('{') || /^Idempotent-Replayed: true$/im.test(head)) return;
     const record: Readonly<Record<string, unknown>> = JSON.parse(body);
@@ -99,7 +99,7 @@ export class Accounts {
     const expected = { balance: this.#expected.get(account) ?? 0, held, incoming };
     return (['balance', 'held', 'incoming'] as const)
       .filter((name) => found[name] !== undefined && found[name] !== expected[name])
-      .map((name) => `${account} has ${name} ${found[name]}, and by the answers it must be ${expected[name]}`);
+      .map((name) => `${account} has ${name} ${found[name]}, and by the responses it must be ${expected[name]}`);
   }
 
   /** The sums of the open holds. Transfers that are over are forgotten: nobody asks for them any more. */

@@ -20,7 +20,7 @@ export type CampaignOptions = {
 /** How it went. */
 export type Result = {
   requests: number;
-  /** Requests on a connection that an answer before theirs had ended: the service never began with them. */
+  /** Requests on a connection that a response before theirs had ended: the service never began with them. */
   unanswered: number;
   readonly statuses: Map<number, number>;
   /** Successes by operation, of requests that are whole. */
@@ -38,7 +38,7 @@ const ROUND = 20_000;
 /** Violations after which it is clear enough that something is wrong. */
 const ENOUGH = 10;
 
-/** Sends generated requests to a sandbox that has served nobody else, and judges every answer. */
+/** Sends generated requests to a sandbox that has served nobody else, and judges every response. */
 export async function runCampaign(service: ServiceProcess, options: CampaignOptions): Promise<Result> {
   await openCards(service.client);
   const accounts = new Accounts(await readBalances(service.client));
@@ -92,13 +92,13 @@ async function runBatch(
     result.violations.push({ batch, request: undefined, problem: `there is no connection: ${String(error)}` });
     return;
   }
-  for (const [at, answer] of exchange.answers.entries()) {
-    result.statuses.set(answer.status, (result.statuses.get(answer.status) ?? 0) + 1);
-    accounts.note(answer);
-    const operation = made.kind === 'requests' && answer.status < 300 ? made.requests[at]?.operation : undefined;
+  for (const [at, response] of exchange.responses.entries()) {
+    result.statuses.set(response.status, (result.statuses.get(response.status) ?? 0) + 1);
+    accounts.note(response);
+    const operation = made.kind === 'requests' && response.status < 300 ? made.requests[at]?.operation : undefined;
     if (operation !== undefined) result.successes.set(operation, (result.successes.get(operation) ?? 0) + 1);
   }
-  if (made.kind === 'requests') result.unanswered += made.requests.length - exchange.answers.length;
+  if (made.kind === 'requests') result.unanswered += made.requests.length - exchange.responses.length;
   result.violations.push(...problemsOf(made, exchange).map((found) => ({ ...found, batch })));
 }
 
@@ -120,16 +120,16 @@ export async function send(conversation: Conversation, made: Batch, provide: Pro
 /** Everything that is wrong with how a batch was answered. */
 export function problemsOf(made: Batch, exchange: Exchange): readonly Omit<Violation, 'batch'>[] {
   if (made.kind === 'bytes') {
-    // Empty lines before a request are skipped, and without one there is nothing to answer.
+    // Empty lines before a request are skipped, and without one there is nothing to response.
     if (/^[\r\n]*$/.test(made.bytes.toString('latin1'))) return [];
     const problem = judgeBytes(exchange, made.count, made.planted);
     return problem === undefined ? [] : [{ request: undefined, problem }];
   }
   const planted = made.requests.flatMap((request) => request.planted);
   const problems: Omit<Violation, 'batch'>[] = [];
-  for (const [at, answer] of exchange.answers.entries()) {
+  for (const [at, response] of exchange.responses.entries()) {
     const request = made.requests[at];
-    const problem = request && judge(answer, request, planted);
+    const problem = request && judge(response, request, planted);
     if (problem !== undefined) problems.push({ request: at, problem });
   }
   const problem = judgeExchange(exchange, made.requests);

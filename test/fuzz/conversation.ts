@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** An answer as its bytes said it. */
+/** A response as its bytes said it. */
 export type Answer = {
   readonly status: number;
   /** Status line and headers. */
@@ -10,17 +10,17 @@ export type Answer = {
 
 /** What came of some requests that were sent one behind the other. */
 export type Exchange = {
-  readonly answers: readonly Answer[];
-  /** Bytes behind the last whole answer. */
+  readonly responses: readonly Answer[];
+  /** Bytes behind the last whole response. */
   readonly rest: string;
   /** Whether the service has ended the connection. */
   readonly isEnded: boolean;
 };
 
-/** One that is to be answered; the answer to HEAD has no body, whatever its headers say. */
+/** One that is to be answered; the response to HEAD has no body, whatever its headers say. */
 export type Awaited = { readonly method: string };
 
-/** An answer takes six seconds at most; one that takes longer than this never comes. */
+/** A response takes six seconds at most; one that takes longer than this never comes. */
 const PATIENCE = 120_000;
 
 /** A connection to the service, opened when it is needed and kept as long as the service keeps it. */
@@ -35,20 +35,20 @@ export class Conversation {
     this.#port = port;
   }
 
-  /** Sends bytes and reads an answer for each of `awaited`, or up to the end of the connection. */
+  /** Sends bytes and reads a response for each of `awaited`, or up to the end of the connection. */
   async exchange(bytes: Buffer, awaited: readonly Awaited[], endsAfter: boolean): Promise<Exchange> {
     const socket = await this.#open();
     socket.write(bytes);
     if (endsAfter) socket.end();
-    const answers: Answer[] = [];
+    const responses: Answer[] = [];
     const deadline = performance.now() + PATIENCE;
-    while (answers.length < awaited.length) {
-      const answer = this.#take(awaited[answers.length]?.method ?? '');
-      if (answer !== undefined) {
-        if (answer.status >= 200) answers.push(answer);
+    while (responses.length < awaited.length) {
+      const response = this.#take(awaited[responses.length]?.method ?? '');
+      if (response !== undefined) {
+        if (response.status >= 200) responses.push(response);
       } else if (this.#isEnded || !(await this.#arrival(deadline))) break;
     }
-    return this.#conclude(answers, endsAfter);
+    return this.#conclude(responses, endsAfter);
   }
 
   /** Sends bytes, ends, and reads whatever comes until the service ends, too. */
@@ -57,11 +57,11 @@ export class Conversation {
     socket.end(bytes);
     const deadline = performance.now() + PATIENCE;
     while (!this.#isEnded && (await this.#arrival(deadline)));
-    const answers: Answer[] = [];
-    for (let answer = this.#take('GET'); answer !== undefined; answer = this.#take('GET')) {
-      if (answer.status >= 200) answers.push(answer);
+    const responses: Answer[] = [];
+    for (let response = this.#take('GET'); response !== undefined; response = this.#take('GET')) {
+      if (response.status >= 200) responses.push(response);
     }
-    return this.#conclude(answers, true);
+    return this.#conclude(responses, true);
   }
 
   close(): void {
@@ -69,12 +69,12 @@ export class Conversation {
     this.#socket = undefined;
   }
 
-  #conclude(answers: readonly Answer[], isOver: boolean): Exchange {
+  #conclude(responses: readonly Answer[], isOver: boolean): Exchange {
     const isEnded = this.#isEnded;
     const rest = this.#received.toString('latin1');
-    const last = answers.at(-1);
+    const last = responses.at(-1);
     if (isEnded || isOver || last === undefined || saysClose(last)) this.close();
-    return { answers, rest, isEnded };
+    return { responses, rest, isEnded };
   }
 
   async #open(): Promise<Socket> {
@@ -82,7 +82,7 @@ export class Conversation {
     this.close();
     this.#received = Buffer.alloc(0);
     this.#isEnded = false;
-    // Half open, so that our side can end before the answer has come.
+    // Half open, so that our side can end before the response has come.
     const socket = connect({ port: this.#port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
     const end = (): void => {
@@ -125,8 +125,8 @@ export class Conversation {
     return { status, head, body };
   }
 
-  /** An answer whose body comes in chunks, the last of which is empty. */
-  #takeChunks(answer: Pick<Answer, 'status' | 'head'>, start: number): Answer | undefined {
+  /** A response whose body comes in chunks, the last of which is empty. */
+  #takeChunks(response: Pick<Answer, 'status' | 'head'>, start: number): Answer | undefined {
     const pieces: Buffer[] = [];
     for (let at = start; ; ) {
       const lineEnd = this.#received.indexOf('\r\n', at);
@@ -139,12 +139,12 @@ export class Conversation {
       if (size > 0) continue;
       const body = Buffer.concat(pieces).toString('utf8');
       this.#received = this.#received.subarray(at);
-      return { ...answer, body };
+      return { ...response, body };
     }
   }
 }
 
-/** Whether an answer is the last one of its connection. */
+/** Whether a response is the last one of its connection. */
 export function saysClose({ head }: Answer): boolean {
   return /^Connection: close$/im.test(head);
 }

@@ -27,7 +27,7 @@ export type Draft = {
   readonly changes: string[];
   /** Card numbers that stand somewhere in it. */
   readonly planted: string[];
-  /** Whether the connection may end with the answer. */
+  /** Whether the connection may end with the response. */
   closes: boolean;
   /** What it asks for: what moves, or is held, if it succeeds. */
   amount: number | undefined;

@@ -69,7 +69,7 @@ describe('the judge', () => {
     amount: 5,
   };
 
-  function refused(message: string, change: (answer: Answer) => Answer = (answer) => answer): Answer {
+  function refused(message: string, change: (response: Answer) => Answer = (response) => response): Answer {
     const body = JSON.stringify({
       Message: message,
       Status: 400,
@@ -89,9 +89,9 @@ describe('the judge', () => {
     return change({ status: 400, head: headers.join('\r\n'), body });
   }
 
-  const without = (header: string) => (answer: Answer) => ({
-    ...answer,
-    head: answer.head.replace(new RegExp(`\r\n${header}: [^\r]*`), ''),
+  const without = (header: string) => (response: Answer) => ({
+    ...response,
+    head: response.head.replace(new RegExp(`\r\n${header}: [^\r]*`), ''),
   });
 
   it('accepts an error record', () => {
@@ -105,24 +105,30 @@ describe('the judge', () => {
     ["PostgreSQL's own words", refused('duplicate key value violates unique constraint "card_name".')],
     ['a function that was meant to be a reason', refused('function toString() { [native code] }.')],
     ['a card number', refused('There is no card 4111 1111 1111 1111.')],
-    ['a fifth member', refused('No.', (answer) => ({ ...answer, body: answer.body.replace('}', ',"Extra":1}') }))],
-    ['members in another order', refused('No.', (answer) => ({ ...answer, body: reordered(answer.body) }))],
+    [
+      'a fifth member',
+      refused('No.', (response) => ({ ...response, body: response.body.replace('}', ',"Extra":1}') })),
+    ],
+    ['members in another order', refused('No.', (response) => ({ ...response, body: reordered(response.body) }))],
     [
       'another status in the body',
-      refused('No.', (answer) => ({ ...answer, body: answer.body.replace('400', '404') })),
+      refused('No.', (response) => ({ ...response, body: response.body.replace('400', '404') })),
     ],
     [
       'a code that nobody knows',
-      refused('No.', (answer) => ({ ...answer, head: answer.head.replace('_schema', '_x') })),
+      refused('No.', (response) => ({ ...response, head: response.head.replace('_schema', '_x') })),
     ],
     ['no request id', refused('No.', without('Request-Id'))],
     ['no link', refused('No.', without('Link'))],
     ['no advice whether to retry', refused('No.', without('Should-Retry'))],
-    ['money in doubt', refused('No.', (answer) => ({ ...answer, head: answer.head.replace(': no', ': unknown') }))],
+    [
+      'money in doubt',
+      refused('No.', (response) => ({ ...response, head: response.head.replace(': no', ': unknown') })),
+    ],
     ['no message', refused('')],
     ['support for a fault of the caller', refused('Please contact support.')],
-  ])('detects %s', (_, answer) => {
-    expect(judge(answer, asked, ['4111111111111111'])).toBeDefined();
+  ])('detects %s', (_, response) => {
+    expect(judge(response, asked, ['4111111111111111'])).toBeDefined();
   });
 
   it('detects another amount than the one sent, and a refusal without a reason', () => {
@@ -148,8 +154,8 @@ describe('the judge', () => {
     ['another success than there is', 'capture_transfer', 201, { captured_amount: 5, status: 'completed' }, /has 200/],
   ])('detects %s', (_, operation, status, record, problem) => {
     const good = { ...asked, operation, expectation: 'success', faults: [] } as const;
-    const answer = { status, head: `HTTP/1.1 ${status} Good`, body: JSON.stringify(record) };
-    expect(judge(answer, good, [])).toMatch(problem);
+    const response = { status, head: `HTTP/1.1 ${status} Good`, body: JSON.stringify(record) };
+    expect(judge(response, good, [])).toMatch(problem);
   });
 
   it('detects a refusal without Money-Moved', () => {
@@ -163,10 +169,12 @@ describe('the judge', () => {
       { closes: false, method: 'GET' },
       { closes: false, method: 'GET' },
     ];
-    const answers = [{ status: 200, head: 'HTTP/1.1 200 OK', body: '{}' }];
-    expect(judgeExchange({ answers, rest: '', isEnded: true }, two)).toMatch(/no answer said so/);
-    expect(judgeExchange({ answers, rest: '', isEnded: false }, two)).toMatch(/in time/);
-    expect(judgeExchange({ answers: [...answers, ...answers], rest: 'x', isEnded: false }, two)).toMatch(/more came/);
+    const responses = [{ status: 200, head: 'HTTP/1.1 200 OK', body: '{}' }];
+    expect(judgeExchange({ responses, rest: '', isEnded: true }, two)).toMatch(/no response said so/);
+    expect(judgeExchange({ responses, rest: '', isEnded: false }, two)).toMatch(/in time/);
+    expect(judgeExchange({ responses: [...responses, ...responses], rest: 'x', isEnded: false }, two)).toMatch(
+      /more came/,
+    );
   });
 });
 

@@ -6,7 +6,7 @@ import { newDraft } from './kinds.ts';
 import { PLANTS } from './plant.ts';
 import { Random } from './random.ts';
 
-/** One request as it is sent, and what is known of its answer. */
+/** One request as it is sent, and what is known of its response. */
 export type Request = {
   readonly bytes: Buffer;
   readonly method: string;

@@ -13,25 +13,26 @@ const INSIDE =
 /** The same, and paths of this clone, wherever it lies. */
 const INTERNAL = new RegExp(`${INSIDE.source}|${RegExp.escape(`${resolve(import.meta.dirname, '../..')}/`)}`);
 
-/** What is asked of the answer to one request; no operation where the bytes may have become any. */
+/** What is asked of the response to one request; no operation where the bytes may have become any. */
 export type Asked = Pick<Request, 'method' | 'expectation' | 'faults' | 'planted' | 'amount'> & {
   readonly operation: OperationId | undefined;
 };
 
-/** What is wrong with an answer, in a sentence; undefined when nothing is. */
-export function judge(answer: Answer, asked: Asked, plantedNearby: readonly string[]): string | undefined {
-  const { status } = answer;
-  if (Number.isNaN(status)) return 'the answer does not begin with a status line';
-  if (status < 300) return judgeSuccess(answer, asked);
+/** What is wrong with a response, in a sentence; undefined when nothing is. */
+export function judge(response: Answer, asked: Asked, plantedNearby: readonly string[]): string | undefined {
+  const { status } = response;
+  if (Number.isNaN(status)) return 'the response does not begin with a status line';
+  if (status < 300) return judgeSuccess(response, asked);
   if (status < 400) return `the status is ${status}, which nobody decided on`;
-  const problem = judgeRecord(answer, asked.method) ?? judgeMoney(answer, asked) ?? judgeSecrets(answer, plantedNearby);
+  const problem =
+    judgeRecord(response, asked.method) ?? judgeMoney(response, asked) ?? judgeSecrets(response, plantedNearby);
   if (problem !== undefined) return problem;
   const isShed = status === 503;
   if (asked.expectation === 'success' && !isShed) return `nothing was wrong with it, and it was refused with ${status}`;
   return undefined;
 }
 
-/** The operation that has decided on the answer; undefined where something else may have. */
+/** The operation that has decided on the response; undefined where something else may have. */
 function decidingOn({ operation, faults, planted }: Asked): OperationId | undefined {
   return faults.length === 0 && planted.length === 0 ? operation : undefined;
 }
@@ -44,7 +45,7 @@ function judgeSuccess({ status, head, body }: Answer, asked: Asked): string | un
   if (operation === undefined) return undefined;
   const { status: right, csv } = OPERATIONS[operation];
   if (status !== right) return `it succeeded with ${status}, and ${operation} has ${right}`;
-  if (method === 'HEAD') return body === '' ? undefined : 'the answer to HEAD has a body';
+  if (method === 'HEAD') return body === '' ? undefined : 'the response to HEAD has a body';
   if (csv === true) return judgeExport(head, body);
   const says = SAYS[operation];
   return says === undefined ? undefined : says(JSON.parse(body), amount);
@@ -84,7 +85,7 @@ function judgeMoney({ head }: Answer, asked: Asked): string | undefined {
   return headerOf(head, 'Money-Moved') === 'no' ? undefined : 'it does not say that no money moved';
 }
 
-/** Every answer from 400 on is the record, with the headers that every record has. */
+/** Every response from 400 on is the record, with the headers that every record has. */
 function judgeRecord({ status, head, body }: Answer, method: string): string | undefined {
   const code = headerOf(head, 'Error-Code') ?? '';
   if (!isErrorCode(code)) return `the Error-Code is '${code}', which the catalogue does not have`;
@@ -97,7 +98,7 @@ function judgeRecord({ status, head, body }: Answer, method: string): string | u
   if (!['true', 'false'].includes(headerOf(head, 'Should-Retry') ?? '')) return 'there is no Should-Retry';
   const moved = headerOf(head, 'Money-Moved');
   if (moved !== undefined && moved !== 'no') return `nothing failed, and Money-Moved is '${moved}'`;
-  if (method === 'HEAD') return body === '' ? undefined : 'the answer to HEAD has a body';
+  if (method === 'HEAD') return body === '' ? undefined : 'the response to HEAD has a body';
   return judgeBody(body, status, code, entry.type);
 }
 
@@ -136,26 +137,30 @@ function headerOf(head: string, name: string): string | undefined {
   return head.slice(from, end === -1 ? undefined : end);
 }
 
-/** What is wrong with how a connection went, beyond the single answers. */
+/** What is wrong with how a connection went, beyond the single responses. */
 export function judgeExchange(
-  { answers, rest, isEnded }: Exchange,
+  { responses, rest, isEnded }: Exchange,
   asked: readonly Pick<Request, 'closes' | 'method'>[],
 ): string | undefined {
-  const last = answers.at(-1);
+  const last = responses.at(-1);
   // A head that cannot be read does not say HEAD either: then the record follows, and the connection ends.
   const isUnread = asked.at(-1)?.method === 'HEAD' && last !== undefined && saysClose(last);
   if (rest !== '' && !(isUnread && rest.startsWith('{"Message"')))
     return `more came than was asked for: ${rest.slice(0, 80)}`;
-  if (answers.length === asked.length) return undefined;
-  if (!isEnded) return `only ${answers.length} of ${asked.length} answers came in time`;
-  if (last === undefined) return 'the connection ended without an answer';
-  return saysClose(last) ? undefined : 'the connection ended, and no answer said so';
+  if (responses.length === asked.length) return undefined;
+  if (!isEnded) return `only ${responses.length} of ${asked.length} responses came in time`;
+  if (last === undefined) return 'the connection ended without a response';
+  return saysClose(last) ? undefined : 'the connection ended, and no response said so';
 }
 
-/** What is wrong with the answers to bytes that may be anything. */
-export function judgeBytes({ answers, rest }: Exchange, count: number, planted: readonly string[]): string | undefined {
-  if (answers.length === 0) return 'there was no answer at all';
-  if (rest !== '') return `a part of an answer came: ${rest.slice(0, 80)}`;
+/** What is wrong with the responses to bytes that may be anything. */
+export function judgeBytes(
+  { responses, rest }: Exchange,
+  count: number,
+  planted: readonly string[],
+): string | undefined {
+  if (responses.length === 0) return 'there was no response at all';
+  if (rest !== '') return `a part of a response came: ${rest.slice(0, 80)}`;
   const asked: Asked = {
     method: 'GET',
     expectation: 'either',
@@ -165,6 +170,6 @@ export function judgeBytes({ answers, rest }: Exchange, count: number, planted: 
     amount: undefined,
   };
   // One request can become two, but hardly more.
-  if (answers.length > count * 3 + 3) return `${answers.length} answers to ${count} requests`;
-  return answers.map((answer) => judge(answer, asked, planted)).find((problem) => problem !== undefined);
+  if (responses.length > count * 3 + 3) return `${responses.length} responses to ${count} requests`;
+  return responses.map((response) => judge(response, asked, planted)).find((problem) => problem !== undefined);
 }

@@ -46,7 +46,7 @@ async function run(): Promise<number> {
     say(`  again: npm run fuzz -- --seed ${seed} --batch ${batch}`);
     const found = await shrink({ port: Number(new URL(service.url).port), provide }, seed, violation);
     if (found === undefined) say('  It did not happen again by itself: it takes what came before it.');
-    else say(`  changes: ${found.changes.join(', ')}\n  sent: ${text(found.bytes)}\n  answered: ${found.answer}`);
+    else say(`  changes: ${found.changes.join(', ')}\n  sent: ${text(found.bytes)}\n  answered: ${found.response}`);
   }
   say(result.violations.length === 0 ? 'No violation.' : `\n${result.violations.length} violations. Seed ${seed}.`);
   return result.violations.length === 0 ? 0 : 1;
@@ -57,7 +57,7 @@ function report({ requests, unanswered, statuses, violations, moves }: Result): 
   const counts = [...statuses].sort(([left], [right]) => left - right).map(([status, count]) => `${status}: ${count}`);
   say(
     `${requests} requests in ${seconds.toFixed(0)} s (${Math.round(requests / seconds)}/s), ${moves} moved money, ` +
-      `${unanswered} behind a closing answer, ${violations.length} violations; ${counts.join(', ')}`,
+      `${unanswered} behind a closing response, ${violations.length} violations; ${counts.join(', ')}`,
   );
 }
 

@@ -4,7 +4,7 @@ import { type Batch, newBatchOf, newRequest, type Recipe } from './generate.ts';
 import type { Provide } from './needs.ts';
 
 /** The smallest that still goes wrong, or that it went wrong only once. */
-export type Reproduction = { readonly bytes: Buffer; readonly changes: readonly string[]; readonly answer: string };
+export type Reproduction = { readonly bytes: Buffer; readonly changes: readonly string[]; readonly response: string };
 
 /** The service that a case is sent to again. */
 export type Arena = { readonly port: number; readonly provide: Provide };
@@ -49,8 +49,8 @@ async function tryOnce({ port, provide }: Arena, made: Batch, kind: string): Pro
     if (!problemsOf(made, exchange).some(({ problem }) => kindOf(problem) === kind)) return undefined;
     const bytes = made.kind === 'bytes' ? made.bytes : Buffer.concat(made.requests.map((one) => one.bytes));
     const changes = made.kind === 'bytes' ? [] : made.requests.flatMap((one) => one.changes);
-    const answer = exchange.answers.map(({ head, body }) => `${head.split('\r\n')[0]} ${body}`).join('\n');
-    return { bytes, changes, answer };
+    const response = exchange.responses.map(({ head, body }) => `${head.split('\r\n')[0]} ${body}`).join('\n');
+    return { bytes, changes, response };
   } finally {
     conversation.close();
   }

@@ -23,7 +23,7 @@ export type ServiceProcess = {
   readonly output: () => string;
   /** What of it went to standard error. */
   readonly errors: () => string;
-  /** A client that never retries, so that a test sees each answer. */
+  /** A client that never retries, so that a test sees each response. */
   readonly client: TransferService;
   /** Stops and starts its database: by the sandbox's operations, or by itself where the tests run on stock binaries. */
   readonly database: { readonly stop: () => Promise<void>; readonly start: () => Promise<void> };

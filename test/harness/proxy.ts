@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export type CommitFault =
   /** Cuts the connection before the server has seen it. */
   | 'cut_before'
-  /** Cuts it when the server has committed, before any of its answer gets back. */
+  /** Cuts it when the server has committed, before any of its response gets back. */
   | 'cut_after'
   /** Lets the server have it, and the service's side is gone at once: the server works for nobody, if it goes on. */
   | 'orphan';
@@ -16,13 +16,13 @@ export type CommitFault =
 export type TrapPlace =
   /** BEGIN and the load have come from the service and have not gone on. */
   | 'before_load'
-  /** They have reached the server; its answer is held back. */
+  /** They have reached the server; its response is held back. */
   | 'during_load'
   /** The writes and COMMIT have come from the service and have not gone on. */
   | 'before_save'
   /** The server has done the writes; COMMIT has not gone on. */
   | 'before_commit'
-  /** The server has committed; its answer is held back. */
+  /** The server has committed; its response is held back. */
   | 'after_commit';
 
 /** What becomes of the connection, and of what is held back, when the trap has sprung. */
@@ -67,7 +67,7 @@ const SOCKET = '.s.PGSQL.5432';
 const BEGIN = /Q\0\0[\s\S]{2}begin(; set local [^\0]*)?\0/;
 const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 
-/** The server's answer to COMMIT. */
+/** The server's response to COMMIT. */
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
 
 /** What all connections of one proxy share. */
@@ -158,7 +158,7 @@ class Wire {
     });
     this.#server.write(chunk.subarray(0, commitAt));
     await answered;
-    // The rest of its answer follows at once.
+    // The rest of its response follows at once.
     await delay(20);
     const rest = chunk.subarray(commitAt);
     if (await this.#passes('before_commit', () => this.#server.write(rest))) this.#server.write(rest);

@@ -1,6 +1,6 @@
 import { bare, post } from '../harness/raw-connection.ts';
 
-/** One request as bytes, and what its answer must be. */
+/** One request as bytes, and what its response must be. */
 export type RawCase = {
   readonly name: string;
   readonly send: string | Buffer;
@@ -15,7 +15,7 @@ export type RawCase = {
   readonly onlyFresh?: boolean;
   /** Code while the service is closing, when it is not service_unavailable. */
   readonly codeWhileClosing?: string;
-  /** What the answer must say in headers. */
+  /** What the response must say in headers. */
   readonly headers?: Readonly<Record<string, string>>;
 };
 

@@ -21,8 +21,8 @@ it('a closing server reports that it is not ready, and serves requests until the
 
   for (const connection of [kept, await connect()]) {
     connection.send(TRANSFER);
-    const answer = await connection.next();
-    expect([answer.status, answer.headers.get('connection')]).toEqual([201, 'close']);
+    const response = await connection.next();
+    expect([response.status, response.headers.get('connection')]).toEqual([201, 'close']);
     expect(await connection.rest()).toBe('');
   }
   // It closes after some time without requests.
@@ -60,9 +60,9 @@ it('a connection without a request yet may still send one, and gets a response',
   const closed = server.close();
   await expect.poll(() => isListening(port)).toBe(false);
   fresh.send(TRANSFER);
-  const answer = await fresh.next();
-  expectRecord(answer, 503, 'service_unavailable');
-  expect(answer.headers.get('money-moved')).toBe('no');
+  const response = await fresh.next();
+  expectRecord(response, 503, 'service_unavailable');
+  expect(response.headers.get('money-moved')).toBe('no');
   expect(await fresh.rest()).toBe('');
   fresh.close();
   await closed;
@@ -86,9 +86,9 @@ it('a request whose body arrives after the server stopped accepting is refused, 
   const closed = server.close();
   await expect.poll(() => isListening(port)).toBe(false);
   slow.send(TRANSFER.slice(-5));
-  const answer = await slow.next();
-  expectRecord(answer, 503, 'service_unavailable');
-  expect([answer.headers.get('money-moved'), begun]).toEqual(['no', 0]);
+  const response = await slow.next();
+  expectRecord(response, 503, 'service_unavailable');
+  expect([response.headers.get('money-moved'), begun]).toEqual(['no', 0]);
   resolve({ json: '{}' });
   expect((await held.next()).status).toBe(200);
   await closed;

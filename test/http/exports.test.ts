@@ -56,7 +56,7 @@ async function everything(started: HttpTestServer, bytes: string): Promise<strin
 
 type Received = { readonly head: string; readonly text: string; readonly isWhole: boolean; readonly after: string };
 
-/** Reads an answer in chunks as a client does: it is whole when the last chunk, of no bytes, is there. */
+/** Reads a response in chunks as a client does: it is whole when the last chunk, of no bytes, is there. */
 function readChunked(received: string): Received {
   const start = received.indexOf('\r\n\r\n') + 4;
   const head = received.slice(0, start);
@@ -136,8 +136,8 @@ describe('an export that is refused', () => {
   it('is an ordinary error record if its first row cannot be read', async () => {
     const started = await serve({ handler: () => Promise.reject(new Error('secret')) });
     const connection = await started.connect(GET);
-    const answer = await connection.next();
-    expectRecord(answer, 500, 'unknown_export_transfers');
+    const response = await connection.next();
+    expectRecord(response, 500, 'unknown_export_transfers');
     connection.send(LIVE);
     expect((await connection.next()).status).toBe(200);
   });
@@ -147,9 +147,9 @@ describe('an export that is refused', () => {
     async (method) => {
       const source = pieces('1,2\r\n');
       const connection = await (await serve(source)).connect(bare(method, EXPORT).replace('HTTP/1.1', 'HTTP/1.0'));
-      const answer = await connection.next(method);
-      expectRecord(answer, 400, 'export_transfers_schema', method);
-      if (method === 'GET') expect(messageOf(answer)).toMatch(/HTTP\/1\.1/);
+      const response = await connection.next(method);
+      expectRecord(response, 400, 'export_transfers_schema', method);
+      if (method === 'GET') expect(messageOf(response)).toMatch(/HTTP\/1\.1/);
       expect(source.asked).toBe(0);
     },
   );

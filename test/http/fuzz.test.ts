@@ -49,8 +49,8 @@ describe('mangled requests', () => {
         connection.socket.end();
         const received = await connection.rest();
         if (bytes.length > 0) expect(received).toMatch(/^HTTP\/1\.1 \d{3} /);
-        for (const answer of received.split(/(?=HTTP\/1\.1 \d{3} )/)) {
-          const [head = '', body = ''] = answer.split('\r\n\r\n', 2);
+        for (const response of received.split(/(?=HTTP\/1\.1 \d{3} )/)) {
+          const [head = '', body = ''] = response.split('\r\n\r\n', 2);
           const status = Number(head.slice(9, 12));
           if (status < 400) continue;
           const code = /^Error-Code: (\S+)$/im.exec(head)?.[1];

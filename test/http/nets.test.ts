@@ -101,24 +101,24 @@ const badPages: readonly [name: string, status: number, code: string, mount: (ap
 describe('a response without an error record', () => {
   it.each(badPages)('is replaced by the record when a page %s', async (_name, status, code, extend) => {
     const { ask } = await serve(undefined, { extend: (app) => void extend(app) });
-    const answer = await ask(bare('GET', '/page'));
+    const response = await ask(bare('GET', '/page'));
     if (code === 'card_suspected_fraud') {
-      expect(answer.body).toBe('{"Message":"x","Status":409,"Code":"card_suspected_fraud","Type":"Request Error"}');
-      expect(answer.headers.get('error-code')).toBe(code);
+      expect(response.body).toBe('{"Message":"x","Status":409,"Code":"card_suspected_fraud","Type":"Request Error"}');
+      expect(response.headers.get('error-code')).toBe(code);
       return;
     }
-    expectRecord(answer, status, code);
-    expect(answer.headers.has('x-secret') || answer.headers.has('transfer-encoding')).toBe(false);
-    expect(answer.statusLine).not.toContain('secret');
+    expectRecord(response, status, code);
+    expect(response.headers.has('x-secret') || response.headers.has('transfer-encoding')).toBe(false);
+    expect(response.statusLine).not.toContain('secret');
   });
 
   it('is unchanged if it is a success, with the standard headers added', async () => {
     const extend = (app: FastifyInstance) =>
       void app.get('/page', (_, reply) => reply.type('text/html').send('<p>hello</p>'));
-    const answer = await (await serve(undefined, { extend })).ask(bare('GET', '/page'));
-    expect([answer.status, answer.body]).toEqual([200, '<p>hello</p>']);
-    expect(answer.headers.get('request-id')).toMatch(/^req_/);
-    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    const response = await (await serve(undefined, { extend })).ask(bare('GET', '/page'));
+    expect([response.status, response.body]).toEqual([200, '<p>hello</p>']);
+    expect(response.headers.get('request-id')).toMatch(/^req_/);
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
   });
 
   it('of Node is replaced by the record at the maximum of requests per connection', async () => {
@@ -140,9 +140,9 @@ describe('a response without an error record', () => {
     const address = server.address();
     const connection = await RawConnection.open(typeof address === 'object' ? (address?.port ?? 0) : 0);
     connection.send('GET / HTTP/1.1\r\n\r\n');
-    const answer = await connection.next();
-    expect(Object.keys(JSON.parse(answer.body))).toEqual(['Message', 'Status', 'Code', 'Type']);
-    expect(answer.headers.get('error-code')).toBe('unknown_request');
+    const response = await connection.next();
+    expect(Object.keys(JSON.parse(response.body))).toEqual(['Message', 'Status', 'Code', 'Type']);
+    expect(response.headers.get('error-code')).toBe('unknown_request');
   });
 });
 
@@ -162,9 +162,11 @@ describe('time-outs', () => {
       timeoutCheckIntervalMilliseconds: 20,
     };
     const { ask, reports } = await serve(undefined, { settings });
-    const answer = await ask('POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{');
-    expectRecord(answer, 408, 'request_timeout');
-    expect(answer.headers.get('money-moved')).toBe('no');
+    const response = await ask(
+      'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{',
+    );
+    expectRecord(response, 408, 'request_timeout');
+    expect(response.headers.get('money-moved')).toBe('no');
     expect(reports.map(({ operation }) => operation)).toEqual(['create_transfer']);
   });
 
@@ -174,18 +176,18 @@ describe('time-outs', () => {
     await connect(bare('GET', '/api/v0.1/core/card'));
     while ((await ask(bare('GET', '/health/live'))).status !== 200)
       await new Promise((resolve) => setTimeout(resolve, 5));
-    const answer = await ask(post('{}'));
-    expectRecord(answer, 503, 'service_unavailable');
-    expect(answer.headers.get('money-moved')).toBe('no');
+    const response = await ask(post('{}'));
+    expectRecord(response, 503, 'service_unavailable');
+    expect(response.headers.get('money-moved')).toBe('no');
   });
 });
 
 describe('excessive load', () => {
   it('is shed when the event loop lags', async () => {
     const { ask } = await serve(undefined, { settings: { maxLagMilliseconds: 1e-9 } });
-    let answer = await ask(bare('GET', '/api/v0.1/core/card'));
-    while (answer.status === 200) answer = await ask(bare('GET', '/api/v0.1/core/card'));
-    expectRecord(answer, 503, 'service_unavailable');
+    let response = await ask(bare('GET', '/api/v0.1/core/card'));
+    while (response.status === 200) response = await ask(bare('GET', '/api/v0.1/core/card'));
+    expectRecord(response, 503, 'service_unavailable');
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
 
@@ -195,9 +197,9 @@ describe('excessive load', () => {
       'POST /api/v0.1/core/transfer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n',
     );
     connection.send(Buffer.alloc(8_000_000, ' '));
-    const answer = await connection.next();
-    expectRecord(answer, 413, 'payload_too_large');
-    expect(answer.headers.get('connection')).toBe('close');
+    const response = await connection.next();
+    expectRecord(response, 413, 'payload_too_large');
+    expect(response.headers.get('connection')).toBe('close');
   });
 
   it('from endless chunks is refused, and the refusal arrives', async () => {
@@ -259,8 +261,8 @@ describe('closing a connection', () => {
     while (keys.length === 0) await new Promise((resolve) => setImmediate(resolve));
     const closed = server.close();
     letGo();
-    const answer = await connection.next();
-    expect([answer.status, answer.headers.get('connection')]).toEqual([201, 'close']);
+    const response = await connection.next();
+    expect([response.status, response.headers.get('connection')]).toEqual([201, 'close']);
     expect(await connection.rest()).toBe('');
     await closed;
     expect(keys).toEqual(['first']);
@@ -318,8 +320,8 @@ describe('pages', () => {
     expect((await ask(bare('GET', '/health/live'))).body).toBe('{"status":"live"}');
     expect((await ask(bare('GET', '/health/ready'))).body).toBe('{"status":"ready"}');
     const down = await serve(fakeGateway({}, { ready: async () => 'silent' }));
-    const answer = await down.ask(bare('GET', '/health/ready'));
-    expectRecord(answer, 503, 'service_unavailable');
-    expect(messageOf(answer)).toContain('database');
+    const response = await down.ask(bare('GET', '/health/ready'));
+    expectRecord(response, 503, 'service_unavailable');
+    expect(messageOf(response)).toContain('database');
   });
 });

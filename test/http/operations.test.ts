@@ -39,12 +39,12 @@ const throwing = (thrown: unknown): Gateway =>
 describe('a valid request', () => {
   it('reaches its handler validated, and the reply is sent unchanged', async () => {
     const { ask, calls } = await recording();
-    const answer = await ask(
+    const response = await ask(
       post('{"amount":1000,"card_id":"card_1","colour":"red"}', ['Request-Id: my.id-1', 'Idempotency-Key: k1']),
     );
-    expect(answer.statusLine).toBe('HTTP/1.1 201 Created');
-    expect(answer.body).toBe('{"transfer_id":"tr_1"}');
-    expect(Object.fromEntries(answer.headers)).toMatchObject({
+    expect(response.statusLine).toBe('HTTP/1.1 201 Created');
+    expect(response.body).toBe('{"transfer_id":"tr_1"}');
+    expect(Object.fromEntries(response.headers)).toMatchObject({
       'content-type': 'application/json; charset=utf-8',
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
@@ -52,7 +52,7 @@ describe('a valid request', () => {
       'client-request-id': 'my.id-1',
       'ignored-fields': 'colour',
     });
-    expect(answer.headers.has('error-code') || answer.headers.has('money-moved')).toBe(false);
+    expect(response.headers.has('error-code') || response.headers.has('money-moved')).toBe(false);
     const [call] = calls;
     expect(call).toMatchObject({
       operation: 'create_transfer',
@@ -64,7 +64,7 @@ describe('a valid request', () => {
       sent: { amount: new JsonNumber('1000'), card_id: 'card_1', colour: 'red' },
       idempotencyKey: 'k1',
     });
-    expect(answer.headers.get('request-id')).toBe(`req_${call?.requestId.replaceAll('-', '')}`);
+    expect(response.headers.get('request-id')).toBe(`req_${call?.requestId.replaceAll('-', '')}`);
   });
 
   it.each([
@@ -201,9 +201,9 @@ describe('the caller', () => {
 
   it('needs a key in live mode, which has no sandbox routes', async () => {
     const { ask } = await recording({ mode: 'live', keyless: false });
-    const answer = await ask(post(BODY));
-    expectRecord(answer, 401, 'unauthenticated');
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="transfer-service"');
+    const response = await ask(post(BODY));
+    expectRecord(response, 401, 'unauthenticated');
+    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="transfer-service"');
     expectRecord(await ask(bare('POST', '/api/v0.1/sandbox/database/stop')), 404, 'route_not_found');
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
@@ -237,23 +237,23 @@ describe('a refusal', () => {
     const { ask, reports } = await serve(
       throwing(new Refusal('service_disabled', 'The service is disabled: test.', details)),
     );
-    const answer = await ask(post(BODY, ['Idempotency-Key: k1', 'Request-Id: 4111111111111112']));
-    expectRecord(answer, 424, 'service_disabled');
-    expect(Object.fromEntries(answer.headers)).toMatchObject({
+    const response = await ask(post(BODY, ['Idempotency-Key: k1', 'Request-Id: 4111111111111112']));
+    expectRecord(response, 424, 'service_disabled');
+    expect(Object.fromEntries(response.headers)).toMatchObject({
       'money-moved': 'no',
       'should-retry': 'false',
       'error-field': '/F%C3%BCld/%01',
       'idempotent-replayed': 'true',
     });
-    expect(answer.headers.get('retry-after')).toBe('60');
-    expect(answer.headers.has('client-request-id')).toBe(false);
+    expect(response.headers.get('retry-after')).toBe('60');
+    expect(response.headers.has('client-request-id')).toBe(false);
     expect(reports).toHaveLength(1);
     expect(reports[0]).toMatchObject({
       operation: 'create_transfer',
       code: 'service_disabled',
       status: 424,
       type: 'Process Error',
-      message: messageOf(answer),
+      message: messageOf(response),
       method: 'POST',
       path: TRANSFER,
       programId: DEMO_PROGRAM,
@@ -276,8 +276,8 @@ describe('a refusal', () => {
 
   it('names ignored fields, without possible card numbers', async () => {
     const { ask } = await serve(throwing(new Refusal('card_not_found', 'There is no such card.')));
-    const answer = await ask(post('{"amount":1,"card_id":"c","4111 1111 1111 1111":1,"é,\\n":2}'));
-    expect(answer.headers.get('ignored-fields')).toBe('%E2%80%A6, %C3%A9%2C%0A');
+    const response = await ask(post('{"amount":1,"card_id":"c","4111 1111 1111 1111":1,"é,\\n":2}'));
+    expect(response.headers.get('ignored-fields')).toBe('%E2%80%A6, %C3%A9%2C%0A');
   });
 });
 
@@ -294,11 +294,11 @@ describe('a failure', () => {
     ['an error that cannot be read', Object.create(null)],
   ])('that throws %s is unknown, and may have moved money', async (_name, thrown) => {
     const { ask, reports } = await serve(throwing(thrown));
-    const answer = await ask(post(BODY));
-    expectRecord(answer, 500, 'unknown_create_transfer');
-    expect(messageOf(answer)).toMatch(/^The transfer could not be created/);
-    expect(answer.headers.get('money-moved')).toBe('unknown');
-    expect(answer.headers.get('should-retry')).toBe('false');
+    const response = await ask(post(BODY));
+    expectRecord(response, 500, 'unknown_create_transfer');
+    expect(messageOf(response)).toMatch(/^The transfer could not be created/);
+    expect(response.headers.get('money-moved')).toBe('unknown');
+    expect(response.headers.get('should-retry')).toBe('false');
     expect((await ask(post(BODY, ['Idempotency-Key: k']))).headers.get('should-retry')).toBe('true');
     expectRecord(await ask(bare('GET', `${TRANSFER}/tr_1`)), 500, 'unknown_get_transfer');
     expect(reports.map(({ moneyMoved }) => moneyMoved)).toEqual(['unknown', 'unknown', undefined]);
@@ -316,11 +316,11 @@ describe('a failure', () => {
   it('reports whether it moved money', async () => {
     const failure = new OperationFailure('not settled', { moneyMoved: 'unknown', transferId: 'tr_77' });
     const { ask } = await serve(throwing(failure));
-    const answer = await ask(post(BODY));
-    expectRecord(answer, 500, 'unknown_create_transfer');
-    expect(answer.headers.get('transfer-id')).toBe('tr_77');
-    expect(messageOf(answer)).toContain('not confirmed');
-    expect(messageOf(answer)).toContain(`GET ${TRANSFER}/tr_77`);
+    const response = await ask(post(BODY));
+    expectRecord(response, 500, 'unknown_create_transfer');
+    expect(response.headers.get('transfer-id')).toBe('tr_77');
+    expect(messageOf(response)).toContain('not confirmed');
+    expect(messageOf(response)).toContain(`GET ${TRANSFER}/tr_77`);
     const certain = await serve(throwing(new OperationFailure('rolled back', { moneyMoved: 'no' })));
     const second = await certain.ask(post(BODY));
     expect(second.headers.get('money-moved')).toBe('no');
@@ -329,19 +329,19 @@ describe('a failure', () => {
 
   it('that is busy is unavailable for a moment', async () => {
     const { ask } = await serve(throwing(new OperationFailure('queue', { busy: true, moneyMoved: 'no' })));
-    const answer = await ask(post(BODY));
-    expectRecord(answer, 503, 'service_unavailable');
-    expect(answer.headers.get('retry-after')).toBe('1');
-    expect(answer.headers.get('money-moved')).toBe('no');
+    const response = await ask(post(BODY));
+    expectRecord(response, 503, 'service_unavailable');
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(response.headers.get('money-moved')).toBe('no');
   });
 
   it('that never ends gets a response at the time-out', async () => {
     const settings = { operationTimeoutMilliseconds: 20, operationGraceMilliseconds: 10 };
     const { ask } = await serve(fakeGateway({ create_transfer: () => new Promise(() => undefined) }), { settings });
-    const answer = await ask(post(BODY, ['Idempotency-Key: k']));
-    expectRecord(answer, 500, 'unknown_create_transfer');
-    expect(answer.headers.get('money-moved')).toBe('unknown');
-    expect(messageOf(answer)).toContain(`GET ${TRANSFER}?idempotency_key=…`);
+    const response = await ask(post(BODY, ['Idempotency-Key: k']));
+    expectRecord(response, 500, 'unknown_create_transfer');
+    expect(response.headers.get('money-moved')).toBe('unknown');
+    expect(messageOf(response)).toContain(`GET ${TRANSFER}?idempotency_key=…`);
   });
 
   it('of the error log changes no response', async () => {

@@ -135,9 +135,9 @@ describe('a server with limits', () => {
     return { ask, send, reports: server.reports, refused };
   }
   const times = async (count: number, ask: () => Promise<RawResponse>): Promise<readonly RawResponse[]> => {
-    const answers: RawResponse[] = [];
-    for (let at = 0; at < count; at += 1) answers.push(await ask());
-    return answers;
+    const responses: RawResponse[] = [];
+    for (let at = 0; at < count; at += 1) responses.push(await ask());
+    return responses;
   };
   const OPERATOR = ['Authorization: Bearer operator', 'Program-Id: prog_01920000000070008000000000000001'];
   const PROGRAM = ['Authorization: Bearer program'];
@@ -189,9 +189,9 @@ describe('a server with limits', () => {
     ['a body that cannot be read', '', `{"description":${'x'.repeat(15_000)}}`, 400, 14],
   ])('counts %s in the headers of the same response', async (_, path, body, status, counted) => {
     const { send } = await serve({ keyRatePerSecond: 100 });
-    const answer = await send(path, body);
-    expect(answer.status).toBe(status);
-    const remaining = Number(/"key";r=([0-9]+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
+    const response = await send(path, body);
+    expect(response.status).toBe(status);
+    const remaining = Number(/"key";r=([0-9]+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]);
     expect(remaining).toBeLessThanOrEqual(1_000 - counted);
     expect(remaining).toBeGreaterThanOrEqual(1_000 - counted - 4);
   });
@@ -211,8 +211,8 @@ describe('a server with limits', () => {
     const { ask } = await serve({ addressRatePerSecond: 1 });
     for (const { status } of await times(20, () => ask([], 'GET', '/health/live'))) expect(status).toBe(200);
     expect((await ask([], 'GET', '/health/ready')).headers.has('ratelimit')).toBe(false);
-    for (const answer of await times(10, () => ask([], 'GET', '/nowhere')))
-      expectRecord(answer, 404, 'route_not_found');
+    for (const response of await times(10, () => ask([], 'GET', '/nowhere')))
+      expectRecord(response, 404, 'route_not_found');
     for (const path of ['/', '/docs', '/openapi.json', '/errors', '/api/v0.1/core/transfer'])
       expectRecord(await ask([], 'GET', path), 429, 'rate_limited');
     // What is wrong with the request itself is told first.
@@ -230,9 +230,9 @@ describe('a server with limits', () => {
     ['/errors?q=amount', 50],
   ])('counts the page %s as %i requests', async (path, counted) => {
     const { ask } = await serve({ addressRatePerSecond: 100 });
-    const answer = await ask([], 'GET', path);
-    expect(answer.status).toBe(200);
-    const remaining = Number(/"address";r=([0-9]+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
+    const response = await ask([], 'GET', path);
+    expect(response.status).toBe(200);
+    const remaining = Number(/"address";r=([0-9]+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]);
     expect([1_000 - counted, 1_001 - counted]).toContain(remaining);
   });
 
@@ -256,7 +256,7 @@ describe('a server with limits', () => {
 
   it('adds no headers without limits', async () => {
     const { ask } = await serve({});
-    const answer = await ask(PROGRAM);
-    expect([answer.headers.has('ratelimit'), answer.headers.has('ratelimit-policy')]).toEqual([false, false]);
+    const response = await ask(PROGRAM);
+    expect([response.headers.has('ratelimit'), response.headers.has('ratelimit-policy')]).toEqual([false, false]);
   });
 });

@@ -13,13 +13,13 @@ function sendCase(connection: RawConnection, sample: RawCase): void {
   if (sample.ends === true) connection.socket.end();
 }
 
-function expectHeaders(answer: RawResponse, sample: RawCase): void {
-  for (const [name, value] of Object.entries(sample.headers ?? {})) expect(answer.headers.get(name)).toBe(value);
+function expectHeaders(response: RawResponse, sample: RawCase): void {
+  for (const [name, value] of Object.entries(sample.headers ?? {})) expect(response.headers.get(name)).toBe(value);
 }
 
-/** The connection is closed after the answer, or takes another request. */
-async function expectAfterwards(connection: RawConnection, sample: RawCase, answer: RawResponse): Promise<void> {
-  if (answer.headers.get('connection') === 'close') {
+/** The connection is closed after the response, or takes another request. */
+async function expectAfterwards(connection: RawConnection, sample: RawCase, response: RawResponse): Promise<void> {
+  if (response.headers.get('connection') === 'close') {
     expect(await connection.rest()).toBe('');
     return;
   }
@@ -42,9 +42,9 @@ describe('every fault of a request gets the error record', () => {
     const connection = await server.connect(
       `${bare('POST', '/api/v0.1/core/transfer', ['Host: localhost', ...headers])}3\r\n{ }\r\n0\r\n\r\n`,
     );
-    const answer = await connection.next();
-    expectRecord(answer, 400, 'malformed_request');
-    expect(messageOf(answer)).toContain('both a Content-Length and a Transfer-Encoding (chunked) header');
+    const response = await connection.next();
+    expectRecord(response, 400, 'malformed_request');
+    expect(messageOf(response)).toContain('both a Content-Length and a Transfer-Encoding (chunked) header');
   });
 
   it.each([
@@ -63,10 +63,10 @@ describe('every fault of a request gets the error record', () => {
   it.each(CASES)('on a fresh connection: $name', async (sample) => {
     const connection = await server.connect();
     sendCase(connection, sample);
-    const answer = await connection.next(sample.method);
-    expectRecord(answer, sample.status, sample.code, sample.method);
-    expectHeaders(answer, sample);
-    if (sample.ends !== true) await expectAfterwards(connection, sample, answer);
+    const response = await connection.next(sample.method);
+    expectRecord(response, sample.status, sample.code, sample.method);
+    expectHeaders(response, sample);
+    if (sample.ends !== true) await expectAfterwards(connection, sample, response);
   });
 
   it.each(CASES)('as the second request on a connection: $name', async (sample) => {
@@ -99,12 +99,12 @@ describe('while the service closes', () => {
     await expect.poll(() => isListening(closing.port)).toBe(false);
     for (const { sample, connection } of open) {
       sendCase(connection, sample);
-      const answer = await connection.next(sample.method);
+      const response = await connection.next(sample.method);
       const code = sample.codeWhileClosing ?? 'service_unavailable';
-      expect([sample.name, answer.headers.get('error-code')]).toEqual([sample.name, code]);
-      expectRecord(answer, isErrorCode(code) ? ERRORS[code].status : 0, code, sample.method);
-      expect(answer.headers.get('connection')).toBe('close');
-      if (code === 'service_unavailable') expect(answer.headers.get('retry-after')).toBe('1');
+      expect([sample.name, response.headers.get('error-code')]).toEqual([sample.name, code]);
+      expectRecord(response, isErrorCode(code) ? ERRORS[code].status : 0, code, sample.method);
+      expect(response.headers.get('connection')).toBe('close');
+      if (code === 'service_unavailable') expect(response.headers.get('retry-after')).toBe('1');
     }
     resolve({ json: '{"held":true}' });
     expect((await busy.next()).body).toBe('{"held":true}');

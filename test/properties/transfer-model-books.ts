@@ -42,7 +42,7 @@ export type KeptCard = {
   limits: Limits | null;
 };
 
-/** The names of limits in the order of answers, with what each is about. */
+/** The names of limits in the order of responses, with what each is about. */
 const LIMITS: readonly (readonly [LimitName, 'day' | 'week' | 'month' | null, 'amount' | 'count'])[] = [
   ['minimum_amount', null, 'amount'],
   ['maximum_amount', null, 'amount'],
@@ -163,7 +163,7 @@ export class ModelBooks {
 
   // Limits.
 
-  /** The limits that a transfer is held to, in the order of answers. */
+  /** The limits that a transfer is held to, in the order of responses. */
   limitsOf(route: Route): readonly StandingLimit[] {
     const { type, card, destination, currency } = route;
     if (type === 'card_to_card') return [...this.limitsOn(card, 'out'), ...this.limitsOn(destination ?? '', 'in')];

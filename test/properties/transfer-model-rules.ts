@@ -33,7 +33,7 @@ const WHOSE = {
   program: 'set for the card program as a whole',
 } as const;
 
-/** An answer no. */
+/** A response no. */
 export const no = (code: string, about: string | null = null): Refused => ({ code, about });
 
 /** Why something is not done: the rules, in the order in which they are answered. */

@@ -76,7 +76,7 @@ export type Step =
   | { readonly does: 'deposit'; readonly currency: Currency; readonly amount: bigint }
   | { readonly does: 'wait_until'; readonly now: number };
 
-/** An answer no: its code, and a piece of the message that only the right cause has (null where the code says it all). */
+/** A response no: its code, and a piece of the message that only the right cause has (null where the code says it all). */
 export type Refused = { readonly code: string; readonly about: string | null };
 
 /** What can be done, and looked at, on both sides: the domain under test and the model. */

@@ -15,7 +15,7 @@ import { CURRENCIES, type Currency } from './transfer-steps.ts';
 /** The program that everything belongs to. */
 export const PROGRAM = '00000000-0000-7000-8000-0000000000aa';
 
-/** What a broken invariant throws: not an answer that differs, but books that cannot be. */
+/** What a broken invariant throws: not a response that differs, but books that cannot be. */
 export class BrokenInvariant extends Error {
   override readonly name = 'BrokenInvariant';
 }

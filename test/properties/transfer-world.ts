@@ -115,14 +115,14 @@ export class World implements Side {
     if (transfer === undefined) throw new Error(`there is no transfer ${step.transfer}`);
     const view = this.#view(transfer.cardName, transfer.destinationCardName, null);
     const standing = { transfer, hold: this.books.holdOf(transfer) };
-    return this.#answer(step.does, transfer, this.#decide(step, standing, view));
+    return this.#response(step.does, transfer, this.#decide(step, standing, view));
   }
 
   #create({ asked }: Extract<Step, { does: 'create' }>): Refused | null {
     const { card: cardName, destination: destinationCardName, ...terms } = asked;
     const request = { birth: this.#birth(), terms: { ...terms, cardName, destinationCardName }, notes: NO_NOTES };
     const view = this.#view(cardName, destinationCardName, asked.reference);
-    return this.#answer('create', undefined, this.#decisions.create(request, view));
+    return this.#response('create', undefined, this.#decisions.create(request, view));
   }
 
   #birth(): TransferBirth {
@@ -148,7 +148,7 @@ export class World implements Side {
     }
   }
 
-  #answer(command: TransferCommand, before: Transfer | undefined, plan: TransferPlan | Refusal): Refused | null {
+  #response(command: TransferCommand, before: Transfer | undefined, plan: TransferPlan | Refusal): Refused | null {
     if (plan instanceof Refusal) return { code: plan.code, about: plan.message };
     this.books.write(command, before, plan);
     return null;
@@ -170,7 +170,7 @@ export class World implements Side {
     const plan = this.#decisions.updateCard(asked, profile, this.#view(name, null, null));
     if (plan instanceof Refusal) return { code: plan.code, about: plan.message };
     this.#cards.set(name, plan.profile.card);
-    return plan.sweep === null ? null : this.#answer('create', undefined, plan.sweep);
+    return plan.sweep === null ? null : this.#response('create', undefined, plan.sweep);
   }
 
   #arrange(step: Step): void {

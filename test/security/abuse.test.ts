@@ -66,9 +66,9 @@ describe('a body that is expensive to read', () => {
     ['single digits', `{"a":"${'1 '.repeat(500_000)}"}`],
   ])('of %s is refused at little cost', async (_, body) => {
     const server = await serve();
-    const answer = await askQuickly(server, post(BATCH, body));
-    expect([answer.status, answer.headers.get('error-code')]).toEqual([400, 'create_transfer_batch_schema']);
-    expect(answer.body.length).toBeLessThan(1_000);
+    const response = await askQuickly(server, post(BATCH, body));
+    expect([response.status, response.headers.get('error-code')]).toEqual([400, 'create_transfer_batch_schema']);
+    expect(response.body.length).toBeLessThan(1_000);
   });
 
   it.each([
@@ -129,7 +129,7 @@ describe('a head that is expensive to read', () => {
     const flood = Array.from({ length: 100 }, () =>
       ask(`GET / HTTP/1.1\r\n${'X-Flood: aaaaaaaaaaaaaaaaaaaaaaaa\r\n'.repeat(5_000)}`),
     );
-    for (const answer of await Promise.all(flood)) expectRecord(answer, 431, 'headers_too_large');
+    for (const response of await Promise.all(flood)) expectRecord(response, 431, 'headers_too_large');
     expect((await ask(bare('GET', '/health/live'))).status).toBe(200);
   });
 });

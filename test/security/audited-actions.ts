@@ -113,7 +113,7 @@ export async function countRows({ database }: Ledger): Promise<Readonly<Record<s
       (select count(*) from api_key where revoked_at is not null) as revoked,
       (select count(*) from api_key where replaced_by is not null) as replaced,
       (select count(*) from switch) as switch, (select count(*) from event) as event,
-      (select count(*) from idempotency) as answer, (select count(*) from audit_entry) as audit`,
+      (select count(*) from idempotency) as response, (select count(*) from audit_entry) as audit`,
     values: [],
   });
   return row as Record<string, bigint>;

@@ -63,11 +63,11 @@ afterAll(async () => {
 const newKey = (scopes: KeyScope[] = [...PROGRAM_SCOPES], more: object = {}) =>
   withSecret(operator.keys.create({ name: 'of the test', program_id: programId, scopes, ...more }));
 
-/** Waits until every process answers to a key as it does from then on; a key is believed for a second. */
+/** Waits until every process responses to a key as it does from then on; a key is believed for a second. */
 const untilRefused = (key: string, services = [first, second]) =>
   waitFor('the key is refused', async () => {
-    const answers = await Promise.all(services.map((service) => ask(service, key)));
-    return answers.every(({ status }) => status === 401);
+    const responses = await Promise.all(services.map((service) => ask(service, key)));
+    return responses.every(({ status }) => status === 401);
   });
 
 /** A key whose time has come. */
@@ -125,7 +125,7 @@ describe('what a key is', () => {
     const answerTo = async (key: string) => {
       expect(readKeyParts(key)).toBeDefined();
       const { status, headers, fields } = await ask(first, key);
-      // What differs between any two answers; the rate limit counts down.
+      // What differs between any two responses; the rate limit counts down.
       const { 'request-id': requestId, date, ratelimit, ...others } = headers;
       for (const header of [requestId, date, ratelimit]) expect(header).toBeTypeOf('string');
       return { status, headers: others, fields };
@@ -180,21 +180,21 @@ describe('scopes', () => {
     const { key } = await withSecret(operator.keys.create({ name: scope, scopes: [scope], all_programs: true }));
     for (const id of OPERATION_IDS.filter((known) => OPERATIONS[known].reach !== 'sandbox')) {
       // The media type is judged after the credentials and before anything is done.
-      const answer = await tryOperation(id, key);
+      const response = await tryOperation(id, key);
       const needed = OPERATIONS[id].scope;
-      if (needed === scope) expect(answer.fields.Code, id).not.toBe('forbidden');
+      if (needed === scope) expect(response.fields.Code, id).not.toBe('forbidden');
       else {
-        expect(answer.fields, id).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
-        expect(answer.fields.Message).toContain(`needs the scope '${needed}'`);
-        expect(answer.fields.Message).toContain(`This key has: ${scope}.`);
+        expect(response.fields, id).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
+        expect(response.fields.Message).toContain(`needs the scope '${needed}'`);
+        expect(response.fields.Message).toContain(`This key has: ${scope}.`);
       }
     }
   });
 
   test('a program key cannot use operator operations, whatever its scopes', async () => {
     const { key } = await newKey([...PROGRAM_SCOPES]);
-    const answer = await ask(first, key, OPERATIONS.list_keys.path);
-    expect(answer.fields.Message).toBe(
+    const response = await ask(first, key, OPERATIONS.list_keys.path);
+    expect(response.fields.Message).toBe(
       "This operation needs the scope 'operator', which only operator keys can have. " +
         `This key has: ${PROGRAM_SCOPES.join(', ')}.`,
     );
@@ -214,14 +214,14 @@ describe('a key ends', () => {
   test('on every process within a second of its revocation, however busy it is', async () => {
     const made = await newKey();
     let revokedAt = Number.POSITIVE_INFINITY;
-    type Seen = { readonly sentAt: number; readonly answer: RawResponse };
+    type Seen = { readonly sentAt: number; readonly response: RawResponse };
     const hammers = [first, first, second, second].map((service) => ({ service, seen: [] as Seen[] }));
     const hammer = async ({ service, seen }: (typeof hammers)[number]): Promise<void> => {
       // What is sent after that second is the proof, so there is some of it on every machine.
       for (let late = 0; late < 10; ) {
         const sentAt = performance.now();
         if (sentAt > revokedAt + 1000) late += 1;
-        seen.push({ sentAt, answer: await ask(service, made.key) });
+        seen.push({ sentAt, response: await ask(service, made.key) });
       }
     };
     const revokeUnderLoad = async (): Promise<void> => {
@@ -231,12 +231,12 @@ describe('a key ends', () => {
     };
     await Promise.all([revokeUnderLoad(), ...hammers.map(hammer)]);
     for (const { seen } of hammers) {
-      const [letIn, refused] = [200, 401].map((is) => seen.filter(({ answer }) => answer.status === is));
+      const [letIn, refused] = [200, 401].map((is) => seen.filter(({ response }) => response.status === is));
       expect(letIn?.length).toBeGreaterThan(0);
       expect(refused?.length).toBeGreaterThan(0);
       expect(seen.length).toBe((letIn?.length ?? 0) + (refused?.length ?? 0));
-      for (const { answer } of refused ?? []) {
-        expect(answer.fields).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining('revoked') });
+      for (const { response } of refused ?? []) {
+        expect(response.fields).toMatchObject({ Code: 'unauthenticated', Message: expect.stringContaining('revoked') });
       }
       const late = letIn?.filter(({ sentAt }) => sentAt > revokedAt + 1000).map(({ sentAt }) => sentAt - revokedAt);
       expect(late).toEqual([]);

@@ -184,10 +184,10 @@ describe('a stalled reader of standard error', () => {
       await sendRaw(url, { path: '/api/v0.1/sandbox/database/stop' });
       // Each failure is logged with its causes and their stacks: far more than a pipe holds.
       for (let turn = 0; turn < 20; turn += 1) {
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           Array.from({ length: 10 }, () => sendRaw(url, { body: { amount: 1, card_id: 'card_active' } })),
         );
-        expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([500]));
+        expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([500]));
       }
       expect((await sendRaw(url, { method: 'GET', path: '/health/live' })).status).toBe(200);
       const ended = new Promise((done) => child.once('exit', done));
@@ -301,7 +301,7 @@ describe('a log that cannot be written', () => {
     await service.client.sandbox.stopDatabase();
     for (let times = 0; times < 5; times += 1) expect((await send()).status).toBe(500);
     await service.client.sandbox.startDatabase();
-    await waitFor('the service to answer again', async () => (await send()).status === 201);
+    await waitFor('the service to response again', async () => (await send()).status === 201);
     child.kill('SIGTERM');
     expect(await ended).toBe(0);
   });

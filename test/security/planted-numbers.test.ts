@@ -27,8 +27,8 @@ type Planted = { readonly place: Place; readonly number: PlantedNumber };
 /** Sends it until it is looked at: a busy machine may be told to come back. */
 async function plant(planted: Planted): Promise<RawResponse> {
   for (let tries = 0; ; tries += 1) {
-    const answer = await sendOnce(planted);
-    if (answer.headers.get('error-code') !== 'service_unavailable' || tries === 100) return answer;
+    const response = await sendOnce(planted);
+    if (response.headers.get('error-code') !== 'service_unavailable' || tries === 100) return response;
     await pause(100);
   }
 }
@@ -43,7 +43,7 @@ async function sendOnce({ place, number }: Planted): Promise<RawResponse> {
   }
 }
 
-/** Plants everything, some requests abreast, and gives what was wrong with the answers. */
+/** Plants everything, some requests abreast, and gives what was wrong with the responses. */
 async function plantAll(planted: readonly Planted[], isStopped: boolean): Promise<readonly string[]> {
   const wrong: string[] = [];
   const waiting = [...planted];
@@ -57,21 +57,21 @@ async function plantAll(planted: readonly Planted[], isStopped: boolean): Promis
   return wrong;
 }
 
-function judge({ place, number }: Planted, answer: RawResponse, isStopped: boolean): string | undefined {
-  const heads = [...answer.headers.values()].join('\n');
-  const shown = new NumberSearch([number.digits]).findIn(`${heads}\n${answer.body}`);
-  if (shown.size > 0) return `the answer shows it: ${answer.body.slice(0, 300)}`;
-  const code = answer.headers.get('error-code');
+function judge({ place, number }: Planted, response: RawResponse, isStopped: boolean): string | undefined {
+  const heads = [...response.headers.values()].join('\n');
+  const shown = new NumberSearch([number.digits]).findIn(`${heads}\n${response.body}`);
+  if (shown.size > 0) return `the response shows it: ${response.body.slice(0, 300)}`;
+  const code = response.headers.get('error-code');
   const { rowComes } = place;
   if (rowComes !== undefined) {
-    return judgeRow(answer, typeof rowComes === 'function' ? rowComes(number.written) : rowComes, isStopped);
+    return judgeRow(response, typeof rowComes === 'function' ? rowComes(number.written) : rowComes, isStopped);
   }
-  const came = code ?? answer.status;
+  const came = code ?? response.status;
   const comes = typeof place.comes === 'function' ? place.comes(number.written) : place.comes;
-  if (comes === undefined) return answer.status >= 400 ? undefined : `the response was ${answer.status}`;
+  if (comes === undefined) return response.status >= 400 ? undefined : `the response was ${response.status}`;
   // What would have come to the database finds none; what is refused is refused before.
   if (isStopped && /^unknown_/.test(String(came)) && ['card_closed', 'unauthenticated', 200].includes(comes)) return;
-  return came === comes ? undefined : `the response was ${came}, not ${comes}: ${answer.body}`;
+  return came === comes ? undefined : `the response was ${came}, not ${comes}: ${response.body}`;
 }
 
 function judgeRow({ body }: RawResponse, comes: string | 200, isStopped: boolean): string | undefined {

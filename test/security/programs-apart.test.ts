@@ -132,7 +132,7 @@ const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
   ],
 };
 
-/** An answer as far as it could tell anything: without what differs between any two answers, and without the ids sent. */
+/** A response as far as it could tell anything: without what differs between any two responses, and without the ids sent. */
 function tellingOf({ status, headers, text }: RawResponse, asked: Belongings) {
   const { cursors, ...ids } = asked;
   const sent = [...Object.values(ids), ...Object.values(cursors)];
@@ -177,9 +177,9 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
         ...(['list_transfers', 'list_cards'] as const).map((id) => query(id, '', ['limit', '100'])),
         read('list_reversals', owns.transfer),
       ];
-      const answers = await Promise.all(reads.map((request) => ask(request)));
-      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-      return answers.map(({ text }) => text);
+      const responses = await Promise.all(reads.map((request) => ask(request)));
+      expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+      return responses.map(({ text }) => text);
     };
 
     beforeAll(() => {
@@ -222,13 +222,13 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
         );
         expect(filled).not.toContain('//');
         world.takeStatements();
-        const answer = await mine.ask({
+        const response = await mine.ask({
           method,
           path: filled,
           ...(body === undefined ? {} : { body: { program_id: owns.program, name: 'x', disabled: true, reason: 'x' } }),
         });
-        expect(answer.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
-        return { ...tellingOf(answer, owns), statements: world.takeStatements() };
+        expect(response.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
+        return { ...tellingOf(response, owns), statements: world.takeStatements() };
       };
       const foreign = await askAbout(theirs.owns);
       expect(foreign).toEqual(await askAbout(neverMade(theirs.owns)));
@@ -244,9 +244,9 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
         const told = async (program: string, asOf: Belongings) => {
           const request = attempt(asOf, mine.owns);
           world.takeStatements();
-          const answer = await mine.ask({ ...request, headers: { ...request.headers, 'Program-Id': program } });
-          expect(answer.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
-          return { ...tellingOf(answer, asOf), statements: world.takeStatements() };
+          const response = await mine.ask({ ...request, headers: { ...request.headers, 'Program-Id': program } });
+          expect(response.fields).toMatchObject({ Status: 403, Code: 'forbidden' });
+          return { ...tellingOf(response, asOf), statements: world.takeStatements() };
         };
         const nothing = neverMade(theirs.owns);
         expect(await told(theirs.owns.program, theirs.owns)).toEqual(await told(nothing.program, nothing));
@@ -279,7 +279,7 @@ describe.each(['stands', 'is down'] as const)('of one name in two programs, whil
   const OTHER = 'also-of-both';
   /** What one program sees of all that has the name. */
   const stateOf = async ({ ask }: Tenant): Promise<string> => {
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       ...[NAME, OTHER].flatMap((name) => [
         ask(read('get_card', name)),
         ask(read('get_card_limits', name)),
@@ -293,8 +293,8 @@ describe.each(['stands', 'is down'] as const)('of one name in two programs, whil
       ask(query('list_transfers', '', ['metadata_name', NAME], ['metadata_value', NAME])),
       ask(query('list_errors', '', ['card_id', NAME])),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    return answers.map(({ text }) => text.replaceAll(/"evaluated_at":"[^"]*"/g, '')).join('\n');
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+    return responses.map(({ text }) => text.replaceAll(/"evaluated_at":"[^"]*"/g, '')).join('\n');
   };
 
   beforeAll(async () => {
@@ -312,9 +312,9 @@ describe.each(['stands', 'is down'] as const)('of one name in two programs, whil
       const { ask } = world[acting];
       const before = await stateOf(world[other]);
       const make = async (request: RawRequest): Promise<Readonly<Record<string, unknown>>> => {
-        const answer = await ask(request);
-        expect(answer.status, answer.text).toBeLessThan(300);
-        return answer.fields;
+        const response = await ask(request);
+        expect(response.status, response.text).toBeLessThan(300);
+        return response.fields;
       };
       const load = { amount, card_id: NAME, reference: NAME, metadata: { [NAME]: NAME } };
       const { transfer_id: loaded } = await make(write('create_transfer', '', load, NAME));

@@ -178,9 +178,9 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
     sendRaw(url, { ...request, headers: { Authorization: `Bearer ${secret}`, ...request.headers } });
   const idempotencyKey = `key-of-${name}`;
   const make = async (operation: OperationId, members: object, path = OPERATIONS[operation].path) => {
-    const answer = await ask({ path, headers: headersFor(operation, idempotencyKey), body: members });
-    if (answer.status >= 300) throw new Error(answer.text);
-    return answer.fields as Readonly<Record<string, string>>;
+    const response = await ask({ path, headers: headersFor(operation, idempotencyKey), body: members });
+    if (response.status >= 300) throw new Error(response.text);
+    return response.fields as Readonly<Record<string, string>>;
   };
   const namedCard = `card-of-${name}`;
   await make('create_card', { card_id: namedCard, holder_reference: MARK });
@@ -196,8 +196,8 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
   });
   // Without a key of its own, each further one is sent under another.
   const unkeyed = async (members: object) => {
-    const answer = await ask({ body: { amount: 500, card_id: card, ...own, ...members } });
-    return String(answer.fields.transfer_id);
+    const response = await ask({ body: { amount: 500, card_id: card, ...own, ...members } });
+    return String(response.fields.transfer_id);
   };
   const hold = await unkeyed({ capture: 'manual' });
   const scheduled = await unkeyed({ scheduled_for: new Date(Date.now() + 86_400_000).toISOString() });

@@ -9,7 +9,7 @@ import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { runCommand, startInVain } from '../harness/process.ts';
 
-// Linux's /dev/full answers every write as a full disk does, without root. What needs a small file system of its own is
+// Linux's /dev/full responses every write as a full disk does, without root. What needs a small file system of its own is
 // in the row disk-full of the torture, which npm run verify runs (test/torture/rows/disk-full-starts.ts).
 
 const FULL = '/dev/full';

@@ -5,7 +5,7 @@ import { createServer, type Socket } from 'node:net';
 export type OldServer = { readonly databaseUrl: string; readonly close: () => void };
 
 /**
- * A server that answers as PostgreSQL 13 does, of which no package is to be had any more: it refuses a startup option that
+ * A server that responses as PostgreSQL 13 does, of which no package is to be had any more: it refuses a startup option that
  * came later, and to the first question it says what it is. Nothing else is asked of it by a service that looks first.
  */
 export async function startOldServer(): Promise<OldServer> {
@@ -14,7 +14,7 @@ export async function startOldServer(): Promise<OldServer> {
     let startedUp = false;
     socket.on('data', (bytes: Buffer) => {
       if (startedUp) {
-        if (bytes[0] === 0x51) answer(socket);
+        if (bytes[0] === 0x51) response(socket);
         return;
       }
       startedUp = true;
@@ -67,7 +67,7 @@ function refuse(socket: Socket): void {
   socket.end(message('E', ...fields, Buffer.alloc(1)));
 }
 
-function answer(socket: Socket): void {
+function response(socket: Socket): void {
   const columns = FACTS.map(([name, type]) =>
     Buffer.concat([text(name), int32(0), int16(0), int32(type), int16(-1), int32(-1), int16(0)]),
   );

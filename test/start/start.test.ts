@@ -130,8 +130,8 @@ describe('a start describes the service', () => {
       const { origin, pathname } = new URL(shown?.[1] ?? '');
       expect(origin).toBe(`http://localhost:${port}`);
       const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-      const answer = await sendRaw(service.url, { path: pathname, headers, body: shown?.[2] });
-      expect([answer.status, answer.fields.amount]).toEqual([201, 1000]);
+      const response = await sendRaw(service.url, { path: pathname, headers, body: shown?.[2] });
+      expect([response.status, response.fields.amount]).toEqual([201, 1000]);
     } finally {
       await service.stop();
     }
@@ -142,8 +142,8 @@ describe('a start describes the service', () => {
     try {
       const before = service.output();
       await service.client.sandbox.stopDatabase();
-      const answer = await sendRaw(service.url, { body: { amount: 1, card_id: 'card_active' } });
-      expect(answer.status).toBe(500);
+      const response = await sendRaw(service.url, { body: { amount: 1, card_id: 'card_active' } });
+      expect(response.status).toBe(500);
       const lines = service.errors().trim().split('\n');
       const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
       expect(entries).toContainEqual(expect.objectContaining({ code: 'unknown_create_transfer' }));

@@ -11,10 +11,10 @@ const RECORD = ['Message', 'Status', 'Code', 'Type'];
 
 /** Everything that the clients of a load heard. */
 export function answersOf(load: Load): readonly Answer[] {
-  return [...load.stories, ...load.changes].flatMap(({ answers }) => answers);
+  return [...load.stories, ...load.changes].flatMap(({ responses }) => responses);
 }
 
-/** Requests of a load that may have arrived and got no answer. */
+/** Requests of a load that may have arrived and got no response. */
 export function silencesOf(load: Load): number {
   return [...load.stories, ...load.changes].reduce((sum, { silences }) => sum + silences, 0);
 }
@@ -32,7 +32,7 @@ export function contradictionsIn(load: Load, { faults, ...books }: BooksWithFaul
 
 /**
  * Counts as a violation whatever is wrong with the books, with what a load was told of them, and with how it was told:
- * every failure is the error record, and a service that lives answers every request.
+ * every failure is the error record, and a service that lives responses every request.
  */
 export function judge(tally: Tally, where: string, load: Load, books: BooksWithFaults): void {
   tally.violate(where, contradictionsIn(load, books));
@@ -42,12 +42,12 @@ export function judge(tally: Tally, where: string, load: Load, books: BooksWithF
   );
   const { unansweredByTheLiving } = load;
   if (unansweredByTheLiving > 0)
-    tally.violate(where, [`${unansweredByTheLiving} requests had no answer, and the service was there`]);
+    tally.violate(where, [`${unansweredByTheLiving} requests had no response, and the service was there`]);
 }
 
-/** Every answer of 400 or above that is not the error record. */
-export function brokenRecordsIn(answers: readonly Answer[]): readonly string[] {
-  return answers.filter(({ status, text }) => status >= 400 && !isRecord(status, text)).map(({ text }) => text);
+/** Every response of 400 or above that is not the error record. */
+export function brokenRecordsIn(responses: readonly Answer[]): readonly string[] {
+  return responses.filter(({ status, text }) => status >= 400 && !isRecord(status, text)).map(({ text }) => text);
 }
 
 function isRecord(status: number, text: string): boolean {
@@ -61,17 +61,17 @@ function isRecord(status: number, text: string): boolean {
 
 /** Counts what a load was made of. */
 export function tallyLoad(tally: Tally, load: Load, books: BooksWithFaults): void {
-  const answers = answersOf(load);
+  const responses = answersOf(load);
   tally.add('transfers', books.transfers.length);
   tally.add(
     'reversals',
     books.transfers.reduce((sum, { reversals }) => sum + reversals.length, 0),
   );
-  tally.add('acknowledged', answers.filter(isDone).length);
-  tally.add('replayed', answers.filter(({ replayed }) => replayed).length);
-  tally.add('refused_409', answers.filter(({ status }) => status === 409).length);
-  tally.add('failed_5xx', answers.filter(({ status }) => status >= 500).length);
-  tally.add('unknown', answers.filter(({ moneyMoved }) => moneyMoved === 'unknown').length);
+  tally.add('acknowledged', responses.filter(isDone).length);
+  tally.add('replayed', responses.filter(({ replayed }) => replayed).length);
+  tally.add('refused_409', responses.filter(({ status }) => status === 409).length);
+  tally.add('failed_5xx', responses.filter(({ status }) => status >= 500).length);
+  tally.add('unknown', responses.filter(({ moneyMoved }) => moneyMoved === 'unknown').length);
   tally.add('unanswered', silencesOf(load));
   tally.add('unanswered_by_the_living', load.unansweredByTheLiving);
 }

@@ -140,7 +140,7 @@ function judge(results: readonly Result[], { control, seed }: Options): number {
   return results.some(({ notRun }) => notRun !== undefined) ? 4 : 0;
 }
 
-/** A copy of the source in which answers come before COMMIT; gives its main program. */
+/** A copy of the source in which responses come before COMMIT; gives its main program. */
 async function makeLiar(): Promise<string> {
   const lie = SEEDED.find(({ name }) => name === LIE);
   if (lie === undefined) throw new Error(`there is no mutant ${LIE}`);

@@ -49,7 +49,7 @@ const GIVEN: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
     return async () => {
       await service().database.start();
       const ready = async () => (await sendRaw(service().url, { method: 'GET', path: '/health/ready' })).status === 200;
-      await waitFor('the database answers again', ready);
+      await waitFor('the database responses again', ready);
     };
   },
   'an operator disabled the service': async () => {
@@ -70,10 +70,10 @@ test.each(vectors)('$name', async (vector) => {
   const restore = await bringAbout();
   try {
     const body = JSON.stringify(vector.request).replaceAll('"$card"', '"card_active"');
-    const answer = await sendRaw(service().url, { headers: { 'Content-Type': 'application/json' }, body });
-    expect(answer.status).toBe(vector.expect.Status);
-    if (vector.expect.Code === undefined) expect(answer.fields).toMatchObject(JSON.parse(body));
-    else expectRecord(answer.fields, vector.expect);
+    const response = await sendRaw(service().url, { headers: { 'Content-Type': 'application/json' }, body });
+    expect(response.status).toBe(vector.expect.Status);
+    if (vector.expect.Code === undefined) expect(response.fields).toMatchObject(JSON.parse(body));
+    else expectRecord(response.fields, vector.expect);
   } finally {
     await restore();
   }

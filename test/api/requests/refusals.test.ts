@@ -27,7 +27,7 @@ beforeAll(async () => {
   await running().client.transfers.create({ amount: 10, card_id: 'used_up' });
 });
 
-/** The natural cause of each refusal that create_transfer's own rules can answer with. */
+/** The natural cause of each refusal that create_transfer's own rules ca response with. */
 const CAUSES: readonly (readonly [code: ErrorCode, body: object, field: string | undefined])[] = [
   ['invalid_amount', { amount: 85.5, card_id: 'card_active' }, '/amount'],
   ['idempotency_key_exists', { amount: 2, card_id: 'card_active' }, undefined],

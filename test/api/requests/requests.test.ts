@@ -23,8 +23,8 @@ describe('what is read as JSON', () => {
     ["curl's form type", FORM],
     ["curl's form type with a charset", `${FORM}; charset=utf-8`],
   ])('%s', async (_, type) => {
-    const answer = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: LOAD });
-    expect([answer.status, answer.fields.status]).toEqual([201, 'completed']);
+    const response = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: LOAD });
+    expect([response.status, response.fields.status]).toEqual([201, 'completed']);
   });
 
   test.each([
@@ -32,9 +32,9 @@ describe('what is read as JSON', () => {
     ['JSON', 'application/json'],
     ["curl's form type", FORM],
   ])('an empty body is {} with %s', async (_, type) => {
-    const answer = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: '' });
-    expect(answer.fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
-    expect(answer.fields.Message).toContain("'amount' and 'card_id'");
+    const response = await send({ headers: type === undefined ? {} : { 'Content-Type': type }, body: '' });
+    expect(response.fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema' });
+    expect(response.fields.Message).toContain("'amount' and 'card_id'");
     const card = await send({ path: '/api/v0.1/core/card', body: ' \n' });
     expect(card.status).toBe(201);
   });
@@ -46,10 +46,10 @@ describe('what is read as JSON', () => {
     ['another charset', 'application/json; charset=utf-16', JSON.stringify(LOAD)],
     ['a multipart form', 'multipart/form-data; boundary=x', '--x--'],
   ])('%s is not read as JSON', async (_, type, body) => {
-    const answer = await send({ headers: { 'Content-Type': type }, body });
-    expect(answer.fields).toMatchObject({ Status: 415, Code: 'unsupported_media_type', Type: 'Request Error' });
-    expect(answer.headers.accept).toBe('application/json');
-    expect(answer.headers['money-moved']).toBe('no');
+    const response = await send({ headers: { 'Content-Type': type }, body });
+    expect(response.fields).toMatchObject({ Status: 415, Code: 'unsupported_media_type', Type: 'Request Error' });
+    expect(response.headers.accept).toBe('application/json');
+    expect(response.headers['money-moved']).toBe('no');
   });
 
   test('a merge patch, for PATCH and nothing else', async () => {
@@ -65,8 +65,8 @@ describe('what is read as JSON', () => {
   });
 
   test('a compressed body is not read', async () => {
-    const answer = await send({ headers: { 'Content-Encoding': 'gzip' }, body: LOAD });
-    expect(answer.fields).toMatchObject({ Code: 'unsupported_media_type' });
+    const response = await send({ headers: { 'Content-Encoding': 'gzip' }, body: LOAD });
+    expect(response.fields).toMatchObject({ Code: 'unsupported_media_type' });
   });
 });
 
@@ -84,9 +84,9 @@ describe('paths', () => {
     ['PUT', '/api/v0.1/core/card/card_active', 405, 'method_not_allowed'],
     ['GET', `/api/v0.1/core/transfer/${'x'.repeat(300)}`, 414, 'uri_too_long'],
   ])('%s %s returns %i', async (method, path, status, code) => {
-    const answer = await send({ method, path });
-    expect([answer.status, answer.fields.Code]).toEqual([status, code]);
-    expect(answer.headers.allow !== undefined).toBe(status === 405);
+    const response = await send({ method, path });
+    expect([response.status, response.fields.Code]).toEqual([status, code]);
+    expect(response.headers.allow !== undefined).toBe(status === 405);
   });
 });
 
@@ -167,9 +167,9 @@ describe('fields', () => {
     [{ ...LOAD, type: 'card_to_card', destination_card_id: 'card_active' }, '/destination_card_id'],
     ['{"amount": 1, "amount": 2, "card_id": "card_active"}', '/amount'],
   ])('%j is refused at %s', async (body, field) => {
-    const answer = await send({ body });
-    expect(answer.fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Type: 'Request Error' });
-    expect([answer.headers['error-field'], answer.headers['money-moved']]).toEqual([field, 'no']);
+    const response = await send({ body });
+    expect(response.fields).toMatchObject({ Status: 400, Code: 'create_transfer_schema', Type: 'Request Error' });
+    expect([response.headers['error-field'], response.headers['money-moved']]).toEqual([field, 'no']);
   });
 
   test.each(['[]', '"x"', '7', 'null', '{', '{"amount": 1,}', "{'amount': 1}", '\u0000'])(
@@ -224,12 +224,12 @@ describe('headers of every response', () => {
   });
 
   test('HEAD has the code in a header, and no body', async () => {
-    const answer = await send({ method: 'HEAD', path: '/api/v0.1/core/card/card_missing' });
-    expect([answer.status, answer.text, answer.headers['error-code']]).toEqual([404, '', 'card_not_found']);
+    const response = await send({ method: 'HEAD', path: '/api/v0.1/core/card/card_missing' });
+    expect([response.status, response.text, response.headers['error-code']]).toEqual([404, '', 'card_not_found']);
   });
 
   test('a failed read has no Money-Moved', async () => {
-    const answer = await send({ method: 'GET', path: '/api/v0.1/core/card/card_missing' });
-    expect(answer.headers).not.toHaveProperty('money-moved');
+    const response = await send({ method: 'GET', path: '/api/v0.1/core/card/card_missing' });
+    expect(response.headers).not.toHaveProperty('money-moved');
   });
 });

@@ -130,9 +130,9 @@ describe('an export', () => {
     const { port } = new URL(service().url);
     const socket = connect(Number(port), '127.0.0.1');
     socket.write('GET /api/v0.1/core/card/card_active/posting/export HTTP/1.0\r\nHost: localhost\r\n\r\n');
-    const answer = Buffer.concat(await Array.fromAsync(socket)).toString();
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    expect(answer).toContain('"Code":"export_postings_schema"');
+    const response = Buffer.concat(await Array.fromAsync(socket)).toString();
+    expect(response).toMatch(/^HTTP\/1\.1 400 /);
+    expect(response).toContain('"Code":"export_postings_schema"');
   });
 });
 

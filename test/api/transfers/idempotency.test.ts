@@ -19,7 +19,7 @@ function send(
 }
 
 const balance = async () => (await running().client.cards.get('card_active')).balance;
-const replayed = (answer: RawResponse) => answer.headers['idempotent-replayed'];
+const replayed = (response: RawResponse) => response.headers['idempotent-replayed'];
 const disable = () => running().client.switch.change({ disabled: true, reason: 'a test' });
 const enable = () => running().client.switch.change({ disabled: false });
 
@@ -72,9 +72,9 @@ describe('a replay', () => {
   test('fifty concurrent requests make one transfer and get fifty equal responses', async () => {
     const key = newKey();
     const before = await balance();
-    const answers = await Promise.all(Array.from({ length: 50 }, () => send(key, LOAD)));
-    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect(answers.filter((answer) => replayed(answer) === undefined).length).toBe(1);
+    const responses = await Promise.all(Array.from({ length: 50 }, () => send(key, LOAD)));
+    expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(responses.filter((response) => replayed(response) === undefined).length).toBe(1);
     expect(await balance()).toBe(before + 10);
   });
 
@@ -244,11 +244,11 @@ describe.each(CHANGES)('%s_transfer under a key', (change) => {
   test('fifty concurrent requests execute once and get fifty equal responses', async () => {
     const { client } = running();
     const [key, transferId] = [newKey(), await changeable(change)];
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, () => sendChange(change, transferId, key, { amount: 3 })),
     );
-    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
-    expect(answers.filter((answer) => replayed(answer) === undefined).length).toBe(1);
+    expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(responses.filter((response) => replayed(response) === undefined).length).toBe(1);
     const { captured_amount, reversed_amount } = await client.transfers.get(transferId);
     const moved = { capture: [3, 0], cancel: [0, 0], reverse: [10, 3] }[change];
     expect([captured_amount, reversed_amount]).toEqual(moved);
@@ -301,7 +301,7 @@ test('each operation stores its own response under the same key', async () => {
   const canceled = await sendChange('cancel', await held(client, card), key);
   expect([created, captured, reversed, canceled].map(({ status }) => status)).toEqual([201, 200, 201, 200]);
   expect([created, captured, reversed, canceled].map(replayed)).toEqual([undefined, undefined, undefined, undefined]);
-  // The first answer of create_transfer is still that of a hold.
+  // The first response of create_transfer is still that of a hold.
   expectReplay(await send(key, body), created);
   expect(created.fields.status).toBe('pending');
   expectReplay(await sendChange('capture', transferId, key), captured);

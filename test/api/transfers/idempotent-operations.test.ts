@@ -89,7 +89,7 @@ let database: pg.Client;
 /** The service that has the database server, and one beside it that was started after the requests in {@link early}. */
 let first: ServiceProcess;
 let second: ServiceProcess;
-const early = new Map<OperationId, { readonly key: string; readonly sent: Sent; readonly answer: RawResponse }>();
+const early = new Map<OperationId, { readonly key: string; readonly sent: Sent; readonly response: RawResponse }>();
 
 beforeAll(async () => {
   directory = await ledgerDirectory();
@@ -99,7 +99,7 @@ beforeAll(async () => {
   database = await connect({ connectionString: databaseUrl });
   for (const { operation, ask } of SUBJECTS) {
     const [key, sent] = [randomUUID(), await ask(first.client)];
-    early.set(operation, { key, sent, answer: await send(first, operation, key, sent) });
+    early.set(operation, { key, sent, response: await send(first, operation, key, sent) });
   }
   second = await startService({ DATABASE_URL: databaseUrl, DATA_DIR: ownDirectory.path });
 });
@@ -132,8 +132,8 @@ function send(
 /** On a slow machine some of those that wait for the first may be answered 503, before anything was done. */
 async function sendUntilServed(...request: Parameters<typeof send>): Promise<RawResponse> {
   for (;;) {
-    const answer = await send(...request);
-    if (answer.status !== 503) return answer;
+    const response = await send(...request);
+    if (response.status !== 503) return response;
   }
 }
 
@@ -144,13 +144,13 @@ async function count(query: string): Promise<number> {
 
 const isReplay = ({ headers }: RawResponse): boolean => headers['idempotent-replayed'] === 'true';
 
-/** The secret of a new key, and the answer without it: what every replay of it must be. */
+/** The secret of a new key, and the response without it: what every replay of it must be. */
 function withoutSecret({ status, text, fields, headers }: RawResponse) {
   const { key, key_omitted: _, ...rest } = fields;
   return { secret: key, kept: { status, text: key === undefined ? text : rest, location: headers.location } };
 }
 
-/** Fails unless `again` is the answer to `made` given again, but for the secret of a new key. */
+/** Fails unless `again` is the response to `made` given again, but for the secret of a new key. */
 function expectReplay(again: RawResponse, made: RawResponse): void {
   expect(withoutSecret(again).kept).toEqual(withoutSecret(made).kept);
   expect([isReplay(made), isReplay(again)]).toEqual([false, true]);
@@ -188,10 +188,10 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
       const [key, sent] = [randomUUID(), await ask(first.client)];
       const before = await count(counted);
       const services = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? first : second));
-      const answers = await Promise.all(services.map((service) => sendUntilServed(service, operation, key, sent)));
-      const [made, ...others] = answers.filter((answer) => !isReplay(answer));
+      const responses = await Promise.all(services.map((service) => sendUntilServed(service, operation, key, sent)));
+      const [made, ...others] = responses.filter((response) => !isReplay(response));
       expect(others).toEqual([]);
-      for (const answer of answers) if (answer !== made && made !== undefined) expectReplay(answer, made);
+      for (const response of responses) if (response !== made && made !== undefined) expectReplay(response, made);
       expect(await count(counted)).toBe(before + 1);
     });
 
@@ -209,9 +209,9 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
     });
 
     test('a process started later returns the first response', async () => {
-      const { key = '', sent = {}, answer } = early.get(operation) ?? {};
-      if (answer === undefined) throw new Error('nothing was sent before the second service started');
-      expectReplay(await send(second, operation, key, sent), answer);
+      const { key = '', sent = {}, response } = early.get(operation) ?? {};
+      if (response === undefined) throw new Error('nothing was sent before the second service started');
+      expectReplay(await send(second, operation, key, sent), response);
     });
 
     test('an invalid key is a 400', async () => {
@@ -297,7 +297,7 @@ describe('the scope of a key', () => {
       send(first, 'create_card', key, { body: {} }, headers),
     );
     const made = await Promise.all(cards);
-    expect(made.map((answer) => [answer.status, isReplay(answer)])).toEqual([
+    expect(made.map((response) => [response.status, isReplay(response)])).toEqual([
       [201, false],
       [201, false],
     ]);
@@ -311,8 +311,8 @@ describe('the scope of a key', () => {
   test('is the operation: one key creates one resource with each', async () => {
     const key = randomUUID();
     for (const { operation, ask } of SUBJECTS) {
-      const answer = await send(first, operation, key, await ask(first.client));
-      expect([answer.status, isReplay(answer)], operation).toEqual([OPERATIONS[operation].status, false]);
+      const response = await send(first, operation, key, await ask(first.client));
+      expect([response.status, isReplay(response)], operation).toEqual([OPERATIONS[operation].status, false]);
     }
   });
 });
@@ -351,8 +351,8 @@ test.each<[OperationId, Sent]>([
   ...(STOCK_BINARIES === undefined ? [['start_database', {}] satisfies [OperationId, Sent]] : []),
 ])('%s ignores an idempotency key and says so', async (operation, sent) => {
   for (const key of ['one', 'not a key']) {
-    const answer = await send(first, operation, key, sent);
-    expect([answer.status, answer.headers['ignored-headers']]).toEqual([200, 'Idempotency-Key']);
+    const response = await send(first, operation, key, sent);
+    expect([response.status, response.headers['ignored-headers']]).toEqual([200, 'Idempotency-Key']);
   }
   const { method, path } = OPERATIONS[operation];
   const silent = await sendRaw(first.url, { method, path: path.replace(/\{.*\}/, sent.id ?? ''), body: sent.body });

@@ -41,9 +41,9 @@ describe('get_card_limits', () => {
     await card.load(120);
     await card.load(60, { capture: 'manual' });
     await card.unload(50);
-    const answer = await card.limits();
+    const response = await card.limits();
     const none = { used: null, left: null, frees_at: null };
-    expect({ ...answer }).toEqual({
+    expect({ ...response }).toEqual({
       card_id: card.cardId,
       program_id: made.programId,
       currency: 'USD',
@@ -75,7 +75,7 @@ describe('get_card_limits', () => {
       maximum_balance: { value: 800, set_by: 'program_card', left: 670 },
       evaluated_at: expect.any(String),
     });
-    expect(Math.abs(Date.parse(answer.evaluated_at) - NOON)).toBeLessThan(600_000);
+    expect(Math.abs(Date.parse(response.evaluated_at) - NOON)).toBeLessThan(600_000);
   });
 
   test('without limits, the maximum is the available balance, and never above the maximum of one transfer', async () => {
@@ -99,17 +99,17 @@ describe('get_card_limits', () => {
     ['card_expired', 'card_expired', null],
     ['card_closed', 'card_closed', 'card_closed'],
   ])('%s: in %s, out %s', async (cardId, into, out) => {
-    const answer = await client().cards.limits(cardId);
-    expect(answer.in).toMatchObject({ allowed: false, code: into, most: 0 });
-    expect(answer.out).toMatchObject({ allowed: out === null, code: out, most: out === null ? 5000 : 0 });
+    const response = await client().cards.limits(cardId);
+    expect(response.in).toMatchObject({ allowed: false, code: into, most: 0 });
+    expect(response.out).toMatchObject({ allowed: out === null, code: out, most: out === null ? 5000 : 0 });
   });
 
   test('while the service is disabled the maximum is 0, and the card status is unchanged', async () => {
     const { program_id } = await client().cards.get('card_active');
     await client().switch.change({ disabled: true, reason: 'a test', program_id, type: 'load' });
     try {
-      const answer = await client().cards.limits('card_active');
-      expect([answer.in.most, answer.in.allowed, answer.out.most]).toEqual([0, true, 25_000]);
+      const response = await client().cards.limits('card_active');
+      expect([response.in.most, response.in.allowed, response.out.most]).toEqual([0, true, 25_000]);
     } finally {
       await client().switch.change({ disabled: false, program_id, type: 'load' });
     }

@@ -454,8 +454,8 @@ describe('a scheduled transfer', () => {
       await made(own, card, 10, { scheduled_for }),
       await made(own, card, 20, { scheduled_for }),
     ];
-    const answer = await whileDisabled(programId, () => own.transfers.cancel(canceled));
-    expect(answer).toMatchObject({ status: 'canceled', outcome: 'final', captured_amount: 0 });
+    const response = await whileDisabled(programId, () => own.transfers.cancel(canceled));
+    expect(response).toMatchObject({ status: 'canceled', outcome: 'final', captured_amount: 0 });
     await ahead(3700, () => untilStatus(other, 'completed', own));
     expect(await statusOf(canceled, own)).toBe('canceled');
     expect((await moneyOf(own, card)).balance).toBe(20);

@@ -34,7 +34,7 @@ async function run(setting: Setting): Promise<Findings> {
     for (const card_id of CARDS) await services.both[0].client.cards.create({ card_id });
     const send = async (): Promise<void> => {
       while (stories.length < setting.count) {
-        const story = { key: `key-${stories.length}`, terms: termsOf(random), answers: [] as Answer[], silences: 0 };
+        const story = { key: `key-${stories.length}`, terms: termsOf(random), responses: [] as Answer[], silences: 0 };
         stories.push(story);
         await sendTogether(
           services.both.map(({ url }) => url),
@@ -54,10 +54,10 @@ async function run(setting: Setting): Promise<Findings> {
     tally.add('keys', stories.length);
     tally.add(
       'requests',
-      stories.reduce((sum, { answers, silences }) => sum + answers.length + silences, 0),
+      stories.reduce((sum, { responses, silences }) => sum + responses.length + silences, 0),
     );
     tally.add('transfers', books.transfers.length);
-    tally.add('refused_keys', stories.filter(({ answers }) => answers[0]?.status === 409).length);
+    tally.add('refused_keys', stories.filter(({ responses }) => responses[0]?.status === 409).length);
   } finally {
     agent.destroy();
     await services.end();
@@ -67,7 +67,7 @@ async function run(setting: Setting): Promise<Findings> {
 
 async function sendTogether(
   urls: readonly string[],
-  story: Story & { answers: Answer[]; silences: number },
+  story: Story & { responses: Answer[]; silences: number },
   agent: ReturnType<typeof keptConnections>,
 ): Promise<void> {
   const { amount, cardId, type } = story.terms;
@@ -75,7 +75,7 @@ async function sendTogether(
   const send = async (_: unknown, index: number): Promise<void> => {
     try {
       const raw = { headers: { 'Idempotency-Key': story.key }, body };
-      story.answers.push(toAnswer(await sendRaw(urls[index % urls.length] ?? '', raw, agent)));
+      story.responses.push(toAnswer(await sendRaw(urls[index % urls.length] ?? '', raw, agent)));
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
       story.silences += 1;
@@ -85,12 +85,12 @@ async function sendTogether(
 }
 
 /** Nothing is broken here, so every send is answered, and exactly one of them is the first. */
-function wrongCounts({ key, answers, silences }: Story): readonly string[] {
-  const first = answers.filter(({ replayed }) => !replayed).length;
-  const isWhole = silences === 0 && answers.every((answer) => isDone(answer) || answer.status === 409);
+function wrongCounts({ key, responses, silences }: Story): readonly string[] {
+  const first = responses.filter(({ replayed }) => !replayed).length;
+  const isWhole = silences === 0 && responses.every((response) => isDone(response) || response.status === 409);
   if (isWhole && first === 1) return [];
-  const statuses = [...new Set(answers.map(({ status }) => status))].join(', ');
-  return [`${key}: ${first} first answers, ${silences} silences, statuses ${statuses}`];
+  const statuses = [...new Set(responses.map(({ status }) => status))].join(', ');
+  return [`${key}: ${first} first responses, ${silences} silences, statuses ${statuses}`];
 }
 
 /** One key sent many times at the same instant, over two processes. */

@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 
 // The load generator of the row overload, a process of its own: it shares the machine with what it attacks, so it reads no
-// more of an answer than it must. It reads a plan from standard input, and writes what came of it.
+// more of a response than it must. It reads a plan from standard input, and writes what came of it.
 
-/** What is to be sent: as fast as answers come (closed), or at a rate whatever becomes of them (open). */
+/** What is to be sent: as fast as responses come (closed), or at a rate whatever becomes of them (open). */
 export type Plan = {
   readonly url: string;
   readonly card: string;
@@ -37,7 +37,7 @@ export type Outcome = {
 
 export type Spread = { readonly p50: number; readonly p99: number; readonly most: number };
 
-/** No answer takes that long, in milliseconds: the service has given up by then. */
+/** No response takes that long, in milliseconds: the service has given up by then. */
 const SILENCE = 20_000;
 
 /** Connections that are opened at the same moment. */
@@ -113,10 +113,10 @@ class Caller {
     this.#tell(this.#received);
   }
 
-  #tell(answer: string | undefined): void {
+  #tell(response: string | undefined): void {
     const number = this.#number;
     this.#number = -1;
-    this.#generator.hear(this, number, answer, performance.now() - this.#sentAt);
+    this.#generator.hear(this, number, response, performance.now() - this.#sentAt);
   }
 }
 
@@ -179,19 +179,19 @@ class Generator {
     return `${this.#head}Idempotency-Key: ${key}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   }
 
-  hear(caller: Caller, number: number, answer: string | undefined, milliseconds: number): void {
+  hear(caller: Caller, number: number, response: string | undefined, milliseconds: number): void {
     this.#underWay -= 1;
-    const status = answer?.slice(9, 12);
-    if (answer === undefined) this.#unanswered.push(number);
+    const status = response?.slice(9, 12);
+    if (response === undefined) this.#unanswered.push(number);
     else if (status === '201') {
-      this.#made.push([number, /"transfer_id":"([^"]+)"/.exec(answer)?.[1] ?? '']);
+      this.#made.push([number, /"transfer_id":"([^"]+)"/.exec(response)?.[1] ?? '']);
       this.#accepted_ms.push(milliseconds);
-    } else if (status === '503' && isHonest(answer)) {
+    } else if (status === '503' && isHonest(response)) {
       this.#refused.push(number);
       this.#refused_ms.push(milliseconds);
     } else {
       this.#dishonest += 1;
-      this.#example ??= answer;
+      this.#example ??= response;
     }
     if (this.plan.rate === 0) this.#send(caller);
     else this.#free.push(caller);
@@ -224,8 +224,8 @@ class Generator {
   }
 }
 
-function isHonest(answer: string): boolean {
-  const [head = '', body = ''] = answer.split('\r\n\r\n');
+function isHonest(response: string): boolean {
+  const [head = '', body = ''] = response.split('\r\n\r\n');
   const text = `${head.toLowerCase()}\r\n${body}`;
   return HONEST.every((part) => text.includes(part));
 }

@@ -90,8 +90,8 @@ function judgeBooks(rounds: readonly Sent[], { faults, transfers }: BooksWithFau
 function judgeAnswers({ name, outcome }: Sent, tally: Tally): void {
   const { dishonest, example, unanswered } = outcome;
   const say = (problem: string): void => tally.violate(name, [problem]);
-  if (dishonest > 0) say(`${dishonest} answers were neither a 201 nor an honest 503, such as ${example}`);
-  if (unanswered.length > 0) say(`${unanswered.length} requests had no answer`);
+  if (dishonest > 0) say(`${dishonest} responses were neither a 201 nor an honest 503, such as ${example}`);
+  if (unanswered.length > 0) say(`${unanswered.length} requests had no response`);
 }
 
 function judgeOverload({ outcome }: Sent, tally: Tally): void {

@@ -64,7 +64,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    // The server gets everything and answers, and nothing of that ever gets back.
+    // The server gets everything and responses, and nothing of that ever gets back.
     name: 'half_open',
     spoil: async ({ proxy }, random) => {
       for (let trap = 0; trap < 1 + random() * 3; trap += 1) {

@@ -64,7 +64,7 @@ async function backUpAndRestore(setting: Setting, tally: Tally, round: number): 
   await before.settle(service.url, 0);
   during.start(service.url);
   await pause(loadTime / 4);
-  const firstHalf = new Set(during.stories.filter(({ answers }) => answers.some(isDone)).map(({ key }) => key));
+  const firstHalf = new Set(during.stories.filter(({ responses }) => responses.some(isDone)).map(({ key }) => key));
   const begun = performance.now();
   await backUp(original.path, join(copy.path, 'postgresql'));
   tally.time('backup', performance.now() - begun);
@@ -90,7 +90,7 @@ async function backUpAndRestore(setting: Setting, tally: Tally, round: number): 
   );
   tally.add('transfers_before', before.stories.length);
   tally.add('transfers_during', [...kept].filter((key) => key.startsWith('during')).length);
-  // Keys from before the backup still have their one answer, and move nothing.
+  // Keys from before the backup still have their one response, and move nothing.
   await before.settle(restored.url, Number.MAX_SAFE_INTEGER);
   await judge(tally, `round ${round}, everything sent again`, copy.path, before, () => readTexts(restored.client));
   await stopRestored();

@@ -57,7 +57,7 @@ async function restartOne(
 ): Promise<void> {
   const stopMost = boundOf(setting, STOP_MOST);
   const probe = watchReadiness(fleet.urls[index] ?? '');
-  // Whom it leaves without an answer is counted apart.
+  // Whom it leaves without a response is counted apart.
   load.expectDeath(fleet.urls[index] ?? '');
   const endless = setTimeout(() => fleet.process(index).child.kill('SIGKILL'), 2 * stopMost);
   const { exitCode, milliseconds } = await fleet.stop(index);
@@ -110,18 +110,18 @@ function askReadiness(url: string): Promise<string> {
 }
 
 function judgeAnswers(load: Load, tally: Tally, where: string): void {
-  const answers = answersOf(load);
+  const responses = answersOf(load);
   const say = (problems: readonly string[]): void => tally.violate(where, problems);
-  say(brokenRecordsIn(answers).map((text) => `no error record: ${text}`));
-  say(answers.filter(({ status }) => !HONEST.has(status)).map(({ status, text }) => `a ${status}: ${text}`));
-  for (const { status, text, moneyMoved } of answers) {
+  say(brokenRecordsIn(responses).map((text) => `no error record: ${text}`));
+  say(responses.filter(({ status }) => !HONEST.has(status)).map(({ status, text }) => `a ${status}: ${text}`));
+  for (const { status, text, moneyMoved } of responses) {
     if (status !== 503) continue;
     tally.add('turned_away');
     if (moneyMoved !== 'no' || !text.includes('"Code":"service_unavailable"'))
       say([`a 503 that is not honest: ${text}`]);
   }
   if (load.unansweredByTheLiving > 0)
-    say([`${load.unansweredByTheLiving} requests to processes that were not stopped had no answer`]);
+    say([`${load.unansweredByTheLiving} requests to processes that were not stopped had no response`]);
   tally.add('crossed_on_kept', load.brokenConnections);
   tally.add('crossed_on_new', silencesOf(load) - load.brokenConnections);
 }
@@ -134,7 +134,7 @@ function judgeCrossings(setting: Setting, tally: Tally): void {
   // A caller that gets no time on a starved machine uses its connection late, and looks as if it had gone.
   const most = boundOf(setting, 2 + tally.count('restarts') / 25);
   const crossed = tally.count('crossed_on_kept') + tally.count('crossed_on_new') + tally.count('crossed_by_probe');
-  if (crossed > most) tally.violate('crossings', [`${crossed} requests had no answer, and ${most} are the most`]);
+  if (crossed > most) tally.violate('crossings', [`${crossed} requests had no response, and ${most} are the most`]);
 }
 
 async function run(setting: Setting): Promise<Findings> {

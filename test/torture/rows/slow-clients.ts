@@ -23,7 +23,7 @@ const PATIENCE = 10_000;
 /** How many of the slow callers are there at any moment, as a share: those that were cut off are on their way back. */
 const PRESENT_SHARE = 0.8;
 
-/** Memory of the service at most, in kilobytes: generous, and far below what answers to all of them would take. */
+/** Memory of the service at most, in kilobytes: generous, and far below what responses to all of them would take. */
 const MEMORY = 1_048_576;
 
 /** Descriptors that may be open afterwards beyond those from before: connections to the database come and go. */
@@ -144,16 +144,16 @@ async function sendOne(
 ): Promise<void> {
   const raw = { headers: { 'Idempotency-Key': key }, body: { amount: 1, card_id: CARD, metadata: { key } } };
   for (;;) {
-    const answer = await sendRaw(url, raw, agent).catch((error: unknown) => {
+    const response = await sendRaw(url, raw, agent).catch((error: unknown) => {
       if (error instanceof NoResponse) return error;
       throw error;
     });
-    const status = answer instanceof NoResponse ? answer.message : answer.status;
+    const status = response instanceof NoResponse ? response.message : response.status;
     if (status === 201) {
       tally.add(`served_${where}`);
       return tally.time(`latency_${where}`, performance.now() - due);
     }
-    const isHonest = !(answer instanceof NoResponse) && status === 503 && answer.headers['money-moved'] === 'no';
+    const isHonest = !(response instanceof NoResponse) && status === 503 && response.headers['money-moved'] === 'no';
     tally.add(isHonest ? `shed_${where}` : `failed_${where}`);
     if (!isHonest) tally.violate(where, [`${key} was answered: ${status}`]);
     if (performance.now() - due > PATIENCE) return tally.violate(where, [`${key} was not served`]);
