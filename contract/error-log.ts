@@ -94,7 +94,7 @@ const ERROR = {
   code: 'insufficient_funds',
   status: 409,
   type: 'Request Error',
-  message: "The card 'card_empty' has 0.00 USD available, and the transfer is for 0.01 USD.",
+  message: "The card 'card_empty' has 0.00 USD available; the transfer is for 0.01 USD.",
   field: '/amount',
   method: 'POST',
   path: '/api/v0.1/core/transfer',

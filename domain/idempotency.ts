@@ -22,7 +22,7 @@ export type StoredAnswer = {
 export function replay(stored: StoredAnswer, fingerprint: string): StoredAnswer | Refusal {
   if (stored.fingerprint === fingerprint) return stored;
   const message =
-    'This Idempotency-Key was used before with a different request. ' +
-    'Use a new key for a new request, or send the first request again exactly as it was.';
+    'This Idempotency-Key was already used with a different request. ' +
+    'Use a new key for a new request, or repeat the first request exactly.';
   return new Refusal('idempotency_key_exists', message);
 }

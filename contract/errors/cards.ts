@@ -53,8 +53,8 @@ export const CARD_ERRORS = {
     resolution: 'Use the replacement card. The balance of an expired card can be unloaded or moved to another card.',
     sample: loadOf(
       'expired',
-      'has expired (its last day was 2020-12-31) and cannot receive money. ' +
-        'What is on it can be unloaded or moved to another card.',
+      'has expired (last valid day: 2020-12-31) and cannot receive money. ' +
+        'Its balance can be unloaded or moved to another card.',
     ),
   }),
   card_lost: errorCode({
@@ -64,7 +64,7 @@ export const CARD_ERRORS = {
     resolution: 'Use the replacement card. The balance of a lost card can be unloaded or moved to another card.',
     sample: loadOf(
       'lost',
-      'was reported lost and cannot receive money. What is on it can be unloaded or moved to another card.',
+      'was reported lost and cannot receive money. Its balance can be unloaded or moved to another card.',
     ),
   }),
   card_suspected_fraud: errorCode({
@@ -82,9 +82,7 @@ export const CARD_ERRORS = {
     sample: {
       reproduce: 'Change the status of the card "card_closed" to active.',
       request: call('update_card', { params: { card_id: 'card_closed' }, body: { status: 'active' } }),
-      message:
-        "The card 'card_closed' is closed for good: it is given no other status, and nothing else of it is changed " +
-        "('status').",
+      message: "The card 'card_closed' is closed and cannot be changed ('status').",
       field: '/status',
     },
   }),
@@ -97,7 +95,7 @@ export const CARD_ERRORS = {
       reproduce: 'Change the status of the card "card_inactive" to closed.',
       request: call('update_card', { params: { card_id: 'card_inactive' }, body: { status: 'closed' } }),
       message:
-        "The card 'card_inactive' cannot be closed: 50.00 USD are on it. " +
+        "The card 'card_inactive' cannot be closed: 50.00 USD on the card. " +
         "Unload the card, or send 'balance_to': 'funding' with the status.",
       field: '/status',
     },

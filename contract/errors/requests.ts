@@ -44,8 +44,8 @@ export const REQUEST_ERRORS = {
       given: [load({}, { 'Idempotency-Key': 'key-1' })],
       request: load({ amount: 2000 }, { 'Idempotency-Key': 'key-1' }),
       message:
-        'This Idempotency-Key was used before with a different request. ' +
-        'Use a new key for a new request, or send the first request again exactly as it was.',
+        'This Idempotency-Key was already used with a different request. ' +
+        'Use a new key for a new request, or repeat the first request exactly.',
     },
   }),
   invalid_idempotency_key: errorCode({

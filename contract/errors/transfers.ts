@@ -41,7 +41,7 @@ export const TRANSFER_ERRORS = {
       request: call('cancel_transfer'),
       message:
         'The transfer tr_0196f5c2d9a17b40a5d2c08e6f1b3a97 is completed since 2026-01-31T09:30:00.000Z and cannot be ' +
-        'canceled. Only a scheduled or pending transfer can be.',
+        'canceled. Its status must be scheduled or pending.',
     },
   }),
   amount_too_small: errorCode({
@@ -53,8 +53,8 @@ export const TRANSFER_ERRORS = {
       reproduce: 'Load 99 onto the card "card_limited".',
       request: load({ amount: 99, card_id: 'card_limited' }),
       message:
-        "The card 'card_limited' may receive no transfer under 1.00 USD, and this one is for 0.99 USD. " +
-        "Its 'minimum_amount' limit (set on the card) says so.",
+        "The card 'card_limited' may receive no transfer below 1.00 USD; this one is for 0.99 USD. " +
+        "Its 'minimum_amount' limit (set on the card) applies.",
       field: '/amount',
     },
   }),
@@ -71,8 +71,8 @@ export const TRANSFER_ERRORS = {
       reproduce: 'Load 10001 onto the card "card_limited".',
       request: load({ amount: 10_001, card_id: 'card_limited' }),
       message:
-        "The card 'card_limited' may receive no transfer over 100.00 USD, and this one is for 100.01 USD. " +
-        "Its 'maximum_amount' limit (set on the card) says so.",
+        "The card 'card_limited' may receive no transfer above 100.00 USD; this one is for 100.01 USD. " +
+        "Its 'maximum_amount' limit (set on the card) applies.",
       field: '/amount',
     },
   }),
@@ -91,8 +91,8 @@ export const TRANSFER_ERRORS = {
       given: [FULL_LOAD, FULL_LOAD, FULL_LOAD],
       request: FULL_LOAD,
       message:
-        "The card 'card_limited' may receive 350.00 USD a day: 300.00 USD used, 50.00 USD left, and this transfer is for " +
-        "100.00 USD. Its 'daily_amount' limit (set on the card) frees at 2026-02-01T00:00:00Z.",
+        "The card 'card_limited' may receive 350.00 USD per day: 300.00 USD used, 50.00 USD left; this transfer is for " +
+        "100.00 USD. Its 'daily_amount' limit (set on the card) resets at 2026-02-01T00:00:00Z.",
       field: '/amount',
     },
   }),
@@ -107,7 +107,7 @@ export const TRANSFER_ERRORS = {
     sample: {
       reproduce: 'Load the card "card_active" with the currency EUR.',
       request: load({ currency: 'EUR' }),
-      message: "'currency' is 'EUR', but the card 'card_active' is kept in USD. Send 'USD' or leave 'currency' out.",
+      message: "'currency' is 'EUR', but the card 'card_active' uses USD. Send 'USD' or omit 'currency'.",
       field: '/currency',
     },
   }),
@@ -122,7 +122,7 @@ export const TRANSFER_ERRORS = {
     sample: {
       reproduce: 'Unload 1 from the card "card_empty".',
       request: load({ amount: 1, card_id: 'card_empty', type: 'unload' }),
-      message: "The card 'card_empty' has 0.00 USD available, and the transfer is for 0.01 USD.",
+      message: "The card 'card_empty' has 0.00 USD available; the transfer is for 0.01 USD.",
       field: '/amount',
     },
   }),
@@ -137,7 +137,7 @@ export const TRANSFER_ERRORS = {
       request: load({ reference: 'invoice 1' }),
       message:
         "The reference 'invoice 1' already belongs to the transfer tr_0196f5c2d9a17b40a5d2c08e6f1b3a97. " +
-        'A reference is unique among the transfers of a card program.',
+        'References are unique within a card program.',
       field: '/reference',
     },
   }),

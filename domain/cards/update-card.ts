@@ -107,17 +107,15 @@ function refuseStatus(
   const last = choice.length > 1 ? ` or ${choice.at(-1)}` : '';
   const named = choice.length > 1 ? choice.slice(0, -1).join(', ') : choice.join('');
   const message =
-    `The card '${card.name}' is '${from}'${from === 'expired' ? ` (its last day was ${after.card.expiresOn})` : ''} ` +
-    `and cannot be given the status '${status}'. It can be given ${named}${last}.` +
-    (from === 'expired' ? ` With an 'expires_on' that is not past it is '${card.status}' again.` : '');
+    `The card '${card.name}' is '${from}'${from === 'expired' ? ` (last valid day: ${after.card.expiresOn})` : ''} ` +
+    `and cannot change to '${status}'. Allowed: ${named}${last}.` +
+    (from === 'expired' ? ` Set 'expires_on' to today or later to make it '${card.status}' again.` : '');
   const saw = { card_id: card.name, from, to: status, expires_on: after.card.expiresOn };
   return new Refusal('invalid_card_status', message, { field: '/status', saw });
 }
 
 function refuseClosed(card: Card, changed: string): Refusal {
-  const message =
-    `The card '${card.name}' ${CARD_RULES.closed.meaning} for good: it is given no other status, and nothing else of ` +
-    `it is changed ('${changed}').`;
+  const message = `The card '${card.name}' ${CARD_RULES.closed.meaning} and cannot be changed ('${changed}').`;
   const saw = { card_id: card.name, from: 'closed', changed };
   return new Refusal('invalid_card_status', message, { field: `/${changed}`, saw });
 }
@@ -145,12 +143,12 @@ function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['bal
   const isHeld = held > 0n || incoming > 0n;
   if (!isHeld && (balance === 0n || balanceTo !== undefined)) return undefined;
   const facts = [
-    ...(balance === 0n ? [] : [`${formatMoney(balance, currency)} are on it`]),
-    ...(held === 0n ? [] : [`${formatMoney(held, currency)} of that are held by pending transfers`]),
-    ...(incoming === 0n ? [] : [`${formatMoney(incoming, currency)} are on hold for it`]),
+    ...(balance === 0n ? [] : [`${formatMoney(balance, currency)} on the card`]),
+    ...(held === 0n ? [] : [`${formatMoney(held, currency)} held by pending transfers`]),
+    ...(incoming === 0n ? [] : [`${formatMoney(incoming, currency)} incoming from pending transfers`]),
   ];
   const whatToDo = [
-    ...(isHeld ? ['Capture or cancel what is pending.'] : []),
+    ...(isHeld ? ['Capture or cancel the pending transfers.'] : []),
     ...(balance > 0n && balanceTo === undefined
       ? ["Unload the card, or send 'balance_to': 'funding' with the status."]
       : []),
@@ -166,8 +164,8 @@ function refuseTooMuch(card: Card, source: Account, destination: Account, view: 
   const field = '/balance_to';
   if (balance > MAXIMUM_AMOUNT) {
     const message =
-      `The card '${card.name}' has ${formatMoney(balance, currency)} on it, and one transfer moves ` +
-      `${formatMoney(MAXIMUM_AMOUNT, currency)} at most. Unload the card in parts, then close it.`;
+      `The card '${card.name}' has ${formatMoney(balance, currency)}; the maximum of one transfer is ` +
+      `${formatMoney(MAXIMUM_AMOUNT, currency)}. Unload the card in parts, then close it.`;
     const saw = { balance: balance.toString(), maximum_amount: MAXIMUM_AMOUNT.toString() };
     return new Refusal('limit_exceeded', message, { field, saw });
   }

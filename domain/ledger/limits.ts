@@ -185,17 +185,17 @@ export function describeBreach(
   const who = `${subject.name} may ${subject.direction === 'in' ? 'receive' : 'send'}`;
   const bound = `Its '${state.name}' limit (${describeSource(state.source)})`;
   if (state.name === 'minimum_amount') {
-    return `${who} no transfer under ${money(state.value)}, and this one is for ${money(amount)}. ${bound} says so.`;
+    return `${who} no transfer below ${money(state.value)}; this one is for ${money(amount)}. ${bound} applies.`;
   }
   if (state.period === null || state.freesAt === null) {
-    return `${who} no transfer over ${money(state.value)}, and this one is for ${money(amount)}. ${bound} says so.`;
+    return `${who} no transfer above ${money(state.value)}; this one is for ${money(amount)}. ${bound} applies.`;
   }
   const isCount = LIMIT_NAMES[state.name].measure === 'count';
   const shown = (value: bigint): string => (isCount ? countOf(value) : money(value));
   const frees = new Date(state.freesAt).toISOString().replace('.000Z', 'Z');
   return (
-    `${who} ${shown(state.value)} a ${state.period}: ${shown(state.used ?? 0n)} used, ${shown(state.left ?? 0n)} left, ` +
-    `and this transfer is for ${money(amount)}. ${bound} frees at ${frees}.`
+    `${who} ${shown(state.value)} per ${state.period}: ${shown(state.used ?? 0n)} used, ${shown(state.left ?? 0n)} left; ` +
+    `this transfer is for ${money(amount)}. ${bound} resets at ${frees}.`
   );
 }
 

@@ -51,7 +51,7 @@ function sinceWhen(transfer: Transfer, status: TransferStatus): string {
 
 function allowedOf(command: TransferCommand): string {
   const from = (['scheduled', 'pending', 'completed'] as const).filter((status) => allows(status, command));
-  return `Only a ${from.join(' or ')} transfer can be.`;
+  return `Its status must be ${from.join(' or ')}.`;
 }
 
 function momentOf(time: number | null): string | null {
@@ -95,7 +95,7 @@ function refuseTooMuch(transfer: Transfer, asked: bigint): Refusal {
   const saw = { held: amount.toString(), amount: asked.toString() };
   const message =
     `The capture is for ${formatMoney(asked, currency)}, but the transfer holds ${formatMoney(amount, currency)}. ` +
-    'Send that or less, or leave the amount out to capture all of it.';
+    'Send that amount or less, or omit the amount to capture all of it.';
   return new Refusal('amount_too_large', message, { field: '/amount', saw });
 }
 
@@ -130,7 +130,7 @@ export function decideExpiry(standing: StandingTransfer, view: TransferView): Tr
   const { transfer } = standing;
   const isOver = transfer.status === 'pending' && statusAt(transfer, view.now) === 'expired';
   if (isOver) return release(standing, 'expired', view);
-  const message = `The transfer ${toWireId('tr', transfer.transferId)} has not expired, or is not pending any more.`;
+  const message = `The transfer ${toWireId('tr', transfer.transferId)} has not expired or is no longer pending.`;
   return new Refusal('invalid_transfer_status', message);
 }
 

@@ -70,7 +70,7 @@ function refuseReversedWhole(transfer: Transfer): Refusal {
   const saw = { captured: transfer.capturedAmount.toString(), reversed: transfer.reversedAmount.toString() };
   const message =
     `All ${formatMoney(transfer.capturedAmount, transfer.currency)} of the transfer ` +
-    `${toWireId('tr', transfer.transferId)} have been reversed already; nothing is left to reverse.`;
+    `${toWireId('tr', transfer.transferId)} have already been reversed.`;
   return new Refusal('invalid_transfer_status', message, { saw });
 }
 
@@ -82,8 +82,8 @@ function refuseTooMuch(transfer: Transfer, amount: bigint, left: bigint): Refusa
     amount: amount.toString(),
   };
   const message =
-    `The reversal is for ${money(amount)}, but of the ${money(transfer.capturedAmount)} that were captured ` +
-    `${money(transfer.reversedAmount)} have been reversed and ${money(left)} are left.`;
+    `The reversal is for ${money(amount)}, but ${money(transfer.capturedAmount)} were captured, ` +
+    `${money(transfer.reversedAmount)} have been reversed, and ${money(left)} remain.`;
   return new Refusal('amount_too_large', message, { field: '/amount', saw });
 }
 
@@ -91,7 +91,7 @@ function refuseReceiver(transfer: Transfer, { card, rules }: TransferView): Refu
   if (transfer.type === 'load' || card === undefined) return undefined;
   const status = cardStatusOn(card, rules.today);
   if (status !== 'closed') return undefined;
-  const message = `The money would go back to the card '${card.name}', which ${CARD_RULES.closed.meaning}.`;
+  const message = `The reversal would credit the card '${card.name}', which ${CARD_RULES.closed.meaning}.`;
   return new Refusal('card_closed', message, { saw: { card_id: card.name, status } });
 }
 
@@ -101,7 +101,7 @@ function refuseFunds(ends: Ends, transfer: Transfer, amount: bigint, view: Trans
   const money = (value: bigint): string => formatMoney(value, source.currency);
   if (!canGive(destination, amount)) {
     const message =
-      `The reversal would take the ${destination.kind} account past the largest balance there is, ` +
+      `The reversal would exceed the maximum balance of the ${destination.kind} account, ` +
       `${money(MAXIMUM_BALANCE)}.`;
     const saw = { account: destination.kind, balance: destination.balance.toString(), amount: amount.toString() };
     return new Refusal('limit_exceeded', message, { field: '/amount', saw });
@@ -110,8 +110,6 @@ function refuseFunds(ends: Ends, transfer: Transfer, amount: bigint, view: Trans
   const saw = { account: source.kind, available: available(source).toString(), amount: amount.toString() };
   const holder = transfer.type === 'load' ? view.card : view.destinationCard;
   const whose = source.kind === 'card' ? `The card '${holder?.name}'` : "The card program's funding account";
-  const message =
-    `${whose} has ${money(available(source))} available, and the reversal is for ${money(amount)}: what the transfer ` +
-    'brought has gone elsewhere.';
+  const message = `${whose} has ${money(available(source))} available; the reversal is for ` + `${money(amount)}.`;
   return new Refusal('insufficient_funds', message, { field: '/amount', saw });
 }

@@ -158,7 +158,7 @@ function examineTimes(terms: TransferTerms, view: TransferView): Finding {
     return fail('/scheduled_for', `'scheduled_for' is ${shown(scheduledFor)}, but it must be in the future.`);
   }
   if (scheduledFor !== null && scheduledFor > view.now + LONGEST_SCHEDULE) {
-    return fail('/scheduled_for', `'scheduled_for' is ${shown(scheduledFor)}, but it may be a year ahead at most.`);
+    return fail('/scheduled_for', `'scheduled_for' is ${shown(scheduledFor)}, but it must be within a year.`);
   }
   const start = scheduledFor ?? view.now;
   if (expiresAt !== null && expiresAt <= start) {
@@ -166,7 +166,7 @@ function examineTimes(terms: TransferTerms, view: TransferView): Finding {
     return fail('/expires_at', `'expires_at' is ${shown(expiresAt)}, but it must be ${bound}.`);
   }
   if (expiresAt !== null && expiresAt > start + LONGEST_HOLD) {
-    return fail('/expires_at', `'expires_at' is ${shown(expiresAt)}, but money is held for 90 days at most.`);
+    return fail('/expires_at', `'expires_at' is ${shown(expiresAt)}, but a hold lasts at most 90 days.`);
   }
   return { outcome: 'passed', saw };
 }
@@ -216,8 +216,8 @@ export function examineState(
   const saw = { card_id: card.name, status, direction, expires_on: card.expiresOn };
   if (code === null) return { outcome: 'passed', saw };
   const deed = direction === 'in' ? 'receive money' : 'be debited';
-  const rule = CARD_RULES[status].moneyOut ? ' What is on it can be unloaded or moved to another card.' : '';
-  const when = status === 'expired' ? ` (its last day was ${card.expiresOn})` : '';
+  const rule = CARD_RULES[status].moneyOut ? ' Its balance can be unloaded or moved to another card.' : '';
+  const when = status === 'expired' ? ` (last valid day: ${card.expiresOn})` : '';
   const message = `The card '${card.name}' ${CARD_RULES[status].meaning}${when} and cannot ${deed}.${rule}`;
   return { outcome: 'failed', saw, refusal: new Refusal(code, message, { field, saw }) };
 }
@@ -227,8 +227,8 @@ function examineCurrency(terms: TransferTerms, view: TransferView): Finding {
   const saw = { requested: terms.currency, card_currency: view.card.currency };
   if (terms.currency === null || terms.currency === view.card.currency) return { outcome: 'passed', saw };
   const message =
-    `'currency' is '${terms.currency}', but the card '${view.card.name}' is kept in ${view.card.currency}. ` +
-    `Send '${view.card.currency}' or leave 'currency' out.`;
+    `'currency' is '${terms.currency}', but the card '${view.card.name}' uses ${view.card.currency}. ` +
+    `Send '${view.card.currency}' or omit 'currency'.`;
   const refusal = new Refusal('currency_mismatch', message, { field: '/currency', saw });
   return { outcome: 'failed', saw, refusal };
 }
@@ -239,8 +239,8 @@ function examineDestinationCurrency(_terms: TransferTerms, view: TransferView): 
   const saw = { card_currency: card.currency, destination_currency: destinationCard.currency };
   if (card.currency === destinationCard.currency) return { outcome: 'passed', saw };
   const message =
-    `The card '${card.name}' is kept in ${card.currency} and the card '${destinationCard.name}' in ` +
-    `${destinationCard.currency}. Both cards of a card_to_card transfer must have one currency.`;
+    `The card '${card.name}' uses ${card.currency} and the card '${destinationCard.name}' uses ` +
+    `${destinationCard.currency}. Both cards of a card_to_card transfer must have the same currency.`;
   const refusal = new Refusal('currency_mismatch', message, { field: '/destination_card_id', saw });
   return { outcome: 'failed', saw, refusal };
 }
@@ -251,7 +251,7 @@ function examineReference(terms: TransferTerms, view: TransferView): Finding {
   if (view.referenceTakenBy === undefined) return { outcome: 'passed', saw };
   const message =
     `The reference '${terms.reference}' already belongs to the transfer ${view.referenceTakenBy}. ` +
-    'A reference is unique among the transfers of a card program.';
+    'References are unique within a card program.';
   const refusal = new Refusal('duplicate_reference', message, { field: '/reference', saw });
   return { outcome: 'failed', saw, refusal };
 }
@@ -302,7 +302,7 @@ function examineAvailable(terms: TransferTerms, view: TransferView): Finding {
   if (canTake(source, terms.amount)) return { outcome: 'passed', saw };
   const whose = source.kind === 'card' ? `The card '${view.card?.name}'` : "The card program's funding account";
   const message =
-    `${whose} has ${formatMoney(available(source), source.currency)} available, and the transfer is for ` +
+    `${whose} has ${formatMoney(available(source), source.currency)} available; the transfer is for ` +
     `${formatMoney(terms.amount, source.currency)}.`;
   const refusal = new Refusal('insufficient_funds', message, { field: '/amount', saw });
   return { outcome: 'failed', saw, refusal };
@@ -343,17 +343,17 @@ export function examineRoom(
   };
   if (bound !== null && balance + incoming + amount > bound.value) {
     const left = bound.value > balance + incoming ? bound.value - balance - incoming : 0n;
-    const coming = incoming === 0n ? '' : ` and ${formatMoney(incoming, currency)} are on hold for it`;
+    const coming = incoming === 0n ? '' : ` and ${formatMoney(incoming, currency)} incoming from pending transfers`;
     return refuse(
-      `The card '${card?.name}' may hold ${formatMoney(bound.value, currency)}: ${formatMoney(balance, currency)} are ` +
-        `on it${coming}, ${formatMoney(left, currency)} are left, and the transfer is for ` +
-        `${formatMoney(amount, currency)}. Its 'maximum_balance' limit (${describeSource(bound.source)}) frees when ` +
+      `The card '${card?.name}' may hold ${formatMoney(bound.value, currency)}: ${formatMoney(balance, currency)} on ` +
+        `the card${coming}, ${formatMoney(left, currency)} left; the transfer is for ` +
+        `${formatMoney(amount, currency)}. Its 'maximum_balance' limit (${describeSource(bound.source)}) allows more when ` +
         'money leaves the card.',
     );
   }
   if (canGive(destination, amount)) return { outcome: 'passed', saw };
   return refuse(
-    `The transfer would take the ${destination.kind} account past the largest balance there is, ` +
+    `The transfer would exceed the maximum balance of the ${destination.kind} account, ` +
       `${formatMoney(MAXIMUM_BALANCE, currency)}.`,
   );
 }

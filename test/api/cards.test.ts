@@ -179,7 +179,7 @@ describe('card status', () => {
       const refused = await refusalOf(update(cardId, { status: to }));
       expect(refused).toMatchObject({ Code: 'invalid_card_status', Status: 409, field: '/status', moneyMoved: 'no' });
       expect(refused.Message).toContain(`'${cardId}'`);
-      if (from === 'closed') expect(refused.Message).toContain('closed for good');
+      if (from === 'closed') expect(refused.Message).toContain('is closed and cannot be changed');
       else for (const name of [from, to, ...CARD_MOVES[from]]) expect(refused.Message).toContain(`'${name}'`);
       expect((await client().cards.get(cardId)).status).toBe(from);
     }
@@ -188,7 +188,7 @@ describe('card status', () => {
   test('the refusal for a stolen card lists the statuses it can get', async () => {
     const refused = await refusalOf(update('card_stolen', { status: 'active' }));
     expect(refused.Message).toBe(
-      "The card 'card_stolen' is 'stolen' and cannot be given the status 'active'. It can be given 'closed'.",
+      "The card 'card_stolen' is 'stolen' and cannot change to 'active'. Allowed: 'closed'.",
     );
   });
 
@@ -205,7 +205,7 @@ describe('card status', () => {
     const cardId = await cardIn('expired', 100);
     const refused = await refusalOf(update(cardId, { status: 'active' }));
     expect(refused.Code).toBe('invalid_card_status');
-    expect(refused.Message).toContain(`its last day was ${day(-2)}`);
+    expect(refused.Message).toContain(`last valid day: ${day(-2)}`);
     expect(refused.Message).toContain("'expires_on'");
     expect(await update(cardId, { expires_on: day(2) })).toMatchObject({ status: 'active', expires_on: day(2) });
     await client().transfers.create({ amount: 1, card_id: cardId });
@@ -253,7 +253,7 @@ describe('closing a card', () => {
     const refused = await refusalOf(update(cardId, { status: 'closed' }));
     expect(refused).toMatchObject({ Code: 'card_not_empty', Status: 409, moneyMoved: 'no', field: '/status' });
     expect(refused.Message).toBe(
-      `The card '${cardId}' cannot be closed: 12.34 USD are on it. Unload the card, or send 'balance_to': 'funding' with the status.`,
+      `The card '${cardId}' cannot be closed: 12.34 USD on the card. Unload the card, or send 'balance_to': 'funding' with the status.`,
     );
     expect(await client().cards.get(cardId)).toMatchObject({ status: 'active', balance: 1234 });
   });
@@ -266,11 +266,11 @@ describe('closing a card', () => {
     const refused = await refusalOf(close());
     expect(refused.Code).toBe('card_not_empty');
     expect(refused.Message).toBe(
-      `The card '${cardId}' cannot be closed: 10.00 USD are on it, 3.00 USD of that are held by pending transfers, ` +
-        '0.70 USD are on hold for it. Capture or cancel what is pending.',
+      `The card '${cardId}' cannot be closed: 10.00 USD on the card, 3.00 USD held by pending transfers, ` +
+        '0.70 USD incoming from pending transfers. Capture or cancel the pending transfers.',
     );
     await client().transfers.cancel(out);
-    expect((await refusalOf(close())).Message).toContain('0.70 USD are on hold for it');
+    expect((await refusalOf(close())).Message).toContain('0.70 USD incoming from pending transfers');
     await client().transfers.cancel(into);
     expect(await close()).toMatchObject({ status: 'closed', balance: 0 });
   });
@@ -334,7 +334,7 @@ describe('closing a card', () => {
   test('a balance above the maximum of one transfer is refused', async () => {
     const refused = await refusalOf(update('card_full', { status: 'closed', balance_to: 'funding' }));
     expect(refused).toMatchObject({ Code: 'limit_exceeded', Status: 409, field: '/balance_to', moneyMoved: 'no' });
-    expect(refused.Message).toContain('9999999999.99 GBP at most');
+    expect(refused.Message).toContain('the maximum of one transfer is 9999999999.99 GBP');
     expect((await refusalOf(update('card_full', { status: 'closed' }))).Code).toBe('card_not_empty');
     expect((await client().cards.get('card_full')).status).toBe('active');
   });

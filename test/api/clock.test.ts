@@ -142,8 +142,8 @@ describe.each(ZONES)('periods in %s', (zone) => {
     const [amount] = (await card.limits()).in.limits;
     expect(amount).toMatchObject({ used: 40, left: 10, frees_at: new Date(end).toISOString() });
     const refused = await refusalOf(card.load(11));
-    expect(refused.Message).toContain(`a ${period}: 0.40 USD used, 0.10 USD left`);
-    expect(refused.Message).toContain(`frees at ${asWritten(end)}`);
+    expect(refused.Message).toContain(`per ${period}: 0.40 USD used, 0.10 USD left`);
+    expect(refused.Message).toContain(`resets at ${asWritten(end)}`);
     await moveTo(end);
     expect(await card.used()).toEqual({ [`${PREFIX[period]}_amount`]: 0, [`${PREFIX[period]}_count`]: 0 });
     await card.load(50);
@@ -197,7 +197,7 @@ describe('days of daylight saving changes', () => {
     await card.load(60);
     await moveTo(end - MINUTE);
     expect(await card.used()).toEqual({ daily_amount: 60 });
-    expect((await refusalOf(card.load(41))).Message).toContain(`frees at ${asWritten(end)}`);
+    expect((await refusalOf(card.load(41))).Message).toContain(`resets at ${asWritten(end)}`);
     await moveTo(end);
     expect(await card.used()).toEqual({ daily_amount: 0 });
   });

@@ -139,9 +139,9 @@ describe('limits of a program', () => {
     await second.load(30);
     await update(made.programId, { limits: { in: { daily_amount: 100 } }, card_limits: { in: { daily_amount: 70 } } });
     const shared = await refusalOf(second.load(11));
-    expect(shared.Message).toContain("The card program's cards together may receive 1.00 USD a day: 0.90 USD used");
+    expect(shared.Message).toContain("The card program's cards together may receive 1.00 USD per day: 0.90 USD used");
     expect((await refusalOf(first.load(11))).Message).toContain(
-      `The card '${first.cardId}' may receive 0.70 USD a day`,
+      `The card '${first.cardId}' may receive 0.70 USD per day`,
     );
     expect([(await first.limits()).in.most, (await second.limits()).in.most]).toEqual([10, 10]);
     await second.load(10);

@@ -43,7 +43,7 @@ function report(change: Partial<Report> = {}): Report {
     code: 'insufficient_funds',
     status: 409,
     type: 'Request Error',
-    message: "The card 'card_empty' has 0.00 USD available, and the transfer is for 0.01 USD.",
+    message: "The card 'card_empty' has 0.00 USD available; the transfer is for 0.01 USD.",
     method: 'POST',
     path: '/api/v0.1/core/transfer',
     programId: undefined,

@@ -102,7 +102,7 @@ export class ModelRules {
     const total = books.balance(account) + books.incoming(account) - own + amount;
     const most = books.cards.has(account) ? books.maximumBalance(account) : null;
     if (most !== null && total > most.value) return no('limit_exceeded', nameOf({ ...most, name: 'maximum_balance' }));
-    return total > LARGEST_BALANCE ? no('limit_exceeded', 'the largest balance there is') : null;
+    return total > LARGEST_BALANCE ? no('limit_exceeded', 'would exceed the maximum balance') : null;
   }
 
   isDisabled(type: TransferType): boolean {

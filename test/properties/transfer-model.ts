@@ -166,7 +166,7 @@ export class Model implements Side {
     if (this.#rules.isDisabled(transfer.type)) return no('service_disabled');
     if (transfer.status !== 'completed') return no('invalid_transfer_status', this.#standing(transfer));
     const left = transfer.captured - sum(transfer.reversals);
-    if (left === 0n) return no('invalid_transfer_status', 'nothing is left to reverse');
+    if (left === 0n) return no('invalid_transfer_status', 'have already been reversed');
     const amount = asked ?? left;
     if (amount > left) return no('amount_too_large');
     const [giver, receiver] = [destinationOf(transfer), sourceOf(transfer)];

@@ -177,7 +177,7 @@ describe('every limit is exact to the minor unit, and its refusal names it', () 
       measure === 'count'
         ? [`${value} transfers used`, '0 transfers left']
         : [`${(value / 100).toFixed(2)} USD used`, '0.00 USD left'];
-    for (const text of [`'${name}'`, WHOSE[source], `a ${period}`, used, left, asWritten(ENDS[period])])
+    for (const text of [`'${name}'`, WHOSE[source], `per ${period}`, used, left, asWritten(ENDS[period])])
       expect(refused.Message).toContain(text);
     // The other card has a limit of its own, unless it is the program's.
     if (source === 'program') expect(await codeOf(move(second, 1))).toBe('limit_exceeded');
@@ -190,8 +190,8 @@ describe('every limit is exact to the minor unit, and its refusal names it', () 
     const card = await (await program()).card({ in: { daily_amount: 100 } });
     await card.load(70);
     expect((await refusalOf(card.load(31))).Message).toBe(
-      `The card '${card.cardId}' may receive 1.00 USD a day: 0.70 USD used, 0.30 USD left, and this transfer is for 0.31 USD. ` +
-        `Its 'daily_amount' limit (set on the card) frees at ${asWritten(ENDS.day)}.`,
+      `The card '${card.cardId}' may receive 1.00 USD per day: 0.70 USD used, 0.30 USD left; this transfer is for 0.31 USD. ` +
+        `Its 'daily_amount' limit (set on the card) resets at ${asWritten(ENDS.day)}.`,
     );
   });
 

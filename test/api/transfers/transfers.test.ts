@@ -295,7 +295,7 @@ describe('a reversal', () => {
     ];
     const refused = await refusalOf(client().transfers.reverse(hold, { amount: 31 }));
     expect(refused).toMatchObject({ Code: 'amount_too_large', Status: 400, field: '/amount', moneyMoved: 'no' });
-    expect(refused.Message).toContain('0.30 USD are left');
+    expect(refused.Message).toContain('0.30 USD remain');
     parts.push(await client().transfers.reverse(hold));
     expect(parts.map(({ amount }) => amount)).toEqual([10, 20, 30]);
     const again = await refusalOf(client().transfers.reverse(hold, { amount: 1 }));
