@@ -98,6 +98,7 @@ const CheckRecord = Type.Object({
   message: nullable(Type.String()),
   saw: Type.Unsafe<Record<string, string | number | boolean | null>>({
     type: 'object',
+    additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
     description: 'The values that were checked',
   }),
 });

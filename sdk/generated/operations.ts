@@ -941,7 +941,7 @@ export type TransferExplanation = {
     readonly code: string | null;
     readonly message: string | null;
     /** The values that were checked. */
-    readonly saw: Readonly<Record<string, unknown>>;
+    readonly saw: Readonly<Record<string, string | number | boolean | null>>;
   }[];
 };
 
