@@ -1,10 +1,10 @@
 import { administer, type ConnectionSettings } from './connection/connections.ts';
 import type { Database } from './connection/database.ts';
 
-/** What a ledger is for: real money, or trying things out. */
+/** The mode of a ledger: for real money (`live`), or for trials (`sandbox`). */
 export type LedgerMode = 'sandbox' | 'live';
 
-/** What a ledger is for, whatever its schema; undefined as long as no service has started on it. */
+/** Reads the mode of a ledger; undefined as long as no service has started on it. */
 export function readLedgerMode(settings: ConnectionSettings): Promise<LedgerMode | undefined> {
   return administer(settings, async (client) => {
     const { rows } = await client.query<{ known: boolean }>("select to_regclass('ledger_mode') is not null as known");
@@ -13,7 +13,7 @@ export function readLedgerMode(settings: ConnectionSettings): Promise<LedgerMode
   });
 }
 
-/** Says what a ledger is for, unless it has been said. What holds from now on, of several that say it at once, too. */
+/** Sets the mode of a ledger, unless it is set already. Returns the mode in force, also when several processes set it at once. */
 export async function claimLedger(database: Database, mode: LedgerMode): Promise<LedgerMode> {
   const [row] = await database.read({
     name: 'claim_ledger',

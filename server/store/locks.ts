@@ -4,18 +4,18 @@ import { statement } from './sql.ts';
 import { BIGINT, many } from './table.ts';
 
 /**
- * The one order in which locks are taken, by everyone: the switch, names (idempotency keys and references), accounts,
- * and last the head of the audit log, which the trigger of `audit_entry` takes when a row is written. Within a kind they
- * are sorted, so that two transactions never wait for each other. What a decision uses is read by
- * a later statement than the one that locked it, or from the locked rows themselves: under READ COMMITTED a statement
- * that waits for a lock sees everything else as it was before the wait.
+ * The order in which every transaction takes its locks: the switch, names (idempotency keys and references), accounts, and
+ * last the head of the audit log, which the trigger of `audit_entry` locks when a row is inserted. Locks of one kind are
+ * sorted, so that two transactions never deadlock. A decision uses rows read by a later statement than the one that
+ * locked, or the locked rows themselves: under READ COMMITTED a statement that waits for a lock sees everything else as it
+ * was before the wait.
  */
 const SWITCH_SPACE = 7201;
 
 /**
- * Advisory locks belong to the whole database, and each schema of it may have a service: a change of one switch must not
- * wait for the transfers of another service. So the number is that of the table. Naming it costs nothing, since it is
- * found out when the statement is prepared. In `public` it is the one that processes of earlier versions take.
+ * Advisory locks belong to the whole database, and each of its schemas may have a service: a change of one switch must not
+ * wait for the transfers of another service. So the number is that of the table, which is looked up once, when the
+ * statement is prepared. In `public` it is the number that earlier versions use.
  */
 const SWITCH_NUMBER = "case when current_schema() = 'public' then 1 else 'switch'::regclass::oid::int end";
 

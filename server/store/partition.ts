@@ -3,13 +3,13 @@ import type { Database } from './connection/database.ts';
 /** Tables that are partitioned by the month of their `created_at`, in UTC. */
 const PARTITIONED = ['event', 'error'] as const;
 
-/** Months ahead for which partitions are kept ready: a service that nobody restarts still finds next month's. */
+/** Months ahead for which partitions are created: a service that is not restarted still has those of the next months. */
 const MONTHS_AHEAD = 3;
 
 /**
- * Makes the partitions of a month, this one by the database's clock unless `moment` says otherwise, and of the next ones
- * where they are missing. Rows that come before their partition does go to the default partition; then the month stays
- * there, which costs order but no data.
+ * Creates the missing partitions of a month (that of `moment`, or the current one by the database's clock) and of the
+ * following ones. Rows that are inserted before their partition exists are stored in the default partition, and the month
+ * stays there; no data is lost.
  */
 export async function preparePartitions(database: Database, moment?: Date): Promise<void> {
   await database.alone(async (client) => {
@@ -25,9 +25,9 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
 }
 
 /**
- * Removes errors of the log that are older than `days`, by the database's clock. Partitions go as a whole, so a month
- * stays until its last day is that old; of the default partition, which has no months, single rows go. Gives the
- * names of the partitions that went.
+ * Deletes errors of the log that are older than `days`, by the database's clock. Partitions are dropped as a whole, so a
+ * month stays until its last day is that old; from the default partition, which has no months, single rows are deleted.
+ * Returns the names of the dropped partitions.
  */
 export async function dropOldErrors(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {

@@ -2,16 +2,16 @@ import { isIP } from 'node:net';
 import pg from 'pg';
 import type { ConnectionSettings } from './connections.ts';
 
-/** The values of `sslmode` that insist on TLS wherever they are understood; in others the server may talk it away. */
-const INSISTS_ON_TLS = ['require', 'verify-ca', 'verify-full'];
+/** The values of `sslmode` that require TLS; with others the server may refuse it. */
+const REQUIRES_TLS = ['require', 'verify-ca', 'verify-full'];
 
 /**
- * What stands against connecting to a database, in a sentence that says what to set and repeats nothing of the address;
- * undefined when nothing does. Where the connection must be private, nobody between here and the database may be able
- * to read along or to pass for it: the same machine, or TLS with a certificate that is checked.
+ * Why a database must not be connected to, in a sentence that says what to set and repeats nothing of the address;
+ * undefined when it may be. A private connection must be safe from eavesdropping and impersonation: the same machine, or
+ * TLS with a verified certificate.
  *
- * Only `pg` knows what it makes of an address, of its parameters, and of PGHOST and PGSSLMODE where the address is
- * silent. So a client of it is asked that would connect, and never does. Throws what `pg` throws when it cannot tell.
+ * Only `pg` knows how it reads an address, its parameters, and PGHOST and PGSSLMODE where the address has none. So this
+ * creates a client, which never connects. Throws the error of `pg` for an address that it cannot read.
  */
 export function findConnectionProblem(settings: ConnectionSettings, mustBePrivate: boolean): string | undefined {
   const client = new pg.Client(settings);
@@ -23,26 +23,26 @@ export function findConnectionProblem(settings: ConnectionSettings, mustBePrivat
   const parameters = 'connectionString' in settings ? parametersOf(settings.connectionString) : new URLSearchParams();
   const names = [...parameters.keys()];
   if (new Set(names).size < names.length) {
-    return 'DATABASE_URL has a parameter, such as host or sslmode, more than once, and only one can count. Leave one.';
+    return 'DATABASE_URL has a parameter, such as host or sslmode, more than once. Keep only one of them.';
   }
   if (parameters.get('host') === '') {
-    return 'DATABASE_URL has an empty parameter host. Leave it out, or set it to where the database is.';
+    return 'DATABASE_URL has an empty parameter host. Remove it, or set it to where the database is.';
   }
   if (isOfThisMachine(client.host)) return undefined;
-  // `pg` says whether, or gives options of Node's TLS, or a text it did not understand; its types know only the first.
+  // A boolean, options of Node's TLS, or a text that `pg` did not understand; its types have only the first.
   const tls: unknown = client.ssl;
   const mode = parameters.get('sslmode');
   const isEncrypted = tls === true || (typeof tls === 'object' && tls !== null);
-  if (!isEncrypted || (mode !== null && !INSISTS_ON_TLS.includes(mode) && mode !== 'no-verify')) {
+  if (!isEncrypted || (mode !== null && !REQUIRES_TLS.includes(mode) && mode !== 'no-verify')) {
     return (
       'DATABASE_URL (or PGHOST, where it names no host) leads to a database on another machine and does not say that ' +
-      'the connection is to be encrypted. ' +
+      'the connection must be encrypted. ' +
       'Add sslmode=verify-full to it, such as postgresql://user@host/database?sslmode=verify-full.'
     );
   }
   if (checksCertificate(tls)) return undefined;
   return (
-    'The connection of DATABASE_URL would be encrypted, but to anybody who passes for the database. ' +
+    'The connection of DATABASE_URL would be encrypted, but the certificate of the database would not be verified. ' +
     'Set sslmode=verify-full in it, or sslmode=require without uselibpqcompat.'
   );
 }

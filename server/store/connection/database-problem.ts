@@ -3,10 +3,10 @@ import { type Migration, namesCreatedBy, readMigrations } from '../migrations/mi
 import { type ConnectionSettings, connectPlainly } from './connections.ts';
 import { DEFAULT_SCHEMA } from './session-settings.ts';
 
-/** What a database is opened for: commands that only check can do with one that takes no writes. */
+/** What a database is opened for: commands that only check accept one that is read-only. */
 export type DatabaseUse = 'read' | 'write';
 
-/** The oldest PostgreSQL whose SQL the migrations are written in. */
+/** The oldest version of PostgreSQL that the migrations support. */
 const OLDEST_MAJOR = 15;
 
 const ROLES = [
@@ -15,7 +15,7 @@ const ROLES = [
   'transfer_service_authentication',
 ] as const;
 
-/** What a server says about itself, its database and the user of the connection. */
+/** The settings of a server, its database and the user of the connection. */
 export type ServerFacts = {
   /** As in `server_version_num`: 150004 is 15.4. */
   readonly versionNumber: number;
@@ -24,20 +24,20 @@ export type ServerFacts = {
   readonly database: string;
   readonly isStandby: boolean;
   readonly readOnly: string;
-  /** Where `default_transaction_read_only` was set, in the words of `pg_settings`. */
+  /** Where `default_transaction_read_only` was set, as in `pg_settings`. */
   readonly readOnlySource: string;
 };
 
 /**
- * What keeps the service from using a database, in a sentence that says what to do; undefined when nothing does. Asked
- * before anything else is done to the database, on a connection without our own settings, some of which an older server
- * would not take. Changes nothing. Throws whatever `pg` says when there is no connection to be had.
+ * Why the service cannot use a database, in a sentence that says what to do; undefined when it can. Checked before
+ * anything else, on a connection without the service's own settings, some of which an older server would refuse. Changes
+ * nothing. Throws the error of `pg` when it cannot connect.
  */
 export function findDatabaseProblem(settings: ConnectionSettings, use: DatabaseUse): Promise<string | undefined> {
   return connectPlainly(settings, async (client) => {
     const problem = findServerProblem(await readServer(client), use);
     if (problem !== undefined) return problem;
-    // One snapshot: another process may be making the schema at this moment.
+    // One snapshot: another process may be creating the schema.
     await client.query('begin isolation level repeatable read, read only');
     const found = await findSchemaProblem(client, settings.schema ?? DEFAULT_SCHEMA);
     await client.query('commit');
@@ -64,7 +64,7 @@ export function findServerProblem(facts: ServerFacts, use: DatabaseUse): string 
   if (isStandby) {
     return 'The database server is a standby, which takes no writes. Set DATABASE_URL to the primary server.';
   }
-  // The service overrides what was set for its user, but not what somebody decided for the whole database or server.
+  // The service overrides a setting of its user, but not one of the whole database or server.
   if (readOnly === 'on' && !['user', 'database user', 'client', 'session'].includes(readOnlySource)) {
     return (
       `The database ${database} is read-only: default_transaction_read_only is on (${readOnlySource}). ` +
@@ -75,7 +75,7 @@ export function findServerProblem(facts: ServerFacts, use: DatabaseUse): string 
 }
 
 async function readServer(client: pg.ClientBase): Promise<ServerFacts> {
-  // Nothing here may be newer than the oldest server that anybody might try.
+  // This must work on any old server.
   const { rows } = await client.query<ServerFacts>(`select
       pg_catalog.current_setting('server_version_num')::pg_catalog.int4 as "versionNumber",
       pg_catalog.current_setting('server_version') as version,
@@ -85,7 +85,7 @@ async function readServer(client: pg.ClientBase): Promise<ServerFacts> {
       setting as "readOnly", source as "readOnlySource"
     from pg_catalog.pg_settings where name = 'default_transaction_read_only'`);
   const [facts] = rows;
-  if (facts === undefined) throw new Error('the server says nothing about itself');
+  if (facts === undefined) throw new Error('the server has no setting default_transaction_read_only');
   return facts;
 }
 
@@ -120,10 +120,10 @@ function foreign(schema: string, problem: string): string {
   return `The schema ${schema} cannot be used: ${problem}. Set DATABASE_SCHEMA to ${elsewhere}, or DATABASE_URL to another database.`;
 }
 
-/** What `migrate` makes the history of. */
+/** The columns of the history that `migrate` creates. */
 const HISTORY_COLUMNS = 'name text, checksum text, applied_at timestamp with time zone';
 
-/** The columns of whatever has the name of the history; empty when nothing has. */
+/** The columns of the object with the name of the history; empty when there is none. */
 async function readHistoryColumns(client: pg.ClientBase, schema: string): Promise<string> {
   const { rows } = await client.query<{ columns: string }>(
     `select coalesce(pg_catalog.string_agg(attname || ' ' || pg_catalog.format_type(atttypid, atttypmod), ', '
@@ -172,7 +172,7 @@ async function readAppliedNames(client: pg.ClientBase, schema: string): Promise<
   return rows.map(({ name }) => name);
 }
 
-/** Names that migrations still have to create, without those that they only create anew. */
+/** Names that migrations still have to create, without those that they only replace. */
 function namesToCome(migrations: readonly Migration[], applied: readonly string[]): readonly string[] {
   const isApplied = ({ name }: Migration): boolean => applied.includes(name);
   const ours = new Set(migrations.filter(isApplied).flatMap(namesCreatedBy));
@@ -180,7 +180,7 @@ function namesToCome(migrations: readonly Migration[], applied: readonly string[
   return [...new Set(wanted)].filter((name) => !ours.has(name));
 }
 
-/** Which of some names are taken in a schema, and by what. */
+/** Which of some names exist in a schema, and as what. */
 async function readTakenNames(
   client: pg.ClientBase,
   schema: string,

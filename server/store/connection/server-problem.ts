@@ -1,13 +1,13 @@
 import type pg from 'pg';
 import { administer, type ConnectionSettings } from './connections.ts';
 
-// What of the server, or of a pooler in front of it, the service cannot set right by the settings of its connections.
-// Each gives a sentence that says what to change; undefined when there is nothing.
+// Settings of the server, or of a pooler in front of it, that the service cannot override on its connections. Each function
+// returns a sentence that says what to change; undefined when there is no problem.
 
-/** How often to look whether two connections have the same session: another client may be in between. */
-const LOOKS = 3;
+/** How often to compare the sessions of two connections: another client may use one in between. */
+const ATTEMPTS = 3;
 
-/** What to put between the service and PostgreSQL, if anything. */
+/** Which pooling the service supports. */
 export const USE_SESSIONS =
   'The service sets its role, its time limits and its locks per session. ' +
   'Use session pooling (pool_mode = session in PgBouncer), or connect to PostgreSQL directly.';
@@ -16,11 +16,11 @@ const POOLED =
   'DATABASE_URL leads to a connection pooler that gives one session of PostgreSQL to several clients in turn ' +
   `(transaction or statement pooling). ${USE_SESSIONS}`;
 
-/** Whether a pooler gives the transactions or statements of one connection to whatever session is free. */
+/** Whether a pooler uses transaction or statement pooling. */
 export function findPoolingProblem(settings: ConnectionSettings): Promise<string | undefined> {
   return administer(settings, (idle) =>
     administer(settings, async (busy) => {
-      for (let look = 0; look < LOOKS; look += 1) {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const before = await sessionOf(idle);
         // Statement pooling refuses it and closes the connection.
         if (!(await begins(busy)) || (await sessionOf(busy)) === before) return POOLED;
@@ -32,7 +32,7 @@ export function findPoolingProblem(settings: ConnectionSettings): Promise<string
   );
 }
 
-/** What a pooler says of the startup options of the service; undefined when the error is not about them. */
+/** Explains that a pooler refuses the startup options of the service; undefined for any other error. */
 export function findRefusedOptions(error: unknown): string | undefined {
   if (!(error instanceof Error) || !error.message.includes('unsupported startup parameter')) return undefined;
   return (
@@ -94,12 +94,12 @@ export function findUserProblem(settings: ConnectionSettings): Promise<string | 
   });
 }
 
-/** How the server names the severity of a warning: `pg` passes on the translated name only. */
+/** The server's name for the severity of a warning: `pg` returns only the translated name. */
 async function severityOfWarning(client: pg.ClientBase): Promise<string | undefined> {
   let severity: string | undefined;
   client.on('notice', (notice) => {
     severity = notice.severity;
   });
-  await client.query("do $$ begin raise warning 'a look at how warnings are named'; end $$");
+  await client.query("do $$ begin raise warning 'a test of how warnings are named'; end $$");
   return severity;
 }

@@ -2,21 +2,21 @@ import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../start
 import { INSUFFICIENT_PRIVILEGE, isLostConnection, READ_ONLY, serverErrorOf } from './failure.ts';
 
 /**
- * Classes of SQLSTATEs that speak of the server, its settings and the rights of the user, which an operator can change:
+ * Classes of SQLSTATEs about the server, its settings and the rights of the user, which an operator can change:
  * connections, read-only, authorization, missing database or schema, resources, locks, shutdowns, input and output,
- * corrupted data. Any other in a start is a bug of ours, and needs its stack.
+ * corrupted data. Any other at a start is a bug of the service, and is reported with its stack.
  */
 const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', '3F', '53', '55', '57', '58', 'XX']);
 
-/** What helps, for those SQLSTATEs whose message does not say. */
+/** Advice for SQLSTATEs whose message has none. */
 const ADVICE: Readonly<Record<string, string>> = {
   [INSUFFICIENT_PRIVILEGE]: 'Give the user of DATABASE_URL that right, or use the owner of the database.',
   [READ_ONLY]: 'The database takes no writes: make it writable, or set DATABASE_URL to its primary server.',
 };
 
 /**
- * Turns what ended a start or a command on the host into the sentence for the operator. Gives back unchanged whatever is
- * a bug, so that it ends the process with its stack.
+ * Turns the error that ended a start or a command on the host into a sentence for the operator. Returns a bug unchanged,
+ * so that it ends the process with its stack.
  */
 export function explainStartFailure(error: unknown): unknown {
   if (error instanceof StartupProblem) return error;

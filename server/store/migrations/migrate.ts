@@ -7,13 +7,13 @@ import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
 import { type Migration, readMigrations } from './migration-files.ts';
 
 /**
- * Any fixed number: whoever holds it is the one that migrates. One for the whole database, whatever the schema, because
- * migrations also make roles and every service on a server shares those.
+ * A fixed number: the process that holds it migrates. One for the whole database, whatever the schema, because migrations
+ * also create roles, which all services on a server share.
  */
 const MIGRATION_LOCK = 7_201_001;
 
-/** For a lock that a migration needs, in milliseconds. */
-const LOCK_WITHIN = 3_000;
+/** The time-out for a lock that a migration needs. */
+const LOCK_MILLISECONDS = 3_000;
 
 /** Names of the migrations that the database does not have yet, in order. */
 export async function pendingMigrations(settings: ConnectionSettings): Promise<readonly string[]> {
@@ -24,7 +24,7 @@ export async function pendingMigrations(settings: ConnectionSettings): Promise<r
 }
 
 /**
- * Applies what is missing, each migration in a transaction of its own, one process at a time. Forward only.
+ * Applies the missing migrations, each in a transaction of its own, one process at a time. Forward only.
  * Throws {@link StartupProblem} when the database is newer than this program, an applied migration was edited, or the
  * user of the database may not do it.
  */
@@ -37,10 +37,10 @@ export async function migrate(settings: ConnectionSettings): Promise<readonly st
         name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp())`);
     }
     const pending = compare(await readMigrations(), await readApplied(client));
-    if (pending.length > 0) await insistOnSight(client);
+    if (pending.length > 0) await requireSight(client);
     for (const { name, text, checksum } of pending) {
-      // A table that others are long about is not waited for with all that comes after us waiting, too.
-      await client.query(`begin; set local lock_timeout = ${LOCK_WITHIN}`);
+      // A long wait for a table would block every later statement on it, too.
+      await client.query(`begin; set local lock_timeout = ${LOCK_MILLISECONDS}`);
       await client.query(text);
       await client.query('insert into schema_migration (name, checksum) values ($1, $2)', [name, checksum]);
       await client.query('commit');
@@ -75,8 +75,8 @@ async function hasHistory(client: pg.ClientBase): Promise<boolean> {
   return rows[0]?.present === true;
 }
 
-/** Whoever migrates must see every row: to a user that does not, a change of rows would be done and change none. */
-async function insistOnSight(client: pg.ClientBase): Promise<void> {
+/** The user that migrates must see every row: otherwise a change of rows would succeed and change none. */
+async function requireSight(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ user: string; blind: boolean }>(
     `select current_user as user, coalesce(not pg_has_role(to_regrole('transfer_service_background'), 'usage'), false)
         and exists (select from pg_policies where schemaname = current_schema() and policyname = 'all_programs') as blind`,
@@ -88,7 +88,7 @@ async function insistOnSight(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** What the user of the database has no right to, or cannot have now, is for whoever runs the service to mend. */
+/** Turns a missing privilege or a lock that is not available into a problem that the operator can solve. */
 function explain(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
   if (error.code !== INSUFFICIENT_PRIVILEGE && error.code !== LOCK_NOT_AVAILABLE) return error;

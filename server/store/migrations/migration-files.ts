@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 
 const DIRECTORY = new URL('./', import.meta.url);
 
-/** A change of the schema, as its file says it. */
+/** A change of the schema: the text of its file. */
 export type Migration = { readonly name: string; readonly text: string; readonly checksum: string };
 
 /** All migrations, in the order in which they are applied. */

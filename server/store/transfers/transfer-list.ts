@@ -6,20 +6,20 @@ import { DATE, NUMBER, nullable, TEXT, UUID, word } from '../table.ts';
 import { TRANSFER_COLUMNS, toTransfer } from './transfer.ts';
 import { type Along, cardIdOf, type Route, routeFor, type TransferFilter } from './transfer-route.ts';
 
-/** A stretch of a walk along transfers in the order of their ids. Ids are inner UUIDs. */
+/** A stretch of transfers in the order of their ids (inner UUIDs). */
 export type Stretch = {
   readonly order: 'newest_first' | 'oldest_first';
-  /** The transfer where the stretch before ended; null for the first. */
+  /** The last transfer of the previous stretch; null for the first stretch. */
   readonly after: string | null;
-  /** The newest transfer that a walk from the oldest on goes to; null for no end. */
+  /** The newest transfer of an export, which begins with the oldest; null for no end. */
   readonly until: string | null;
-  /** How many transfers are read at most. */
+  /** Maximum number of transfers returned. */
   readonly count: number;
-  /** How many are looked at for that at most: a stretch takes its time and no more, however rare what is sought. */
+  /** Maximum number of transfers compared with the filter: it bounds the time of a stretch, however rare the matches. */
   readonly look: number;
 };
 
-/** What a stretch gave. `next` is where the next one begins; null when there is nothing beyond. */
+/** The transfers of a stretch. `next` is where the next one begins; null at the end. */
 export type StretchRead = { readonly transfers: readonly Transfer[]; readonly next: string | null };
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
@@ -36,7 +36,7 @@ export function readNewestTransfer(programId: string): Statement {
   return READ_NEWEST_TRANSFER({ programId });
 }
 
-/** Whether a list has to look at more transfers than it shows: where one index answers the filter, it has not. */
+/** Whether a list compares more transfers than it returns; not where one index covers the filter. */
 export function isSifted(filter: TransferFilter): boolean {
   const { covers } = routeFor(filter);
   const names = Object.keys(filter) as (keyof TransferFilter)[];
@@ -145,7 +145,7 @@ function textOf({ route, order, isTimed, isSifted }: Variant): string {
     order by page.transfer_id ${onward}`;
 }
 
-/** What a stretch gave, from the rows of {@link listTransfers}. */
+/** The transfers of a stretch, from the rows of {@link listTransfers}. */
 export function toStretchRead(rows: readonly Row[], stretch: Stretch): StretchRead {
   const transfers = rows.filter((row) => row.transfer_id !== null).map(toTransfer);
   const last = transfers.at(-1);

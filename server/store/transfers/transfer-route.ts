@@ -1,11 +1,11 @@
 import type { TransferStatus, TransferType } from '../../../domain/transfers/transfer.ts';
 
-/** What a list of transfers is narrowed to; null where it is not. Amounts are minor units. */
+/** Which transfers are listed; null where it does not matter. Amounts are minor units. */
 export type TransferFilter = {
   /** The card on either side, by its id on the wire. */
   readonly cardName: string | null;
   readonly type: TransferType | null;
-  /** The state that a transfer is in now: a hold past its end has expired. */
+  /** The current status: a hold past its end has expired. */
   readonly status: TransferStatus | null;
   readonly reference: string | null;
   readonly idempotencyKey: string | null;
@@ -19,7 +19,7 @@ export type TransferFilter = {
   readonly maximumAmount: number | null;
 };
 
-/** The filter that every transfer passes. */
+/** The filter that matches every transfer. */
 export const NO_FILTER: TransferFilter = {
   cardName: null,
   type: null,
@@ -42,16 +42,16 @@ export type Along = (table: 'transfer' | 'transfer_metadata', lead: Lead, only: 
 /** SQL: whether an id is between the ends of the page. */
 export type IsOnPage = (id: string) => string;
 
-/** A way to every transfer that a filter can mean, in the order of their ids. */
+/** A query for all transfers that a filter can match, in the order of their ids. */
 export type Route = {
   readonly name: string;
-  /** The parts of the filter that each transfer on the route fulfils: nothing is left to be held against them. */
+  /** The parts of the filter that each transfer on the route matches: they need no further comparison. */
   readonly covers: readonly (keyof TransferFilter)[];
   /** SQL for the transfers on the route; several where two indexes lead to them. */
   readonly relations: (along: Along, isOnPage: IsOnPage) => readonly string[];
 };
 
-/** SQL for the inner id of a card that is named; no row, and so nothing equal to it, where there is none. */
+/** SQL: the inner id of a card by its name; no row, and so equal to nothing, where the card does not exist. */
 export function cardIdOf(name: string): string {
   return `(select card.card_id from card where card.program_id = :programId and card.name = ${name})`;
 }
@@ -67,11 +67,11 @@ const statusRoute = (statuses: readonly TransferStatus[], covers: Route['covers'
 const SCHEDULED = statusRoute(['scheduled'], ['status']);
 const FAILED = statusRoute(['failed'], ['status']);
 const CANCELED = statusRoute(['canceled'], ['status']);
-// What is written as pending may have expired: each is looked at.
+// A transfer stored as pending may have expired, so each is compared.
 const PENDING = statusRoute(['pending'], []);
 const EXPIRED = statusRoute(['expired', 'pending'], []);
 
-/** Completed transfers are nearly all: no index leads to them, and they are met at once along any other. */
+/** Nearly all transfers are completed: they have no index of their own, and any other finds them at once. */
 const BY_STATUS: Readonly<Record<TransferStatus, Route | undefined>> = {
   scheduled: SCHEDULED,
   pending: PENDING,
@@ -152,7 +152,7 @@ const ALL: Route = {
   relations: (along) => [along('transfer', [], '')],
 };
 
-/** The route for a filter: of the parts that have an index, the one that usually leads to the fewest transfers. */
+/** The route for a filter: of its parts that have an index, the one that usually finds the fewest transfers. */
 export function routeFor(filter: TransferFilter): Route {
   if (filter.idempotencyKey !== null) return BY_KEY;
   if (filter.reference !== null) return BY_REFERENCE;
@@ -161,6 +161,6 @@ export function routeFor(filter: TransferFilter): Route {
   const byStatus = filter.status === null ? undefined : BY_STATUS[filter.status];
   if (byStatus !== undefined) return byStatus;
   if (filter.minimumAmount !== null && filter.minimumAmount === filter.maximumAmount) return BY_AMOUNT;
-  // Loads are most of all transfers, as a rule: they have no index of their own.
+  // Most transfers are loads: they have no index of their own.
   return filter.type === null || filter.type === 'load' ? ALL : BY_TYPE;
 }
