@@ -5,32 +5,18 @@ import { dirname, join } from 'node:path';
 import { openApiDocument } from '../contract/openapi/document.ts';
 import { root } from './command.ts';
 import { generatedSdk } from './generate-sdk.ts';
+import { SECTIONS, withSections } from './guides/sections.ts';
 import {
   CHECKSUMS_FILE,
   findChecksumProblems,
   readMigrationChecksums,
   withNewChecksums,
 } from './migration-checksums.ts';
-import { apiReference } from './reference/api.ts';
-import { cardDrawing } from './reference/card-drawing.ts';
-import { cardReference } from './reference/cards.ts';
-import { configurationReference } from './reference/configuration.ts';
-import { errorReference } from './reference/errors.ts';
-import { limitReference } from './reference/limits.ts';
-import { transferDrawing } from './reference/transfer-drawing.ts';
-import { transferReference } from './reference/transfers.ts';
 
 const generated: Readonly<Record<string, () => string>> = {
   'contract/openapi.json': () => formatted('contract/openapi.json', JSON.stringify(openApiDocument())),
-  'docs/reference/api.md': apiReference,
-  'docs/reference/card-states.svg': cardDrawing,
-  'docs/reference/cards.md': cardReference,
-  'docs/reference/configuration.md': configurationReference,
-  'docs/reference/errors.md': errorReference,
-  'docs/reference/limits.md': limitReference,
-  'docs/reference/transfer-states.svg': transferDrawing,
-  'docs/reference/transfers.md': transferReference,
   ...generatedSdk(),
+  ...Object.fromEntries(Object.keys(SECTIONS).map((file) => [file, () => withSections(file, committed(file) ?? '')])),
   [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),
 };
 

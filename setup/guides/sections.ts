@@ -1,0 +1,59 @@
+import { CARD_MOVES, CARD_STATUSES, cardStatusOn } from '../../domain/cards/card.ts';
+import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfers/transfer.ts';
+import { SETTINGS } from '../../server/config.ts';
+import { inCell, table } from './markdown.ts';
+import { checkTable, phaseTable } from './transfer-tables.ts';
+
+/** The generated sections of the guides, by the name in their markers. */
+export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
+  'docs/transfers.md': { 'transfer statuses': transferStatuses, phases: phaseTable, checks: checkTable },
+  'docs/cards.md': { 'card statuses': cardStatuses },
+  'docs/configuration.md': { settings: settingTable },
+};
+
+/**
+ * A guide with its generated sections as they would be now. Each stands between `<!-- generated: name -->` and
+ * `<!-- end of generated: name -->`; throws when a marker is missing.
+ */
+export function withSections(file: string, guide: string): string {
+  return Object.entries(SECTIONS[file] ?? {}).reduce((text, [name, write]) => {
+    const [begin, end] = [`<!-- generated: ${name} -->\n\n`, `\n\n<!-- end of generated: ${name} -->`];
+    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+    if (from === -1 || to < from) throw new Error(`${file} has no place for the generated section "${name}".`);
+    return `${text.slice(0, from + begin.length)}${write()}${text.slice(to)}`;
+  }, guide);
+}
+
+/** A Mermaid diagram; a `null` status is the start. */
+function diagram(moves: readonly (readonly [from: string | null, to: string, label: string])[]): string {
+  const lines = moves.map(([from, to, label]) => `    ${from ?? '[*]'} --> ${to}${label === '' ? '' : `: ${label}`}`);
+  return ['```mermaid', 'stateDiagram-v2', ...lines, '```'].join('\n');
+}
+
+function transferStatuses(): string {
+  return diagram([
+    ...TRANSFER_MOVES.map(({ from, command, to }) => [from, to, command] as const),
+    ...TRANSFER_STATUSES.filter(isFinal).map((status) => [status, '[*]', ''] as const),
+  ]);
+}
+
+function cardStatuses(): string {
+  const expires = CARD_STATUSES.filter(
+    (status) => status !== 'expired' && cardStatusOn({ status, expiresOn: '2026-01-01' }, '2026-01-02') === 'expired',
+  );
+  return diagram([
+    ...CARD_STATUSES.flatMap((from) => CARD_MOVES[from].map((to) => [from, to, ''] as const)),
+    ...expires.map((from) => [from, 'expired', 'expires_on has passed'] as const),
+  ]);
+}
+
+function settingTable(): string {
+  return table(
+    ['Setting', 'Default', 'Purpose'],
+    SETTINGS.map(({ name, fallback, purpose }) => [
+      `\`${name}\``,
+      fallback === '' ? 'not set' : `\`${fallback}\``,
+      inCell(purpose),
+    ]),
+  );
+}

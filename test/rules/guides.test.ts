@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CARD_MOVES } from '../../domain/cards/card.ts';
+import { TRANSFER_MOVES } from '../../domain/transfers/transfer.ts';
+import { SECTIONS, withSections } from '../../setup/guides/sections.ts';
+
+const read = (file: string) => readFileSync(join(import.meta.dirname, '..', '..', file), 'utf8');
+
+describe.each(Object.keys(SECTIONS))('the generated sections of %s', (file) => {
+  it('are current', () => {
+    expect(withSections(file, read(file))).toBe(read(file));
+  });
+
+  it('replace what somebody wrote in them, and nothing else', () => {
+    const changed = read(file).replace(/(<!-- generated: .* -->\n\n)/, '$1Stale.\n');
+    expect(changed).not.toBe(read(file));
+    expect(withSections(file, changed)).toBe(read(file));
+  });
+
+  it('need their markers', () => {
+    expect(() => withSections(file, read(file).replace('<!-- end of generated: ', '<!-- end: '))).toThrow(
+      'has no place for',
+    );
+  });
+});
+
+describe('the diagrams', () => {
+  it('draw every move of a transfer', () => {
+    const lines = TRANSFER_MOVES.map(({ from, command, to }) => `    ${from ?? '[*]'} --> ${to}: ${command}`);
+    expect(read('docs/transfers.md').split('\n')).toEqual(expect.arrayContaining(lines));
+  });
+
+  it('draw every change of the status of a card', () => {
+    const lines = Object.entries(CARD_MOVES).flatMap(([from, all]) => all.map((to) => `    ${from} --> ${to}`));
+    expect(read('docs/cards.md').split('\n')).toEqual(expect.arrayContaining(lines));
+  });
+});
