@@ -160,7 +160,7 @@ describe.each(CLOCKS)('requested from the process whose clock is %s', (which) =>
 test('a process whose clock is wrong logs it', async () => {
   const [right, ...wrong] = services.map((service) => service.output());
   expect(right).not.toContain('"event":"clock"');
-  for (const output of wrong) expect(output).toMatch(/"event":"clock","ahead_ms":-?10[78]\d{5}/);
+  for (const output of wrong) expect(output).toMatch(/"event":"clock","aheadMilliseconds":-?10[78]\d{5}/);
 });
 
 test('a first start with a clock a year slow creates the partitions of the months of the database clock', async () => {

@@ -345,7 +345,7 @@ describe('a sandbox without keys serves its own machine only', () => {
     expect((await list({ Host: forwarded.Host })).status).toBe(200);
     const refused = await list(forwarded);
     expect(refused.fields).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
-    expect(refused.fields.Message).toContain('Make a key');
+    expect(refused.fields.Message).toContain('. Send an API key.');
     const { key } = await running().client.keys.create(operatorKeyBody('behind a proxy'));
     expect((await list({ ...forwarded, Authorization: `Bearer ${key}` })).status).toBe(200);
   });

@@ -37,9 +37,9 @@ export const KEYS: readonly Mutant[] = [
   {
     name: 'refusal-not-kept',
     mistake: 'a refused key succeeds when it is sent again after the money has come',
-    file: 'domain/idempotency.ts',
-    find: 'return status === 409;',
-    replace: 'return status === 410;',
+    file: 'contract/errors/catalogue.ts',
+    find: 'return ERRORS[code].status === 409;',
+    replace: 'return ERRORS[code].status === 410;',
     witnesses: [{ file: 'test/api/transfers/idempotency.test.ts' }],
   },
   {

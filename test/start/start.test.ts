@@ -93,7 +93,7 @@ describe('a start that fails gives the reason in one sentence', () => {
       const port = typeof address === 'object' ? String(address?.port) : '';
       const path = ledger();
       const ending = await startInVain({ DATA_DIR: path, PORT: port });
-      expect(messageOf(ending)).toContain(`Port ${port} is taken`);
+      expect(messageOf(ending)).toContain(`Port ${port} is already in use`);
       await expect(embeddedServerOf(path)).rejects.toThrow('ENOENT');
     } finally {
       taken.close();

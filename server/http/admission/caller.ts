@@ -100,7 +100,7 @@ function refuseRemoteCallers(context: RequestContext, head: RequestHead): void {
   if (added !== undefined) {
     throw forbidden(
       `Without an API key this sandbox accepts no requests through a proxy, but the request has the header '${maskedText(added)}'.` +
-        'Send an API key.',
+        ' Send an API key.',
     );
   }
   if (head.origin !== undefined && !isLoopbackOrigin(head.origin)) {
