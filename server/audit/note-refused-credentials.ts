@@ -4,24 +4,24 @@ import type { Database } from '../store/connection/database.ts';
 import { auditOther } from './audit.ts';
 
 /**
- * Rows that one process writes a minute, at most, beside one for all the rest: however many credentials are tried from
- * however many addresses, the log grows by some kilobytes a minute.
+ * Maximum number of entries that one process writes a minute, beside one for all the rest: however many credentials are
+ * tried from however many addresses, the log grows by some kilobytes a minute.
  */
-const NAMED_MOST = 20;
+const MAX_ENTRIES = 20;
 
-/** Time to write them, in milliseconds. */
-const WRITE_TIME = 5000;
+/** Time to write them. */
+const WRITE_MILLISECONDS = 5000;
 
 type Sum = { readonly address: string | null; readonly shownAs: string | null; readonly reason: string; count: number };
 
-/** Credentials that were refused, summed up until they are written. */
+/** Refused credentials, counted until they are written. */
 export type RefusedCredentials = {
   readonly note: (refused: RefusedCredential) => void;
-  /** Writes the sums to the audit log, one row each. */
+  /** Writes the counts to the audit log, one entry each. */
   readonly write: () => Promise<void>;
 };
 
-/** Opens an empty memory of refusals. What could not be written is summed up further, and written the next time. */
+/** Opens an empty record of refusals. Counts that could not be written are written the next time. */
 export function openRefusedCredentials(database: Database, now: () => Date): RefusedCredentials {
   let sums = new Map<string, Sum>();
   let since = now();
@@ -29,7 +29,7 @@ export function openRefusedCredentials(database: Database, now: () => Date): Ref
     const key = `${sum.address} ${sum.shownAs} ${sum.reason}`;
     const known = sums.get(key);
     if (known !== undefined) known.count += sum.count;
-    else if (sums.size < NAMED_MOST) sums.set(key, sum);
+    else if (sums.size < MAX_ENTRIES) sums.set(key, sum);
     else addToRest(sums, sum.count);
   };
   return {
@@ -40,7 +40,7 @@ export function openRefusedCredentials(database: Database, now: () => Date): Ref
       if (taken.size === 0) return;
       const writes = [...taken.values()].map((sum) => auditOther('refuse_credential', noteOf(sum, from, until)));
       try {
-        await transact(database, performance.now() + WRITE_TIME, {}, () => ({ result: null, writes }));
+        await transact(database, performance.now() + WRITE_MILLISECONDS, {}, () => ({ result: null, writes }));
       } catch (error) {
         since = from;
         for (const sum of taken.values()) add(sum);
@@ -56,7 +56,7 @@ function addToRest(sums: Map<string, Sum>, count: number): void {
   else sums.set('', { address: null, shownAs: null, reason: 'various', count });
 }
 
-/** The part of what was sent that is not secret; null where it has none of the form. */
+/** The public part of the key that was sent; null if it has none. */
 function shownAsOf(sent: string): string | null {
   const publicPart = /(?:^|[^0-9a-z])(ts_[0-9a-f]{16})_/.exec(sent)?.[1];
   return publicPart === undefined ? null : `${publicPart}_…`;

@@ -12,27 +12,26 @@ import {
 } from '../store/audit.ts';
 import type { Database } from '../store/connection/database.ts';
 
-/** Rows read at a time. */
+/** Entries read with one statement. */
 const PORTION = 1000;
 
-/** What became of the chain: its length, the number of its last row, its hash, and every way in which it is not what was written. */
+/** The result of a verification: the length of the chain, its last entry, and every deviation. */
 export type AuditVerdict = {
   readonly entries: number;
-  /** The number of the last entry; 0 where there is none. To be noted elsewhere, with its hash. */
+  /** The number of the last entry; 0 if there is none. To be noted elsewhere, with its hash. */
   readonly position: bigint;
-  /** 64 hex digits: the hash of the last entry, and what tells the next verification that it is still there. */
+  /** 64 hex digits: the hash of the last entry, by which a later verification finds it again. */
   readonly head: string;
-  /** Sentences; none when the chain is whole. */
+  /** Sentences; none if the chain is intact. */
   readonly problems: readonly string[];
 };
 
 /**
- * Walks the whole chain, row after row, and recomputes every hash. Rows that are added meanwhile do no harm: the head is
- * read first, and what comes after it is held against itself.
+ * Reads the whole chain and recomputes every hash. Entries can be added meanwhile: the head is read first, and later
+ * entries are checked against each other.
  *
- * `expected` is a hash that was noted elsewhere, at any time: a chain that was written anew as a whole, or of which so
- * much was cut off, does not hold it. Without it, a chain whose end was cut off and whose head was set back to match is
- * whole.
+ * `expected` is a hash that was noted elsewhere before. A chain that was rewritten as a whole, or truncated before that
+ * entry, does not contain it. Without `expected`, a chain that was truncated together with its head passes.
  */
 export async function verifyAudit(database: Database, expected?: string): Promise<AuditVerdict> {
   const [headRow] = await database.read(READ_AUDIT_HEAD);
@@ -72,7 +71,7 @@ class ChainWalk {
   count = 0;
   last: Buffer = NO_HASH;
   found: boolean;
-  /** The hash that the last row must have had; it differs from what it has when that row was changed. */
+  /** The recomputed hash of the last entry; it differs from the stored one if that entry was changed. */
   #recomputed: Buffer = NO_HASH;
   #hashAtHead: Buffer = NO_HASH;
 
@@ -92,7 +91,7 @@ class ChainWalk {
     const recomputed = hashOfEntry(entry);
     if (!recomputed.equals(entry.hash))
       this.problems.push(`${name} was changed: its hash is not that of what it says.`);
-    // Where the row before is missing or was changed, that has been said already.
+    // A missing or changed entry before this one has been reported already.
     const follows = entry.previousHash.equals(this.last) || entry.previousHash.equals(this.#recomputed);
     if (!isGap && !follows) this.problems.push(`${name} does not follow the entry before it: another was there.`);
     this.last = entry.hash;
@@ -103,7 +102,7 @@ class ChainWalk {
     if (entry.position === headPosition) this.#hashAtHead = entry.hash;
   }
 
-  /** The head as it was before the walk, and how far it had come after it. */
+  /** `head` as read before the walk, `positionAfter` as read after it. */
   end({ position, hash }: AuditHead, positionAfter: bigint): void {
     if (position >= this.next) this.#miss(position + 1n);
     else if (!this.#hashAtHead.equals(hash)) {

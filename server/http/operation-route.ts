@@ -26,7 +26,7 @@ import {
 } from './wire/request-head.ts';
 import { JsonFault, parseStrictJson } from './wire/strict-json.ts';
 
-/** Serves one request of an operation, from its credentials to its answer. Never throws and never rejects. */
+/** Serves one request of an operation, from its credentials to its response. Never throws and never rejects. */
 export async function serveOperation(
   service: HttpService,
   context: RequestContext,
@@ -44,8 +44,8 @@ export async function serveOperation(
 }
 
 /**
- * The steps of a request, in the order of precedence that the contract documents (`precedenceOf`): the first fault is
- * the answer. Faults of HTTP itself have been answered before the request gets here.
+ * The steps of a request, in the order of precedence of the contract (`precedenceOf`): the first fault is returned. Faults
+ * of HTTP itself were refused before.
  */
 async function perform(
   service: HttpService,
@@ -55,12 +55,16 @@ async function perform(
 ): Promise<AnyReply> {
   const { gateway, settings } = service;
   const operation: Operation = OPERATIONS[id];
-  context.isExport = operation.csv === true;
-  const patience = settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds;
+  context.isExport = operation.csv;
+  const timeoutMilliseconds = settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds;
   const head = context.head ?? readHead(context.request, settings.maxHeaders);
   context.ignoresKey = operation.idempotency === 'none' && head.idempotencyKey !== undefined;
   service.limits.admitAddress(context);
-  const { caller, programId } = await withTimeout(context, patience, introduce(service, context, operation, head));
+  const { caller, programId } = await withTimeout(
+    context,
+    timeoutMilliseconds,
+    identify(service, context, operation, head),
+  );
   if (head.sandboxProvoke !== undefined && gateway.mode === 'sandbox') {
     context.allow ??= service.routes.methodsOf(context.path).join(', ');
     context.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;
@@ -71,7 +75,7 @@ async function perform(
   context.idempotencyKey = idempotencyKey ?? undefined;
   if (programId === undefined) throw programMissing(id);
   refuseControlCharacters(id, parameters);
-  if (operation.csv === true) refuseOldHttp(id, context);
+  if (operation.csv) refuseOldHttp(id, context);
   const sent = readSent(id, context, body);
   const fields = readAll(id, context, sent);
   const call = {
@@ -91,11 +95,11 @@ async function perform(
   refuseCardNumbers(id, head, { ...sent, parameters, members: fields });
   if (service.isRefusing) throw closingRefusal();
   context.begun = true;
-  return withTimeout(context, patience, gateway.handlers[id](call));
+  return withTimeout(context, timeoutMilliseconds, gateway.handlers[id](call));
 }
 
-/** Who calls, whether it may and not too often, and in which card program it acts. */
-async function introduce(
+/** Identifies the caller, checks its scope and rate limits, and finds the card program of the request. */
+async function identify(
   service: HttpService,
   context: RequestContext,
   operation: Operation,
@@ -112,11 +116,11 @@ async function introduce(
   await requireScope(service, context, head, caller, operation);
   const programId = await chooseProgram(gateway, caller, operation, head, deadline);
   context.programId = programId === '' ? undefined : programId;
-  if (operation.csv === true && programId !== undefined) limits.admitExport(context, programId);
+  if (operation.csv && programId !== undefined) limits.admitExport(context, programId);
   return { caller, programId };
 }
 
-/** The body, once nothing stands against reading it. */
+/** Receives the body, if its head allows it. */
 async function takeBody(
   { limits, settings }: HttpService,
   context: RequestContext,
@@ -131,31 +135,31 @@ async function takeBody(
   return body.bytes;
 }
 
-/** A parameter is an id; one with control characters is none, and the store could not even look for it. */
+/** No id has control characters, and PostgreSQL could not even look up some of them. */
 function refuseControlCharacters(id: OperationId, parameters: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(parameters)) {
     for (let at = 0; at < value.length; at += 1) {
       const code = value.charCodeAt(at);
       if (code >= 0x20 && code !== 0x7f) continue;
-      const message = `The '${name}' in the path holds a control character.`;
+      const message = `The '${name}' in the path contains a control character.`;
       throw new Refusal(`${id}_schema`, message, { field: `/${name}` });
     }
   }
 }
 
 /**
- * An export is sent in chunks, and the last one says that it is whole. HTTP/1.0 has none: there, an answer ends where the
- * connection does, and one that was cut off would look like one that is whole.
+ * An export is sent in chunks, and the last chunk shows that it is complete. HTTP/1.0 has no chunks: there, a response
+ * ends with the connection, and a truncated one would look complete.
  */
 function refuseOldHttp(id: OperationId, { request }: RequestContext): void {
   if (request.httpVersion !== '1.0') return;
   const message =
-    'An export is sent over HTTP/1.1 only, because HTTP/1.0 cannot show whether all of it has come. ' +
-    'If the request did not leave as HTTP/1.0, a proxy in between has to be told to use HTTP/1.1.';
+    'An export needs HTTP/1.1, because HTTP/1.0 cannot show whether a response is complete. ' +
+    'If your client does not send HTTP/1.0, configure the proxy in between to use HTTP/1.1.';
   throw new Refusal(`${id}_schema`, message);
 }
 
-/** Transfers that a request asks for. */
+/** The number of transfers in a request. */
 function rowsIn({ transfers }: Readonly<Record<string, unknown>>): number {
   return Array.isArray(transfers) ? transfers.length : 1;
 }
@@ -172,8 +176,8 @@ function readSent(id: OperationId, context: RequestContext, body: Buffer | undef
 }
 
 /**
- * Members of body or query. What the operation does not have is ignored and named, unless it was probably meant for
- * something that the operation has.
+ * The fields of body or query. Unknown fields are ignored and named, unless they were probably meant for a field that the
+ * operation has.
  */
 function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly<Record<string, unknown>> {
   const operation: Operation = OPERATIONS[id];

@@ -3,14 +3,14 @@ import { crc32 } from 'node:zlib';
 
 /**
  * A key is `ts_<16 hex digits>_<64 hex digits><8 hex digits>`: a public part to find it by, a secret of 256 random
- * bits, and a checksum that tells a mistyped key from an unknown one without asking the database.
+ * bits, and a checksum that tells a mistyped key from an unknown one without a query.
  */
 const FORM = /^ts_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 
 /** The two parts of a key that is well formed. */
 export type KeyParts = { readonly publicPart: string; readonly secretHash: Buffer };
 
-/** A new key, shown once, and what is kept of it. */
+/** A new key, shown once, and what is stored of it. */
 export function newKey(): KeyParts & { readonly key: string } {
   const publicPart = randomBytes(8).toString('hex');
   const secret = randomBytes(32).toString('hex');
@@ -21,7 +21,7 @@ export function newKey(): KeyParts & { readonly key: string } {
   };
 }
 
-/** Takes a key apart; undefined when it is none or was mistyped. */
+/** The parts of a key; undefined if it is malformed or mistyped. */
 export function readKeyParts(key: string): KeyParts | undefined {
   const [, publicPart, secret, sum] = FORM.exec(key) ?? [];
   if (publicPart === undefined || secret === undefined || sum !== checksum(publicPart, secret)) return undefined;

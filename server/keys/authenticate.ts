@@ -6,59 +6,61 @@ import type { Database } from '../store/connection/database.ts';
 import { type ApiKey, readKey, toApiKey } from '../store/key.ts';
 import { type KeyParts, readKeyParts } from './api-key.ts';
 
-/** How long a key is believed without asking, in milliseconds: a revoked key stops working everywhere within it. */
-const BELIEVED = 1000;
+/** How long a key is accepted from the cache, in milliseconds: a revoked key is refused everywhere after it. */
+const CACHED_MILLISECONDS = 1000;
 
-/** Keys remembered at most; beyond it all are forgotten and asked for again. */
-const REMEMBERED = 10_000;
+/** Maximum number of cached keys; beyond it the cache is cleared. */
+const MAX_CACHED = 10_000;
 
 type Known = { readonly caller: Bearing; readonly until: number };
 
 /** The bearer of a key. */
 type Bearing = Extract<Caller, { readonly keyId: string }>;
 
-/** A look-up under way. */
-type Question = { readonly asked: number; readonly answer: Promise<Bearing> };
+/** A look-up in progress. */
+type LookUp = { readonly startedAt: number; readonly caller: Promise<Bearing> };
 
 /**
- * Makes the check of Bearer keys: the caller that a key stands for, or a Refusal `unauthenticated`. A database that fails is
- * a failure of the operation, never a 401.
+ * Creates the check of Bearer keys: it gives the caller of a key, or throws a Refusal `unauthenticated`. A failure of the
+ * database is a failure of the operation, never a 401.
  *
- * A key that was right is remembered by its hash for a moment. Requests that come while it is being asked for share the
- * one question: a busy caller's key is looked up once a second, not once for every request that finds it forgotten.
- * What the database said counts from when it was asked, for the key that is remembered and for those who share the
- * question: however slow the answer, nobody who comes a second after a revocation gets in by it.
+ * A valid key is cached by its hash. Concurrent requests share one look-up, so the key of a busy caller is looked up once
+ * a second. The result counts from the start of the look-up, for the cache and for those who share it: however slow the
+ * database is, a key is refused a second after its revocation.
  *
- * `onUse` is told the id of every key that was let in; it must not throw.
+ * `onUse` is called with the id of every accepted key; it must not throw.
  */
 export function openAuthentication(
   database: Database,
   onUse: (keyId: string) => void = () => undefined,
 ): (key: string) => Promise<Caller> {
-  const remembered = new Map<string, Known>();
-  const asking = new Map<string, Question>();
-  const ask = async (parts: KeyParts, digest: string, asked: number): Promise<Bearing> => {
+  const cache = new Map<string, Known>();
+  const lookUps = new Map<string, LookUp>();
+  const lookUp = async (parts: KeyParts, digest: string, startedAt: number): Promise<Bearing> => {
     const [row] = await readRows(database, readKey(parts.publicPart, parts.secretHash));
     const left = row?.left_ms as bigint | null | undefined;
     const caller = toCaller(row === undefined ? undefined : toApiKey(row), left);
-    if (remembered.size >= REMEMBERED) remembered.clear();
-    remembered.set(digest, { caller, until: asked + Math.min(BELIEVED, Number(left ?? BELIEVED)) });
+    if (cache.size >= MAX_CACHED) cache.clear();
+    cache.set(digest, {
+      caller,
+      until: startedAt + Math.min(CACHED_MILLISECONDS, Number(left ?? CACHED_MILLISECONDS)),
+    });
     return caller;
   };
   const find = (sent: string): Bearing | Promise<Bearing> => {
     const digest = hash('sha256', sent, 'base64');
     const now = performance.now();
-    const known = remembered.get(digest);
+    const known = cache.get(digest);
     if (known !== undefined && known.until > now) return known.caller;
-    const shared = asking.get(digest);
-    if (shared !== undefined && shared.asked + BELIEVED > now) return shared.answer;
+    const shared = lookUps.get(digest);
+    if (shared !== undefined && shared.startedAt + CACHED_MILLISECONDS > now) return shared.caller;
     const parts = readKeyParts(sent);
     if (parts === undefined) throw refuse('The API key is not one of this service, or it was mistyped.', 'mistyped');
-    const answer = ask(parts, digest, now).finally(() => {
-      if (asking.get(digest)?.answer === answer) asking.delete(digest);
+    const caller = lookUp(parts, digest, now).finally(() => {
+      if (lookUps.get(digest)?.caller === caller) lookUps.delete(digest);
     });
-    asking.set(digest, { asked: now, answer });
-    return answer;
+    lookUps.set(digest, { startedAt: now, caller });
+    return caller;
   };
   return async (sent) => {
     const caller = await find(sent);

@@ -1,32 +1,32 @@
 import type { Database } from '../store/connection/database.ts';
 import { noteKeyUses } from '../store/key.ts';
 
-/** How long a use that was written lets others go unwritten, in milliseconds. */
-const WRITTEN_FOR = 60_000;
+/** After a use of a key was written, its further uses are not written for this time. */
+const WRITTEN_MILLISECONDS = 60_000;
 
-/** Keys in one statement: few enough to be done well within its time limit. */
+/** Maximum number of keys in one statement, which keeps it well within its time limit. */
 const PORTION = 1000;
 
-/** Which keys were used, until it is written beside the requests. */
+/** Uses of keys that are written by a job, not by the requests. */
 export type KeyUses = {
-  /** Notes a use; costs the request a look into a map. */
+  /** Notes a use; costs the request a map look-up. */
   readonly note: (keyId: string) => void;
-  /** Writes what was noted, and not written within the last minute. */
+  /** Writes the uses of keys of which none was written within the last minute. */
   readonly write: () => Promise<void>;
 };
 
-/** Opens an empty memory of uses. A use that could not be written is noted still, and written the next time. */
+/** Opens an empty record of uses. A use that could not be written is written the next time. */
 export function openKeyUses(database: Database): KeyUses {
   const written = new Map<string, number>();
   const noted = new Set<string>();
   return {
     note: (keyId) => {
       const last = written.get(keyId);
-      if (last === undefined || last + WRITTEN_FOR <= performance.now()) noted.add(keyId);
+      if (last === undefined || last + WRITTEN_MILLISECONDS <= performance.now()) noted.add(keyId);
     },
     write: async () => {
       const now = performance.now();
-      for (const [keyId, time] of written) if (time + WRITTEN_FOR <= now) written.delete(keyId);
+      for (const [keyId, time] of written) if (time + WRITTEN_MILLISECONDS <= now) written.delete(keyId);
       while (noted.size > 0) {
         const portion = [...noted].slice(0, PORTION);
         await database.read(noteKeyUses(portion));

@@ -1,24 +1,24 @@
 /**
- * Lets so many pieces of work run at a time. The others wait, each in the queue of its card program, and the programs
- * take turns: one that asks for a thousand things at once makes nobody but itself wait for them.
+ * Limits how much work runs at the same time. The rest waits in one queue for each card program, and the programs take
+ * turns, so that a program with a thousand requests delays only its own.
  */
 export class Turns {
   #free: number;
-  /** Who waits, by program; the program that is next stands first. */
+  /** Waiting work by program, the next program first. */
   readonly #waiting = new Map<string, (() => void)[]>();
 
   constructor(atOnce: number) {
     this.#free = atOnce;
   }
 
-  /** Does a piece of work when it is the program's turn. */
+  /** Runs work when it is the program's turn. */
   async take<Value>(programId: string, work: () => Promise<Value>): Promise<Value> {
     if (this.#free > 0) this.#free -= 1;
     else await this.#queue(programId);
     try {
       return await work();
     } finally {
-      this.#giveOn();
+      this.#release();
     }
   }
 
@@ -30,10 +30,10 @@ export class Turns {
     });
   }
 
-  #giveOn(): void {
+  #release(): void {
     for (const [programId, queue] of this.#waiting) {
       const begin = queue.shift();
-      // Behind all others; or gone, until it has something to do again.
+      // Moves the program behind all others, or removes it until it has work again.
       this.#waiting.delete(programId);
       if (queue.length > 0) this.#waiting.set(programId, queue);
       if (begin === undefined) continue;
@@ -45,12 +45,12 @@ export class Turns {
 }
 
 /**
- * How many of those that read much may read at the same moment: exports, and searches for what is rare. They read as
- * fast as they are let, and any number of them must leave connections to the database to whoever waits for an answer.
+ * How many long reads, that is exports and searches for rare rows, may run at the same time. They must leave database
+ * connections to other requests.
  */
 const longReaders = new Turns(2);
 
-/** Reads one portion for a card program that reads much, when it is its turn. */
+/** Runs one statement of a long read, when it is the card program's turn. */
 export function readInTurn<Value>(programId: string, read: () => Promise<Value>): Promise<Value> {
   return longReaders.take(programId, read);
 }

@@ -17,10 +17,10 @@ import { insertProgram, readProgram } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { insertCompletedTransfers } from '../store/transfers/transfer.ts';
 
-/** Inner UUID of the demo program: a constant, so that examples work in every sandbox. */
+/** Inner UUID of the demo program: a constant, so that the examples work in every sandbox. */
 export const DEMO_PROGRAM_ID = '01900000-0000-7000-8000-0000000000de';
 
-/** What a seeded card is there for; `balance` in minor units. */
+/** A seeded card and its purpose; `balance` in minor units. */
 type SeededCard = {
   readonly name: string;
   readonly status: Card['status'];
@@ -31,7 +31,7 @@ type SeededCard = {
   readonly purpose: string;
 };
 
-/** The cards of the demo program: one for each state, and for each refusal that depends on a state. */
+/** The cards of the demo program: one for each status, and for each refusal that depends on one. */
 export const SEEDED_CARDS: readonly SeededCard[] = [
   { name: 'card_active', status: 'active', currency: 'USD', balance: 25_000n, purpose: 'takes and gives money' },
   { name: 'card_empty', status: 'active', currency: 'USD', balance: 0n, purpose: 'has nothing to unload' },
@@ -65,10 +65,10 @@ export const SEEDED_CARDS: readonly SeededCard[] = [
   { name: 'card_full', status: 'active', currency: 'GBP', balance: MAXIMUM_BALANCE, purpose: 'can hold no more' },
 ];
 
-/** What the funding accounts of the demo program begin with, in minor units: a billion dollars, a million euros. */
+/** Initial funding of the demo program, in minor units: a billion dollars, a million euros. */
 const FUNDING: Readonly<Record<string, bigint>> = { USD: 100_000_000_000n, EUR: 100_000_000n, GBP: 0n };
 
-/** Makes the demo program, its funding and its cards, all at once, where they are not there yet. */
+/** Creates the demo program with its funding and cards in one transaction, unless it exists. */
 export async function seedSandbox(database: Database, deadline: number): Promise<void> {
   const programId = DEMO_PROGRAM_ID;
   const load = {
@@ -91,7 +91,7 @@ class Seed {
   readonly #programId: string;
   readonly #now: number;
   readonly #accounts = new Map<string, Account>();
-  readonly #made: Statement[] = [];
+  readonly #created: Statement[] = [];
   readonly #postings: CausedPosting[] = [];
   readonly #transfers: Transfer[] = [];
   #ids = 0;
@@ -103,18 +103,18 @@ class Seed {
 
   statements(): readonly Statement[] {
     const program = { programId: this.#programId, name: 'Demo program', currency: 'USD', timeZone: 'UTC' };
-    this.#made.push(insertProgram(program, new Date(this.#now)));
+    this.#created.push(insertProgram(program, new Date(this.#now)));
     for (const [currency, amount] of Object.entries(FUNDING)) this.#openFunding(currency, amount);
     for (const seeded of SEEDED_CARDS) this.#openCard(seeded);
     return [
-      ...this.#made,
+      ...this.#created,
       insertCompletedTransfers(this.#transfers, this.#now),
       insertPostings(this.#postings, this.#now),
       updateAccounts([...this.#accounts.values()]),
     ];
   }
 
-  /** What is seeded stands in lists in the order in which it was made. */
+  /** Seeded items are listed in the order of their creation. */
   #newId(): string {
     this.#ids += 1;
     return idAt(this.#now, this.#ids);
@@ -122,7 +122,7 @@ class Seed {
 
   #openFunding(currency: string, amount: bigint): void {
     const accountIds = { funding: this.#newId(), world: this.#newId() };
-    this.#made.push(createFundingAccounts(this.#programId, currency, accountIds));
+    this.#created.push(createFundingAccounts(this.#programId, currency, accountIds));
     this.#open(`funding ${currency}`, { accountId: accountIds.funding, kind: 'funding', currency, floor: 0n });
     this.#open(`world ${currency}`, { accountId: accountIds.world, kind: 'world', currency, floor: null });
     if (amount > 0n) this.#deposit(`funding ${currency}`, amount, currency);
@@ -142,12 +142,12 @@ class Seed {
       limits: seeded.limits ?? null,
     };
     const createdAt = new Date(this.#now);
-    this.#made.push(
+    this.#created.push(
       createCardAccount(this.#programId, card.accountId, card.cardId, currency),
       insertCard({ card, holderReference: null, lastFour: null, createdAt, updatedAt: createdAt }),
     );
     this.#open(name, { accountId: card.accountId, kind: 'card', currency, floor: 0n });
-    // No transfer is large enough to fill a card to the last unit; the world does it directly.
+    // No transfer is large enough to fill a card to the maximum balance, so a deposit does it.
     if (balance === MAXIMUM_BALANCE) this.#deposit(name, balance, currency);
     else if (balance > 0n) this.#load(card, balance);
   }
@@ -170,7 +170,7 @@ class Seed {
       description: 'What the sandbox begins with',
       actor: 'sandbox',
     };
-    this.#made.push(insertFundingMovement(movement, this.#now));
+    this.#created.push(insertFundingMovement(movement, this.#now));
     this.#post(movement.movementId, 'deposit', `world ${currency}`, destination, amount);
   }
 

@@ -126,8 +126,8 @@ describe('update_card', () => {
   const BAD: readonly (readonly [body: object, field: string, says: string])[] = [
     [{ status: 'expired' }, '/status', "'active'"],
     [{ status: 'preactive' }, '/status', "'closed'"],
-    [{ balance_to: 'funding' }, '/balance_to', "'closed' only"],
-    [{ status: 'lost', balance_to: 'funding' }, '/balance_to', "'closed' only"],
+    [{ balance_to: 'funding' }, '/balance_to', "'status': 'closed'"],
+    [{ status: 'lost', balance_to: 'funding' }, '/balance_to', "'status': 'closed'"],
     [{ status: 'closed', balance_to: 'card_active' }, '/balance_to', "'funding'"],
     [{ expires_on: '2030-02-30' }, '/expires_on', 'YYYY-MM-DD'],
     [{ status: null }, '/status', 'cannot be removed'],

@@ -36,8 +36,8 @@ export const WALLS: readonly Mutant[] = [
     name: 'revoked-key-believed',
     mistake: 'a key that was let in once is believed for a minute, revoked or not',
     file: AUTHENTICATE,
-    find: 'const BELIEVED = 1000;',
-    replace: 'const BELIEVED = 60_000;',
+    find: 'const CACHED_MILLISECONDS = 1000;',
+    replace: 'const CACHED_MILLISECONDS = 60_000;',
     witnesses: [{ file: 'test/security/keys.test.ts', only: 'a key ends' }],
   },
   {
