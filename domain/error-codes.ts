@@ -1,5 +1,3 @@
-import { OPERATION_IDS, type OperationId } from './operation.ts';
-
 /**
  * The error codes that operations share. Each has one definition in `contract/errors/`. A released code is never
  * renamed and never reused (specification, section 7.2).
@@ -48,17 +46,64 @@ export const SHARED_CODES = [
   'invalid_idempotency_key',
 ] as const;
 
+/** The operations. Each has two codes of its own: `<operation>_schema` and `unknown_<operation>`. */
+const OPERATIONS = [
+  'create_transfer',
+  'get_transfer',
+  'list_transfers',
+  'explain_transfer',
+  'create_transfer_batch',
+  'capture_transfer',
+  'cancel_transfer',
+  'reverse_transfer',
+  'update_transfer',
+  'export_transfers',
+  'list_reversals',
+  'get_reversal',
+  'create_card',
+  'get_card',
+  'list_cards',
+  'update_card',
+  'get_card_limits',
+  'list_postings',
+  'export_postings',
+  'get_error',
+  'list_errors',
+  'create_program',
+  'get_program',
+  'update_program',
+  'list_programs',
+  'create_deposit',
+  'create_withdrawal',
+  'get_switch',
+  'change_switch',
+  'get_trial_balance',
+  'create_key',
+  'list_keys',
+  'roll_key',
+  'revoke_key',
+  'inspect_error',
+  'search_errors',
+  'count_errors',
+  'list_audit_entries',
+  'move_clock',
+  'stop_database',
+  'start_database',
+] as const;
+
+type Operation = (typeof OPERATIONS)[number];
+
 /** A code that several operations share. */
 export type SharedCode = (typeof SHARED_CODES)[number];
 
 /** Every error code: the shared ones, and two for each operation. */
-export type ErrorCode = SharedCode | `${OperationId}_schema` | `unknown_${OperationId}`;
+export type ErrorCode = SharedCode | `${Operation}_schema` | `unknown_${Operation}`;
 
 /** Every error code, in the order of the catalogue. */
 export const ERROR_CODES: readonly ErrorCode[] = [
   ...SHARED_CODES,
-  ...OPERATION_IDS.map((operation) => `${operation}_schema` as const),
-  ...OPERATION_IDS.map((operation) => `unknown_${operation}` as const),
+  ...OPERATIONS.map((operation) => `${operation}_schema` as const),
+  ...OPERATIONS.map((operation) => `unknown_${operation}` as const),
 ];
 
 const KNOWN: ReadonlySet<string> = new Set(ERROR_CODES);

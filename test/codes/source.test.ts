@@ -7,7 +7,7 @@ import { ERROR_CODES, isErrorCode } from '../../domain/error-codes.ts';
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
-const CATALOGUED = ['error-codes', 'operation'].map((name) => `domain/${name}.ts`);
+const CATALOGUED = ['domain/error-codes.ts'];
 
 /** Where codes are decided on. The catalogue itself and what shows it are not among it. */
 const SOURCES = ['server', 'domain', 'contract/reading']
