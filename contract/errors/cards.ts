@@ -108,7 +108,7 @@ export const CARD_ERRORS = {
     sample: {
       reproduce: 'Create a card with the id "card_active".',
       request: call('create_card', { body: { card_id: 'card_active' } }),
-      message: "The card program has a card 'card_active' already.",
+      message: "The card program already has a card 'card_active'.",
       field: '/card_id',
     },
   }),

@@ -42,7 +42,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
       const name = ownName ?? toWireId('card', cardId);
       const card: Card = { ...sent, cardId, name, accountId: idAt(now, 1) };
       if (existing.length > 0) {
-        const message = `The card program has a card '${name}' already.`;
+        const message = `The card program already has a card '${name}'.`;
         throw new Refusal('duplicate_card', message, { field: '/card_id' });
       }
       const details = emptyCard(card, body, program.today, new Date(now));
