@@ -167,7 +167,7 @@ export const HTTP_ERRORS = {
     sample: {
       reproduce: 'Send GET / with the header Sandbox-Provoke: unknown_request.',
       request: { method: 'GET', path: '/', headers: { 'Sandbox-Provoke': 'unknown_request' } },
-      message: 'The request could not be answered.',
+      message: 'The request could not be processed.',
     },
   }),
 };

@@ -17,26 +17,26 @@ export type HeaderList = readonly (readonly [name: string, value: string])[];
 export type ErrorResponse = {
   readonly status: number;
   readonly record: ErrorRecord;
-  /** The record as JSON, its members in the order of the specification. */
+  /** The record as JSON, with its fields in the order of the specification. */
   readonly body: string;
   readonly headers: HeaderList;
   readonly report: ErrorReport;
 };
 
-/** Where faults are turned into answers and told to the error log. */
+/** What error responses need of the service: the support contact, the error log and the access log. */
 export type ErrorReporter = {
   readonly supportContact: string;
   readonly onError: ((report: ErrorReport) => void) | undefined;
   readonly log: ((entry: AccessEntry) => void) | undefined;
 };
 
-/** The media type of every answer that is JSON. */
+/** The media type of JSON responses. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Characters of a path that no route has: enough to recognise it, and no way to fill the error log. */
+/** Maximum characters of an unknown path in the error log: enough to recognise it, without filling the log. */
 const MAX_PATH_LENGTH = 200;
 
-/** The answer to anything thrown while `context` was served. */
+/** The response to anything thrown while `context` was served. */
 export function composeErrorResponse(thrown: unknown, context: RequestContext, reporter: ErrorReporter): ErrorResponse {
   const fault = faultOf(thrown, context);
   const { request } = context;
@@ -54,7 +54,7 @@ export function composeErrorResponse(thrown: unknown, context: RequestContext, r
   });
 }
 
-/** What the error log keeps of a success with refused rows: the gravest of them, as if it had been sent by itself. */
+/** The error log entry for a batch with refused rows: the most severe of them, as for a single request. */
 export function reportRow(row: RefusedRow, context: RequestContext, reporter: ErrorReporter): ErrorReport {
   const idempotencyKey = row.idempotencyKey ?? undefined;
   const operation = 'create_transfer';
@@ -72,7 +72,7 @@ export function reportRow(row: RefusedRow, context: RequestContext, reporter: Er
   }).report;
 }
 
-/** The answer to bytes that were not a request. */
+/** The response to bytes that are not an HTTP request. */
 export function composeBareResponse(
   thrown: unknown,
   requestId: string,
@@ -200,11 +200,11 @@ export function headerSafe(text: string): string {
     .replaceAll(/[^\x20-\x7e]/gu, percentEncoded);
 }
 
-/** Tells the error log; a log that fails never fails the answer. */
+/** Reports to the error log. A failure of the log never fails the response. */
 export function reportError(reporter: ErrorReporter, report: ErrorReport): void {
   try {
     reporter.onError?.(report);
   } catch {
-    // The answer matters more than its record, and the log counts what it loses itself.
+    // The response matters more than its log entry, and the log counts the entries it loses.
   }
 }

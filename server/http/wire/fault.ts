@@ -6,7 +6,7 @@ import { type MoneyMoved, Refusal, type RefusalDetails } from '../../../domain/r
 import { OperationFailure } from '../../operations/call.ts';
 import type { RequestContext } from '../request-context.ts';
 
-/** Anything that was thrown, as what will be answered. */
+/** Anything that was thrown, as the error response to send. */
 export type Fault = {
   readonly code: ErrorCode;
   readonly entry: ErrorDefinition;
@@ -24,8 +24,8 @@ export type Fault = {
 export type KnownRequest = Pick<RequestContext, 'operation' | 'begun' | 'idempotencyKey'>;
 
 /**
- * What anything thrown means: a refusal is the answer no, a failure says itself what it did, and everything else is a
- * bug. A bug in an operation that moves money may have moved it; a fault before the operation began has not.
+ * The error response for anything thrown. A Refusal has its own code. An OperationFailure states whether money moved.
+ * Everything else is a bug: it may have moved money if the operation moves money and had begun.
  */
 export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   const { operation } = request;
@@ -43,7 +43,7 @@ export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   const code: ErrorCode = operation === undefined ? 'unknown_request' : `unknown_${operation}`;
   const message =
     operation === undefined
-      ? 'The request could not be answered.'
+      ? 'The request could not be processed.'
       : failureMessage(operation, moneyMoved, transferId, request.idempotencyKey);
   const entry = ERRORS[code];
   return { code, entry, message, details: {}, moneyMoved, transferId, cause: thrown ?? new Error(String(thrown)) };

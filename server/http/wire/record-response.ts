@@ -5,34 +5,34 @@ import { isErrorCode } from '../../../domain/error-codes.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type ErrorResponse, JSON_TYPE } from './error-response.ts';
 
-/** Bytes of an error's body that are looked at; a record is far smaller. */
+/** Maximum bytes of an error's body that are inspected; a record is far smaller. */
 const MAX_HELD_BYTES = 65_536;
 
-/** Headers that survive when an answer is replaced: they speak of the connection. */
+/** Headers that remain when a response is replaced: they concern the connection. */
 const KEPT = new Set(['connection', 'keep-alive']);
 
 type Heads = OutgoingHttpHeaders | OutgoingHttpHeader[];
 type Callback = (error?: Error | null) => void;
 
 /**
- * The last net: no answer with a status of 400 or above leaves that is not the error record (specification, section
- * 2.1), whoever wrote it. Node itself answers some requests with an empty 400, 417 or 503; a hook can fail after the
- * error handler has run; a page can send its own words. Head and body of such an answer are held back until its end,
- * and replaced where they are not the record of a catalogued code with its status and type. Answers below 400 pass.
+ * The last safeguard: every response with a status of 400 or above is an error record (specification, section 2.1),
+ * whatever produced it. Node itself sends an empty 400, 417 or 503 for some requests, and a hook can fail after the error
+ * handler has run. The head and body of such a response are held back until its end, and replaced unless they are the
+ * record of a known code with its status and type. Responses below 400 are sent unchanged.
  */
 export class ErrorRecordResponse extends ServerResponse {
-  /** The request this answers, once the service has looked at it. */
+  /** The request of this response, once the service has read it. */
   context: RequestContext | undefined = undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #isReleased = false;
 
-  /** The answer to send instead of one with this status that was no record; given by the server that it belongs to. */
+  /** The response to send instead of one with this status that is not a record; the server overrides this. */
   protected substitute(_status: number): ErrorResponse | undefined {
     return undefined;
   }
 
-  /** Headers of an answer that somebody else than the operation routes wrote. */
+  /** Headers of a response that the operation routes did not write. */
   protected defaultHeaders(): readonly (readonly [string, string])[] {
     return [];
   }
@@ -138,7 +138,7 @@ export class ErrorRecordResponse extends ServerResponse {
 }
 
 const LAST_RESORT = JSON.stringify({
-  Message: 'The request could not be answered. Please contact support.',
+  Message: 'The request could not be processed. Please contact support.',
   Status: 500,
   Code: 'unknown_request',
   Type: 'Server Error',
