@@ -151,6 +151,15 @@ const malformed = (name: string, send: string | Buffer): RawCase => ({
   code: 'malformed_request',
 });
 
+/** Named by its status and code. */
+const fault = (
+  status: number,
+  code: string,
+  name: string,
+  send: string | Buffer,
+  more: Partial<RawCase> = {},
+): RawCase => ({ name, send, status, code, ...more });
+
 const ROUTES: readonly RawCase[] = [
   notFound('an unknown path', bare('GET', '/nothing')),
   notFound('an unknown path with a body', post(GOOD_BODY).toString().replace(TRANSFER, '/nothing')),
@@ -177,33 +186,24 @@ const ROUTES: readonly RawCase[] = [
   malformed('a broken escape in the path', bare('GET', `${TRANSFER}/%zz${CARD}`)),
   malformed('an escape that is not UTF-8', bare('GET', `${TRANSFER}/%ff`)),
   malformed('a fragment', bare('GET', `${TRANSFER}#?limit=1`)),
-  { name: 'an id of 300', send: bare('GET', `${TRANSFER}/${'1'.repeat(300)}`), status: 414, code: 'uri_too_long' },
-  {
-    name: 'a control character in an id',
-    send: bare('GET', `${TRANSFER}/tr%00`),
-    status: 400,
-    code: 'get_transfer_schema',
+  fault(414, 'uri_too_long', 'an id of 300', bare('GET', `${TRANSFER}/${'1'.repeat(300)}`)),
+  fault(400, 'get_transfer_schema', 'a control character in an id', bare('GET', `${TRANSFER}/tr%00`), {
     headers: { 'error-field': '/transfer_id' },
-  },
-  { name: 'HEAD of nothing', send: bare('HEAD', '/nothing'), status: 404, code: 'route_not_found', method: 'HEAD' },
+  }),
+  fault(404, 'route_not_found', 'HEAD of nothing', bare('HEAD', '/nothing'), { method: 'HEAD' }),
 ];
 
 const HEADS: readonly RawCase[] = [
   malformed('no Host', bare('GET', TRANSFER, [])),
   { ...malformed('no version', 'GET /\r\n\r\n'), closes: true },
-  {
-    name: 'an expectation',
-    send: bare('GET', TRANSFER, ['Host: localhost', 'Expect: wonders']),
-    status: 417,
-    code: 'expectation_failed',
-  },
-  {
-    name: 'an expectation in HTTP/1.0',
-    send: bare('GET', TRANSFER, ['Host: localhost', 'Expect: wonders']).replace('HTTP/1.1', 'HTTP/1.0'),
-    status: 417,
-    code: 'expectation_failed',
-    closes: true,
-  },
+  fault(417, 'expectation_failed', 'an expectation', bare('GET', TRANSFER, ['Host: localhost', 'Expect: wonders'])),
+  fault(
+    417,
+    'expectation_failed',
+    'an expectation in HTTP/1.0',
+    bare('GET', TRANSFER, ['Host: localhost', 'Expect: wonders']).replace('HTTP/1.1', 'HTTP/1.0'),
+    { closes: true },
+  ),
   {
     ...malformed(
       'chunks in HTTP/1.0',
@@ -212,18 +212,18 @@ const HEADS: readonly RawCase[] = [
     ),
     closes: true,
   },
-  {
-    name: '101 headers',
-    send: bare('GET', TRANSFER, ['Host: localhost', ...Array.from({ length: 100 }, (_, at) => `X-${at}: 1`)]),
-    status: 431,
-    code: 'headers_too_large',
-  },
-  {
-    name: '1,500 headers',
-    send: bare('GET', TRANSFER, ['Host: localhost', ...Array.from({ length: 1500 }, () => 'a:')]),
-    status: 431,
-    code: 'headers_too_large',
-  },
+  fault(
+    431,
+    'headers_too_large',
+    '101 headers',
+    bare('GET', TRANSFER, ['Host: localhost', ...Array.from({ length: 100 }, (_, at) => `X-${at}: 1`)]),
+  ),
+  fault(
+    431,
+    'headers_too_large',
+    '1,500 headers',
+    bare('GET', TRANSFER, ['Host: localhost', ...Array.from({ length: 1500 }, () => 'a:')]),
+  ),
 ];
 
 const broken = (name: string, send: string | Buffer, more: Partial<RawCase> = {}): RawCase => ({
@@ -271,101 +271,67 @@ const BROKEN_BODIES: readonly RawCase[] = [
 ].map(({ codeWhileClosing: _unused, ...rest }) => rest);
 
 const SIZES: readonly RawCase[] = [
-  { name: 'a body of 17,000', send: post(' '.repeat(17_000)), status: 413, code: 'payload_too_large' },
-  {
-    name: 'chunks of 17,000',
-    send: `${bare('POST', TRANSFER, CHUNKED)}4268\r\n${' '.repeat(17_000)}\r\n0\r\n\r\n`,
-    status: 413,
-    code: 'payload_too_large',
-  },
-  {
-    name: 'a gigabyte announced',
-    send: `${bare('POST', TRANSFER, ['Host: localhost', JSON_HEADER, 'Content-Length: 1073741824'])}{`,
-    status: 413,
-    code: 'payload_too_large',
-    closes: true,
-  },
-  {
-    name: 'a gigabyte that waits to be asked for',
-    send: bare('POST', TRANSFER, [
-      'Host: localhost',
-      JSON_HEADER,
-      'Expect: 100-continue',
-      'Content-Length: 1073741824',
-    ]),
-    status: 413,
-    code: 'payload_too_large',
-    closes: true,
-  },
-  {
-    name: 'a form of 17,000',
-    send: post('a'.repeat(17_000), ['Content-Type: application/x-www-form-urlencoded']),
-    status: 415,
-    code: 'unsupported_media_type',
-  },
+  fault(413, 'payload_too_large', 'a body of 17,000', post(' '.repeat(17_000))),
+  fault(
+    413,
+    'payload_too_large',
+    'chunks of 17,000',
+    `${bare('POST', TRANSFER, CHUNKED)}4268\r\n${' '.repeat(17_000)}\r\n0\r\n\r\n`,
+  ),
+  fault(
+    413,
+    'payload_too_large',
+    'a gigabyte announced',
+    `${bare('POST', TRANSFER, ['Host: localhost', JSON_HEADER, 'Content-Length: 1073741824'])}{`,
+    { closes: true },
+  ),
+  fault(
+    413,
+    'payload_too_large',
+    'a gigabyte that waits to be asked for',
+    bare('POST', TRANSFER, ['Host: localhost', JSON_HEADER, 'Expect: 100-continue', 'Content-Length: 1073741824']),
+    { closes: true },
+  ),
+  fault(
+    415,
+    'unsupported_media_type',
+    'a form of 17,000',
+    post('a'.repeat(17_000), ['Content-Type: application/x-www-form-urlencoded']),
+  ),
 ];
 
 const CALLERS: readonly RawCase[] = [
-  {
-    name: 'an unknown key',
-    send: post(GOOD_BODY, ['Authorization: Bearer nonsense']),
-    status: 401,
-    code: 'unauthenticated',
+  fault(401, 'unauthenticated', 'an unknown key', post(GOOD_BODY, ['Authorization: Bearer nonsense']), {
     headers: { 'www-authenticate': 'Bearer realm="transfer-service"' },
-  },
-  {
-    name: 'another scheme',
-    send: post(GOOD_BODY, ['Authorization: Basic YTpi']),
-    status: 401,
-    code: 'unauthenticated',
-  },
-  {
-    name: 'a key without a scheme',
-    send: post(GOOD_BODY, ['Authorization: operator']),
-    status: 401,
-    code: 'unauthenticated',
-  },
-  { name: 'a foreign host', send: bare('GET', TRANSFER, ['Host: example.com']), status: 403, code: 'forbidden' },
-  {
-    name: 'a host that only looks local',
-    send: bare('GET', TRANSFER, ['Host: localhost.example.com']),
-    status: 403,
-    code: 'forbidden',
-  },
-  {
-    name: 'a foreign absolute path',
-    send: bare('GET', `http://example.com${TRANSFER}`),
-    status: 403,
-    code: 'forbidden',
-  },
-  { name: 'a foreign origin', send: post(GOOD_BODY, ['Origin: https://example.com']), status: 403, code: 'forbidden' },
-  { name: 'no origin at all', send: post(GOOD_BODY, ['Origin: null']), status: 403, code: 'forbidden' },
-  {
-    name: 'a page of another site',
-    send: post(GOOD_BODY, ['Sec-Fetch-Site: cross-site']),
-    status: 403,
-    code: 'forbidden',
-  },
-  {
-    name: "a program's key at an operator's route",
-    send: bare('GET', '/api/v0.1/operator/key', ['Host: localhost', 'Authorization: Bearer program']),
-    status: 403,
-    code: 'forbidden',
-  },
-  { name: 'an unknown program', send: post(GOOD_BODY, ['Program-Id: prog_x']), status: 404, code: 'program_not_found' },
-  {
-    name: "an operator's key without a program",
-    send: post(GOOD_BODY, ['Authorization: Bearer operator']),
-    status: 400,
-    code: 'create_transfer_schema',
-  },
-  {
-    name: 'a fault while the key is looked up',
-    send: post(GOOD_BODY, ['Authorization: Bearer broken']),
-    status: 500,
-    code: 'unknown_create_transfer',
-    headers: { 'money-moved': 'no' },
-  },
+  }),
+  fault(401, 'unauthenticated', 'another scheme', post(GOOD_BODY, ['Authorization: Basic YTpi'])),
+  fault(401, 'unauthenticated', 'a key without a scheme', post(GOOD_BODY, ['Authorization: operator'])),
+  fault(403, 'forbidden', 'a foreign host', bare('GET', TRANSFER, ['Host: example.com'])),
+  fault(403, 'forbidden', 'a host that only looks local', bare('GET', TRANSFER, ['Host: localhost.example.com'])),
+  fault(403, 'forbidden', 'a foreign absolute path', bare('GET', `http://example.com${TRANSFER}`)),
+  fault(403, 'forbidden', 'a foreign origin', post(GOOD_BODY, ['Origin: https://example.com'])),
+  fault(403, 'forbidden', 'no origin at all', post(GOOD_BODY, ['Origin: null'])),
+  fault(403, 'forbidden', 'a page of another site', post(GOOD_BODY, ['Sec-Fetch-Site: cross-site'])),
+  fault(
+    403,
+    'forbidden',
+    "a program's key at an operator's route",
+    bare('GET', '/api/v0.1/operator/key', ['Host: localhost', 'Authorization: Bearer program']),
+  ),
+  fault(404, 'program_not_found', 'an unknown program', post(GOOD_BODY, ['Program-Id: prog_x'])),
+  fault(
+    400,
+    'create_transfer_schema',
+    "an operator's key without a program",
+    post(GOOD_BODY, ['Authorization: Bearer operator']),
+  ),
+  fault(
+    500,
+    'unknown_create_transfer',
+    'a fault while the key is looked up',
+    post(GOOD_BODY, ['Authorization: Bearer broken']),
+    { headers: { 'money-moved': 'no' } },
+  ),
 ];
 
 /** All cases. Each is run on a fresh connection, behind another request, pipelined, and while the service closes. */
