@@ -1,5 +1,5 @@
 import type { Static, TObject } from 'typebox';
-import type { ErrorCode } from '../domain/error-codes.ts';
+import type { SharedCode } from '../domain/error-codes.ts';
 import { AUDIT } from './audit.ts';
 import { CARDS } from './cards.ts';
 import { ERROR_LOG } from './error-log.ts';
@@ -34,6 +34,9 @@ export const OPERATIONS = Object.fromEntries(DEFINITIONS.map((one) => [one.id, o
 
 /** The ids of the operations, in the order of the reference. */
 export const OPERATION_IDS: readonly OperationId[] = DEFINITIONS.map(({ id }) => id);
+
+/** Every error code: the shared ones, and two for each operation. */
+export type ErrorCode = SharedCode | `${OperationId}_schema` | `unknown_${OperationId}`;
 
 /** Operations that the reference shows together. */
 export type Section = {

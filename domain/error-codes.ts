@@ -46,69 +46,8 @@ export const SHARED_CODES = [
   'invalid_idempotency_key',
 ] as const;
 
-/** The operations. Each has two codes of its own: `<operation>_schema` and `unknown_<operation>`. */
-const OPERATIONS = [
-  'create_transfer',
-  'get_transfer',
-  'list_transfers',
-  'explain_transfer',
-  'create_transfer_batch',
-  'capture_transfer',
-  'cancel_transfer',
-  'reverse_transfer',
-  'update_transfer',
-  'export_transfers',
-  'list_reversals',
-  'get_reversal',
-  'create_card',
-  'get_card',
-  'list_cards',
-  'update_card',
-  'get_card_limits',
-  'list_postings',
-  'export_postings',
-  'get_error',
-  'list_errors',
-  'create_program',
-  'get_program',
-  'update_program',
-  'list_programs',
-  'create_deposit',
-  'create_withdrawal',
-  'get_switch',
-  'change_switch',
-  'get_trial_balance',
-  'create_key',
-  'list_keys',
-  'roll_key',
-  'revoke_key',
-  'inspect_error',
-  'search_errors',
-  'count_errors',
-  'list_audit_entries',
-  'move_clock',
-  'stop_database',
-  'start_database',
-] as const;
-
-type Operation = (typeof OPERATIONS)[number];
-
 /** A code that several operations share. */
 export type SharedCode = (typeof SHARED_CODES)[number];
 
-/** Every error code: the shared ones, and two for each operation. */
-export type ErrorCode = SharedCode | `${Operation}_schema` | `unknown_${Operation}`;
-
-/** Every error code, in the order of the catalogue. */
-export const ERROR_CODES: readonly ErrorCode[] = [
-  ...SHARED_CODES,
-  ...OPERATIONS.map((operation) => `${operation}_schema` as const),
-  ...OPERATIONS.map((operation) => `unknown_${operation}` as const),
-];
-
-const KNOWN: ReadonlySet<string> = new Set(ERROR_CODES);
-
-/** Whether `text` is an error code. */
-export function isErrorCode(text: string): text is ErrorCode {
-  return KNOWN.has(text);
-}
+/** The code of a refusal: a shared code, or one of an operation. `contract/operations.ts` has the exact type. */
+export type RefusalCode = SharedCode | `${string}_schema` | `unknown_${string}`;

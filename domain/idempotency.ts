@@ -1,4 +1,4 @@
-import type { ErrorCode } from './error-codes.ts';
+import type { RefusalCode } from './error-codes.ts';
 import { Refusal } from './refusal.ts';
 
 /** The first answer to a key, kept to be given again: a success or one of the refusals that are kept. */
@@ -10,7 +10,7 @@ export type StoredAnswer = {
   readonly subjectId: string | null;
   /** The body of a success, exactly as it was sent; null for a refusal, and for a success after 30 days. */
   readonly body: string | null;
-  readonly code: ErrorCode | null;
+  readonly code: RefusalCode | null;
   readonly message: string | null;
   readonly field: string | null;
 };

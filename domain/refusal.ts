@@ -1,4 +1,4 @@
-import type { ErrorCode } from './error-codes.ts';
+import type { RefusalCode } from './error-codes.ts';
 
 /** Whether a request moved money. `no` and `yes` are certain. */
 export type MoneyMoved = 'no' | 'yes' | 'unknown';
@@ -21,10 +21,10 @@ export type RefusalDetails = {
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
-  readonly code: ErrorCode;
+  readonly code: RefusalCode;
   readonly details: RefusalDetails;
 
-  constructor(code: ErrorCode, message: string, details: RefusalDetails = {}) {
+  constructor(code: RefusalCode, message: string, details: RefusalDetails = {}) {
     super(message);
     this.code = code;
     this.details = details;

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { CatalogueRecord } from '../../contract/errors/catalogue.ts';
-import { ERROR_CODES, isErrorCode } from '../../domain/error-codes.ts';
 import {
   type CountErrorsQuery,
   ERROR_TYPES,
+  ERRORS,
+  type ErrorCode,
   type ErrorCounts,
   type FoundErrors,
   type InspectedErrorRecord,
@@ -15,6 +16,8 @@ import {
 import { type AddCommands, addCommand, addList, type OptionsFor, PAGE_OPTIONS, TIME_OPTIONS } from '../command.ts';
 import { alignedLines, type Column, pairsOf, printable, table, wrap, yesOrNo } from '../output.ts';
 import { type CommandContext, type PageOptions, pageText, readPages } from '../session.ts';
+
+const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[];
 
 const COLUMNS = [
   'request_id',
@@ -130,8 +133,9 @@ function addCatalogue(errors: Command, context: CommandContext): void {
     argument: 'error code, such as insufficient_funds',
     description: 'explain an error code, without a request to the service',
     run: async ({ showText, url }, _, code) => {
-      if (!isErrorCode(code)) throw new InvalidArgument(`unknown error code '${code}'${suggestion(code)}`);
-      const entry = (await load()).catalogueRecord(code);
+      const known = ERROR_CODES.find((one) => one === code);
+      if (known === undefined) throw new InvalidArgument(`unknown error code '${code}'${suggestion(code)}`);
+      const entry = (await load()).catalogueRecord(known);
       showText(entry, explain(entry, url));
     },
   });

@@ -1,7 +1,14 @@
 import { type Static, Type } from 'typebox';
-import { ERROR_CODES, type ErrorCode, type SharedCode } from '../../domain/error-codes.ts';
+import { type RefusalCode, SHARED_CODES, type SharedCode } from '../../domain/error-codes.ts';
 import type { ErrorDefinition } from '../error.ts';
-import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from '../operations.ts';
+import {
+  type ErrorCode,
+  movesMoney,
+  OPERATION_IDS,
+  OPERATIONS,
+  type OperationId,
+  precedenceOf,
+} from '../operations.ts';
 import { ACCESS_ERRORS } from './access.ts';
 import { CARD_ERRORS } from './cards.ts';
 import { HTTP_ERRORS } from './http.ts';
@@ -17,6 +24,20 @@ const SHARED: Readonly<Record<SharedCode, ErrorDefinition>> = {
   ...CARD_ERRORS,
   ...TRANSFER_ERRORS,
 };
+
+/** Every error code, in the order of the catalogue. */
+export const ERROR_CODES: readonly ErrorCode[] = [
+  ...SHARED_CODES,
+  ...OPERATION_IDS.map((operation) => `${operation}_schema` as const),
+  ...OPERATION_IDS.map((operation) => `unknown_${operation}` as const),
+];
+
+const KNOWN: ReadonlySet<string> = new Set(ERROR_CODES);
+
+/** Whether `text` is an error code. */
+export function isErrorCode(text: string): text is ErrorCode {
+  return KNOWN.has(text);
+}
 
 /** A code that every operation has: `<operation>_schema` or `unknown_<operation>`. */
 export type CodeFamily = { readonly kind: 'schema' | 'unknown'; readonly operation: OperationId };
@@ -45,7 +66,8 @@ export const ERRORS = Object.freeze(
 ) as Readonly<Record<ErrorCode, ErrorDefinition>>;
 
 /** The error record for a code (specification, section 2.1). */
-export function errorRecord(code: ErrorCode, message: string): ErrorRecord {
+export function errorRecord(code: RefusalCode, message: string): ErrorRecord {
+  if (!isErrorCode(code)) throw new TypeError(`${code} is not an error code.`);
   const { status, type } = ERRORS[code];
   return { Message: message, Status: status, Code: code, Type: type };
 }
@@ -116,8 +138,8 @@ export function reportsMoney(code: ErrorCode): boolean {
  * caller can correct (400 to 404, 422), a disabled service (424) and internal errors (5xx) may differ on the next
  * attempt.
  */
-export function isStored(code: ErrorCode): boolean {
-  return ERRORS[code].status === 409;
+export function isStored(code: string): code is ErrorCode {
+  return isErrorCode(code) && ERRORS[code].status === 409;
 }
 
 /** Whether a response with the code can be a replay of the first response to an idempotency key. */

@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { SampleRequest } from '../error.ts';
 import { curlOf, type ExampleRequest, exampleOf } from '../examples.ts';
+import type { ErrorCode } from '../operations.ts';
 import { OPERATION_IDS, precedenceOf } from '../operations.ts';
 import { EXAMPLE_REQUEST_ID } from '../samples.ts';
 import { ERRORS, errorRecord } from './catalogue.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../domain/error-codes.ts';
+import type { RefusalCode } from '../../domain/error-codes.ts';
 
 /** The three types of errors (specification, sections 2.1 and 7.1). */
 export const ERROR_TYPES = ['Request Error', 'Server Error', 'Process Error'] as const;
@@ -10,7 +10,7 @@ export type ErrorType = (typeof ERROR_TYPES)[number];
 export type ErrorRecord = {
   readonly Message: string;
   readonly Status: number;
-  readonly Code: ErrorCode;
+  readonly Code: RefusalCode;
   readonly Type: ErrorType;
 };
 

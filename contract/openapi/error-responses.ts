@@ -1,6 +1,6 @@
-import type { ErrorCode } from '../../domain/error-codes.ts';
 import { ERRORS, familyOf } from '../errors/catalogue.ts';
 import { exampleRecord } from '../errors/examples.ts';
+import type { ErrorCode } from '../operations.ts';
 import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf } from '../operations.ts';
 import { errorHeadersOf } from './headers.ts';
 import { type JsonObject, reference } from './json.ts';

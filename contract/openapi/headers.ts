@@ -1,5 +1,5 @@
-import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
-import { ERRORS, isReplayed, reportsMoney } from '../errors/catalogue.ts';
+import { ERROR_CODES, ERRORS, isReplayed, reportsMoney } from '../errors/catalogue.ts';
+import type { ErrorCode } from '../operations.ts';
 import { DEMO_PROGRAM, EXAMPLE_REQUEST_ID } from '../samples.ts';
 
 type Header = {

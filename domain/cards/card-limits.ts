@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../error-codes.ts';
+import type { RefusalCode } from '../error-codes.ts';
 import { type Account, available } from '../ledger/ledger.ts';
 import { type Direction, type LimitState, maximumBalanceOf, mostAllowed, stateOf } from '../ledger/limits.ts';
 import { MAXIMUM_AMOUNT, MAXIMUM_BALANCE, MINIMUM_AMOUNT } from '../ledger/money.ts';
@@ -12,7 +12,7 @@ export type CardLimitsView = Pick<TransferView, 'programId' | 'now' | 'rules' | 
 /** What a card could do in one direction; amounts in minor units. */
 export type DirectionOutlook = {
   /** The code with which the state of the card refuses money this way; null when it lets it through. */
-  readonly code: ErrorCode | null;
+  readonly code: RefusalCode | null;
   /** The most that one load (`in`) or unload (`out`) could be now; 0 where none would succeed. */
   readonly most: bigint;
   /** The least that one transfer may be. */

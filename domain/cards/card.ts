@@ -1,11 +1,11 @@
-import type { ErrorCode } from '../error-codes.ts';
+import type { RefusalCode } from '../error-codes.ts';
 import type { Limits } from '../ledger/limits.ts';
 
 /** Whether money may come onto a card, and whether it may leave it. */
 type CardRule = {
   readonly moneyIn: boolean;
   readonly moneyOut: boolean;
-  readonly code: ErrorCode | null;
+  readonly code: RefusalCode | null;
   readonly meaning: string;
 };
 
@@ -69,7 +69,7 @@ export function cardStatusOn(card: Pick<Card, 'status' | 'expiresOn'>, today: st
 }
 
 /** The code with which a state refuses money coming in or going out, or null when it lets it through. */
-export function cardRefusal(status: CardStatus, direction: 'in' | 'out'): ErrorCode | null {
+export function cardRefusal(status: CardStatus, direction: 'in' | 'out'): RefusalCode | null {
   const rule: CardRule = CARD_RULES[status];
   const open = direction === 'in' ? rule.moneyIn : rule.moneyOut;
   return open ? null : rule.code;

@@ -1962,12 +1962,16 @@ export const ERRORS = {
   invalid_idempotency_key: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_transfer. */
   create_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of get_transfer. */
-  get_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_transfers. */
   list_transfers_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of get_transfer. */
+  get_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of update_transfer. */
+  update_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of explain_transfer. */
   explain_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of export_transfers. */
+  export_transfers_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_transfer_batch. */
   create_transfer_batch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of capture_transfer. */
@@ -1976,20 +1980,16 @@ export const ERRORS = {
   cancel_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of reverse_transfer. */
   reverse_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of update_transfer. */
-  update_transfer_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of export_transfers. */
-  export_transfers_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_reversals. */
   list_reversals_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_reversal. */
   get_reversal_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_card. */
   create_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of get_card. */
-  get_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_cards. */
   list_cards_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of get_card. */
+  get_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of update_card. */
   update_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_card_limits. */
@@ -2002,22 +2002,24 @@ export const ERRORS = {
   get_error_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_errors. */
   list_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of inspect_error. */
+  inspect_error_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of search_errors. */
+  search_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of count_errors. */
+  count_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_program. */
   create_program_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of list_programs. */
+  list_programs_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_program. */
   get_program_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of update_program. */
   update_program_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of list_programs. */
-  list_programs_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_deposit. */
   create_deposit_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_withdrawal. */
   create_withdrawal_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of get_switch. */
-  get_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of change_switch. */
-  change_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_trial_balance. */
   get_trial_balance_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_key. */
@@ -2028,12 +2030,10 @@ export const ERRORS = {
   roll_key_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of revoke_key. */
   revoke_key_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of inspect_error. */
-  inspect_error_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of search_errors. */
-  search_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
-  /** The request does not match the schema of count_errors. */
-  count_errors_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of get_switch. */
+  get_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of change_switch. */
+  change_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_audit_entries. */
   list_audit_entries_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of move_clock. */
@@ -2044,12 +2044,16 @@ export const ERRORS = {
   start_database_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The transfer could not be created because of an internal error. */
   unknown_create_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The transfer could not be read because of an internal error. */
-  unknown_get_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The transfers could not be listed because of an internal error. */
   unknown_list_transfers: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The transfer could not be read because of an internal error. */
+  unknown_get_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The transfer could not be updated because of an internal error. */
+  unknown_update_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The transfer could not be explained because of an internal error. */
   unknown_explain_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The transfers could not be exported because of an internal error. */
+  unknown_export_transfers: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The transfers could not be created because of an internal error. */
   unknown_create_transfer_batch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
   /** The transfer could not be captured because of an internal error. */
@@ -2058,20 +2062,16 @@ export const ERRORS = {
   unknown_cancel_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
   /** The transfer could not be reversed because of an internal error. */
   unknown_reverse_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The transfer could not be updated because of an internal error. */
-  unknown_update_transfer: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The transfers could not be exported because of an internal error. */
-  unknown_export_transfers: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The reversals could not be listed because of an internal error. */
   unknown_list_reversals: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The reversal could not be read because of an internal error. */
   unknown_get_reversal: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The card could not be created because of an internal error. */
   unknown_create_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The card could not be read because of an internal error. */
-  unknown_get_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The cards could not be listed because of an internal error. */
   unknown_list_cards: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The card could not be read because of an internal error. */
+  unknown_get_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The card could not be updated because of an internal error. */
   unknown_update_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
   /** The limits could not be read because of an internal error. */
@@ -2084,22 +2084,24 @@ export const ERRORS = {
   unknown_get_error: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The errors could not be listed because of an internal error. */
   unknown_list_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The error could not be inspected because of an internal error. */
+  unknown_inspect_error: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The errors could not be searched because of an internal error. */
+  unknown_search_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The errors could not be counted because of an internal error. */
+  unknown_count_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The program could not be created because of an internal error. */
   unknown_create_program: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The programs could not be listed because of an internal error. */
+  unknown_list_programs: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The program could not be read because of an internal error. */
   unknown_get_program: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The program could not be updated because of an internal error. */
   unknown_update_program: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The programs could not be listed because of an internal error. */
-  unknown_list_programs: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The deposit could not be created because of an internal error. */
   unknown_create_deposit: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
   /** The withdrawal could not be created because of an internal error. */
   unknown_create_withdrawal: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
-  /** The switch could not be read because of an internal error. */
-  unknown_get_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The switch could not be changed because of an internal error. */
-  unknown_change_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The trial balance could not be computed because of an internal error. */
   unknown_get_trial_balance: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The key could not be created because of an internal error. */
@@ -2110,12 +2112,10 @@ export const ERRORS = {
   unknown_roll_key: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The key could not be revoked because of an internal error. */
   unknown_revoke_key: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The error could not be inspected because of an internal error. */
-  unknown_inspect_error: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The errors could not be searched because of an internal error. */
-  unknown_search_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
-  /** The errors could not be counted because of an internal error. */
-  unknown_count_errors: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The switch could not be read because of an internal error. */
+  unknown_get_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The switch could not be changed because of an internal error. */
+  unknown_change_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The audit log could not be listed because of an internal error. */
   unknown_list_audit_entries: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The clock could not be moved because of an internal error. */

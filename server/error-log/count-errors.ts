@@ -1,7 +1,6 @@
 import type { ErrorCounts } from '../../contract/error-log.ts';
-import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
 import { atMostLastMoment } from '../../contract/reading/times.ts';
-import { isErrorCode } from '../../domain/error-codes.ts';
 import { readRows } from '../commit/transaction.ts';
 import { databaseTime } from '../ids.ts';
 import type { Call, Reply } from '../operations/call.ts';

@@ -1,6 +1,5 @@
-import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
-import { isErrorCode } from '../../domain/error-codes.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import type { Refusal } from '../../domain/refusal.ts';
 import { type Call, type CallContext, schemaRefusal } from '../operations/call.ts';

@@ -1,6 +1,5 @@
 import type { ErrorType } from '../../contract/errors/record.ts';
-import type { OperationId } from '../../contract/operations.ts';
-import type { ErrorCode } from '../../domain/error-codes.ts';
+import type { ErrorCode, OperationId } from '../../contract/operations.ts';
 import type { MoneyMoved, RefusalDetails } from '../../domain/refusal.ts';
 import type { Caller } from '../operations/call.ts';
 
@@ -46,6 +45,6 @@ export type AccessEntry = {
   readonly method: string;
   readonly path: string;
   readonly status: number;
-  readonly code: ErrorCode | undefined;
+  readonly code: string | undefined;
   readonly durationMilliseconds: number;
 };

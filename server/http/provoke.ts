@@ -1,5 +1,5 @@
-import { ERRORS } from '../../contract/errors/catalogue.ts';
-import { type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';
+import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
+import type { ErrorCode } from '../../contract/operations.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import { OperationFailure } from '../operations/call.ts';
 

@@ -1,5 +1,6 @@
 import {
   type CodeFamily,
+  ERROR_CODES,
   ERRORS,
   familyCodes,
   isRule,
@@ -7,8 +8,7 @@ import {
   TYPE_GUIDES,
 } from '../../contract/errors/catalogue.ts';
 import { ERROR_TYPES, type ErrorType } from '../../contract/errors/record.ts';
-import { OPERATIONS } from '../../contract/operations.ts';
-import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
+import { type ErrorCode, OPERATIONS } from '../../contract/operations.ts';
 import { requestIdIn, searchCatalogue } from './error-search.ts';
 import { type Html, html, joined } from './page-html.ts';
 import { anchorOf, breakable, type Page } from './page-layout.ts';

@@ -1,6 +1,6 @@
-import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { ERROR_CODES, ERRORS } from '../../contract/errors/catalogue.ts';
 import { exampleRecord } from '../../contract/errors/examples.ts';
-import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
+import type { ErrorCode } from '../../contract/operations.ts';
 
 /** The result of a search. */
 export type SearchResult = {

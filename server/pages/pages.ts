@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { type CatalogueRecord, catalogueRecord } from '../../contract/errors/catalogue.ts';
+import { type CatalogueRecord, catalogueRecord, ERROR_CODES, isErrorCode } from '../../contract/errors/catalogue.ts';
+import type { ErrorCode } from '../../contract/operations.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
-import { ERROR_CODES, type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Readiness } from '../operations/call.ts';
 import { maskedText } from '../redaction.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../domain/error-codes.ts';
+import type { RefusalCode } from '../../domain/error-codes.ts';
 import type { StoredAnswer } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { currentCode } from './renamed-codes.ts';
@@ -26,7 +26,7 @@ const ANSWER = columns({
   status: SMALLINT,
   subjectId: nullable(UUID),
   body: nullable(JSON_TEXT),
-  code: nullable(word<ErrorCode>()),
+  code: nullable(word<RefusalCode>()),
   message: nullable(TEXT),
   field: nullable(TEXT),
 });
@@ -56,7 +56,7 @@ export function toAnswers(found: readonly Row[]): Map<string, StoredAnswer> {
 
 function toAnswer(row: Row): StoredAnswer {
   const answer = ANSWER.read(row);
-  return answer.code === null ? answer : { ...answer, code: currentCode(answer.code) as ErrorCode };
+  return answer.code === null ? answer : { ...answer, code: currentCode(answer.code) as RefusalCode };
 }
 
 const INSERT_ANSWERS = statement(

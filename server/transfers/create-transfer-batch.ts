@@ -1,12 +1,12 @@
-import { ERRORS, errorRecord } from '../../contract/errors/catalogue.ts';
+import { ERRORS, errorRecord, isErrorCode } from '../../contract/errors/catalogue.ts';
 import { withSupport } from '../../contract/errors/record.ts';
+import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { findCardNumber, refusalOfCardNumber } from '../../contract/reading/card-numbers.ts';
 import { isJsonObject, type JsonValue } from '../../contract/reading/json.ts';
 import { readMembers } from '../../contract/reading/read-members.ts';
 import { type TransferBatchOutcomes, TransferBatchRow } from '../../contract/transfers.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
-import type { ErrorCode } from '../../domain/error-codes.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 import { type Call, OperationFailure, type RefusedRow, type Reply } from '../operations/call.ts';
@@ -121,7 +121,9 @@ function outcomeOf(service: Service, call: BatchCall, thrown: unknown, index: nu
 type Fault = { readonly code: ErrorCode; readonly message: string; readonly moneyMoved: MoneyMoved };
 
 function toFault(thrown: unknown): Fault {
-  if (thrown instanceof Refusal) return { code: thrown.code, message: thrown.message, moneyMoved: 'no' };
+  if (thrown instanceof Refusal && isErrorCode(thrown.code)) {
+    return { code: thrown.code, message: thrown.message, moneyMoved: 'no' };
+  }
   if (thrown instanceof OperationFailure && thrown.busy) {
     const message = 'The service is overloaded and has not begun with this transfer.';
     return { code: 'service_unavailable', message, moneyMoved: thrown.moneyMoved };

@@ -1,5 +1,4 @@
 import { CARD_STATUSES } from '../../domain/cards/card.ts';
-import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { Account } from '../../domain/ledger/ledger.ts';
 import type { Limits } from '../../domain/ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
@@ -75,7 +74,7 @@ const TROUBLES: readonly (readonly [TransferTerms, TransferView])[] = TRANSFER_T
 });
 
 function codesOf({ name, examine }: TransferCheck): string {
-  const found = new Set<ErrorCode>();
+  const found = new Set<string>();
   for (const [asked, seen] of TROUBLES) {
     const finding = examine(asked, seen);
     if (finding.outcome === 'failed') found.add(finding.refusal.code);

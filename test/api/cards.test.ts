@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { CARD_MOVES, CARD_RULES, type CardStatus } from '../../domain/cards/card.ts';
-import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { UpdateCardBody } from '../../sdk/client.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../harness/service.ts';

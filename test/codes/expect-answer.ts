@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
+import type { ErrorCode } from '../../contract/operations.ts';
 import { movesMoney, type OperationId, precedenceOf } from '../../contract/operations.ts';
-import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 
 /** What an answer must be, beyond what the catalogue says of its code. */

@@ -1,9 +1,9 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exampleOf } from '../../contract/examples.ts';
+import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import type { ErrorCode } from '../../domain/error-codes.ts';
 import { ask, toQuestion } from './ask.ts';
 import {
   type Attempt,

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { catalogueRecord, operationsWith } from '../../contract/errors/catalogue.ts';
+import { catalogueRecord, ERROR_CODES, operationsWith } from '../../contract/errors/catalogue.ts';
 import { exampleRecord, provokingRequest, unknownOutcomeRequest } from '../../contract/errors/examples.ts';
 import { exampleOf } from '../../contract/examples.ts';
-import { movesMoney, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
-import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
+import { type ErrorCode, movesMoney, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { expectBalancedBooks, useService } from '../harness/service.ts';
 import { ask, askAll, toQuestion } from './ask.ts';
 import { type Expected, expectAnswer } from './expect-answer.ts';

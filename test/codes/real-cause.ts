@@ -1,6 +1,6 @@
 import { type ExampleRequest, exampleOf } from '../../contract/examples.ts';
+import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import type { ErrorCode } from '../../domain/error-codes.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { ask, type Question, toQuestion } from './ask.ts';

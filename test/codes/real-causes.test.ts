@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call } from '../../contract/error.ts';
-import { ERRORS, familyOf } from '../../contract/errors/catalogue.ts';
-import { OPERATION_IDS, precedenceOf } from '../../contract/operations.ts';
-import { ERROR_CODES, type ErrorCode } from '../../domain/error-codes.ts';
+import { ERROR_CODES, ERRORS, familyOf } from '../../contract/errors/catalogue.ts';
+import { type ErrorCode, OPERATION_IDS, precedenceOf } from '../../contract/operations.ts';
 import { waitFor } from '../harness/process.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { expectBalancedBooks } from '../harness/service.ts';

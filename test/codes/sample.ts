@@ -3,7 +3,7 @@ import type { SampleRequest } from '../../contract/error.ts';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import { exampleRecord } from '../../contract/errors/examples.ts';
 import { headersOf } from '../../contract/openapi/headers.ts';
-import type { ErrorCode } from '../../domain/error-codes.ts';
+import type { ErrorCode } from '../../contract/operations.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { ask, type Question, toQuestion } from './ask.ts';
 

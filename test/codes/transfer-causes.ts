@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { OperationId } from '../../contract/operations.ts';
+import type { ErrorCode, OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import type { ErrorCode, SharedCode } from '../../domain/error-codes.ts';
+import type { SharedCode } from '../../domain/error-codes.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import { held, made, newCard, spent } from '../api/arrange.ts';
 import {

@@ -1,8 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
-import type { OperationId } from '../../contract/operations.ts';
-import type { ErrorCode } from '../../domain/error-codes.ts';
+import type { ErrorCode, OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
-import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { isErrorCode } from '../../domain/error-codes.ts';
 import { type Answer, type Exchange, saysClose } from './conversation.ts';
 import type { Request } from './generate.ts';
 import { NEEDED_AMOUNT } from './standing.ts';

@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
-import { ERRORS } from '../../contract/errors/catalogue.ts';
-import { isErrorCode } from '../../domain/error-codes.ts';
+import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
 import type { RawResponse } from './raw-connection.ts';
 
 const INTERNAL = /\bat \S+ \(|node:|FST_|HPE_|ERR_|ECONN|secret|Error:|undefined|\[object/;

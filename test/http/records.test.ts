@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ERRORS } from '../../contract/errors/catalogue.ts';
-import { isErrorCode } from '../../domain/error-codes.ts';
+import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
 import type { AnyReply } from '../../server/operations/call.ts';
 import { expectRecord, messageOf } from '../harness/expect-record.ts';
 import { fakeGateway, type HttpTestServer, serve, startHttpServer } from '../harness/http-server.ts';

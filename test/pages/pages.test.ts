@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CatalogueRecord, ERRORS, operationsWith, resolverOf } from '../../contract/errors/catalogue.ts';
+import { CatalogueRecord, ERRORS, isErrorCode, operationsWith, resolverOf } from '../../contract/errors/catalogue.ts';
 import { exampleRecord } from '../../contract/errors/examples.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
-import { OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
-import { type ErrorCode, isErrorCode } from '../../domain/error-codes.ts';
+import { type ErrorCode, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
 import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { type Element, readPage } from './page-reader.ts';
 

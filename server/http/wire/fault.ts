@@ -1,7 +1,7 @@
 import type { ErrorDefinition } from '../../../contract/error.ts';
-import { ERRORS } from '../../../contract/errors/catalogue.ts';
+import { ERRORS, isErrorCode } from '../../../contract/errors/catalogue.ts';
+import type { ErrorCode } from '../../../contract/operations.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import type { ErrorCode } from '../../../domain/error-codes.ts';
 import { type MoneyMoved, Refusal, type RefusalDetails } from '../../../domain/refusal.ts';
 import { OperationFailure } from '../../operations/call.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -30,8 +30,9 @@ export type KnownRequest = Pick<RequestContext, 'operation' | 'begun' | 'idempot
 export function faultOf(thrown: unknown, request: KnownRequest): Fault {
   const { operation } = request;
   const isMoney = operation !== undefined && movesMoney(operation);
-  if (thrown instanceof Refusal) {
-    const { code, message, details } = thrown;
+  if (thrown instanceof Refusal && isErrorCode(thrown.code)) {
+    const { message, details } = thrown;
+    const code: ErrorCode = thrown.code;
     const moneyMoved = isMoney ? ('no' as const) : undefined;
     return { code, entry: ERRORS[code], message, details, moneyMoved, transferId: undefined, cause: null };
   }

@@ -1,6 +1,6 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { ErrorCode } from '../../../domain/error-codes.ts';
+import type { ErrorCode } from '../../../contract/operations.ts';
 import { Refusal } from '../../../domain/refusal.ts';
 import { newId } from '../../ids.ts';
 import type { Connection } from '../admission/connection.ts';

@@ -1,7 +1,6 @@
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http';
-import { ERRORS } from '../../../contract/errors/catalogue.ts';
+import { ERRORS, isErrorCode } from '../../../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../../../contract/errors/record.ts';
-import { isErrorCode } from '../../../domain/error-codes.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type ErrorResponse, JSON_TYPE } from './error-response.ts';
 

@@ -1,6 +1,5 @@
 import type { OutgoingHttpHeader } from 'node:http';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import type { ErrorCode } from '../../../domain/error-codes.ts';
 import type { AnyReply, CsvExport, JsonReply } from '../../operations/call.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
@@ -167,7 +166,7 @@ function lastResort(context: RequestContext): void {
   response.end();
 }
 
-function writeLog(service: HttpService, context: RequestContext, status: number, code: ErrorCode | undefined): void {
+function writeLog(service: HttpService, context: RequestContext, status: number, code: string | undefined): void {
   if (service.log === undefined) return;
   const entry = {
     requestId: context.requestId,

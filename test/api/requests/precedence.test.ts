@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ErrorCode } from '../../../contract/operations.ts';
 import { OPERATIONS, type OperationId, precedenceOf } from '../../../contract/operations.ts';
-import type { ErrorCode } from '../../../domain/error-codes.ts';
 import { type RawRequest, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, useService } from '../../harness/service.ts';
 import { held, made, newCard, spent } from '../arrange.ts';

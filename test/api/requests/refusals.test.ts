@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERRORS } from '../../../contract/errors/catalogue.ts';
+import type { ErrorCode } from '../../../contract/operations.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import type { ErrorCode } from '../../../domain/error-codes.ts';
 import type { TransferService, UpdateCardBody } from '../../../sdk/client.ts';
 import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
