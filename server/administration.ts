@@ -8,11 +8,11 @@ import { newId } from './ids.ts';
 import { createKey } from './keys/create-key.ts';
 import {
   type Command,
-  insistOnConnection,
-  insistOnMode,
-  insistOnSchema,
-  type VisitedDatabase,
-  visitDatabase,
+  type CommandDatabase,
+  openDatabaseForCommand,
+  requireMode,
+  requireSafeConnection,
+  requireSchema,
 } from './open-database.ts';
 import { drawUpTrialBalance } from './programs/get-trial-balance.ts';
 import { withoutSecrets } from './redaction.ts';
@@ -70,7 +70,7 @@ function printConfiguration(): void {
     `# No service runs with the data directory ${dataDirectory} (${dataDirectoryOrigin}).\n` +
       `# A start with the settings of this shell would have:\n${showConfiguration(configuration)}\n`,
   );
-  insistOnConnection(configuration);
+  requireSafeConnection(configuration);
 }
 
 function findServices(dataDirectory: string, origin: string): readonly RunningService[] {
@@ -93,13 +93,13 @@ function describeService({ processId, host, startedAt, port, settings }: Running
   );
 }
 
-async function withDatabase(command: Command, run: (opened: VisitedDatabase) => Promise<void>): Promise<void> {
+async function withDatabase(command: Command, run: (opened: CommandDatabase) => Promise<void>): Promise<void> {
   const configuration = readConfiguration();
   const complain = (line: string): void => void process.stderr.write(`${line}\n`);
-  const opened = await visitDatabase(configuration, command, { onProgress: complain, onServerExit: complain });
+  const opened = await openDatabaseForCommand(configuration, command, { onProgress: complain, onServerExit: complain });
   try {
-    await insistOnMode(opened.databases, configuration.mode);
-    if (!command.mayCreate) await insistOnSchema(opened.databases, opened.place);
+    await requireMode(opened.databases, configuration.mode);
+    if (!command.mayCreate) await requireSchema(opened.databases, opened.place);
     await run(opened);
   } catch (error) {
     if (!wasCutOff(error)) throw error;
@@ -113,12 +113,12 @@ async function withDatabase(command: Command, run: (opened: VisitedDatabase) => 
   }
 }
 
-async function applyMigrations({ databases }: VisitedDatabase): Promise<void> {
+async function applyMigrations({ databases }: CommandDatabase): Promise<void> {
   const applied = await migrate(databases.settings);
   process.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied ${applied.join(', ')}.\n`);
 }
 
-async function printOperatorKey({ databases }: VisitedDatabase, keyName: string): Promise<void> {
+async function printOperatorKey({ databases }: CommandDatabase, keyName: string): Promise<void> {
   const reply = await createKey(
     { database: databases.background },
     {
@@ -144,14 +144,14 @@ async function printOperatorKey({ databases }: VisitedDatabase, keyName: string)
 }
 
 /** Every balance against every posting, however long it takes. */
-async function verifyBooks({ databases }: VisitedDatabase): Promise<void> {
+async function verifyBooks({ databases }: CommandDatabase): Promise<void> {
   const books = await drawUpTrialBalance(databases.background, 0);
   process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
   if (!books.balanced) throw new StartupProblem('The books do not balance.');
 }
 
 /** Every row of the audit log against the one before it, and one of them against a hash that was noted elsewhere. */
-async function verifyAuditLog({ databases }: VisitedDatabase, expected: string | undefined): Promise<void> {
+async function verifyAuditLog({ databases }: CommandDatabase, expected: string | undefined): Promise<void> {
   if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
     throw new StartupProblem(`A hash of the audit log has 64 hex digits, and '${expected}' is none.`);
   }

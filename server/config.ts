@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { StartupProblem } from './startup-problem.ts';
 import { holdsUrlCredentials, shownDatabaseUrl, withoutUrlCredentials } from './url-credentials.ts';
 
-/** How the service runs, read once from the environment. */
+/** The settings of the service, read once from the environment. */
 export type Configuration = {
   readonly mode: 'sandbox' | 'live';
   /** Addresses to listen on. */
@@ -11,23 +11,23 @@ export type Configuration = {
   readonly port: number;
   /** Whether only this machine can reach the service. */
   readonly loopbackOnly: boolean;
-  /** Where PostgreSQL is, or null for the embedded one. */
+  /** URL of PostgreSQL, or null for the embedded one. */
   readonly databaseUrl: string | null;
-  /** The schema of the database that the tables are in. */
+  /** The schema that contains the tables. */
   readonly databaseSchema: string;
-  /** Connections to PostgreSQL that this process opens at most. */
+  /** Maximum connections of this process to PostgreSQL. */
   readonly databaseConnections: number;
   /** Absolute path of the directory of the embedded PostgreSQL. */
   readonly dataDirectory: string;
-  /** Where that path is from, for messages: a wrong one is often a setting that was forgotten or mistyped. */
+  /** Where that path comes from, for messages: a wrong one is often a missing or mistyped setting. */
   readonly dataDirectoryOrigin: string;
   readonly supportContact: string;
-  /** Days for which the error log is kept. */
+  /** Days after which errors are removed from the error log. */
   readonly errorRetentionDays: number;
-  /** Requests a second from one address, and with one key, on average; 0 is without limit. */
+  /** Requests per second from one address, and with one key, on average; 0 is unlimited. */
   readonly addressRatePerSecond: number;
   readonly keyRatePerSecond: number;
-  /** Proxies in front of the service whose word on the caller's address is taken. */
+  /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
   readonly trustedProxies: number;
   readonly logLevel: LogLevel;
 };
@@ -39,7 +39,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const DEFAULT_DATA_DIRECTORY = './data';
 
-/** Every setting: its name in the environment, its default, and what it is for. */
+/** Every setting: its environment variable, its default, and its purpose. */
 export const SETTINGS = [
   {
     name: 'MODE',
@@ -100,13 +100,13 @@ export const SETTINGS = [
 ] as const;
 
 /**
- * Limits of live mode, in requests a second for each process. Far more than a caller in good order sends, and less than
- * a process can answer, so that one caller who runs wild leaves room for the others.
+ * Default limits of live mode, in requests per second and process: far more than a normal caller sends, and less than a
+ * process can serve, so that one faulty caller leaves capacity for others.
  */
 const LIVE_ADDRESS_RATE = 2_000;
 const LIVE_KEY_RATE = 1_000;
 
-/** Reads the configuration. Throws {@link StartupProblem} that names the setting at fault and what would be right. */
+/** Reads the configuration. Throws a {@link StartupProblem} that names the invalid setting and its valid values. */
 export function readConfiguration(environment: NodeJS.ProcessEnv = process.env): Configuration {
   const read = (name: (typeof SETTINGS)[number]['name']): string =>
     environment[name]?.trim() || (SETTINGS.find((setting) => setting.name === name)?.fallback ?? '');
@@ -142,7 +142,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   return configuration;
 }
 
-/** Where the data directory is, by a setting that is read even where others are wrong. */
+/** Reads the data directory only, which works even when other settings are invalid. */
 export function readDataDirectory(
   environment: NodeJS.ProcessEnv = process.env,
 ): Pick<Configuration, 'dataDirectory' | 'dataDirectoryOrigin'> {
@@ -173,7 +173,7 @@ export function showConfiguration(configuration: Configuration): string {
   ].join('\n');
 }
 
-/** A password that has slipped into another setting would be quoted in answers and printed. */
+/** A password in any other setting could be printed, or quoted in responses. */
 function refuseCredentials(environment: NodeJS.ProcessEnv): void {
   for (const { name, purpose } of SETTINGS) {
     if (name === 'DATABASE_URL' || !holdsUrlCredentials(environment[name] ?? '')) continue;
@@ -184,7 +184,7 @@ function refuseCredentials(environment: NodeJS.ProcessEnv): void {
   }
 }
 
-/** A value as a refusal may quote it: what could be (part of) a URL with a password is not shown. */
+/** A value for a message; one that could contain a URL with a password is not shown. */
 function quoted(value: string): string {
   return /^[^@]{0,80}$/.test(value) && !value.includes('://')
     ? `'${value}'`
@@ -242,7 +242,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** Whether the database may be connected to is judged where it is: see `insistOnConnection` of open-database.ts. */
+/** `requireSafeConnection` of open-database.ts checks whether the connection is safe. */
 function readDatabaseUrl(text: string): string | null {
   if (text === '') return null;
   if (/^postgres(ql)?:\/\//.test(text)) return text;
@@ -252,8 +252,8 @@ function readDatabaseUrl(text: string): string | null {
 }
 
 /**
- * Only what needs no quotes in SQL: with capitals, the schema would be another one than the one that people create under
- * the same name. PostgreSQL keeps `pg_` and `information_schema` for itself.
+ * Only names that need no quotes in SQL: a quoted name with capitals would differ from the one that people create without
+ * quotes. PostgreSQL reserves `pg_` and `information_schema`.
  */
 function readSchema(text: string): string {
   const isPlain = /^[a-z_][a-z0-9_]{0,62}$/.test(text);

@@ -2,19 +2,19 @@ import pino from 'pino';
 import type { LogLevel } from './config.ts';
 import { jsonWithoutSecrets, withoutSecrets } from './redaction.ts';
 
-/** Characters of the members of one record, at most, and how deep they are looked into. */
-const RECORD_MOST = 32_000;
-const DEPTH_MOST = 6;
+/** Maximum characters and depth of the fields of one record. */
+const MAX_RECORD_LENGTH = 32_000;
+const MAX_DEPTH = 6;
 
-/** Bytes that wait while standard error takes nothing, at most: some thousands of records. */
-const WAITING_MOST = 1_048_576;
+/** Maximum bytes buffered while standard error is blocked: some thousands of records. */
+const MAX_BUFFERED_BYTES = 1_048_576;
 
 /**
- * The log of the process: one JSON object a line, on standard error. Whatever is given to it is redacted before it is
- * serialised, at every level, so that no caller of it has to think of it.
+ * The log of the process: one JSON object per line on standard error. All values are redacted before they are serialised,
+ * at every level.
  *
- * A log that cannot be written, because the disk under it is full, its reader has gone or has stopped reading, stops
- * nothing: records wait for a reader, up to a bound, and are dropped then; those for a full disk are dropped at once.
+ * A log that cannot be written never blocks the service: records are buffered up to a limit while the reader is slow, then
+ * dropped; with a full disk they are dropped at once.
  */
 export function openLog(level: LogLevel): pino.Logger {
   return pino(
@@ -32,20 +32,20 @@ export function openLog(level: LogLevel): pino.Logger {
   );
 }
 
-/** The stream of Node, since it never waits: a write to the file descriptor would, for a reader that stands still. */
+/** Node's stream never blocks; writing to the file descriptor would block while the reader does not read. */
 const STANDARD_ERROR = {
   write(line: string): void {
-    if (process.stderr.writableLength < WAITING_MOST) process.stderr.write(line);
+    if (process.stderr.writableLength < MAX_BUFFERED_BYTES) process.stderr.write(line);
   },
 };
 
 function redacted(given: unknown): unknown {
   try {
     if (typeof given === 'string') return withoutSecrets(given);
-    const members = jsonWithoutSecrets(given, { left: RECORD_MOST }, DEPTH_MOST);
+    const members = jsonWithoutSecrets(given, { left: MAX_RECORD_LENGTH }, MAX_DEPTH);
     return given instanceof Error ? { causes: members } : members;
   } catch {
-    // Anything can be given, also what throws when it is looked at.
+    // A value may throw when its properties are read.
     return { unreadable: true };
   }
 }

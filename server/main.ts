@@ -83,7 +83,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const transfers = openTransferLane(databases.application);
   const sandbox = configuration.mode === 'sandbox';
   if (sandbox) await seedSandbox(background, performance.now() + SEED_TIMEOUT_MILLISECONDS);
-  else await insistOnOperatorKey(background);
+  else await requireOperatorKey(background);
   const uses = openKeyUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
   const gateway: Gateway = {
@@ -183,7 +183,7 @@ function openErrorLog(
   });
 }
 
-async function insistOnOperatorKey(database: Database): Promise<void> {
+async function requireOperatorKey(database: Database): Promise<void> {
   if (await hasOperatorKey(database)) return;
   throw new StartupProblem(
     'Live mode requires an operator key, and none exists. ' +

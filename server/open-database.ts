@@ -1,6 +1,6 @@
 import type { Configuration } from './config.ts';
+import { openLedgerForCommand } from './embedded-postgres/command-access.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.ts';
-import { visitEmbeddedPostgres } from './embedded-postgres/visit.ts';
 import { StartupProblem } from './startup-problem.ts';
 import { findConnectionProblem } from './store/connection/connection-problem.ts';
 import {
@@ -64,7 +64,7 @@ export async function openDatabase(configuration: Configuration, reports: Databa
 }
 
 /** The database as a command has it. */
-export type VisitedDatabase = Pick<OpenDatabase, 'databases' | 'close'> & {
+export type CommandDatabase = Pick<OpenDatabase, 'databases' | 'close'> & {
   /** What was opened, and the setting that named it. */
   readonly place: string;
 };
@@ -76,17 +76,17 @@ export type Command = { readonly task: string; readonly use: DatabaseUse; readon
  * Opens the database for a command, beside the service where it runs. Only with `mayCreate` is an embedded ledger made
  * where there is none. Throws {@link StartupProblem} when it cannot be opened.
  */
-export async function visitDatabase(
+export async function openDatabaseForCommand(
   configuration: Configuration,
   { task, use, mayCreate }: Command,
   reports: DatabaseReports,
-): Promise<VisitedDatabase> {
+): Promise<CommandDatabase> {
   const { databaseUrl, databaseSchema: schema, dataDirectory, dataDirectoryOrigin: origin } = configuration;
   if (databaseUrl !== null) {
     const place = `the database of DATABASE_URL, ${shownDatabaseUrl(databaseUrl)},`;
     return { ...(await openByUrl(configuration, databaseUrl, use, reports)), place };
   }
-  const visit = await visitEmbeddedPostgres({
+  const visit = await openLedgerForCommand({
     dataDirectory,
     task,
     ...(mayCreate ? {} : { existing: { origin } }),
@@ -102,14 +102,14 @@ async function openByUrl(
   use: DatabaseUse,
   { onWarning }: DatabaseReports,
 ): Promise<Pick<OpenDatabase, 'databases' | 'close'>> {
-  insistOnConnection(configuration);
+  requireSafeConnection(configuration);
   const settings = { connectionString: databaseUrl, schema: configuration.databaseSchema };
-  await insistOnDatabase(settings, use).catch(refuseUnusable);
+  await requireUsableDatabase(settings, use).catch(refuseUnusable);
   await probe(settings).catch(refuseUnusable);
   refuse(await findPoolingProblem(settings).catch(refuseUnusable));
   refuse(await findUserProblem(settings).catch(refuseUnusable));
   const asked = configuration.databaseConnections;
-  const most = onWarning && (await insistOnConnections(settings, asked, onWarning).catch(refuseUnusable));
+  const most = onWarning && (await requireConnections(settings, asked, onWarning).catch(refuseUnusable));
   const databases = openDatabases(settings, most);
   return { databases, close: () => databases.close() };
 }
@@ -122,7 +122,7 @@ async function openOwn(
   connections?: number,
 ): Promise<Pick<OpenDatabase, 'databases' | 'close'>> {
   try {
-    await insistOnDatabase(settings, use);
+    await requireUsableDatabase(settings, use);
   } catch (error) {
     await letGo();
     throw error;
@@ -136,7 +136,7 @@ async function openOwn(
 }
 
 /** Throws a {@link StartupProblem} when the database cannot be used as it is. */
-async function insistOnDatabase(settings: ConnectionSettings, use: DatabaseUse): Promise<void> {
+async function requireUsableDatabase(settings: ConnectionSettings, use: DatabaseUse): Promise<void> {
   refuse(await findDatabaseProblem(settings, use));
 }
 
@@ -148,7 +148,7 @@ function refuse(problem: string | undefined): void {
  * How many connections this process may open. Throws a {@link StartupProblem} where the role, the database or the server
  * allows fewer than a process needs, and warns where it allows, or has left, fewer than asked for.
  */
-async function insistOnConnections(
+async function requireConnections(
   settings: ConnectionSettings,
   asked: number,
   onWarning: (sentence: string) => void,
@@ -180,7 +180,7 @@ async function insistOnConnections(
  * Throws a {@link StartupProblem} when the database that the configuration names must not be connected to: in live mode
  * it has to be on this machine, or behind TLS. Nothing is connected for it.
  */
-export function insistOnConnection({ databaseUrl, mode }: Configuration): void {
+export function requireSafeConnection({ databaseUrl, mode }: Configuration): void {
   if (databaseUrl === null) return;
   let problem: string | undefined;
   try {
@@ -205,16 +205,16 @@ function refuseUnusable(error: unknown): never {
  * when to change the schema of real books is the operator's decision.
  */
 export async function prepareSchema(databases: Databases, mode: LedgerMode): Promise<void> {
-  await insistOnMode(databases, mode);
+  await requireMode(databases, mode);
   if (mode === 'sandbox') await migrate(databases.settings);
   else refuse(await findDurabilityProblem(databases.settings));
-  await insistOnSchema(databases);
+  await requireSchema(databases);
   refuseOtherMode(await claimLedger(databases.background, mode), mode);
   await preparePartitions(databases.background);
 }
 
 /** Throws a {@link StartupProblem} when the ledger is one of the other mode. */
-export async function insistOnMode({ settings }: Databases, mode: LedgerMode): Promise<void> {
+export async function requireMode({ settings }: Databases, mode: LedgerMode): Promise<void> {
   refuseOtherMode(await readLedgerMode(settings), mode);
 }
 
@@ -238,7 +238,7 @@ function lacking(pending: readonly string[]): string {
  * Throws a {@link StartupProblem} that names the `place` when the schema is behind, or when the user of the database may not act under the roles
  * of the service.
  */
-export async function insistOnSchema({ settings, findRoleProblem }: Databases, place = 'the database'): Promise<void> {
+export async function requireSchema({ settings, findRoleProblem }: Databases, place = 'the database'): Promise<void> {
   const pending = await pendingMigrations(settings);
   if (pending.length > 0) {
     throw new StartupProblem(
@@ -248,7 +248,7 @@ export async function insistOnSchema({ settings, findRoleProblem }: Databases, p
   }
   const problem = await findRoleProblem();
   if (problem === undefined) return;
-  await insistOnDatabase(settings, 'read');
+  await requireUsableDatabase(settings, 'read');
   if ('differing' in problem) {
     throw new StartupProblem(
       `The connections of DATABASE_URL do not keep the settings of the service: ${problem.differing}. ${USE_SESSIONS}`,

@@ -6,22 +6,22 @@ import { DISK_FULL, StoreFailure } from './store/connection/failure.ts';
 import { FORCE_A_FILE, TRY_TO_WRITE } from './store/connection/writable.ts';
 import { COUNT_OPERATOR_KEYS } from './store/key.ts';
 
-/** A check that takes longer, in milliseconds, has failed: who asks must have an answer within two seconds. */
-const CHECK_TIME = 1500;
+/** A check that takes longer has failed: health probes expect a response within two seconds. */
+const CHECK_TIMEOUT_MILLISECONDS = 1500;
 
-/** For a synchronous standby to have a commit, in milliseconds. */
-const CONFIRM_TIME = 1000;
+/** Maximum wait for a synchronous standby to confirm a commit. */
+const CONFIRM_TIMEOUT_MILLISECONDS = 1000;
 
-/** For how long a result is kept, in milliseconds: the check needs no key and is not rate limited. */
-const KEPT = 500;
+/** Time for which a result is reused: the check needs no key and is not rate limited. */
+const CACHE_MILLISECONDS = 500;
 
-/** For how long a commit that failed counts, in milliseconds, unless one has succeeded since. */
-const REMEMBERED = 5000;
+/** Time for which a failed commit counts, unless a later one has succeeded. */
+const FAILED_COMMIT_MILLISECONDS = 5000;
 
 /**
- * Makes the check whether the database takes writes; it never throws. It runs on a connection of those that write
- * transfers, so that it fails where none is to be had. Requests that come while a check is under way share it, and for
- * half a second after it its result, unless a connection was lost meanwhile.
+ * Returns the check whether the database accepts writes; it never throws. It uses a connection of the transfers' pool, so
+ * that it fails when none is available. Concurrent requests share one check, and its result for half a second, unless a
+ * connection was lost in between.
  */
 export function openReadiness(databases: Pick<Databases, 'application' | 'health'>): () => Promise<Readiness> {
   const database = databases.application.forProgram();
@@ -30,13 +30,13 @@ export function openReadiness(databases: Pick<Databases, 'application' | 'health
   const check = async (): Promise<Readiness> => {
     const { losses } = databases.health();
     const readiness = await tryToWrite(database);
-    kept = { readiness, until: performance.now() + KEPT, losses };
+    kept = { readiness, until: performance.now() + CACHE_MILLISECONDS, losses };
     checking = undefined;
     return readiness;
   };
   return async () => {
     const { losses, commitFailedAt, committedAt } = databases.health();
-    const isRecent = performance.now() - commitFailedAt < REMEMBERED;
+    const isRecent = performance.now() - commitFailedAt < FAILED_COMMIT_MILLISECONDS;
     if (isRecent && commitFailedAt > committedAt) return 'unwritable';
     if (kept !== undefined && kept.until > performance.now() && kept.losses === losses) return kept.readiness;
     checking ??= check();
@@ -53,7 +53,7 @@ async function tryToWrite(database: Database): Promise<Readiness> {
     });
     if (tried?.read_only !== false) return 'read_only';
     if (tried.replicated === null) return 'ready';
-    const deadline = performance.now() + CONFIRM_TIME;
+    const deadline = performance.now() + CONFIRM_TIMEOUT_MILLISECONDS;
     return (await database.confirm(String(tried.replicated), deadline)) ? 'ready' : 'unwritable';
   } catch (error) {
     if (!(error instanceof StoreFailure)) return 'unwritable';
@@ -66,14 +66,14 @@ async function tryToWrite(database: Database): Promise<Readiness> {
 async function inTime(checking: Promise<Readiness>): Promise<Readiness> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<Readiness>((resolve) => {
-    timer = setTimeout(() => resolve('silent'), CHECK_TIME);
+    timer = setTimeout(() => resolve('silent'), CHECK_TIMEOUT_MILLISECONDS);
   });
   const readiness = await Promise.race([checking, tooLate]);
   clearTimeout(timer);
   return readiness;
 }
 
-/** Whether an operator key exists that was not revoked. */
+/** Whether an operator key exists that is not revoked. */
 export async function hasOperatorKey(database: Database): Promise<boolean> {
   const [row] = await database.read(COUNT_OPERATOR_KEYS);
   return row !== undefined && row.count !== 0n;

@@ -2,36 +2,33 @@ import { REDACTED, redactCardNumbers } from '../domain/cards/card-number.ts';
 import type { Cause, Json } from './store/error.ts';
 import { withoutUrlCredentials } from './url-credentials.ts';
 
-/** Characters of one text at most: the longest member that an operation takes is a quarter of it. */
-const TEXT_MOST = 2_000;
+/** Maximum characters of one text; the longest field of any operation has a quarter of this. */
+const MAX_TEXT_LENGTH = 2_000;
 
-const STACK_MOST = 4_000;
+const MAX_STACK_LENGTH = 4_000;
 
-/** Links of a chain of causes at most. */
-const CAUSES_MOST = 6;
+/** Maximum length of a chain of causes. */
+const MAX_CAUSES = 6;
 
-const LEFT_OUT = '[left out]';
+const OMITTED = '[omitted]';
 
-/**
- * An API key, also one that was mistyped or cut short, or of which long numbers were masked already: whatever follows
- * the prefix goes with it.
- */
+/** An API key, also a mistyped, truncated or partly masked one: everything after the prefix is redacted. */
 const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
 const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 
-/** A password that is named. */
+/** A password after its name. */
 const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
 
-/** How a key or a password, or what introduces one, can be told from far. */
+/** Cheap tests whether a text can contain a key or a password. */
 const MARKS = /ts_|bearer/i;
 const PASSWORD_MARK = /password/i;
 
 /**
- * Text without card numbers, API keys and passwords, without what PostgreSQL cannot store, and not too long: fit to be
- * kept in the error log and printed in the log of the process.
+ * Text without card numbers, API keys, passwords and characters that PostgreSQL cannot store, truncated to `most`
+ * characters: safe for the error log and the log of the process.
  */
-export function withoutSecrets(text: string, most = TEXT_MOST): string {
-  // A little more than is kept: a number at the very end is seen whole before it is cut.
+export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
+  // A little more than the result, so that a number at its end is redacted before it is cut.
   const considered = text.length > most ? text.slice(0, most + 100) : text;
   let cleaned = redactCardNumbers(considered);
   if (MARKS.test(cleaned)) cleaned = cleaned.replaceAll(KEY, REDACTED).replaceAll(BEARER, `Bearer ${REDACTED}`);
@@ -43,13 +40,12 @@ export function withoutSecrets(text: string, most = TEXT_MOST): string {
 }
 
 /**
- * A value as JSON, every text in it {@link withoutSecrets}. `budget` bounds the characters of all of it together, and
- * `depth` how far it is looked into; what is beyond is left out, and says so. An error comes as its causes, without the
- * members that libraries hang on it: PostgreSQL's quote the row.
+ * A value as JSON with all texts {@link withoutSecrets}. `budget` limits the total characters and `depth` the nesting; the
+ * rest is replaced by a marker. Errors become their causes, without further properties: those of PostgreSQL quote rows.
  */
 export function jsonWithoutSecrets(value: unknown, budget: { left: number }, depth: number): Json {
   if (value === null || typeof value === 'boolean') return value;
-  if (budget.left <= 0) return LEFT_OUT;
+  if (budget.left <= 0) return OMITTED;
   if (typeof value === 'number' && Number.isFinite(value) && Math.abs(value) < 1e12) return value;
   if (typeof value !== 'object') {
     const text = withoutSecrets(String(value));
@@ -58,7 +54,7 @@ export function jsonWithoutSecrets(value: unknown, budget: { left: number }, dep
   }
   if (isAmount(value)) return jsonWithoutSecrets(value.source, budget, depth);
   if (value instanceof Error) return causesOf(value, true);
-  if (depth === 0) return LEFT_OUT;
+  if (depth === 0) return OMITTED;
   if (Array.isArray(value)) return value.slice(0, 100).map((item) => jsonWithoutSecrets(item, budget, depth - 1));
   const cleaned: Record<string, Json> = {};
   for (const [name, member] of Object.entries(value)) {
@@ -70,17 +66,17 @@ export function jsonWithoutSecrets(value: unknown, budget: { left: number }, dep
   return cleaned;
 }
 
-/** An amount as it was sent: what the caller wrote is what is of interest. */
+/** An amount, which is shown as it was sent. */
 function isAmount(value: object): value is { readonly source: string } {
   return 'source' in value && 'quoted' in value && typeof value.source === 'string';
 }
 
-/** What was thrown and the chain of its causes, the outermost first: names, messages and stacks, without secrets. */
+/** The chain of causes of an error, the outermost first: names, messages and stacks, without secrets. */
 export function causesOf(thrown: unknown, stacks: boolean): readonly Cause[] {
   const causes: Cause[] = [];
   const seen = new Set<unknown>();
   const waiting: unknown[] = [thrown];
-  while (waiting.length > 0 && causes.length < CAUSES_MOST) {
+  while (waiting.length > 0 && causes.length < MAX_CAUSES) {
     const next = waiting.shift();
     if (seen.has(next)) continue;
     seen.add(next);
@@ -107,10 +103,10 @@ function causeOf(thrown: unknown, stacks: boolean): Cause {
   };
 }
 
-/** The frames; the lines above them repeat name and message. */
+/** The frames only; the lines above them repeat name and message. */
 function stackOf({ stack = '' }: Error): string | null {
   const frames = stack.search(/^ {4}at /m);
-  return frames === -1 ? null : withoutSecrets(stack.slice(frames), STACK_MOST);
+  return frames === -1 ? null : withoutSecrets(stack.slice(frames), MAX_STACK_LENGTH);
 }
 
 /** Digits in a row that are shown; longer runs can be part of a card number. */

@@ -1,8 +1,8 @@
 /**
- * A condition that keeps the service from starting and that an operator can mend.
+ * A condition that prevents the start of the service and that an operator can fix.
  *
- * The message is one clear sentence that says what is wrong and what to do. `main.ts` prints it without a stack and
- * ends with a non-zero status: a stack would suggest a bug where there is only something to set right.
+ * The message says what is wrong and what to do. `main.ts` prints it without a stack, because it is not a bug, and exits
+ * with a non-zero status.
  */
 export class StartupProblem extends Error {
   override readonly name = 'StartupProblem';
@@ -14,16 +14,13 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** What the operating system and PostgreSQL call a full disk, or a quota that is used up. */
+/** Error codes of the operating system and PostgreSQL for a full disk or an exceeded quota. */
 const DISK_FULL_CODES: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', '53100']);
-/** The same from SQLite, whose errors all have one `code`. */
+/** The same for SQLite, whose errors all have one `code`. */
 const SQLITE_FULL = 13;
 const DISK_FULL_WORDS = /no space left on device|disk quota exceeded|disk is full/i;
 
-/**
- * Whether an error, or one that caused it, says that a disk is full. A program that was started, such as `initdb`, says
- * so in words only: its output may be given instead.
- */
+/** Whether an error, one of its causes, or the output of a program such as `initdb` reports a full disk. */
 export function isDiskFull(problem: unknown): boolean {
   if (typeof problem === 'string') return DISK_FULL_WORDS.test(problem);
   if (!(problem instanceof Error)) return false;
@@ -32,7 +29,7 @@ export function isDiskFull(problem: unknown): boolean {
   return isDiskFull(problem.cause);
 }
 
-/** `what` is the part of the sentence that says what could not be done, and where. */
+/** The problem of a full disk; `what` is the part of the sentence that says what failed, and where. */
 export function diskFullProblem(what: string, cause?: unknown): StartupProblem {
   return new StartupProblem(`${what}: the disk is full. Free up space on it and try again.`, { cause });
 }

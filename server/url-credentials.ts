@@ -1,31 +1,31 @@
 import { REDACTED } from '../domain/cards/card-number.ts';
 
-// Passwords in URLs, as settings and messages hold them. Whoever writes one by hand escapes it seldom, so what follows
-// the :// counts as user name and password up to the last @, whatever stands between.
+// Passwords in URLs. They are often not percent-encoded, so everything from the :// to the last @ counts as user name and
+// password.
 
-/** Characters from the :// to the @, at most: the texts of callers are looked through, too. */
-const USER_INFO_MOST = 1_000;
+/** Maximum characters from the :// to the @; texts of callers are searched as well. */
+const MAX_USER_INFO_LENGTH = 1_000;
 
-/** The address of a page with a whole host: an @ further on belongs to its path, or to the sentence around it. */
+/** An http URL with a complete host: a later @ belongs to its path or to the surrounding text. */
 const PLAIN_HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?[/?#\s,;)]/i;
 
-/** A URL in which nothing is left to guess: the user, its password, the rest of the address, the parameters. */
+/** An unambiguous database URL: the user, its password, the rest of the address, the parameters. */
 const WELL_FORMED =
   /^(postgres(?:ql)?:\/\/)(?:([\w.-]*)(:[^@:/?#\s]*)?@)?((?:[\w.%-]*|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?:\/[\w.%-]*)?)(?:\?([^?#@\s]*))?$/i;
 
-/** Text without the user names and passwords of the URLs in it, fit to be printed. */
+/** Text without the user names and passwords of URLs, safe to print. */
 export function withoutUrlCredentials(text: string): string {
-  return text.includes('://') && text.includes('@') ? hide(text, USER_INFO_MOST) : text;
+  return text.includes('://') && text.includes('@') ? hide(text, MAX_USER_INFO_LENGTH) : text;
 }
 
-/** Whether the value of a setting may hold the user name or the password of a URL; the address of a database always may. */
+/** Whether the value of a setting can contain the user name or password of a URL; a database URL always can. */
 export function holdsUrlCredentials(value: string): boolean {
   if (/postgres(?:ql)?:/i.test(value) || /:\/\/.*[?&]\w*password=/is.test(value)) return true;
   const line = value.replaceAll('\n', ' ');
   return hide(line, line.length) !== line;
 }
 
-/** The URL of a database without its password. One that is not well-formed is not shown: nobody knows where it stands. */
+/** A database URL without its password. A malformed one is not shown, because the password cannot be located. */
 export function shownDatabaseUrl(url: string): string {
   const found = WELL_FORMED.exec(url);
   if (found === null) return 'postgresql://*** (not shown, since it is not well-formed)';
@@ -35,7 +35,7 @@ export function shownDatabaseUrl(url: string): string {
 }
 
 function shownParameters(parameters: string): string {
-  // A name that is percent-encoded may be anything.
+  // A percent-encoded name can be any parameter.
   const isShown = (name: string): boolean => /^\w+$/.test(name) && !/pass/i.test(name);
   return parameters
     .split('&')

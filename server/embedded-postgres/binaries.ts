@@ -17,7 +17,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { codeOf, StartupProblem } from '../startup-problem.ts';
-import { findObstacle, type ServerUser } from './placement.ts';
+import { findObstacle, type ServerUser } from './ledger-location.ts';
 
 /** A PostgreSQL that the server's user can run: `bin`, `lib` and `share` below one directory. */
 export type PostgresBinaries = { initdb: string; postgres: string };

@@ -7,13 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../startup-problem.ts';
 import { processExists } from './processes.ts';
 
-/** The right to use a data directory; no other process has it until `release` is called or this process ends. */
+/** An exclusive lock on a data directory, held until `release` is called or the process ends. */
 export type DataDirectoryLock = { release(): void };
 
-/** Who has a lock. `task` is the command that it runs; null for the service itself. */
+/** The process that holds a lock. `task` is the command that it runs; null for the service. */
 export type LockOwner = { readonly processId: number; readonly host: string; readonly task: string | null };
 
-/** Another process has the data directory. `owner` is undefined while nobody knows which. */
+/** Another process has locked the data directory. `owner` is undefined when it is not known. */
 export class DataDirectoryInUse extends StartupProblem {
   readonly owner: LockOwner | undefined;
 
@@ -28,13 +28,13 @@ const OWNER_FILE = 'lock-owner.json';
 const SQLITE_BUSY = 5;
 
 /**
- * A new owner writes its name right after taking the lock, and {@link isLocked} holds it for a moment without a name: so
- * a lock that nobody has signed is tried again for this long before it counts as taken.
+ * A new owner records itself right after taking the lock, and {@link isLocked} holds the lock briefly without recording
+ * itself. So a lock without a recorded owner is retried for this long before it counts as taken.
  */
 const OWNER_WAIT_MILLISECONDS = 1_000;
 const RETRY_MILLISECONDS = 20;
 
-/** Keeps the handles of held locks reachable: a collected handle would be closed, and the lock lost with it. */
+/** Keeps the handles of held locks reachable: garbage collection would close a handle and release its lock. */
 const heldLocks = new Set<DatabaseSync>();
 
 /**

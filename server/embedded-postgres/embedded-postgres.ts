@@ -18,7 +18,7 @@ import {
   placeLedger,
   recordLocation,
   type ServerUser,
-} from './placement.ts';
+} from './ledger-location.ts';
 import {
   createDataDirectory,
   provision,
@@ -28,7 +28,7 @@ import {
 } from './postgres-server.ts';
 import { Supervisor, type SupervisorReports, type SupervisorState } from './supervisor.ts';
 
-/** The PostgreSQL that the service brings along, running and supervised. */
+/** The PostgreSQL that is bundled with the service, running and supervised. */
 export type EmbeddedPostgres = {
   /** What `pg` needs to connect; `host` is the directory of a Unix socket. */
   connection: { host: string; port: number; user: string; database: string };
@@ -80,7 +80,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     onServerExit: options.onServerExit ?? (() => undefined),
   };
   const user = await chooseServerUser();
-  if (options.existing !== undefined) await insistOnLedger(options, options.existing.origin, user);
+  if (options.existing !== undefined) await requireLedger(options, options.existing.origin, user);
   const asked = await openDataDirectory(options.dataDirectory, user.differs);
   const locks = [await lockDataDirectory(asked, options.dataDirectory, options.task)];
   try {
@@ -91,10 +91,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-/** Where root puts what PostgreSQL's user must reach. */
+/** The directory of root for files that PostgreSQL's user must reach. */
 export const SYSTEM_DIRECTORY = '/var/lib/transfer-service';
 
-async function insistOnLedger(
+async function requireLedger(
   { dataDirectory, systemDirectory = SYSTEM_DIRECTORY }: EmbeddedPostgresOptions,
   origin: string,
   user: ServerUser,

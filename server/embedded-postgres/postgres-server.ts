@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../startup-problem.ts';
 import type { PostgresBinaries } from './binaries.ts';
-import type { ServerUser } from './placement.ts';
+import type { ServerUser } from './ledger-location.ts';
 
 /** All that one PostgreSQL server needs to be started again and again. */
 export type ServerSetup = {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { codeOf } from '../startup-problem.ts';
 
-/** One step of ending processes: the signal, and how long to wait for their end before the next step. */
+/** One step of ending processes: the signal, and the wait before the next step. */
 export type EndingStep = { signal: NodeJS.Signals; waitMilliseconds: number };
 
 /** PostgreSQL's three shutdowns: fast (disconnects clients, writes a checkpoint), immediate (recovers later), none. */
@@ -22,7 +22,7 @@ const END_LEFTOVERS: readonly EndingStep[] = [
   { signal: 'SIGKILL', waitMilliseconds: 2_000 },
 ];
 
-/** Whether a process has this id, be it another user's or a zombie. */
+/** Whether a process with this id exists, including processes of other users and zombies. */
 export function processExists(processId: number): boolean {
   try {
     process.kill(processId, 0);
@@ -77,7 +77,7 @@ export async function clearLeftovers(
   for (const entry of await readdir(socketDirectory)) await rm(join(socketDirectory, entry), { force: true });
 }
 
-/** What PostgreSQL writes into its data directory about itself while it runs. */
+/** What PostgreSQL records in its data directory while it runs. */
 export type RunningPostgres = { readonly processId: number; readonly socketDirectory: string };
 
 /** The PostgreSQL that works on a data directory; undefined when none does. Rejects when the files may not be read. */

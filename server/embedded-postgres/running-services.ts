@@ -11,7 +11,7 @@ import {
   makeDirectories,
 } from './data-directory.ts';
 
-/** What a running service says about itself to commands on its host. */
+/** What a running service publishes for commands on its host. */
 export type RunningService = {
   readonly processId: number;
   readonly host: string;
@@ -29,7 +29,7 @@ export type RunningService = {
 const DIRECTORY = 'running';
 const FILE = 'settings.json';
 
-/** Writes down that this process serves, and with which settings. Gives what removes it. Rejects when it cannot. */
+/** Publishes that this process serves, with its settings. Returns the function that removes this again. */
 export async function announceService(
   dataDirectory: string,
   facts: Pick<RunningService, 'port' | 'settings'>,

@@ -2,7 +2,7 @@ import { copyFile, open, stat, statfs, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../startup-problem.ts';
-import { restoreSocketDirectory } from './placement.ts';
+import { restoreSocketDirectory } from './ledger-location.ts';
 import {
   lastWords,
   type ServerProcess,
@@ -29,23 +29,23 @@ const END_SERVER = [
   { signal: 'SIGKILL', waitMilliseconds: 500 },
 ] as const;
 
-/** The first restart is immediate; then each wait doubles up to the last, without end: disks get room again. */
+/** The first restart is immediate; then the delay doubles up to the last. Restarts never stop: a full disk can recover. */
 const FIRST_BACKOFF_MILLISECONDS = 100;
 const LAST_BACKOFF_MILLISECONDS = 2_000;
 /** A server that ran this long was healthy: its next restart is immediate again. */
 const HEALTHY_MILLISECONDS = 10_000;
 
-/** What the remains of a killed server answer to a new one; they pass. */
+/** Temporary errors of a start shortly after a server was killed. */
 const PASSING_TROUBLE = /pre-existing shared memory block|lock file ".*" already exists/;
 const PASSING_TROUBLE_MILLISECONDS = 15_000;
 
 const STOPPED_MEANWHILE = 'PostgreSQL was stopped before it accepted connections.';
 
 /** The log and its predecessor together stay below about twice this, whatever happens for however long. */
-const LOG_BYTES_MAX = 8 * 1_024 * 1_024;
+const MAX_LOG_BYTES = 8 * 1_024 * 1_024;
 const LOG_CHECK_MILLISECONDS = 30_000;
 /** Less than a server writes to its log and its lock file while it starts. */
-const LEAST_ROOM_BYTES = 65_536;
+const MIN_FREE_BYTES = 65_536;
 /** How much of the log's end is read to find out why the server ended. */
 const LOG_TAIL_BYTES = 16_384;
 
@@ -233,7 +233,7 @@ export class Supervisor {
   async #boundLog(): Promise<void> {
     const { serverLog } = this.#setup;
     try {
-      if ((await stat(serverLog)).size <= LOG_BYTES_MAX) return;
+      if ((await stat(serverLog)).size <= MAX_LOG_BYTES) return;
       await copyFile(serverLog, `${serverLog}.1`);
       await truncate(serverLog);
     } catch (error) {
@@ -262,7 +262,7 @@ async function endServer(server: ServerProcess): Promise<void> {
 async function hasNoRoom(path: string): Promise<boolean> {
   try {
     const { bavail, bsize } = await statfs(dirname(path));
-    return bavail * bsize < LEAST_ROOM_BYTES;
+    return bavail * bsize < MIN_FREE_BYTES;
   } catch {
     return false;
   }

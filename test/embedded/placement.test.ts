@@ -3,7 +3,7 @@ import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, trunca
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { shortHash } from '../../server/embedded-postgres/placement.ts';
+import { shortHash } from '../../server/embedded-postgres/ledger-location.ts';
 import { isAlive } from '../../server/embedded-postgres/processes.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { waitFor } from '../harness/process.ts';

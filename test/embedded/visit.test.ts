@@ -1,27 +1,27 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { type CommandAccess, openLedgerForCommand } from '../../server/embedded-postgres/command-access.ts';
 import { isAlive } from '../../server/embedded-postgres/processes.ts';
-import { type Visit, visitEmbeddedPostgres } from '../../server/embedded-postgres/visit.ts';
 import { cleanUpAfterTests, isRoot, kill, makeDirectory, makeLedger, query, runOwner, start } from './directories.ts';
 
 // A command opens the ledger of a data directory, with the service running or not.
 
 cleanUpAfterTests();
-const visits: Visit[] = [];
+const visits: CommandAccess[] = [];
 afterEach(async () => {
   for (const visit of visits.splice(0)) await visit.close();
 });
 
 const existing = { origin: "DATA_DIR is './dta'" };
 
-async function visit(dataDirectory: string, patienceMilliseconds?: number): Promise<Visit> {
-  const visited = await visitEmbeddedPostgres({ dataDirectory, existing, task: 'verify-books' }, patienceMilliseconds);
+async function visit(dataDirectory: string, timeoutMilliseconds?: number): Promise<CommandAccess> {
+  const visited = await openLedgerForCommand({ dataDirectory, existing, task: 'verify-books' }, timeoutMilliseconds);
   visits.push(visited);
   return visited;
 }
 
-const serverOf = (visited: Visit): Promise<unknown> =>
+const serverOf = (visited: CommandAccess): Promise<unknown> =>
   query({ connection: { ...visited.connection, user: 'postgres' } }, 'select pg_backend_pid() > 0 as works');
 
 test('while a service runs, its server is used, and keeps running after the command', async () => {
@@ -104,7 +104,7 @@ test('a ledger outside its data directory is found after the data directory was 
   const directory = join(await makeDirectory(0o700), 'data');
   const first = await start(directory, { systemDirectory });
   await first.stop();
-  const found = visitEmbeddedPostgres({ dataDirectory: directory, systemDirectory, existing });
+  const found = openLedgerForCommand({ dataDirectory: directory, systemDirectory, existing });
   expect((await found).connection.host).toBe(first.connection.host);
   await (await found).close();
   expect(first.moved).toBe(isRoot);

@@ -4,7 +4,7 @@ import { chown, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { chooseServerUser, type ServerUser } from '../../server/embedded-postgres/placement.ts';
+import { chooseServerUser, type ServerUser } from '../../server/embedded-postgres/ledger-location.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { templatesOfThisRun } from './ledger-templates.ts';

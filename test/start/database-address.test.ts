@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { readConfiguration } from '../../server/config.ts';
-import { insistOnConnection, openDatabase } from '../../server/open-database.ts';
+import { openDatabase, requireSafeConnection } from '../../server/open-database.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { runCommand, startInVain, temporaryDirectory } from '../harness/process.ts';
 
@@ -15,7 +15,7 @@ const ELSEWHERE = '127.1';
 function problemOf(databaseUrl: string, environment: Readonly<Record<string, string>> = {}): string | undefined {
   for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
   try {
-    insistOnConnection(readConfiguration({ ...LIVE, DATABASE_URL: databaseUrl }));
+    requireSafeConnection(readConfiguration({ ...LIVE, DATABASE_URL: databaseUrl }));
     return undefined;
   } catch (error) {
     expect(error).toBeInstanceOf(StartupProblem);
@@ -180,6 +180,6 @@ test('the rest of a password after its / is not taken for a database name', () =
       MODE,
       DATABASE_URL: 'postgresql://ser/vice:geheim@127.0.0.1/ledger',
     });
-    expect(() => insistOnConnection(configuration)).toThrow('write @ as %40');
+    expect(() => requireSafeConnection(configuration)).toThrow('write @ as %40');
   }
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeLockRefusal } from '../../server/embedded-postgres/data-directory.ts';
-import { chooseServerUser } from '../../server/embedded-postgres/placement.ts';
+import { chooseServerUser } from '../../server/embedded-postgres/ledger-location.ts';
 import { createDataDirectory } from '../../server/embedded-postgres/postgres-server.ts';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';

@@ -2,7 +2,7 @@ import { isAscii } from 'node:buffer';
 import { JsonNumber, type JsonValue } from '../../../contract/reading/json.ts';
 import { maskedText } from '../../redaction.ts';
 
-const DEPTH_MOST = 32;
+const MAX_DEPTH = 32;
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A body that is not valid JSON. The message says where; `field` is set when it concerns one field. */
@@ -165,7 +165,7 @@ class Reader {
 
   #descend(): void {
     this.#depth += 1;
-    if (this.#depth > DEPTH_MOST) throw this.#fault(`it is nested deeper than ${DEPTH_MOST} levels`, this.#at);
+    if (this.#depth > MAX_DEPTH) throw this.#fault(`it is nested deeper than ${MAX_DEPTH} levels`, this.#at);
   }
 
   #ascend<Container extends JsonValue>(container: Container): Container {

@@ -9,32 +9,32 @@ import {
   SYSTEM_DIRECTORY,
   startEmbeddedPostgres,
 } from './embedded-postgres.ts';
-import { chooseServerUser, findLedger, isClaimed } from './placement.ts';
+import { chooseServerUser, findLedger, isClaimed } from './ledger-location.ts';
 import { connectAsSuperuser, SERVER_PORT, SERVICE_NAME } from './postgres-server.ts';
 import { findRunningPostgres } from './processes.ts';
 
-/** A ledger that a command works on beside the service, or in its place while it does not run. */
-export type Visit = {
+/** Access of a command to the ledger, through the PostgreSQL of the running service or one started for the command. */
+export type CommandAccess = {
   readonly connection: EmbeddedPostgres['connection'];
   /** Stops the server if this process started it. */
   readonly close: () => Promise<void>;
 };
 
-/** For the owner's server to accept connections, in milliseconds: a start with recovery, or the end of a stop. */
-const PATIENCE_MILLISECONDS = 15_000;
+/** Maximum wait for the service's PostgreSQL to accept connections: it may be recovering, or about to stop. */
+const TIMEOUT_MILLISECONDS = 15_000;
 const RETRY_MILLISECONDS = 100;
 
 /**
- * Opens the ledger of a data directory for a command. The PostgreSQL that the service runs there is used where there is
- * one; otherwise one is started, and stopped by `close`.
+ * Opens the ledger of a data directory for a command: through the PostgreSQL that the service runs there, or through one
+ * that is started and stopped by `close`.
  *
- * @throws StartupProblem when there is no ledger, or its owner's server cannot be reached in time.
+ * @throws StartupProblem when there is no ledger, or the service's PostgreSQL cannot be reached in time.
  */
-export async function visitEmbeddedPostgres(
+export async function openLedgerForCommand(
   options: EmbeddedPostgresOptions,
-  patienceMilliseconds: number = PATIENCE_MILLISECONDS,
-): Promise<Visit> {
-  const deadline = performance.now() + patienceMilliseconds;
+  timeoutMilliseconds: number = TIMEOUT_MILLISECONDS,
+): Promise<CommandAccess> {
+  const deadline = performance.now() + timeoutMilliseconds;
   for (;;) {
     try {
       const own = await startEmbeddedPostgres(options);
@@ -63,7 +63,7 @@ function describeUnreachable(dataDirectory: string, { owner }: DataDirectoryInUs
 
 type Outcome = { readonly socketDirectory: string } | { readonly obstacle: string };
 
-/** The socket of the server that works on the ledger of a data directory, once it has proved that it does. */
+/** The socket of the server of a data directory's ledger, after checking that it uses these files. */
 async function findServerOf({
   dataDirectory,
   systemDirectory = SYSTEM_DIRECTORY,
@@ -85,7 +85,7 @@ async function findServerOf({
   }
 }
 
-/** How the server behind a socket differs from one that is ready for the service on these files. */
+/** Why the server behind a socket is not the one for these files, or not ready; undefined when it is. */
 async function findDifference(socketDirectory: string, ledger: string): Promise<string | undefined> {
   const client = await connectAsSuperuser(socketDirectory);
   try {
@@ -106,7 +106,7 @@ async function findDifference(socketDirectory: string, ledger: string): Promise<
   }
 }
 
-/** What tells one PostgreSQL cluster from every other: the first eight bytes of its control file. */
+/** The system identifier of a PostgreSQL cluster: the first eight bytes of its control file. */
 async function readIdentifier(ledger: string): Promise<string> {
   const handle = await open(join(ledger, 'global', 'pg_control'), 'r');
   try {

@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { codeOf, StartupProblem } from '../startup-problem.ts';
 import { makeDirectories } from './data-directory.ts';
 
-/** The operating system's user that PostgreSQL runs as. It refuses to run as root. */
+/** The operating system user that PostgreSQL runs as. It refuses to run as root. */
 export type ServerUser = {
   /** As file owner; never negative. */
   uid: number;
@@ -19,14 +19,14 @@ export type ServerUser = {
   spawnAs: { uid?: number; gid?: number };
 };
 
-/** Where a ledger lives. */
+/** The location of a ledger. */
 export type Placement = {
   /** Holds `postgresql` with PostgreSQL's files, and is owned by the user of the service. */
   home: string;
   dataDirectory: string;
-  /** Whether `home` is another directory than the one asked for. */
+  /** Whether `home` differs from the requested data directory. */
   moved: boolean;
-  /** Whether PostgreSQL's files are there already. */
+  /** Whether PostgreSQL's files exist. */
   exists: boolean;
 };
 
@@ -36,9 +36,9 @@ const LOCATION_COMMENT =
 const MAJOR_VERSION = 18;
 
 /**
- * Decides who runs PostgreSQL: the user of the service, or `nobody` when that is root.
+ * Chooses the user that runs PostgreSQL: the user of the service, or `nobody` when that is root.
  *
- * @throws StartupProblem when there is no such user. PostgreSQL looks its user's name up and fails without one.
+ * @throws StartupProblem when the user has no name, which PostgreSQL requires.
  */
 export async function chooseServerUser(): Promise<ServerUser> {
   if (!process.getuid || !process.getgid) {
@@ -76,7 +76,7 @@ async function lookUpNobody(): Promise<{ name: string; uid: number; gid: number 
   );
 }
 
-/** The first part of a path that a user may not pass (or, at its end, not read), or undefined. Real paths only. */
+/** The first directory of a path that a user cannot traverse, or undefined. Real paths only. */
 export async function findObstacle(path: string, user: ServerUser): Promise<string | undefined> {
   if (!user.differs) return undefined;
   const parts = [path];
@@ -90,10 +90,10 @@ export async function findObstacle(path: string, user: ServerUser): Promise<stri
 }
 
 /**
- * Decides where the ledger of a data directory lives: where an earlier start put it, else inside that directory, else,
- * when the server's user cannot get there, below the system's directory.
+ * Finds the location of a data directory's ledger: where an earlier start created it; otherwise inside that directory, or
+ * below the system directory when the server's user cannot reach it.
  *
- * An earlier ledger is never passed over for a new, empty one: with one recorded or found, it is that one or none.
+ * An existing ledger is never replaced by a new, empty one: a recorded or found ledger is used, or the start fails.
  *
  * @param asked real path of the data directory asked for, locked by the caller.
  * @param systemDirectory where root keeps what others must be able to reach.
@@ -126,7 +126,7 @@ export async function findLedger(
   return join(home, 'postgresql');
 }
 
-/** The directory that holds `postgresql`; undefined for a ledger that is not there yet. */
+/** The directory that contains `postgresql`; undefined when there is no ledger yet. */
 async function findHome(asked: string, user: ServerUser, systemDirectory: string): Promise<string | undefined> {
   const recorded = await readLocation(asked);
   const away = awayFrom(asked, systemDirectory);
@@ -179,7 +179,7 @@ async function readLocation(asked: string): Promise<string | undefined> {
   throw new StartupProblem(`The file ${path} does not name a directory called postgresql; write its path into it.`);
 }
 
-/** Records where the ledger is, so that every later start finds this one. Relative when inside: directories move. */
+/** Records the location of the ledger for later starts; relative when it is inside, so that the directory can be moved. */
 export async function recordLocation(asked: string, placement: Placement): Promise<void> {
   const path = join(asked, LOCATION_FILE);
   const location = placement.moved ? placement.dataDirectory : 'postgresql';
@@ -224,7 +224,7 @@ async function verifyLedger(dataDirectory: string, user: ServerUser): Promise<vo
   }
 }
 
-/** Makes the system's directory, and one below it, that the server's user can pass and only root can write. */
+/** Creates the system directory, and one below it, which the server's user can traverse and only root can write. */
 async function makeReachable(directory: string, systemDirectory: string, user: ServerUser): Promise<void> {
   await openSystemDirectory(systemDirectory, user);
   try {
@@ -236,7 +236,7 @@ async function makeReachable(directory: string, systemDirectory: string, user: S
   }
 }
 
-/** Makes root's directory for what others must reach, or checks that an existing one is only root's to write. */
+/** Creates the system directory, or checks that only root can write to the existing one. */
 export async function openSystemDirectory(systemDirectory: string, user: ServerUser): Promise<string> {
   try {
     await makeDirectories(systemDirectory, 0o755);
@@ -272,9 +272,9 @@ export function shortHash(path: string): string {
 }
 
 /**
- * A private directory for the server's socket. Its path is short, because a socket's path holds 107 bytes (103 on
- * macOS). In /tmp anybody may have made a directory of that name: one that is not ours alone is passed over, because
- * its maker could put a socket of their own in it.
+ * Creates a private directory for the server's socket. Its path is short, because a socket path has at most 107 bytes
+ * (103 on macOS). Anybody can create a directory of that name in /tmp: one that is not exclusively ours is not used,
+ * because its owner could put their own socket in it.
  */
 export async function claimSocketDirectory(placement: Placement, user: ServerUser): Promise<string> {
   const name = `transfer-service-${shortHash(placement.dataDirectory)}`;
@@ -292,7 +292,7 @@ export async function claimSocketDirectory(placement: Placement, user: ServerUse
   throw new StartupProblem('There is no directory for the socket of PostgreSQL; make /tmp writable for the service.');
 }
 
-/** Makes a claimed socket directory again if a cleaner of temporary files took it. Throws when it is not ours now. */
+/** Creates the socket directory again if it was removed as a temporary file. Throws when it now belongs to another user. */
 export async function restoreSocketDirectory(path: string, user: ServerUser): Promise<void> {
   const outcome = await claim(path, user);
   if (outcome !== 'claimed') throw new Error(`the socket directory ${path} is ${outcome}`);
@@ -319,7 +319,7 @@ async function claim(path: string, user: ServerUser): Promise<'claimed' | 'forei
   return (await isClaimed(path, user)) ? 'claimed' : 'foreign';
 }
 
-/** Whether only the server's user can have put a socket into a directory. */
+/** Whether only the server's user can create a socket in a directory. */
 export async function isClaimed(path: string, user: ServerUser): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   return found?.isDirectory() === true && found.uid === user.uid && (found.mode & 0o777) === 0o700;
