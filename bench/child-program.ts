@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 import type { Belongings } from './belongings.ts';
-import { processorTime_ms } from './processor-time.ts';
+import { processorTimeMilliseconds } from './processor-time.ts';
 
 /** How a program that ends by itself came out. */
 export type Ending = {
   readonly output: string;
   /** CPU time, as it stood at most a tenth of a second before the end. */
-  readonly processorTime_ms: number;
-  readonly elapsed_ms: number;
+  readonly processorTimeMilliseconds: number;
+  readonly elapsedMilliseconds: number;
 };
 
 /** How often the CPU time is looked at: after the end it is gone. */
-const LOOK_EVERY_MS = 50;
+const CHECK_INTERVAL_MILLISECONDS = 50;
 
 /** Runs a program to its end and gives what it printed. Rejects with its last words when it fails. */
 export async function runProgram(
@@ -47,14 +47,15 @@ export async function runProgram(
     errors += chunk.toString();
   });
   child.stdin.end(more.input ?? '');
-  let spent_ms = Number.NaN;
+  let spentMilliseconds = Number.NaN;
   const timer = setInterval(() => {
-    const now_ms = child.pid === undefined ? Number.NaN : processorTime_ms(child.pid);
-    if (!Number.isNaN(now_ms)) spent_ms = now_ms;
-  }, LOOK_EVERY_MS);
+    const nowMilliseconds = child.pid === undefined ? Number.NaN : processorTimeMilliseconds(child.pid);
+    if (!Number.isNaN(nowMilliseconds)) spentMilliseconds = nowMilliseconds;
+  }, CHECK_INTERVAL_MILLISECONDS);
   try {
     const code = await ended;
-    if (code === 0) return { output, processorTime_ms: spent_ms, elapsed_ms: performance.now() - begun };
+    if (code === 0)
+      return { output, processorTimeMilliseconds: spentMilliseconds, elapsedMilliseconds: performance.now() - begun };
     throw new Error(`${command} ended with ${code}: ${errors.trim().split('\n').slice(-5).join(' | ')}`);
   } finally {
     clearInterval(timer);

@@ -1,7 +1,7 @@
 import type { Ledger, Served } from './ledger/ledger.ts';
 import { runClosedLoop } from './load/closed-loop.ts';
 import type { LoadResult, Traffic } from './load/traffic.ts';
-import { familyProcessorTime_ms, processorTime_ms } from './processor-time.ts';
+import { familyProcessorTimeMilliseconds, processorTimeMilliseconds } from './processor-time.ts';
 import type { Stage } from './stage.ts';
 
 /** Connections of a closed loop that asks for all there is. More make groups no larger: 256 is the most of a group. */
@@ -19,7 +19,11 @@ export type Run = LoadResult & {
   readonly log_bytes: number;
 };
 
-type Costs = { readonly service_ms: number; readonly postgres_ms: number; readonly log_bytes: number };
+type Costs = {
+  readonly serviceMilliseconds: number;
+  readonly postgresMilliseconds: number;
+  readonly log_bytes: number;
+};
 
 /** What is measured: the books that must hold what is answered, and the processes whose CPU counts. */
 export type Measured = { readonly ledger: Ledger; readonly services: readonly Served[] };
@@ -39,8 +43,8 @@ export async function measure(
   return {
     ...result,
     rate: result.answered / result.elapsed_s,
-    service_us: perTransfer('service_ms') * 1000,
-    postgres_us: perTransfer('postgres_ms') * 1000,
+    service_us: perTransfer('serviceMilliseconds') * 1000,
+    postgres_us: perTransfer('postgresMilliseconds') * 1000,
     generator_us: (result.generatorCores * result.elapsed_s * 1e6) / result.answered,
     log_bytes: perTransfer('log_bytes'),
   };
@@ -99,8 +103,8 @@ export function loopOf({ belongings, wrk }: Stage): Parameters<typeof runClosedL
 async function readCosts({ server }: Stage, services: readonly Served[]): Promise<Costs> {
   const { rows } = await server.query('postgres', "select pg_current_wal_insert_lsn() - '0/0' as position");
   return {
-    service_ms: services.reduce((sum, { processId }) => sum + processorTime_ms(processId), 0),
-    postgres_ms: familyProcessorTime_ms(server.processId),
+    serviceMilliseconds: services.reduce((sum, { processId }) => sum + processorTimeMilliseconds(processId), 0),
+    postgresMilliseconds: familyProcessorTimeMilliseconds(server.processId),
     log_bytes: Number(rows[0]?.position),
   };
 }

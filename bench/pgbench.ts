@@ -6,7 +6,7 @@ import { median } from './figures.ts';
 import type { DatabaseServer } from './ledger/server.ts';
 import type { Tool } from './machine.ts';
 import { withCheckpoint } from './measure.ts';
-import { familyProcessorTime_ms } from './processor-time.ts';
+import { familyProcessorTimeMilliseconds } from './processor-time.ts';
 import type { Stage } from './stage.ts';
 
 const DATABASE = 'bench_pgbench';
@@ -16,7 +16,7 @@ export type PgbenchRun = {
   readonly clients: number;
   readonly rate: number;
   /** Median latency in milliseconds; NaN where it was not asked for. */
-  readonly p50_ms: number;
+  readonly p50Milliseconds: number;
   /** CPU of PostgreSQL and of pgbench for one transaction, in microseconds. */
   readonly postgres_us: number;
   readonly generator_us: number;
@@ -49,17 +49,23 @@ export async function runPgbench(
   const log = withMedian ? ['--log', '--log-prefix', 'run'] : [];
   const settings = ['-M', 'prepared', '-c', `${clients}`, '-j', threads, '-T', `${seconds}`, ...log];
   const words = [...connectionOf(server), ...settings, DATABASE];
-  const before_ms = familyProcessorTime_ms(server.processId);
+  const beforeMilliseconds = familyProcessorTimeMilliseconds(server.processId);
   const ending = await runProgram(belongings, pgbench.path, words, { cwd: directory });
-  const postgres_ms = familyProcessorTime_ms(server.processId) - before_ms;
+  const postgresMilliseconds = familyProcessorTimeMilliseconds(server.processId) - beforeMilliseconds;
   const rate = Number(/^tps = ([0-9.]+)/m.exec(ending.output)?.[1]);
   const failed = Number(/^number of failed transactions: ([0-9]+)/m.exec(ending.output)?.[1] ?? 0);
   if (failed > 0 || Number.isNaN(rate)) throw new Error(`pgbench did not succeed: ${ending.output}`);
-  const p50_ms = withMedian ? await readMedian(directory) : Number.NaN;
+  const p50Milliseconds = withMedian ? await readMedian(directory) : Number.NaN;
   await rm(directory, { recursive: true });
   const made = Number(/^number of transactions actually processed: ([0-9]+)/m.exec(ending.output)?.[1]);
-  const each_us = (spent_ms: number): number => (spent_ms * 1000) / made;
-  return { clients, rate, p50_ms, postgres_us: each_us(postgres_ms), generator_us: each_us(ending.processorTime_ms) };
+  const each_us = (spentMilliseconds: number): number => (spentMilliseconds * 1000) / made;
+  return {
+    clients,
+    rate,
+    p50Milliseconds,
+    postgres_us: each_us(postgresMilliseconds),
+    generator_us: each_us(ending.processorTimeMilliseconds),
+  };
 }
 
 /** A measured run with a checkpoint in it, as the service's runs have. */

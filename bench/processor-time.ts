@@ -4,14 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 const MILLISECONDS_PER_TICK = 10;
 
 /** CPU time of a process, or NaN where there is no /proc or no such process any more. */
-export function processorTime_ms(processId: number): number {
+export function processorTimeMilliseconds(processId: number): number {
   const fields = readStatus(processId);
   return fields === undefined ? Number.NaN : (fields.own + fields.ofChildren) * MILLISECONDS_PER_TICK;
 }
 
 /** CPU time of a process and of its children, those that have ended included. */
-export function familyProcessorTime_ms(processId: number): number {
-  let sum = processorTime_ms(processId);
+export function familyProcessorTimeMilliseconds(processId: number): number {
+  let sum = processorTimeMilliseconds(processId);
   for (const name of readdirSync('/proc')) {
     if (!/^[0-9]+$/.test(name)) continue;
     const fields = readStatus(Number(name));

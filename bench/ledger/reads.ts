@@ -43,7 +43,7 @@ export async function measureReads(stage: Stage, service: Served): Promise<ReadL
       send: { kind: 'listed', requests: requests[name] },
     });
     if (result.failed > 0) throw new Error(`${name}: ${result.failed} failed. The first: ${result.firstFailure}`);
-    medians[name] = result.latencies_ms.p50;
+    medians[name] = result.latenciesMilliseconds.p50;
   }
   return medians;
 }

@@ -37,14 +37,14 @@ export async function runClosedLoop(
     answered: summary.requests - summary.refused,
     failed: summary.refused + summary.broken,
     elapsed_s: summary.elapsed_us / 1e6,
-    latencies_ms: {
+    latenciesMilliseconds: {
       p50: milliseconds('p50'),
       p90: milliseconds('p90'),
       p99: milliseconds('p99'),
       p999: milliseconds('p999'),
       most: milliseconds('most'),
     },
-    generatorCores: ending.processorTime_ms / ending.elapsed_ms,
+    generatorCores: ending.processorTimeMilliseconds / ending.elapsedMilliseconds,
     firstFailure:
       summary.refused + summary.broken === 0 ? null : `wrk: ${summary.refused} refused, ${summary.broken} broken`,
   };

@@ -91,7 +91,7 @@ class Record {
     this.#values[this.#count++] = value;
   }
 
-  percentiles(): LoadResult['latencies_ms'] {
+  percentiles(): LoadResult['latenciesMilliseconds'] {
     const sorted = this.#values.subarray(0, this.#count).sort();
     const at = (share: number): number =>
       sorted[Math.min(this.#count - 1, Math.floor(this.#count * share))] ?? Number.NaN;
@@ -133,7 +133,7 @@ class Generator {
       answered: this.#answered,
       failed: this.#failed,
       elapsed_s: (this.#lastAnswer - this.#begun) / 1000,
-      latencies_ms: this.#record.percentiles(),
+      latenciesMilliseconds: this.#record.percentiles(),
       firstFailure: this.#firstFailure,
     };
   }

@@ -10,5 +10,5 @@ const GENERATOR = fileURLToPath(new URL('generator.ts', import.meta.url));
 export async function runGenerator(belongings: Belongings, plan: GeneratorPlan): Promise<LoadResult> {
   const ending = await runProgram(belongings, process.execPath, [GENERATOR], { input: JSON.stringify(plan) });
   const counted = JSON.parse(ending.output) as Omit<LoadResult, 'generatorCores'>;
-  return { ...counted, generatorCores: ending.processorTime_ms / ending.elapsed_ms };
+  return { ...counted, generatorCores: ending.processorTimeMilliseconds / ending.elapsedMilliseconds };
 }

@@ -34,7 +34,7 @@ export type LoadResult = {
   /** Everything else: other answers, broken connections, timeouts. */
   readonly failed: number;
   readonly elapsed_s: number;
-  readonly latencies_ms: Latencies;
+  readonly latenciesMilliseconds: Latencies;
   /** CPU time of the generator, in cores. */
   readonly generatorCores: number;
   /** The first bad answer, for the person who has to find out. */

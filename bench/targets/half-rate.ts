@@ -7,7 +7,7 @@ import type { Outcome } from '../outcome.ts';
 import type { Stage } from '../stage.ts';
 
 /** Latencies for the plot, in milliseconds. */
-export type HalfRateLatencies = Readonly<Record<'alone' | 'half' | 'full', LoadResult['latencies_ms']>>;
+export type HalfRateLatencies = Readonly<Record<'alone' | 'half' | 'full', LoadResult['latenciesMilliseconds']>>;
 
 type Round = { readonly full: Run; readonly alone: Run; readonly half: Run };
 
@@ -47,29 +47,31 @@ export function atHalfTheRate(
 }
 
 /** Each percentile as the median of the rounds. */
-function middle(rounds: readonly Round[], which: keyof Round): LoadResult['latencies_ms'] {
-  const of = (name: keyof LoadResult['latencies_ms']): number =>
-    median(rounds.map((round) => round[which].latencies_ms[name]));
+function middle(rounds: readonly Round[], which: keyof Round): LoadResult['latenciesMilliseconds'] {
+  const of = (name: keyof LoadResult['latenciesMilliseconds']): number =>
+    median(rounds.map((round) => round[which].latenciesMilliseconds[name]));
   return { p50: of('p50'), p90: of('p90'), p99: of('p99'), p999: of('p999'), most: of('most') };
 }
 
 function toOutcome(rounds: readonly Round[]): Outcome {
-  const p99_ms = median(rounds.map(({ half }) => half.latencies_ms.p99));
-  const alone_ms = median(rounds.map(({ alone }) => alone.latencies_ms.p50));
+  const p99Milliseconds = median(rounds.map(({ half }) => half.latenciesMilliseconds.p99));
+  const aloneMilliseconds = median(rounds.map(({ alone }) => alone.latenciesMilliseconds.p50));
   const offered = median(rounds.map(({ half }) => half.rate));
   return {
     target: 5,
     title: '99th percentile at half the maximum rate (open loop) against the lone median',
-    measured: `${short(p99_ms)} ms at ${whole(offered)}/s`,
-    against: `${short(alone_ms)} ms`,
-    ratio: p99_ms / alone_ms,
+    measured: `${short(p99Milliseconds)} ms at ${whole(offered)}/s`,
+    against: `${short(aloneMilliseconds)} ms`,
+    ratio: p99Milliseconds / aloneMilliseconds,
     bound: { at: 'most', ratio: 25 },
     aim: null,
     runs: {
-      'p99 at half the rate, ms': rounds.map(({ half }) => half.latencies_ms.p99),
-      'lone median, ms': rounds.map(({ alone }) => alone.latencies_ms.p50),
+      'p99 at half the rate, ms': rounds.map(({ half }) => half.latenciesMilliseconds.p99),
+      'lone median, ms': rounds.map(({ alone }) => alone.latenciesMilliseconds.p50),
       'maximum rate': rounds.map(({ full }) => full.rate),
     },
-    notes: [`At half the rate the median was ${short(median(rounds.map(({ half }) => half.latencies_ms.p50)))} ms.`],
+    notes: [
+      `At half the rate the median was ${short(median(rounds.map(({ half }) => half.latenciesMilliseconds.p50)))} ms.`,
+    ],
   };
 }

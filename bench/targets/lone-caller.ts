@@ -18,21 +18,21 @@ export function aloneAgainstPgbench(stage: Stage): Promise<Outcome> {
       service: () => measureTransfers(stage, { ledger, services: [service] }, { traffic, connections: 1, seconds }),
       pgbench: () => measurePgbench(stage, 1, true),
     });
-    const own_ms = median(runs.service.map((run) => run.latencies_ms.p50));
-    const pgbench_ms = median(runs.pgbench.map((run) => run.p50_ms));
+    const ownMilliseconds = median(runs.service.map((run) => run.latenciesMilliseconds.p50));
+    const pgbenchMilliseconds = median(runs.pgbench.map((run) => run.p50Milliseconds));
     const service_us = median(runs.service.map((run) => run.service_us));
     const postgres_us = median(runs.service.map((run) => run.postgres_us));
     return {
       target: 4,
       title: 'median latency of a lone client against one client of pgbench',
-      measured: `${short(own_ms)} ms`,
-      against: `${short(pgbench_ms)} ms`,
-      ratio: own_ms / pgbench_ms,
+      measured: `${short(ownMilliseconds)} ms`,
+      against: `${short(pgbenchMilliseconds)} ms`,
+      ratio: ownMilliseconds / pgbenchMilliseconds,
       bound: { at: 'most', ratio: 2 },
       aim: null,
       runs: {
-        'service, ms': runs.service.map((run) => run.latencies_ms.p50),
-        'pgbench, ms': runs.pgbench.map((run) => run.p50_ms),
+        'service, ms': runs.service.map((run) => run.latenciesMilliseconds.p50),
+        'pgbench, ms': runs.pgbench.map((run) => run.p50Milliseconds),
       },
       notes: [
         `Of it CPU: service ${whole(service_us)} µs, PostgreSQL ${whole(postgres_us)} µs; ` +

@@ -8,7 +8,7 @@ import { residentBytes } from '../processor-time.ts';
 import type { Stage } from '../stage.ts';
 
 /** For sockets to close and the collector to have its turn, before memory is looked at. */
-const SETTLE_MS = 2000;
+const SETTLE_MILLISECONDS = 2000;
 const LOOKS = 5;
 
 /** Target 9: what the service holds in memory after a million transfers, against after two hundred thousand. */
@@ -37,13 +37,13 @@ export function memoryStaysFlat(stage: Stage): Promise<Outcome> {
       bound: { at: 'most', ratio: 1.1 },
       aim: null,
       runs: { 'bytes before': [before], 'bytes after': [after] },
-      notes: [`One run; the load stopped, ${SETTLE_MS / 1000} s later the median of ${LOOKS} looks.`],
+      notes: [`One run; the load stopped, ${SETTLE_MILLISECONDS / 1000} s later the median of ${LOOKS} looks.`],
     };
   });
 }
 
 async function restingBytes(processId: number): Promise<number> {
-  await sleep(SETTLE_MS);
+  await sleep(SETTLE_MILLISECONDS);
   const looks: number[] = [];
   for (let look = 0; look < LOOKS; look += 1) {
     looks.push(residentBytes(processId));

@@ -62,12 +62,12 @@ function together(results: readonly LoadResult[]): LoadResult {
     answered: sum(({ answered }) => answered),
     failed: sum(({ failed }) => failed),
     elapsed_s: most(({ elapsed_s }) => elapsed_s),
-    latencies_ms: {
-      p50: most(({ latencies_ms }) => latencies_ms.p50),
-      p90: most(({ latencies_ms }) => latencies_ms.p90),
-      p99: most(({ latencies_ms }) => latencies_ms.p99),
-      p999: most(({ latencies_ms }) => latencies_ms.p999),
-      most: most(({ latencies_ms }) => latencies_ms.most),
+    latenciesMilliseconds: {
+      p50: most(({ latenciesMilliseconds }) => latenciesMilliseconds.p50),
+      p90: most(({ latenciesMilliseconds }) => latenciesMilliseconds.p90),
+      p99: most(({ latenciesMilliseconds }) => latenciesMilliseconds.p99),
+      p999: most(({ latenciesMilliseconds }) => latenciesMilliseconds.p999),
+      most: most(({ latenciesMilliseconds }) => latenciesMilliseconds.most),
     },
     generatorCores: sum(({ generatorCores }) => generatorCores),
     firstFailure: results.find(({ firstFailure }) => firstFailure !== null)?.firstFailure ?? null,
