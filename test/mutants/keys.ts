@@ -38,8 +38,8 @@ export const KEYS: readonly Mutant[] = [
     name: 'refusal-not-kept',
     mistake: 'a refused key succeeds when it is sent again after the money has come',
     file: 'contract/errors/catalogue.ts',
-    find: 'return ERRORS[code].status === 409;',
-    replace: 'return ERRORS[code].status === 410;',
+    find: 'ERRORS[code].status === 409;',
+    replace: 'ERRORS[code].status === 410;',
     witnesses: [{ file: 'test/api/transfers/idempotency.test.ts' }],
   },
   {
