@@ -259,9 +259,5 @@ export const CARDS = [
 export type PostingRecord = Static<typeof PostingRecord>;
 /** A card on the wire. */
 export type CardRecord = Static<typeof CardRecord>;
-/** The body of create_card after reading. */
-export type CreateCardBody = Static<typeof CreateCardBody>;
-/** The body of update_card after reading. */
-export type UpdateCardBody = Static<typeof UpdateCardBody>;
 /** A page of a card's statement on the wire. */
 export type StatementPage = Static<typeof StatementPage>;

@@ -191,5 +191,3 @@ export type OperatorErrorRecord = Static<typeof OperatorErrorRecord>;
 export type InspectedErrorRecord = Static<typeof InspectedErrorRecord>;
 /** Counts on the wire. */
 export type ErrorCounts = Static<typeof ErrorCounts>;
-/** A page of search_errors on the wire. */
-export type FoundErrors = Static<typeof FoundErrors>;

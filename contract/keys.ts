@@ -142,10 +142,6 @@ export const KEYS = [
   }),
 ] as const;
 
-/** The body of create_key after reading. */
-export type CreateKeyBody = Static<typeof CreateKeyBody>;
-/** The body of roll_key after reading. */
-export type RollKeyBody = Static<typeof RollKeyBody>;
 /** A key on the wire. */
 export type KeyRecord = Static<typeof KeyRecord>;
 /** A key on the wire, with its secret. */

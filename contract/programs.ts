@@ -223,12 +223,6 @@ export const PROGRAMS = [
   }),
 ] as const;
 
-/** The body of create_program after reading. */
-export type CreateProgramBody = Static<typeof CreateProgramBody>;
-/** The body of update_program after reading. */
-export type UpdateProgramBody = Static<typeof UpdateProgramBody>;
-/** The body of create_deposit and create_withdrawal after reading. */
-export type FundingMovementBody = Static<typeof FundingMovementBody>;
 /** A card program on the wire. */
 export type ProgramRecord = Static<typeof ProgramRecord>;
 /** A deposit or withdrawal on the wire. */

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { operation } from './operation.ts';
 import { literals, moment } from './schema-parts.ts';
 
@@ -62,10 +62,3 @@ export const SANDBOX = [
     failure: 'The database could not be started',
   }),
 ] as const;
-
-/** The body of move_clock after reading. */
-export type MoveClockBody = Static<typeof MoveClockBody>;
-/** The clock of the sandbox on the wire. */
-export type ClockRecord = Static<typeof ClockRecord>;
-/** The status of the sandbox's database server on the wire. */
-export type DatabaseState = Static<typeof DatabaseState>;

@@ -69,9 +69,5 @@ export const SWITCH = [
   }),
 ] as const;
 
-/** The body of change_switch after reading. */
-export type ChangeSwitchBody = Static<typeof ChangeSwitchBody>;
 /** A setting of the switch on the wire. */
 export type SwitchRecord = Static<typeof SwitchRecord>;
-/** All settings of the switch on the wire. */
-export type SwitchState = Static<typeof SwitchState>;

@@ -145,9 +145,5 @@ export const TRANSFER_ACTIONS = [
   }),
 ] as const;
 
-/** The body of capture_transfer after reading. */
-export type CaptureTransferBody = Static<typeof CaptureTransferBody>;
-/** The body of reverse_transfer after reading. */
-export type ReverseTransferBody = Static<typeof ReverseTransferBody>;
 /** A reversal on the wire. */
 export type ReversalRecord = Static<typeof ReversalRecord>;

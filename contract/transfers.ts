@@ -326,9 +326,5 @@ export type TransferRecord = Static<typeof TransferRecord>;
 export type TransferExplanation = Static<typeof TransferExplanation>;
 /** A row of create_transfer_batch after reading. */
 export type TransferBatchRow = Static<typeof TransferBatchRow>;
-/** The body of create_transfer_batch after reading. */
-export type CreateTransferBatchBody = Static<typeof CreateTransferBatchBody>;
 /** The outcomes of create_transfer_batch on the wire. */
 export type TransferBatchOutcomes = Static<typeof TransferBatchOutcomes>;
-/** The body of update_transfer after reading. */
-export type UpdateTransferBody = Static<typeof UpdateTransferBody>;
