@@ -58,7 +58,7 @@ function readChange(call: UpdateCall): CardChange {
   const { body } = call;
   if (body.balance_to !== undefined && body.status !== 'closed') {
     const message =
-      "'balance_to' can only be sent with 'status': 'closed'. It is the card that receives the balance of a closed card.";
+      "'balance_to' can only be sent with 'status': 'closed'. It says where the balance of the closed card is moved to.";
     throw schemaRefusal(call, message, '/balance_to');
   }
   const limits = readLimitsChange(body.limits);
