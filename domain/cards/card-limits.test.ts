@@ -121,7 +121,7 @@ function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): strin
   const birth = { programId: 'program', transferId: 'transfer', requestId: 'request', now: NOW };
   const terms = plainTerms(type, amount, card.name);
   const view = { ...viewOf(scene), card, destinationCard: undefined, referenceTakenBy: undefined };
-  const plan = decideTransfer({ birth, terms, notes: { description: null, metadata: {} } }, view);
+  const plan = decideTransfer({ birth, terms, notes: {} }, view);
   return plan instanceof Refusal ? plan.code : 'made';
 }
 

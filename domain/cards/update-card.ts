@@ -133,7 +133,7 @@ function empty(asked: CardChangeAsked, card: Card, view: CardView): TransferPlan
   const tooMuch = refuseTooMuch(card, source, destination, view);
   if (tooMuch !== undefined) return tooMuch;
   const terms = plainTerms('unload', source.balance, card.name);
-  const notes = { description: SWEEP_DESCRIPTION, metadata: {} };
+  const notes = { description: SWEEP_DESCRIPTION };
   const transfer = newTransfer(asked.birth, terms, notes, { card, destinationCard: undefined });
   return begin(transfer, { source, destination }, []);
 }

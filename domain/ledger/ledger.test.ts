@@ -39,7 +39,7 @@ const LOAD = plainTerms('load', 1n, '0');
 function decide(terms: TransferTerms, view: TransferView): ReturnType<typeof decideTransfer> {
   const transferId = '00000000-0000-7000-8000-000000000001';
   const birth = { programId: PROGRAM, transferId, requestId: transferId, now: view.now };
-  return decideTransfer({ birth, terms, notes: { description: null, metadata: {} } }, view);
+  return decideTransfer({ birth, terms, notes: {} }, view);
 }
 
 /** A small program as one value, so that decisions can be applied one after the other. */

@@ -115,11 +115,8 @@ export type Transfer = {
   readonly completedAt: number | null;
 };
 
-/** What the caller attached to a transfer and no rule looks at. */
-export type TransferNotes = {
-  readonly description: string | null;
-  readonly metadata: Readonly<Record<string, string>>;
-};
+/** What the caller attaches to a transfer and no rule uses; what is omitted is null or empty. */
+export type TransferNotes = Partial<Pick<Transfer, 'description' | 'metadata'>>;
 
 /** Where a new transfer belongs: its ids, made before the decision, and the moment of the decision. */
 export type TransferBirth = {
@@ -156,9 +153,9 @@ export function newTransfer(
     capture: terms.capture,
     expiresAt: terms.expiresAt,
     scheduledFor: terms.scheduledFor,
-    description: notes.description,
+    description: notes.description ?? null,
     reference: terms.reference,
-    metadata: notes.metadata,
+    metadata: notes.metadata ?? {},
     error: null,
     requestId: birth.requestId,
     createdAt: birth.now,

@@ -100,7 +100,7 @@ export function asked(type: TransferType, changes: Partial<TransferTerms> = {}):
   return {
     birth: { programId: PROGRAM, transferId, requestId: transferId, now: NOW },
     terms: terms(type, changes),
-    notes: { description: null, metadata: {} },
+    notes: {},
   };
 }
 

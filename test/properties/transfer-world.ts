@@ -73,7 +73,7 @@ export const DOMAIN: Decisions = {
 };
 
 const OTHER_PROGRAM = '00000000-0000-7000-8000-0000000000bb';
-const NO_NOTES = { description: null, metadata: {} };
+const NO_NOTES = {};
 
 /** The service without its store: it keeps what the store would, asks the domain, and writes down what a plan says. */
 export class World implements Side {
