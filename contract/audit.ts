@@ -7,7 +7,7 @@ import { cursor, limit, moment, pageOf, text, textOrNull } from './schema-parts.
 export const AuditEntryRecord = Type.Object({
   entry_id: Type.String({ description: 'aud_ and 32 hex digits' }),
   position: Type.Integer({ description: 'Position in the chain: 1, 2, 3 …, without gaps' }),
-  created_at: moment('When it happened, by the real time of day'),
+  created_at: moment('When it happened, in actual time even if the clock of the sandbox was moved'),
   actor: Type.String({
     description: 'key_id of the key; `sandbox`, `host` (a command on the host), or `anonymous` (a refused credential)',
   }),

@@ -19,7 +19,7 @@ import {
   textOrNull,
 } from './schema-parts.ts';
 
-const holderReference = text(255, 'Your reference for the holder; never a card number');
+const holderReference = text(255, 'Your reference for the holder; must not contain a card number');
 const lastFour = Type.String({ pattern: '^[0-9]{4}$', description: 'Last four digits of the card number' });
 const expiresOn = Type.String({ format: 'date', description: 'Last day on which the card can be used, YYYY-MM-DD' });
 

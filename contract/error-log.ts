@@ -18,7 +18,7 @@ export const LoggedErrorRecord = Type.Object({
   field: textOrNull('JSON pointer to the invalid field'),
   method: textOrNull('HTTP method'),
   path: textOrNull('Path template of the request'),
-  card_id: textOrNull('The card that caused the error, or else the card in the request'),
+  card_id: textOrNull('The card that caused the error; otherwise the card in the request'),
   transfer_id: textOrNull('The transfer that exists or may exist'),
   idempotency_key: textOrNull('Idempotency-Key of the request'),
   money_moved: nullable(literals(['no', 'yes', 'unknown'], 'Whether the request moved money')),

@@ -37,7 +37,7 @@ export const CreateKeyBody = Type.Object(
 export const RollKeyBody = Type.Object(
   {
     previous_until: Type.Optional(
-      moment('When the old key stops working: after 24 hours if omitted, and never later than it would expire anyway'),
+      moment('When the old key stops working: after 24 hours if omitted, and no later than its expiry'),
     ),
     expires_at: Type.Optional(
       moment('When the new key expires; if omitted, it is valid for as long as the old key was'),

@@ -15,7 +15,7 @@ const DESCRIPTIONS: Readonly<Record<LimitName, string>> = {
 };
 
 const PATCH_OF_LIMITS =
-  'Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits stay';
+  'Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits keep their values';
 
 const value = (name: LimitName) => amountFrom(0, DESCRIPTIONS[name]);
 const bound = (name: LimitName) => Type.Optional(value(name));

@@ -8,7 +8,7 @@ export const MoveClockBody = Type.Object({
     minimum: 0,
     maximum: 315_360_000,
     description:
-      'How far the clock of the sandbox runs ahead of the time of day: 0 to ten years. The clock can be moved back; ' +
+      'How far the clock of the sandbox is ahead of the actual time: 0 to ten years. The clock can be moved back; ' +
       'records created meanwhile keep their times.',
   }),
 });
@@ -16,7 +16,7 @@ export const MoveClockBody = Type.Object({
 /** The clock of the sandbox. */
 export const ClockRecord = Type.Object({
   now: moment('Current time of the sandbox'),
-  seconds_ahead: Type.Integer({ description: 'Seconds ahead of the time of day' }),
+  seconds_ahead: Type.Integer({ description: 'Seconds ahead of the actual time' }),
 });
 
 /** The status of the sandbox's database server. */

@@ -81,7 +81,8 @@ export const MetadataPatch = Type.Unsafe<Record<string, string | null>>({
   maxProperties: 2 * MAX_METADATA_PAIRS,
   propertyNames: { type: 'string', minLength: 1, maxLength: 40 },
   additionalProperties: { type: ['string', 'null'], maxLength: 500 },
-  description: 'Pairs to change: a string sets a pair, null removes it, other pairs stay. At most 20 pairs can remain',
+  description:
+    'Pairs to change: a string sets a pair, null removes it, other pairs keep their values. At most 20 pairs can remain',
 });
 
 /** A card in a request. */

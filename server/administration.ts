@@ -39,7 +39,10 @@ try {
     await withDatabase({ task: 'audit verify', use: 'read', mayCreate: false }, (opened) =>
       verifyAuditLog(opened, name),
     );
-  else throw new StartupProblem('Say what to do: migrate, config, verify-books, verify-audit, or operator-key <name>.');
+  else
+    throw new StartupProblem(
+      'The command is missing: migrate, config, verify-books, verify-audit, or operator-key <name>.',
+    );
 } catch (error) {
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
@@ -68,7 +71,7 @@ function printConfiguration(): void {
   const configuration = readConfiguration();
   process.stdout.write(
     `# No service runs with the data directory ${dataDirectory} (${dataDirectoryOrigin}).\n` +
-      `# A start with the settings of this shell would have:\n${showConfiguration(configuration)}\n`,
+      `# With the settings of this shell, a service would have:\n${showConfiguration(configuration)}\n`,
   );
   requireSafeConnection(configuration);
 }
@@ -79,7 +82,7 @@ function findServices(dataDirectory: string, origin: string): readonly RunningSe
   } catch (error) {
     const reason = codeOf(error) ?? String(error);
     throw new StartupProblem(
-      `Whether a service runs with the data directory ${dataDirectory} (${origin}) cannot be seen (${reason}). ` +
+      `The services that use the data directory ${dataDirectory} (${origin}) cannot be listed (${reason}). ` +
         'Run the command as the user of the service.',
       { cause: error },
     );
@@ -104,8 +107,8 @@ async function withDatabase(command: Command, run: (opened: CommandDatabase) => 
   } catch (error) {
     if (!wasCutOff(error)) throw error;
     throw new StartupProblem(
-      `The connection to ${opened.place} was lost before ${command.task} had ended, so it has no result: the database ` +
-        'was stopped, or the service that ran it. Run the command again when it is back.',
+      `The connection to ${opened.place} was lost before ${command.task} completed, because the database ` +
+        'or the service that runs it was stopped. Run the command again when it is available.',
       { cause: error },
     );
   } finally {
@@ -138,7 +141,7 @@ async function printOperatorKey({ databases }: CommandDatabase, keyName: string)
   const { key } = reply.record;
   process.stderr.write(
     `This operator key can act in all card programs, with every scope: ${KEY_SCOPES.join(', ')}.\n` +
-      'It is shown only now:\n',
+      'It is shown only once:\n',
   );
   process.stdout.write(`${key}\n`);
 }
@@ -153,15 +156,17 @@ async function verifyBooks({ databases }: CommandDatabase): Promise<void> {
 /** Every row of the audit log against the one before it, and one of them against a hash that was noted elsewhere. */
 async function verifyAuditLog({ databases }: CommandDatabase, expected: string | undefined): Promise<void> {
   if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
-    throw new StartupProblem(`A hash of the audit log has 64 hex digits, and '${expected}' is none.`);
+    throw new StartupProblem(`The hash must have 64 hex digits, but it is '${expected}'.`);
   }
   const { entries, position, head, problems } = await verifyAudit(databases.background, expected);
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   process.stdout.write(`entries:  ${entries}\nposition: ${position}\nhead:     ${head}\n`);
-  if (problems.length > 0) throw new StartupProblem('The audit log is not as it was written.');
+  if (problems.length > 0) throw new StartupProblem('The audit log was changed after it was written.');
   const bounds =
     expected === undefined
-      ? 'Only a head that was noted before can tell whether entries were cut off at the end: give it with --expect.\n'
-      : 'It holds the entry that was noted.\n';
-  process.stdout.write(`The audit log is whole. ${bounds}Note position and head somewhere else for the next time.\n`);
+      ? 'To detect entries that were removed at the end, pass a head that you noted earlier with --expect.\n'
+      : 'It contains the expected entry.\n';
+  process.stdout.write(
+    `The audit log is intact. ${bounds}Store the position and the head outside this database for the next verification.\n`,
+  );
 }

@@ -44,57 +44,62 @@ export const SETTINGS = [
   {
     name: 'MODE',
     fallback: 'sandbox',
-    purpose: 'sandbox: for trying and testing, no keys needed; live: for real money',
+    purpose: 'sandbox: for development and tests, without keys; live: for real money',
   },
   {
     name: 'HOST',
     fallback: '127.0.0.1 and ::1',
     purpose:
-      'address to listen on, in HTTP without TLS: where others can reach it, TLS must end in front of the service',
+      'address to listen on, over HTTP without TLS: if others can reach it, terminate TLS in front of the service',
   },
-  { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 takes a free one' },
+  { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 selects a free port' },
   { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
   {
     name: 'DATABASE_SCHEMA',
     fallback: 'public',
     purpose:
-      'schema of the database that the tables are in; lower-case letters, digits and underscores, 63 at most; ' +
-      'created by migrate where it is missing',
+      'database schema of the tables; at most 63 lower-case letters, digits and underscores; ' +
+      'created by migrate if it is missing',
   },
   {
     name: 'DATABASE_CONNECTIONS',
     fallback: '27',
-    purpose: 'connections to PostgreSQL that one process opens at most, 6 to 200; every process has its own',
+    purpose: 'maximum number of connections to PostgreSQL per process, 6 to 200',
   },
   {
     name: 'DATA_DIR',
     fallback: DEFAULT_DATA_DIRECTORY,
-    purpose: 'where the embedded PostgreSQL keeps its data, and errors wait while the database is away',
+    purpose:
+      'directory of the data of the embedded PostgreSQL, and of errors that are stored while the database is unavailable',
   },
-  { name: 'SUPPORT_CONTACT', fallback: 'support@example.com', purpose: 'how customers reach you, quoted in messages' },
+  {
+    name: 'SUPPORT_CONTACT',
+    fallback: 'support@example.com',
+    purpose: 'how customers can reach support, quoted in messages',
+  },
   {
     name: 'ERROR_RETENTION_DAYS',
     fallback: '90',
-    purpose: 'days for which the error log is kept, 1 to 3650; it is removed in whole months',
+    purpose: 'days for which errors are stored, 1 to 3650; they are deleted in whole months',
   },
   {
     name: 'RATE_LIMIT_PER_ADDRESS',
     fallback: '2000 in live mode, 0 in the sandbox',
     purpose:
-      'requests a second that one address may send, averaged over 10 seconds; a page counts as 10, a search among the ' +
-      'errors as 50, a refused key as 10; 0 is no limit',
+      'maximum requests per second from one address, averaged over 10 seconds; a page counts as 10, a search of the ' +
+      'errors as 50, an invalid key as 10; 0 is no limit',
   },
   {
     name: 'RATE_LIMIT_PER_KEY',
     fallback: '1000 in live mode, 0 in the sandbox',
     purpose:
-      'requests a second that may be sent with one API key, averaged over 10 seconds; each further row of a batch and ' +
+      'maximum requests per second with one API key, averaged over 10 seconds; each further row of a batch and ' +
       'each 1,024 bytes of a body count as one more; 0 is no limit',
   },
   {
     name: 'TRUSTED_PROXIES',
     fallback: '0',
-    purpose: "proxies in front of the service that add their caller's address to X-Forwarded-For, 0 to 10",
+    purpose: "number of proxies in front of the service that append the caller's address to X-Forwarded-For, 0 to 10",
   },
   { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
 ] as const;
@@ -131,12 +136,12 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   };
   if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
     throw new StartupProblem(
-      'SUPPORT_CONTACT is not set. Live mode quotes it in error messages: set it to where your customers reach you.',
+      'SUPPORT_CONTACT is not set. Live mode quotes it in error messages: set it to how customers can reach support.',
     );
   }
   if (mode === 'live' && environment.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
     throw new StartupProblem(
-      'NODE_TLS_REJECT_UNAUTHORIZED is 0, so anybody could pass for the database. Live mode needs it unset.',
+      'NODE_TLS_REJECT_UNAUTHORIZED is 0, so the identity of the database is not verified. Unset it in live mode.',
     );
   }
   return configuration;
@@ -178,17 +183,15 @@ function refuseCredentials(environment: NodeJS.ProcessEnv): void {
   for (const { name, purpose } of SETTINGS) {
     if (name === 'DATABASE_URL' || !holdsUrlCredentials(environment[name] ?? '')) continue;
     throw new StartupProblem(
-      `${name} is set to what looks like a URL with a user name or a password, so it is not repeated here. ` +
-        `Only DATABASE_URL may hold one. What ${name} is for: ${purpose}.`,
+      `${name} is not shown because it looks like a URL with a user name or a password. ` +
+        `Only DATABASE_URL may contain one. Purpose of ${name}: ${purpose}.`,
     );
   }
 }
 
 /** A value for a message; one that could contain a URL with a password is not shown. */
 function quoted(value: string): string {
-  return /^[^@]{0,80}$/.test(value) && !value.includes('://')
-    ? `'${value}'`
-    : 'set to something that is not shown here';
+  return /^[^@]{0,80}$/.test(value) && !value.includes('://') ? `'${value}'` : 'set to a value that is not shown here';
 }
 
 function oneOf<Name extends string>(setting: string, value: string, allowed: readonly Name[]): Name {
@@ -222,7 +225,7 @@ function readRate(setting: string, environment: NodeJS.ProcessEnv, fallback: num
   if (text === '') return fallback;
   if (/^[0-9]{1,6}$/.test(text)) return Number(text);
   throw new StartupProblem(
-    `${setting} is ${quoted(text)}, but it must be a number of requests a second from 1 to 999999, or 0 for no limit.`,
+    `${setting} is ${quoted(text)}, but it must be a number of requests per second from 1 to 999999, or 0 for no limit.`,
   );
 }
 

@@ -34,7 +34,7 @@ const SEED_TIMEOUT_MILLISECONDS = 10_000;
 const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 
 const CLOCK_IS_OFF =
-  "this machine's clock differs from the database's, which dates everything except this log: set this machine's clock";
+  'the clock of this machine differs from the clock of the database, whose time is used everywhere except in this log: synchronize the clocks';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -49,7 +49,7 @@ try {
   if (signals.isStopping) await new Promise(() => undefined);
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
-  process.stderr.write(`\nThe service does not start: ${withoutSecrets(problem.message)}\n`);
+  process.stderr.write(`\nThe service cannot start: ${withoutSecrets(problem.message)}\n`);
   process.exitCode = 1;
 }
 

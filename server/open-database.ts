@@ -157,7 +157,7 @@ async function requireConnections(
   const howMany = `${lowest.whose} allows ${lowest.max} connections`;
   if (lowest.max < MIN_CONNECTIONS) {
     throw new StartupProblem(
-      `${howMany}, and a process of the service needs at least ${MIN_CONNECTIONS}. Raise the limit (${lowest.raise}).`,
+      `${howMany}, but a process of the service needs at least ${MIN_CONNECTIONS}. Raise the limit (${lowest.raise}).`,
     );
   }
   const most = Math.min(asked, lowest.max);
@@ -165,7 +165,7 @@ async function requireConnections(
   if (most < asked) {
     onWarning(
       `${howMany}, so this process opens at most ${most} of its ${asked}. Raise the limit (${lowest.raise}), ` +
-        `or ${advice} where several use the database.`,
+        `or ${advice} if several processes use the database.`,
     );
   } else if (tightest.free < most) {
     onWarning(
@@ -196,7 +196,7 @@ function refuseUnusable(error: unknown): never {
   refuse(findRefusedOptions(error));
   const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
   throw new StartupProblem(
-    `The database of DATABASE_URL cannot be used: ${reason}. Check the address, the user and that PostgreSQL runs.`,
+    `The database of DATABASE_URL cannot be used: ${reason}. Check the address and the user, and that PostgreSQL is running.`,
   );
 }
 
@@ -222,10 +222,10 @@ function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void
   if (ledger === undefined || ledger === mode) return;
   throw new StartupProblem(
     ledger === 'live'
-      ? 'This ledger is a live one, and the mode is sandbox, which moves money without keys. ' +
+      ? 'This is a live ledger, but the mode is sandbox, which moves money without keys. ' +
           'Set MODE=live, or DATABASE_URL or DATA_DIR to another ledger.'
-      : 'This ledger is that of a sandbox: its clock can have been moved, and anybody could make keys for it. ' +
-          'For live mode set DATABASE_URL or DATA_DIR to a ledger of its own.',
+      : 'This is a sandbox ledger: its clock may have been moved, and its keys were created without authorization. ' +
+          'For live mode, set DATABASE_URL or DATA_DIR to another ledger.',
   );
 }
 
@@ -251,12 +251,12 @@ export async function requireSchema({ settings, findRoleProblem }: Databases, pl
   await requireUsableDatabase(settings, 'read');
   if ('differing' in problem) {
     throw new StartupProblem(
-      `The connections of DATABASE_URL do not keep the settings of the service: ${problem.differing}. ${USE_SESSIONS}`,
+      `The connections of DATABASE_URL do not preserve the settings of the service: ${problem.differing}. ${USE_SESSIONS}`,
     );
   }
   throw new StartupProblem(
-    `The user of DATABASE_URL cannot act for the service: ${problem.refused}. ` +
-      'Where a role is missing or was not given to it, as a superuser: GRANT transfer_service_application, ' +
+    `The user of DATABASE_URL cannot assume the roles of the service: ${problem.refused}. ` +
+      'If a role is missing or was not granted, run as a superuser: GRANT transfer_service_application, ' +
       'transfer_service_background, transfer_service_authentication TO <that user>;',
   );
 }

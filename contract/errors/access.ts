@@ -45,7 +45,7 @@ export const ACCESS_ERRORS = {
       reproduce: 'Send the header Authorization: Bearer nonsense.',
       request: call('list_transfers', { headers: { Authorization: 'Bearer nonsense' } }),
       message:
-        'The API key is not one of this service, or it was mistyped. ' +
+        'The API key was not issued by this service, or it is misspelled. ' +
         'Send a valid key as "Authorization: Bearer <key>".',
     },
   }),

@@ -30,7 +30,7 @@ export const REQUEST_ERRORS = {
       reproduce: 'Create a transfer with the description "4111 1111 1111 1111".',
       request: load({ description: '4111 1111 1111 1111' }),
       message:
-        "'description' reads as a card number, which the service accepts nowhere. Omit it; a card is named by its card_id.",
+        "'description' looks like a card number, which the service does not accept. Remove it, and identify the card by its card_id.",
       field: '/description',
     },
   }),

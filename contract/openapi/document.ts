@@ -60,7 +60,7 @@ export function openApiDocument(): JsonObject {
       description: introduction(),
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/', description: 'The service that this document comes from' }],
+    servers: [{ url: '/', description: 'This service' }],
     security: [{ apiKey: [] }, {}],
     tags: [...SECTIONS, CATALOGUE_SECTION].map(({ title, description }) => ({ name: title, description })),
     paths: paths(),
@@ -74,7 +74,7 @@ export function openApiDocument(): JsonObject {
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key. A sandbox on this machine takes requests without one.',
+          description: 'An API key. A sandbox on this machine requires none.',
         },
       },
     },
@@ -84,9 +84,9 @@ export function openApiDocument(): JsonObject {
 function introduction(): string {
   const types = ERROR_TYPES.map((type) => `- **${type}**: ${TYPE_GUIDES[type].cause} ${TYPE_GUIDES[type].resolution}`);
   return [
-    'Every answer that is not a success has the same four members, `Message`, `Status`, `Code` and `Type`, and every ' +
-      'code is explained at `/errors/{code}`.',
-    `An error is of one of three types:\n\n${types.join('\n')}`,
+    'Every error response has the same four fields: `Message`, `Status`, `Code` and `Type`. `/errors/{code}` explains ' +
+      'the code.',
+    `There are three types of errors:\n\n${types.join('\n')}`,
     "Amounts are whole numbers of the currency's minor unit: 8550 is 85.50 USD.",
   ].join('\n\n');
 }
@@ -140,20 +140,20 @@ function operationObject(id: OperationId): JsonObject {
 
 function describe(id: OperationId): string {
   const { scope, method, idempotency } = OPERATIONS[id];
-  const twice = movesMoney(id) ? 'moving money twice' : 'being carried out twice';
+  const twice = movesMoney(id) ? 'moving money twice' : 'being processed twice';
   const keys: Readonly<Record<typeof idempotency, string>> = {
     none: ' An `Idempotency-Key` has no effect.',
-    optional: ` With an \`Idempotency-Key\` the request can be sent again without ${twice}.`,
-    required: ` It must carry an \`Idempotency-Key\`, so that it can be sent again without ${twice}.`,
+    optional: ` With an \`Idempotency-Key\`, the request can be repeated without ${twice}.`,
+    required: ` An \`Idempotency-Key\` is required, so that the request can be repeated without ${twice}.`,
   };
   const own = precedenceOf(id)
     .map((code) => `\`${code}\``)
     .join(', ');
   const patch =
     method === 'PATCH'
-      ? ' The body is a merge patch (RFC 7396): what it omits stays as it is, and `null` removes exactly what it names.'
+      ? ' The body is a merge patch (RFC 7396): `null` removes a field, and omitted fields keep their values.'
       : '';
-  return `Scope: \`${scope}\`.${patch}${keys[idempotency]}\n\nErrors, the first that applies is the answer: ${own}.`;
+  return `Scope: \`${scope}\`.${patch}${keys[idempotency]}\n\nErrors in order of precedence: ${own}.`;
 }
 
 type Parameter = JsonObject & { readonly name: string };
@@ -196,7 +196,7 @@ function pathParameter(id: OperationId, name: string): Parameter {
     name,
     in: 'path',
     required: true,
-    description: `Names the ${name.replace(/_id$/, '').replaceAll('_', ' ')}`,
+    description: `Id of the ${name.replace(/_id$/, '').replaceAll('_', ' ')}`,
     schema: { type: 'string', minLength: 1, maxLength: 255 },
     example: examplePath(first).split('/')[at] ?? '',
   };
@@ -228,7 +228,7 @@ function responses(id: OperationId): JsonObject {
   ];
   return {
     [status]: {
-      description: status === 201 ? 'It is done.' : 'As asked.',
+      description: status === 201 ? 'Created.' : 'Success.',
       headers: Object.fromEntries(headers.map((name) => [name, reference('headers', name)])),
       content: replyContent(id),
     },
@@ -241,9 +241,9 @@ function replyContent(id: OperationId): JsonObject {
   if (!csv) return { 'application/json': { schema: toJson(reply), example: toJson(exampleReply(id)) } };
   const columns = fieldsOf(reply).map(({ name, description }) => `- \`${name}\`${description && `: ${description}`}`);
   const description =
-    'Comma-separated values (RFC 4180): a line with the names of the columns, then a line for each record. What is ' +
-    'null is empty, an object is JSON, and amounts are minor units. An export that breaks off is cut without its last ' +
-    `chunk, so that no part passes for the whole. The columns, in their order:\n\n${columns.join('\n')}`;
+    'Comma-separated values (RFC 4180): a line with the column names, then a line for each record. Null values are ' +
+    'empty, objects are JSON, and amounts are in minor units. If an export fails, the connection is closed without ' +
+    `the last chunk, so that clients detect the incomplete response. The columns, in order:\n\n${columns.join('\n')}`;
   return { 'text/csv': { schema: { type: 'string', description }, example: exampleFile(id) } };
 }
 
@@ -252,15 +252,15 @@ const CATALOGUE_PATHS: JsonObject = {
   '/errors': {
     get: {
       operationId: 'list_error_codes',
-      summary: 'List the error codes, each explained',
-      description: 'A page for browsers, data for everyone else; `/errors.json` is always data.',
+      summary: 'List the error codes with their explanations',
+      description: 'HTML for browsers, JSON for other clients; `/errors.json` is always JSON.',
       tags: [CATALOGUE_SECTION.title],
       security: [],
       parameters: [
         {
           name: 'q',
           in: 'query',
-          description: 'Only codes that fit: words of a code, a meaning, a cause or a message; or a status',
+          description: 'Only codes that match: words of the code, meaning, causes or message, or a status',
           schema: { type: 'string' },
         },
       ],
@@ -288,7 +288,7 @@ const CATALOGUE_PATHS: JsonObject = {
     get: {
       operationId: 'explain_error_code',
       summary: 'Explain one error code',
-      description: 'A page for browsers, data for everyone else; `/errors/{code}.json` is always data.',
+      description: 'HTML for browsers, JSON for other clients; `/errors/{code}.json` is always JSON.',
       tags: [CATALOGUE_SECTION.title],
       security: [],
       parameters: [
@@ -303,7 +303,7 @@ const CATALOGUE_PATHS: JsonObject = {
       ],
       responses: {
         200: {
-          description: 'What the code means, what causes it and what to do.',
+          description: 'The meaning, the causes and the resolution of the code.',
           content: {
             'application/json': { schema: reference('schemas', 'CatalogueRecord') },
             'text/html': { schema: { type: 'string' } },

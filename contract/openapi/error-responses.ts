@@ -25,7 +25,7 @@ const FAMILIES = {
   unknown: {
     name: 'unknown_operation',
     pattern: '^unknown_[a-z_]+$',
-    description: '`unknown_{operation}`: the operation failed because of a fault inside the service.',
+    description: '`unknown_{operation}`: the operation failed because of an internal error.',
   },
 } as const;
 

@@ -47,7 +47,7 @@ export function fieldsOf(schema: object): readonly Field[] {
   return fields.map((field, at) => {
     const twin = fields.slice(0, at).find(({ inner }) => inner.length > 0 && isSame(inner, field.inner));
     if (twin === undefined) return field;
-    const says = `The same members as '${twin.name}'`;
+    const says = `The same fields as '${twin.name}'`;
     return { ...field, description: field.description === '' ? says : `${field.description}. ${says}`, inner: [] };
   });
 }

@@ -153,8 +153,8 @@ const IDEMPOTENCY = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    '1 to 255 visible characters, such as a UUID. If the same request is sent again with the same key, it gets the ' +
-    'first response again and is not processed twice.',
+    '1 to 255 visible characters, such as a UUID. If the same request is sent again with the same key, the ' +
+    'first response is returned again, and the request is not processed twice.',
   schema: VISIBLE,
   example: '4f1c2d9e-7a35-4b0f-9f6e-2b8f0c1d7e55',
 } as const;
@@ -184,7 +184,7 @@ export const REQUEST_HEADERS = {
     name: 'Sandbox-Provoke',
     in: 'header',
     required: false,
-    description: 'Sandbox only: an error code of the operation, which the response then has.',
+    description: 'Sandbox only: an error code of the operation. The response is that error.',
     schema: { type: 'string' },
     example: 'service_disabled',
   },

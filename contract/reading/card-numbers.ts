@@ -5,8 +5,8 @@ import { Refusal } from '../../domain/refusal.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from './json.ts';
 import type { Problem } from './read-members.ts';
 
-const FOUND = 'reads as a card number, which the service accepts nowhere.';
-const ADVICE = `${FOUND} Omit it; a card is named by its card_id.`;
+const FOUND = 'looks like a card number, which the service does not accept.';
+const ADVICE = `${FOUND} Remove it, and identify the card by its card_id.`;
 /** A request that merely omitted the key could create a transfer twice. */
 const ADVICE_FOR_KEYS = `${FOUND} Use another key, such as a UUID.`;
 

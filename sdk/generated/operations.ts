@@ -7,7 +7,7 @@ export type AuditEntryRecord = {
   readonly entry_id: string;
   /** Position in the chain: 1, 2, 3 …, without gaps. */
   readonly position: number;
-  /** When it happened, by the real time of day. */
+  /** When it happened, in actual time even if the clock of the sandbox was moved. */
   readonly created_at: string;
   /** key_id of the key; `sandbox`, `host` (a command on the host), or `anonymous` (a refused credential). */
   readonly actor: string;
@@ -192,7 +192,7 @@ export type ChangeSwitchBody = {
 export type ClockRecord = {
   /** Current time of the sandbox. */
   readonly now: string;
-  /** Seconds ahead of the time of day. */
+  /** Seconds ahead of the actual time. */
   readonly seconds_ahead: number;
 };
 
@@ -218,7 +218,7 @@ export type CreateCardBody = {
   readonly currency?: string | undefined;
   /** Status of the card; active if omitted. */
   readonly status?: 'preactive' | 'active' | undefined;
-  /** Your reference for the holder; never a card number. */
+  /** Your reference for the holder; must not contain a card number. */
   readonly holder_reference?: string | undefined;
   /** Last four digits of the card number. */
   readonly last_four?: string | undefined;
@@ -468,7 +468,7 @@ export type InspectedErrorRecord = {
   readonly method: string | null;
   /** Path template of the request. */
   readonly path: string | null;
-  /** The card that caused the error, or else the card in the request. */
+  /** The card that caused the error; otherwise the card in the request. */
   readonly card_id: string | null;
   /** The transfer that exists or may exist. */
   readonly transfer_id: string | null;
@@ -622,7 +622,7 @@ export type LoggedErrorRecord = {
   readonly method: string | null;
   /** Path template of the request. */
   readonly path: string | null;
-  /** The card that caused the error, or else the card in the request. */
+  /** The card that caused the error; otherwise the card in the request. */
   readonly card_id: string | null;
   /** The transfer that exists or may exist. */
   readonly transfer_id: string | null;
@@ -637,7 +637,7 @@ export type LoggedErrorRecord = {
 /** The body of move_clock. */
 export type MoveClockBody = {
   /**
-   * How far the clock of the sandbox runs ahead of the time of day: 0 to ten years. The clock can be moved back;
+   * How far the clock of the sandbox is ahead of the actual time: 0 to ten years. The clock can be moved back;
    * records created meanwhile keep their times.
    */
   readonly seconds_ahead: number;
@@ -699,7 +699,7 @@ export type OperatorErrorRecord = {
   readonly method: string | null;
   /** Path template of the request. */
   readonly path: string | null;
-  /** The card that caused the error, or else the card in the request. */
+  /** The card that caused the error; otherwise the card in the request. */
   readonly card_id: string | null;
   /** The transfer that exists or may exist. */
   readonly transfer_id: string | null;
@@ -808,9 +808,7 @@ export type ReverseTransferBody = {
 
 /** The body of roll_key. */
 export type RollKeyBody = {
-  /**
-   * When the old key stops working: after 24 hours if omitted, and never later than it would expire anyway.
-   */
+  /** When the old key stops working: after 24 hours if omitted, and no later than its expiry. */
   readonly previous_until?: string;
   /** When the new key expires; if omitted, it is valid for as long as the old key was. */
   readonly expires_at?: string;
@@ -1022,14 +1020,15 @@ export type UpdateCardBody = {
   readonly status?: 'active' | 'inactive' | 'lost' | 'stolen' | 'fraud' | 'closed' | undefined;
   /** Only with status closed: first moves the card's balance to the program's funding. */
   readonly balance_to?: 'funding' | undefined;
-  /** Your reference for the holder; never a card number. */
+  /** Your reference for the holder; must not contain a card number. */
   readonly holder_reference?: string | null | undefined;
   /** Last four digits of the card number. */
   readonly last_four?: string | null | undefined;
   /** Last day on which the card can be used, YYYY-MM-DD. */
   readonly expires_on?: string | null | undefined;
   /**
-   * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits stay.
+   * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits keep
+   * their values.
    */
   readonly limits?: CardLimitsPatch | null | undefined;
 };
@@ -1039,11 +1038,13 @@ export type UpdateProgramBody = {
   /** Name of the card program. */
   readonly name?: string | undefined;
   /**
-   * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits stay.
+   * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits keep
+   * their values.
    */
   readonly limits?: ProgramLimitsPatch | null | undefined;
   /**
-   * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits stay.
+   * Limits to change: a number sets a limit, null removes it (or all limits of in or out), omitted limits keep
+   * their values.
    */
   readonly card_limits?: CardLimitsPatch | null | undefined;
 };
@@ -1051,7 +1052,8 @@ export type UpdateProgramBody = {
 /** The body of update_transfer. */
 export type UpdateTransferBody = {
   /**
-   * Pairs to change: a string sets a pair, null removes it, other pairs stay. At most 20 pairs can remain.
+   * Pairs to change: a string sets a pair, null removes it, other pairs keep their values. At most 20 pairs can
+   * remain.
    */
   readonly metadata: Readonly<Record<string, string | null>> | null;
 };

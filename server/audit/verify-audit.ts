@@ -47,13 +47,13 @@ export async function verifyAudit(database: Database, expected?: string): Promis
   }
   const headAfter = toAuditHead((await database.read(READ_AUDIT_HEAD))[0]);
   if (head === undefined || headAfter === undefined) {
-    walk.problems.push('The head of the log is missing: nobody can say where the log ends.');
+    walk.problems.push('The head of the log is missing, so the end of the log is unknown.');
   } else {
     walk.end(head, headAfter.position);
   }
   if (expected !== undefined && !walk.found) {
     walk.problems.push(
-      `No entry has the hash ${expected}, which was noted elsewhere: the log was cut short or written anew.`,
+      `No entry has the hash ${expected}, which was noted earlier: the log was truncated or rewritten.`,
     );
   }
   return {
@@ -83,17 +83,16 @@ class ChainWalk {
   take(entry: AuditEntry, headPosition: bigint | undefined): void {
     const name = `Entry ${entry.position} (${toWireId('aud', entry.entryId)})`;
     if (entry.position < 1n) {
-      this.problems.push(`${name} was put in: the first entry of the log is entry 1, and none stands before it.`);
+      this.problems.push(`${name} was inserted: the first entry of the log is entry 1.`);
       return;
     }
     const isGap = entry.position !== this.next;
     if (isGap) this.#miss(entry.position);
     const recomputed = hashOfEntry(entry);
-    if (!recomputed.equals(entry.hash))
-      this.problems.push(`${name} was changed: its hash is not that of what it says.`);
+    if (!recomputed.equals(entry.hash)) this.problems.push(`${name} was changed: its hash does not match its content.`);
     // A missing or changed entry before this one has been reported already.
     const follows = entry.previousHash.equals(this.last) || entry.previousHash.equals(this.#recomputed);
-    if (!isGap && !follows) this.problems.push(`${name} does not follow the entry before it: another was there.`);
+    if (!isGap && !follows) this.problems.push(`${name} does not follow the entry before it: that entry was replaced.`);
     this.last = entry.hash;
     this.#recomputed = recomputed;
     this.next = entry.position + 1n;
@@ -106,11 +105,13 @@ class ChainWalk {
   end({ position, hash }: AuditHead, positionAfter: bigint): void {
     if (position >= this.next) this.#miss(position + 1n);
     else if (!this.#hashAtHead.equals(hash)) {
-      this.problems.push(`The head of the log has another hash than entry ${position}: one of the two was changed.`);
+      this.problems.push(
+        `The hash in the head of the log differs from the hash of entry ${position}: one of them was changed.`,
+      );
     }
     if (positionAfter < this.next - 1n) {
       this.problems.push(
-        `The log goes on to entry ${this.next - 1n}, but its head says that it ends at ${positionAfter}.`,
+        `The log continues to entry ${this.next - 1n}, but its head says that it ends at ${positionAfter}.`,
       );
     }
   }

@@ -26,7 +26,7 @@ type PackagedFile = { path: string; size: number };
 type PackagedLink = { source: string; target: string };
 type PackagedBinaries = { directory: string; version: string; links: PackagedLink[] };
 
-const ASK_FOR_DATABASE_URL = 'Set DATABASE_URL to a PostgreSQL 15 or later of your own.';
+const ASK_FOR_DATABASE_URL = 'Set DATABASE_URL to your PostgreSQL 15 or later.';
 
 /**
  * Finds the PostgreSQL that npm installed for this platform, and makes it runnable for the server's user: in place
@@ -51,7 +51,7 @@ export async function findBinaries(
     if (failure === undefined) return copy;
   }
   const platform = `${process.platform}-${process.arch}`;
-  const problem = `The PostgreSQL that came with the service does not run on this machine (${platform}: ${failure}).`;
+  const problem = `The embedded PostgreSQL does not run on this machine (${platform}: ${failure}).`;
   throw new StartupProblem(`${problem} ${ASK_FOR_DATABASE_URL}`);
 }
 
@@ -69,7 +69,7 @@ async function findPackage(): Promise<PackagedBinaries> {
     await stat(join(root, 'native', 'bin', 'postgres'));
     return { directory: join(root, 'native'), version: parseVersion(manifest), links: parseLinks(links) };
   } catch (error) {
-    const missing = `No PostgreSQL for this platform (${platform}) was installed with the service.`;
+    const missing = `No embedded PostgreSQL for this platform (${platform}) is installed.`;
     const advice = `${ASK_FOR_DATABASE_URL} On Linux with glibc and on macOS, 'npm ci --include=optional' installs one.`;
     throw new StartupProblem(`${missing} ${advice}`, { cause: error });
   }
@@ -136,7 +136,7 @@ async function copyBinaries(
   const name = `postgresql-${packaged.version}-${content.digest('hex').slice(0, 12)}`;
   const target = join(copiesDirectory, name);
   if (await isComplete(target, files, packaged.links)) return binariesIn(target);
-  onProgress(`Copying PostgreSQL to ${target}, where it can be run.`);
+  onProgress(`Copying PostgreSQL to ${target}, from where it can run.`);
   const temporary = join(copiesDirectory, `.${name}-${randomBytes(6).toString('hex')}`);
   await removeAbandonedCopies(copiesDirectory, `.${name}-`);
   try {
@@ -149,7 +149,9 @@ async function copyBinaries(
     await replaceDirectory(temporary, target, () => isComplete(target, files, packaged.links));
   } catch (error) {
     const problem = `PostgreSQL cannot be copied to ${target} (${codeOf(error) ?? String(error)}).`;
-    throw new StartupProblem(`${problem} Make room or give write access there, or set DATABASE_URL.`, { cause: error });
+    throw new StartupProblem(`${problem} Free up space or give write access there, or set DATABASE_URL.`, {
+      cause: error,
+    });
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }

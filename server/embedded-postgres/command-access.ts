@@ -57,7 +57,7 @@ function describeUnreachable(dataDirectory: string, { owner }: DataDirectoryInUs
   const who = owner === undefined ? 'another process' : `process ${owner.processId} on ${owner.host}`;
   return new StartupProblem(
     `The data directory ${dataDirectory} is in use by ${who}, and its PostgreSQL cannot be reached: ${obstacle}. ` +
-      'Run the command on the same machine and as the same user as the service, while its database runs.',
+      'Run the command on the same machine and as the same user as the service, while its database is running.',
   );
 }
 
@@ -73,10 +73,12 @@ async function findServerOf({
   if (ledger === undefined) return { obstacle: 'it has no ledger yet' };
   try {
     const running = await findRunningPostgres(ledger);
-    if (running === undefined) return { obstacle: `none works on ${ledger}` };
+    if (running === undefined) return { obstacle: `none is running in ${ledger}` };
     const { socketDirectory } = running;
     if (!(await isClaimed(socketDirectory, user))) {
-      return { obstacle: `the directory of its socket, ${socketDirectory}, is not there or not that of ${user.name}` };
+      return {
+        obstacle: `the directory of its socket, ${socketDirectory}, does not exist or does not belong to ${user.name}`,
+      };
     }
     const difference = await findDifference(socketDirectory, ledger);
     return difference === undefined ? { socketDirectory } : { obstacle: difference };
@@ -97,9 +99,9 @@ async function findDifference(socketDirectory: string, ledger: string): Promise<
     );
     const [found] = rows;
     if (found === undefined || (await realpath(found.directory)) !== (await realpath(ledger))) {
-      return `the server behind its socket works on ${found?.directory}`;
+      return `the server at its socket uses ${found?.directory}`;
     }
-    if (found.identifier !== (await readIdentifier(ledger))) return 'the server behind its socket has other files';
+    if (found.identifier !== (await readIdentifier(ledger))) return 'the server at its socket uses other files';
     return found.provided ? undefined : 'it is being set up';
   } finally {
     await client.end().catch(() => undefined);

@@ -53,7 +53,7 @@ export async function openDataDirectory(asked: string, openToOthers: boolean): P
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
     return await realpath(path);
   } catch (error) {
-    if (isDiskFull(error)) throw diskFullProblem(`The data directory ${asked} cannot be made`, error);
+    if (isDiskFull(error)) throw diskFullProblem(`The data directory ${asked} cannot be created`, error);
     throw new StartupProblem(describeUnusable(asked, codeOf(error)), { cause: error });
   }
 }
@@ -78,7 +78,7 @@ export async function makeDirectories(path: string, mode: number): Promise<void>
   const isMade = await makeOne(path, mode);
   if (isMade) return;
   await makeDirectories(dirname(path), mode);
-  if (!(await makeOne(path, mode))) throw Object.assign(new Error(`${path} cannot be made`), { code: 'ENOENT' });
+  if (!(await makeOne(path, mode))) throw Object.assign(new Error(`${path} cannot be created`), { code: 'ENOENT' });
 }
 
 /** False when the directory above is missing. */
@@ -101,8 +101,8 @@ export function describeUnusable(directory: string, code: string | undefined): s
     return `The data directory ${directory} cannot be used: it, or a part of its path, is not a directory. ${advice}`;
   }
   if (code === 'EACCES' || code === 'EPERM') {
-    const problem = `The user ${user} may not read and write the data directory ${directory}`;
-    return `${problem}; give that user access to it, or set DATA_DIR to another directory.`;
+    const problem = `The user ${user} cannot read and write the data directory ${directory}`;
+    return `${problem}. Give that user access to it, or set DATA_DIR to another directory.`;
   }
   if (code === 'EROFS') return `The data directory ${directory} is on a read-only file system. ${advice}`;
   return `The data directory ${directory} cannot be used (${code ?? 'unknown error'}). ${advice}`;
@@ -241,7 +241,7 @@ function describeUse(shownAs: string, owner: LockOwner | undefined): string {
     const advice = 'Stop it first, or set DATA_DIR to another directory.';
     return `The data directory ${shownAs} is in use by ${who}. ${advice}`;
   }
-  return `The data directory ${shownAs} is in use by ${who}, which runs the command ${task}. Try again when it has ended.`;
+  return `The data directory ${shownAs} is in use by ${who}, which runs the command ${task}. Try again when the command has finished.`;
 }
 
 /** What a person is told of a lock that was not to be had, though nobody has it; `path` is the file of the lock. */

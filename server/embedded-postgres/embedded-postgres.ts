@@ -131,7 +131,7 @@ async function startLocked(
   await removeUnfinishedDataDirectories(placement.home);
   if (!placement.exists) {
     // It was there before the lock was.
-    if (options.existing !== undefined) throw new StartupProblem(`The ledger in ${asked} is gone.`);
+    if (options.existing !== undefined) throw new StartupProblem(`The ledger in ${asked} no longer exists.`);
     reports.onProgress(`Creating a new ledger in ${placement.dataDirectory}.`);
     await createDataDirectory(placement.home, binaries, user);
   }
@@ -168,7 +168,7 @@ function describe(
     state: () => supervisor.state,
     pause: () => supervisor.pause(),
     async resume() {
-      if (isStopped) throw new Error('PostgreSQL was stopped for good.');
+      if (isStopped) throw new Error('PostgreSQL was stopped.');
       await supervisor.begin(true);
     },
     async stop() {

@@ -42,14 +42,14 @@ const MAJOR_VERSION = 18;
  */
 export async function chooseServerUser(): Promise<ServerUser> {
   if (!process.getuid || !process.getgid) {
-    throw new StartupProblem('The service has no PostgreSQL of its own for this platform; set DATABASE_URL.');
+    throw new StartupProblem('The service has no embedded PostgreSQL for this platform. Set DATABASE_URL.');
   }
   let serviceName: string;
   try {
     serviceName = userInfo().username;
   } catch (error) {
-    const problem = `The user id ${process.getuid()} has no name on this machine, and PostgreSQL needs one.`;
-    throw new StartupProblem(`${problem} Run the service as a user that /etc/passwd knows, or set DATABASE_URL.`, {
+    const problem = `The user id ${process.getuid()} has no user name on this machine, and PostgreSQL requires one.`;
+    throw new StartupProblem(`${problem} Run the service as a user in /etc/passwd, or set DATABASE_URL.`, {
       cause: error,
     });
   }
@@ -71,7 +71,7 @@ async function lookUpNobody(): Promise<{ name: string; uid: number; gid: number 
   const gid = Number.parseInt(line?.[3] ?? '', 10);
   if (line?.[0] && Number.isInteger(uid) && Number.isInteger(gid) && uid !== 0) return { name: line[0], uid, gid };
   throw new StartupProblem(
-    'PostgreSQL does not run as root, and this machine has no user nobody to run it as. ' +
+    "PostgreSQL cannot run as root, and this machine has no user 'nobody' to run it as. " +
       'Start the service as an ordinary user, or set DATABASE_URL.',
   );
 }
@@ -136,7 +136,7 @@ async function findHome(asked: string, user: ServerUser, systemDirectory: string
   if (recorded !== undefined && found.length === 0) throw describeLost(asked, recorded);
   if (found.length > 1) {
     const both = found.map((home) => join(home, 'postgresql')).join(' and ');
-    const advice = `Write the path of the right one into ${join(asked, LOCATION_FILE)}.`;
+    const advice = `Write the path of the correct one to ${join(asked, LOCATION_FILE)}.`;
     throw new StartupProblem(`There are two ledgers for the data directory ${asked}: ${both}. ${advice}`);
   }
   return found[0];
@@ -148,8 +148,8 @@ function awayFrom(asked: string, systemDirectory: string): string {
 
 function describeLost(asked: string, recorded: string): StartupProblem {
   return new StartupProblem(
-    `The ledger of the data directory ${asked} should be in ${recorded}, but nothing is there. Bring it back, ` +
-      `or, to begin with an empty ledger, remove ${join(asked, LOCATION_FILE)}.`,
+    `The ledger of the data directory ${asked} should be in ${recorded}, which does not exist. Restore it, ` +
+      `or, to start with an empty ledger, remove ${join(asked, LOCATION_FILE)}.`,
   );
 }
 
@@ -159,9 +159,7 @@ async function isThere(path: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return false;
-    throw new StartupProblem(
-      `The service cannot look at ${path} (${codeOf(error)}); give it access to that directory.`,
-    );
+    throw new StartupProblem(`The service cannot read ${path} (${codeOf(error)}). Give it access to that directory.`);
   }
 }
 
@@ -172,11 +170,15 @@ async function readLocation(asked: string): Promise<string | undefined> {
     text = await readFile(path, 'utf8');
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
-    throw new StartupProblem(`The file ${path}, which says where the ledger is, cannot be read (${codeOf(error)}).`);
+    throw new StartupProblem(
+      `The file ${path}, which contains the path of the ledger, cannot be read (${codeOf(error)}).`,
+    );
   }
   const location = text.split('\n').find((line) => line.trim() !== '' && !line.startsWith('#'));
   if (location?.endsWith('postgresql')) return resolve(asked, location);
-  throw new StartupProblem(`The file ${path} does not name a directory called postgresql; write its path into it.`);
+  throw new StartupProblem(
+    `The file ${path} does not contain the path of a directory named postgresql. Write that path to the file.`,
+  );
 }
 
 /** Records the location of the ledger for later starts; relative when it is inside, so that the directory can be moved. */
@@ -192,7 +194,9 @@ export async function recordLocation(asked: string, placement: Placement): Promi
 
 async function verifyLedger(dataDirectory: string, user: ServerUser): Promise<void> {
   const { uid } = await stat(dataDirectory).catch((error: unknown) => {
-    throw new StartupProblem(`The ledger in ${dataDirectory} cannot be reached (${codeOf(error)}); give access to it.`);
+    throw new StartupProblem(
+      `The ledger in ${dataDirectory} cannot be read (${codeOf(error)}). Give the service access to it.`,
+    );
   });
   if (uid !== user.uid) {
     throw new StartupProblem(
@@ -203,22 +207,22 @@ async function verifyLedger(dataDirectory: string, user: ServerUser): Promise<vo
   const obstacle = await findObstacle(dataDirectory, user);
   if (obstacle !== undefined) {
     throw new StartupProblem(
-      `PostgreSQL runs as ${user.name}, who cannot get to the ledger in ${dataDirectory}: ` +
-        `${obstacle} is closed to others. Open it with 'chmod o+x ${obstacle}'.`,
+      `PostgreSQL runs as ${user.name}, who cannot access the ledger in ${dataDirectory}: ` +
+        `${obstacle} does not allow it. Run 'chmod o+x ${obstacle}'.`,
     );
   }
   const text = await readFile(join(dataDirectory, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
     throw new StartupProblem(
-      `The directory ${dataDirectory} holds no ledger (PG_VERSION cannot be read: ${codeOf(error)}). ` +
-        'Bring its files back from a backup, or set DATA_DIR to another directory.',
+      `The directory ${dataDirectory} contains no ledger (PG_VERSION cannot be read: ${codeOf(error)}). ` +
+        'Restore its files from a backup, or set DATA_DIR to another directory.',
     );
   });
   const version = Number.parseInt(text, 10);
   if (version !== MAJOR_VERSION) {
     const advice =
-      version > MAJOR_VERSION ? 'Use the version of the service that made it' : 'Upgrade it with pg_upgrade';
+      version > MAJOR_VERSION ? 'Use the version of the service that created it' : 'Upgrade it with pg_upgrade';
     throw new StartupProblem(
-      `The ledger in ${dataDirectory} was made by PostgreSQL ${text.trim()}, this service brings ${MAJOR_VERSION}. ` +
+      `The ledger in ${dataDirectory} was created by PostgreSQL ${text.trim()}, but this service includes PostgreSQL ${MAJOR_VERSION}. ` +
         `${advice}, or set DATA_DIR to another directory.`,
     );
   }
@@ -244,7 +248,7 @@ export async function openSystemDirectory(systemDirectory: string, user: ServerU
     const path = await realpath(systemDirectory);
     const obstacle = await findObstacle(path, user);
     if (obstacle === undefined) return path;
-    throw new Error(`${obstacle} is closed to the user ${user.name}`);
+    throw new Error(`${obstacle} does not allow access by the user ${user.name}`);
   } catch (error) {
     throw describeSystemDirectory(systemDirectory, error);
   }
@@ -254,8 +258,8 @@ function describeSystemDirectory(systemDirectory: string, error: unknown): Start
   if (error instanceof StartupProblem) return error;
   const reason = codeOf(error) ?? (error instanceof Error ? error.message : String(error));
   return new StartupProblem(
-    `PostgreSQL cannot run as root, so its files have to go to ${systemDirectory}, which cannot be used (${reason}). ` +
-      'Start the service as an ordinary user, or move it and its data directory where other users can reach them.',
+    `PostgreSQL cannot run as root, so its files must be in ${systemDirectory}, which cannot be used (${reason}). ` +
+      'Start the service as an ordinary user, or move it and its data directory to a place that other users can access.',
     { cause: error },
   );
 }
@@ -263,7 +267,9 @@ function describeSystemDirectory(systemDirectory: string, error: unknown): Start
 async function verifyRootOwned(directory: string): Promise<void> {
   const found = await lstat(directory);
   if (found.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0) return;
-  throw new StartupProblem(`The directory ${directory} must belong to root and be writable by root only; mend that.`);
+  throw new StartupProblem(
+    `The directory ${directory} must belong to root and be writable by root only. Fix its owner or its permissions.`,
+  );
 }
 
 /** A short name for a path, the same at every start. */
@@ -289,7 +295,9 @@ export async function claimSocketDirectory(placement: Placement, user: ServerUse
       if (outcome === 'impossible') break;
     }
   }
-  throw new StartupProblem('There is no directory for the socket of PostgreSQL; make /tmp writable for the service.');
+  throw new StartupProblem(
+    'There is no usable directory for the socket of PostgreSQL. Make /tmp writable for the service.',
+  );
 }
 
 /** Creates the socket directory again if it was removed as a temporary file. Throws when it now belongs to another user. */

@@ -139,11 +139,12 @@ export async function createDataDirectory(home: string, binaries: PostgresBinari
   } catch (error) {
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
     const output = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
-    if (isDiskFull(error) || isDiskFull(output)) throw diskFullProblem(`A new ledger cannot be made in ${home}`, error);
+    if (isDiskFull(error) || isDiskFull(output))
+      throw diskFullProblem(`A new ledger cannot be created in ${home}`, error);
     const words = lastWords(output);
     const reason = words ?? codeOf(error) ?? String(error);
-    const advice = 'Mend that, set DATA_DIR to another directory, or set DATABASE_URL.';
-    throw new StartupProblem(`A new ledger cannot be made in ${home}: ${reason}. ${advice}`, { cause: error });
+    const advice = 'Fix this, set DATA_DIR to another directory, or set DATABASE_URL.';
+    throw new StartupProblem(`A new ledger cannot be created in ${home}: ${reason}. ${advice}`, { cause: error });
   }
 }
 

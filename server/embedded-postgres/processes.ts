@@ -63,7 +63,7 @@ export async function clearLeftovers(
   const pidFile = join(dataDirectory, 'postmaster.pid');
   const recorded = await readProcessId(pidFile);
   if (recorded !== undefined && (await isPostgresOf(recorded, dataDirectory))) {
-    onProgress(`Stopping the PostgreSQL that an earlier service left running (process ${recorded}).`);
+    onProgress(`Stopping the PostgreSQL that a previous service left running (process ${recorded}).`);
     await endProcesses([recorded], END_ORPHAN);
   }
   const leftovers = await postgresProcessesOf(dataDirectory);

@@ -164,7 +164,7 @@ export class Supervisor {
     const { dataDirectory, serverLog } = this.#setup;
     if (isDiskFull(description)) return diskFullProblem(`PostgreSQL cannot start in ${dataDirectory}`);
     const problem = `PostgreSQL did not start in ${dataDirectory}: ${description}.`;
-    return new StartupProblem(`${problem} Its log, ${serverLog}, tells more.`);
+    return new StartupProblem(`${problem} See its log, ${serverLog}.`);
   }
 
   /** One life of the server, from the clearing of its predecessor's remains to its end. Never throws. */

@@ -55,7 +55,8 @@ export function openAuthentication(
     const shared = lookUps.get(digest);
     if (shared !== undefined && shared.startedAt + CACHED_MILLISECONDS > now) return shared.caller;
     const parts = readKeyParts(sent);
-    if (parts === undefined) throw refuse('The API key is not one of this service, or it was mistyped.', 'mistyped');
+    if (parts === undefined)
+      throw refuse('The API key was not issued by this service, or it is misspelled.', 'mistyped');
     const caller = lookUp(parts, digest, now).finally(() => {
       if (lookUps.get(digest)?.caller === caller) lookUps.delete(digest);
     });

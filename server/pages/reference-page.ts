@@ -52,7 +52,7 @@ function conventions({ base }: PageContext): Html {
 ${listing('Request', first)}
 <h3>Request headers</h3>
 <dl class="says">${HEADERS.map(
-    ({ name, description }) => html`<div><dt><code>${name}</code></dt><dd>${description.replaceAll('`', '')}</dd></div>
+    ({ name, description }) => html`<div><dt><code>${name}</code></dt><dd>${withCode(description)}</dd></div>
 `,
   )}</dl>
 <h3>Errors</h3>
@@ -133,7 +133,12 @@ function fields(schema: object): Html {
 function entries({ name, type, required, limits, description, inner }: Field, above: string): readonly Html[] {
   const path = above !== '' && html`<span class="above">${breakable(above)}</span>`;
   const own = html`<div${above !== '' && html` class="inner"`}><dt><code>${path}${breakable(name)}</code>${required && html` <span class="required">required</span>`}
-<span class="type">${limits === '' ? type : `${type}, ${limits}`}</span></dt><dd>${description}</dd></div>
+<span class="type">${limits === '' ? type : `${type}, ${limits}`}</span></dt><dd>${withCode(description)}</dd></div>
 `;
   return [own, ...inner.flatMap((field) => entries(field, `${above}${name}.`))];
+}
+
+/** A text of the contract, which marks code with backticks. */
+function withCode(text: string): readonly Html[] {
+  return text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }

@@ -115,7 +115,7 @@ function tryToMove(movement: FundingMovement, accounts: readonly Account[]): Pos
   const { amount, currency } = movement;
   if (!canGive(destination, amount) || (source.kind === 'world' && !canTake(source, amount))) {
     const message =
-      `The ${movement.kind} would take the ${destination.kind} account above the maximum balance, ` +
+      `The ${movement.kind} would exceed the maximum balance of the ${destination.kind} account, ` +
       `${formatMoney(MAXIMUM_BALANCE, currency)}.`;
     throw new Refusal('limit_exceeded', message, { field: '/amount' });
   }

@@ -33,7 +33,7 @@ type SeededCard = {
 
 /** The cards of the demo program: one for each status, and for each refusal that depends on one. */
 export const SEEDED_CARDS: readonly SeededCard[] = [
-  { name: 'card_active', status: 'active', currency: 'USD', balance: 25_000n, purpose: 'takes and gives money' },
+  { name: 'card_active', status: 'active', currency: 'USD', balance: 25_000n, purpose: 'can receive and send money' },
   { name: 'card_empty', status: 'active', currency: 'USD', balance: 0n, purpose: 'has nothing to unload' },
   { name: 'card_preactive', status: 'preactive', currency: 'USD', balance: 0n, purpose: 'not activated yet' },
   { name: 'card_inactive', status: 'inactive', currency: 'USD', balance: 5_000n, purpose: 'suspended' },
@@ -48,7 +48,7 @@ export const SEEDED_CARDS: readonly SeededCard[] = [
     expiresOn: '2020-12-31',
     purpose: 'expired',
   },
-  { name: 'card_closed', status: 'closed', currency: 'USD', balance: 0n, purpose: 'closed for good' },
+  { name: 'card_closed', status: 'closed', currency: 'USD', balance: 0n, purpose: 'permanently closed' },
   {
     name: 'card_limited',
     status: 'active',
@@ -59,10 +59,10 @@ export const SEEDED_CARDS: readonly SeededCard[] = [
       out: {},
       maximumBalance: null,
     },
-    purpose: 'takes 1.00 to 100.00 at a time, 350.00 a day',
+    purpose: 'accepts 1.00 to 100.00 per transfer, 350.00 per day',
   },
-  { name: 'card_eur', status: 'active', currency: 'EUR', balance: 0n, purpose: 'kept in EUR' },
-  { name: 'card_full', status: 'active', currency: 'GBP', balance: MAXIMUM_BALANCE, purpose: 'can hold no more' },
+  { name: 'card_eur', status: 'active', currency: 'EUR', balance: 0n, purpose: 'uses EUR' },
+  { name: 'card_full', status: 'active', currency: 'GBP', balance: MAXIMUM_BALANCE, purpose: 'at the maximum balance' },
 ];
 
 /** Initial funding of the demo program, in minor units: a billion dollars, a million euros. */
@@ -155,7 +155,7 @@ class Seed {
   #load(card: Card, amount: bigint): void {
     const birth = { programId: this.#programId, transferId: this.#newId(), requestId: this.#newId(), now: this.#now };
     const terms = plainTerms('load', amount, card.name);
-    const notes = { description: 'What the sandbox begins with', metadata: {} };
+    const notes = { description: 'Opening balance of the sandbox', metadata: {} };
     this.#transfers.push(newTransfer(birth, terms, notes, { card, destinationCard: undefined }));
     this.#post(birth.transferId, 'load', `funding ${card.currency}`, card.name, amount);
   }
@@ -167,7 +167,7 @@ class Seed {
       kind: 'deposit' as const,
       amount,
       currency,
-      description: 'What the sandbox begins with',
+      description: 'Opening balance of the sandbox',
       actor: 'sandbox',
     };
     this.#created.push(insertFundingMovement(movement, this.#now));

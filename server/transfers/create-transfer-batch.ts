@@ -125,7 +125,7 @@ function toFault(thrown: unknown): Fault {
     return { code: thrown.code, message: thrown.message, moneyMoved: 'no' };
   }
   if (thrown instanceof OperationFailure && thrown.busy) {
-    const message = 'The service is overloaded and has not begun with this transfer.';
+    const message = 'The service is overloaded and did not process this transfer.';
     return { code: 'service_unavailable', message, moneyMoved: thrown.moneyMoved };
   }
   const moneyMoved = thrown instanceof OperationFailure ? thrown.moneyMoved : 'unknown';

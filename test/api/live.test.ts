@@ -97,7 +97,7 @@ describe('live mode, starting from an empty directory', () => {
     const last = operatorKey.endsWith('0') ? '1' : '0';
     const mistyped = await get(TRANSFERS, bearer(`${operatorKey.slice(0, -1)}${last}`));
     expect(mistyped.status).toBe(401);
-    expect(mistyped.fields.Message).toContain('mistyped');
+    expect(mistyped.fields.Message).toContain('misspelled');
     const [, secret = ''] = /_([0-9a-f]{72})$/.exec(keys.first) ?? [];
     const spliced = await get(TRANSFERS, bearer(`${operatorKey.slice(0, 20)}${secret}`));
     expect(spliced.status).toBe(401);

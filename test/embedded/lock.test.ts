@@ -63,7 +63,7 @@ test('the refusal names the command that uses the directory', async () => {
   const lock = await lockDataDirectory(directory, directory, 'verify-books');
   await expect(lockDataDirectory(directory, './data')).rejects.toThrow(
     `The data directory ./data is in use by process ${process.pid}, which runs the command verify-books. ` +
-      'Try again when it has ended.',
+      'Try again when the command has finished.',
   );
   lock.release();
 });

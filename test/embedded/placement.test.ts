@@ -76,7 +76,7 @@ test('a missing ledger is reported, not replaced by an empty one', async () => {
   await first.stop();
   await rename(first.dataDirectory, join(directory, 'elsewhere'));
   await expect(start(directory)).rejects.toThrow(StartupProblem);
-  await expect(start(directory)).rejects.toThrow(/should be in .*postgresql, but nothing is there/);
+  await expect(start(directory)).rejects.toThrow(/should be in .*postgresql, which does not exist/);
   expect(await readdir(directory)).not.toContain('postgresql');
 });
 
@@ -86,11 +86,13 @@ test('a ledger of another version, of another user, or without its files is refu
   await first.stop();
   const version = join(first.dataDirectory, 'PG_VERSION');
   await writeFile(version, '19\n');
-  await expect(start(directory)).rejects.toThrow(/was made by PostgreSQL 19, this service brings 18/);
+  await expect(start(directory)).rejects.toThrow(
+    /was created by PostgreSQL 19, but this service includes PostgreSQL 18/,
+  );
   await writeFile(version, '17\n');
   await expect(start(directory)).rejects.toThrow(/Upgrade it with pg_upgrade/);
   await rm(version);
-  await expect(start(directory)).rejects.toThrow(/holds no ledger/);
+  await expect(start(directory)).rejects.toThrow(/contains no ledger/);
   if (isRoot) {
     const foreign = await makeDirectory();
     await mkdir(join(foreign, 'postgresql'));

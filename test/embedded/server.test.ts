@@ -129,7 +129,7 @@ test('pause stops the server until resume; both may be repeated', async () => {
   await Promise.allSettled(crossing);
   expect(postgres.state()).toBe('stopped');
   await postgres.stop();
-  await expect(postgres.resume()).rejects.toThrow('for good');
+  await expect(postgres.resume()).rejects.toThrow('PostgreSQL was stopped.');
 });
 
 test('the orphaned server of a killed service is replaced; its open transaction is lost, its committed data kept', async () => {

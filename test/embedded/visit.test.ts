@@ -66,7 +66,7 @@ test('a service without a server is reported with the reason', async () => {
   const directory = await makeLedger();
   const { process: owner } = await runOwner('lock', directory);
   await expect(visit(directory, 0)).rejects.toThrow(
-    new RegExp(`in use by process ${owner.pid} on .*cannot be reached: none works on ${directory}/postgresql`),
+    new RegExp(`in use by process ${owner.pid} on .*cannot be reached: none is running in ${directory}/postgresql`),
   );
 });
 
@@ -78,11 +78,11 @@ test('a server of another data directory is not used', async () => {
   expect(lines[4]).toBe(own.connection?.host);
   lines[4] = another.connection?.host ?? '';
   await writeFile(file, lines.join('\n'));
-  await expect(visit(directory, 0)).rejects.toThrow(`the server behind its socket works on ${other}/postgresql`);
+  await expect(visit(directory, 0)).rejects.toThrow(`the server at its socket uses ${other}/postgresql`);
   // Anybody may make a directory in /tmp.
   lines[4] = await makeDirectory(0o755);
   await writeFile(file, lines.join('\n'));
-  await expect(visit(directory, 0)).rejects.toThrow('is not there or not that of');
+  await expect(visit(directory, 0)).rejects.toThrow('does not exist or does not belong to');
 });
 
 test('where there is no ledger, nothing is created', async () => {

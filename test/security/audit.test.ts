@@ -415,7 +415,7 @@ describe('verification detects changes by a superuser', () => {
       await tamper(`insert into audit_entry select position + 1, gen_random_uuid(), created_at, actor, action,
         program_id, subject_id, request_id, details, hash, hash from audit_entry order by position desc limit 1`);
     expect(found[0]).toMatch(/was changed/);
-    expect(found.at(-1)).toMatch(/^The log goes on to entry \d+, but its head says that it ends at \d+\.$/);
+    expect(found.at(-1)).toMatch(/^The log continues to entry \d+, but its head says that it ends at \d+\.$/);
   });
 
   test('a row before the first one, whatever its hash', async () => {
@@ -428,7 +428,7 @@ describe('verification detects changes by a superuser', () => {
         const forge = `insert into audit_entry select $1, gen_random_uuid(), created_at, 'host', action, program_id,
           subject_id, request_id, details, decode(repeat('00', 32), 'hex'), $2 from audit_entry where position = 1`;
         const putIn = new RegExp(
-          `^Entry ${position} \\(aud_[0-9a-f]{32}\\) was put in: the first entry of the log is entry 1`,
+          `^Entry ${position} \\(aud_[0-9a-f]{32}\\) was inserted: the first entry of the log is entry 1`,
         );
         for (const expected of [undefined, last?.toString('hex')]) {
           const found = await tamper(forge, [position, first?.hash], expected);
@@ -437,7 +437,7 @@ describe('verification detects changes by a superuser', () => {
         // It is no witness for the hash that was noted.
         expect(await tamper(forge, [position, noted], noted.toString('hex'))).toEqual([
           expect.stringMatching(putIn),
-          expect.stringContaining('the log was cut short or written anew'),
+          expect.stringContaining('the log was truncated or rewritten'),
         ]);
       }
     } finally {
@@ -464,7 +464,7 @@ describe('verification detects changes by a superuser', () => {
       update audit_head set (position, hash) = (select position, hash from audit_entry order by position desc limit 1)`;
     expect(await tamper(cut)).toEqual([]);
     expect(await tamper(cut, [], head)).toEqual([
-      `No entry has the hash ${head}, which was noted elsewhere: the log was cut short or written anew.`,
+      `No entry has the hash ${head}, which was noted earlier: the log was truncated or rewritten.`,
     ]);
     // What stood before the cut is still there.
     expect(await tamper(cut, [], rows.at(-4)?.hash.toString('hex'))).toEqual([]);
@@ -473,14 +473,14 @@ describe('verification detects changes by a superuser', () => {
   test('a head changed, set back or removed', async () => {
     const last = (await chain()).length;
     expect(await tamper('update audit_head set hash = set_byte(hash, 3, get_byte(hash, 3) # 1)')).toEqual([
-      `The head of the log has another hash than entry ${last}: one of the two was changed.`,
+      `The hash in the head of the log differs from the hash of entry ${last}: one of them was changed.`,
     ]);
     expect(await tamper('update audit_head set position = position + 1')).toEqual([`Entry ${last + 1} is missing.`]);
     expect((await tamper('update audit_head set position = position - 1')).at(-1)).toContain(
-      'The log goes on to entry',
+      'The log continues to entry',
     );
     expect(await tamper('delete from audit_head')).toEqual([
-      'The head of the log is missing: nobody can say where the log ends.',
+      'The head of the log is missing, so the end of the log is unknown.',
     ]);
   });
 
@@ -493,7 +493,7 @@ describe('verification detects changes by a superuser', () => {
       select entry_id, actor, action, '{}' from kept_entry order by position`;
     expect(await tamper(anew)).toEqual([]);
     expect(await tamper(anew, [], noted)).toEqual([
-      `No entry has the hash ${noted}, which was noted elsewhere: the log was cut short or written anew.`,
+      `No entry has the hash ${noted}, which was noted earlier: the log was truncated or rewritten.`,
     ]);
   });
 

@@ -70,7 +70,7 @@ describe('beside a service on the embedded database', () => {
     expect(books).toMatchObject({ exitCode: 0, errors: '' });
     expect(JSON.parse(books.output)).toMatchObject({ balanced: true, postings_compared: true });
     const audit = await runCommand(['audit', 'verify'], { DATA_DIR });
-    expect(audit).toMatchObject({ exitCode: 0, output: expect.stringContaining('The audit log is whole') });
+    expect(audit).toMatchObject({ exitCode: 0, output: expect.stringContaining('The audit log is intact') });
     expect((await service.client.transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');
   });
 
@@ -101,7 +101,7 @@ describe('beside a service on the embedded database', () => {
     service = await startService({ DATA_DIR });
     const { exitCode, output, errors } = await ending;
     expect([exitCode, output]).toEqual([1, '']);
-    expect(errors).toMatch(/^The connection to the ledger in [^\n]+ was lost before verify-books had ended[^\n]+\n$/);
+    expect(errors).toMatch(/^The connection to the ledger in [^\n]+ was lost before verify-books completed[^\n]+\n$/);
     for (const client of [holder, watcher]) await client.end().catch(() => undefined);
   });
 });

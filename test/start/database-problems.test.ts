@@ -86,7 +86,7 @@ async function refusalOfAll(settings: Readonly<Record<string, string>>): Promise
     runCommand(['migrate'], settings),
     runCommand(['operator-key', 'create', '--name', 'x'], settings),
   ]);
-  expect([started.exitCode, started.errors]).toEqual([1, `\nThe service does not start: ${sentence}\n`]);
+  expect([started.exitCode, started.errors]).toEqual([1, `\nThe service cannot start: ${sentence}\n`]);
   for (const ending of [migrated, keyed]) expect(ending).toEqual({ exitCode: 1, output: '', errors: `${sentence}\n` });
   return sentence;
 }
@@ -183,7 +183,7 @@ describe('foreign objects with names of the service are reported and unchanged',
     const database = `history_${what.length}`;
     await makeDatabase(database, statement);
     expect(await refusalOf(settingsOf(database))).toContain(
-      'The schema public cannot be used: its table schema_migration is not the one of the service',
+      'The schema public cannot be used: its table schema_migration was not created by the service',
     );
     expect(await contentsOf(database)).toHaveLength(statement.includes('key') ? 2 : 1);
   });
@@ -258,7 +258,7 @@ describe('a read-only database', () => {
       try {
         const settings = { DATABASE_URL: standby.url, DATA_DIR };
         expect(await refusalOf(settings)).toBe(
-          'The database server is a standby, which takes no writes. Set DATABASE_URL to the primary server.',
+          'The database server is a standby, which is read-only. Set DATABASE_URL to the primary server.',
         );
         expect(await runCommand(['verify-books'], settings)).toMatchObject({ exitCode: 0 });
       } finally {
@@ -326,7 +326,7 @@ describe('the schema', () => {
     const { exitCode, errors } = await startInVain(settings);
     expect([exitCode, errors]).toEqual([
       1,
-      expect.stringMatching(/^\nThe service does not start: The database has no ledger in its schema typo\. If /),
+      expect.stringMatching(/^\nThe service cannot start: The database has no ledger in its schema typo\. If /),
     ]);
     expect(await contentsOf('live_one')).toEqual([]);
   });

@@ -38,7 +38,7 @@ describe('a database that the service does not own', () => {
     await superuser.query('create database ledger owner maker');
     const ending = await runCommand(['migrate'], settingsOf('maker', 'ledger'));
     expect(ending).toMatchObject({ exitCode: 1, output: '' });
-    expect(ending.errors).toMatch(/^The schema cannot be brought up to date: the user maker [^\n]+\n$/);
+    expect(ending.errors).toMatch(/^The migrations cannot be applied: the user maker [^\n]+\n$/);
     const [statements = ''] = /CREATE ROLE .*;/.exec(ending.errors) ?? [];
     expect(statements).toContain(`GRANT ${ROLES} TO maker;`);
     await superuser.query(statements);
@@ -48,7 +48,7 @@ describe('a database that the service does not own', () => {
   test('a user that is not a member of the roles gets one sentence with the grant', async () => {
     const ending = await startInVain(settingsOf('stranger', 'ledger'));
     expect(ending.exitCode).toBe(1);
-    expect(ending.errors).toMatch(/^\nThe service does not start: The user of DATABASE_URL cannot act [^\n]+\n$/);
+    expect(ending.errors).toMatch(/^\nThe service cannot start: The user of DATABASE_URL cannot assume [^\n]+\n$/);
     expect(ending.errors).toContain(`GRANT ${ROLES} TO`);
   });
 
@@ -84,7 +84,7 @@ describe('a database that the service does not own', () => {
     try {
       const { exitCode, errors } = await startInVain(settingsOf('clerk', 'ledger'));
       expect({ exitCode, errors }).toMatchObject({ exitCode: 1, errors: expect.stringContaining(role) });
-      expect(errors).toMatch(/^\nThe service does not start: The user of DATABASE_URL cannot act [^\n]+\n$/);
+      expect(errors).toMatch(/^\nThe service cannot start: The user of DATABASE_URL cannot assume [^\n]+\n$/);
     } finally {
       await superuser.query(`grant ${role} to clerk`);
     }
@@ -114,7 +114,7 @@ describe('a database that the service does not own', () => {
     try {
       const { rows } = await maker.query(`delete from schema_migration where name = ${last} returning *`);
       const ending = await runCommand(['migrate'], settingsOf('maker', 'ledger'));
-      expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('does not see the rows') });
+      expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('cannot see the rows') });
       await maker.query('insert into schema_migration values ($1, $2, $3)', Object.values(rows[0]));
       expect(await runCommand(['migrate'], settingsOf('maker', 'ledger'))).toMatchObject({ exitCode: 0 });
     } finally {
@@ -135,7 +135,7 @@ describe('a database that the service does not own', () => {
       await maker.query('alter table audit_entry drop constraint audit_entry_position_from_one');
       await stranger.query('begin; lock table audit_entry in access share mode');
       const ending = await runCommand(['migrate'], busy);
-      expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('Others use the tables') });
+      expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('The tables are in use') });
     } finally {
       await maker.end();
       await stranger.end();

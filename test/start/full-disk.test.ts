@@ -13,7 +13,7 @@ import { runCommand, startInVain } from '../harness/process.ts';
 // in the row disk-full of the torture, which npm run verify runs (test/torture/rows/disk-full-starts.ts).
 
 const FULL = '/dev/full';
-const SENTENCE = /^\nThe service does not start: [^\n]*: the disk is full\. Free up space on it [^\n]*\n$/;
+const SENTENCE = /^\nThe service cannot start: [^\n]*: the disk is full\. Free up space on it [^\n]*\n$/;
 
 let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
 beforeAll(async () => {
@@ -54,7 +54,7 @@ describe('a start on a full disk reports the full disk', () => {
     const initdb = join(home, 'initdb');
     await writeFile(initdb, `#!/bin/sh\nexec cp /etc/passwd ${FULL}\n`, { mode: 0o755 });
     const making = createDataDirectory(home, { initdb, postgres: '' }, await chooseServerUser());
-    await expect(making).rejects.toThrow(`A new ledger cannot be made in ${home}: the disk is full. Free up space`);
+    await expect(making).rejects.toThrow(`A new ledger cannot be created in ${home}: the disk is full. Free up space`);
   });
 });
 

@@ -35,8 +35,8 @@ function settingsOf(database: string, MODE: 'sandbox' | 'live') {
   return { MODE, DATABASE_URL, DATA_DIR: `${directory.path}/${database}`, SUPPORT_CONTACT: 'help@bank.test' };
 }
 
-const OF_A_SANDBOX = /This ledger is that of a sandbox: .* For live mode set DATABASE_URL or DATA_DIR/;
-const LIVE = /This ledger is a live one, and the mode is sandbox, .* Set MODE=live/;
+const OF_A_SANDBOX = /This is a sandbox ledger: .* For live mode, set DATABASE_URL or DATA_DIR/;
+const LIVE = /This is a live ledger, but the mode is sandbox, .* Set MODE=live/;
 
 test('a sandbox ledger does not start in live mode, and gets no operator key', async () => {
   const sandbox = await startService(settingsOf('played', 'sandbox'));

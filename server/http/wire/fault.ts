@@ -74,8 +74,8 @@ function failureMessage(
   if (moneyMoved === 'no') return `${failure}. No money was moved.`;
   const outcome =
     moneyMoved === 'yes'
-      ? `${failure} to the end, but the money has moved.`
-      : `${failure} with certainty: the outcome is not confirmed, and money may have moved.`;
+      ? 'The request did not complete, but the money has moved.'
+      : 'The outcome of the request is not confirmed, and money may have moved.';
   return `${outcome} ${howToFindOut(operation, transferId, idempotencyKey)}`;
 }
 
@@ -91,6 +91,6 @@ function howToFindOut(operation: OperationId, transferId: string | undefined, ke
   if (operation === 'create_transfer') return `Find out with GET ${transfers} before you send it again.`;
   if (operation === 'create_transfer_batch')
     return 'Send the batch again with the same keys: no row moves money twice.';
-  if (key !== undefined) return `${again}: it answers with the outcome, and moves nothing twice.`;
+  if (key !== undefined) return `${again}: the response is the outcome, and no money moves twice.`;
   return `Find out with GET ${transfers} and the id of the transfer before you send it again.`;
 }

@@ -35,8 +35,8 @@ export function findConnectionProblem(settings: ConnectionSettings, mustBePrivat
   const isEncrypted = tls === true || (typeof tls === 'object' && tls !== null);
   if (!isEncrypted || (mode !== null && !REQUIRES_TLS.includes(mode) && mode !== 'no-verify')) {
     return (
-      'DATABASE_URL (or PGHOST, where it names no host) leads to a database on another machine and does not say that ' +
-      'the connection must be encrypted. ' +
+      'DATABASE_URL (or PGHOST, if it names no host) names a database on another machine but does not require that ' +
+      'the connection be encrypted. ' +
       'Add sslmode=verify-full to it, such as postgresql://user@host/database?sslmode=verify-full.'
     );
   }

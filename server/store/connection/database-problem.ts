@@ -62,7 +62,7 @@ export function findServerProblem(facts: ServerFacts, use: DatabaseUse): string 
   }
   if (use === 'read') return undefined;
   if (isStandby) {
-    return 'The database server is a standby, which takes no writes. Set DATABASE_URL to the primary server.';
+    return 'The database server is a standby, which is read-only. Set DATABASE_URL to the primary server.';
   }
   // The service overrides a setting of its user, but not one of the whole database or server.
   if (readOnly === 'on' && !['user', 'database user', 'client', 'session'].includes(readOnlySource)) {
@@ -100,7 +100,7 @@ async function findSchemaProblem(client: pg.ClientBase, schema: string): Promise
   if (!(await hasSchema(client, schema))) return undefined;
   const history = await readHistoryColumns(client, schema);
   if (history !== '' && history !== HISTORY_COLUMNS) {
-    return foreign(schema, 'its table schema_migration is not the one of the service');
+    return foreign(schema, 'its table schema_migration was not created by the service');
   }
   const access = await findAccessProblem(client, schema, history !== '');
   if (access !== undefined) return access;
@@ -116,7 +116,7 @@ async function findSchemaProblem(client: pg.ClientBase, schema: string): Promise
 }
 
 function foreign(schema: string, problem: string): string {
-  const elsewhere = schema === DEFAULT_SCHEMA ? 'a schema of its own, such as transfer_service' : 'another schema';
+  const elsewhere = schema === DEFAULT_SCHEMA ? 'a separate schema, such as transfer_service' : 'another schema';
   return `The schema ${schema} cannot be used: ${problem}. Set DATABASE_SCHEMA to ${elsewhere}, or DATABASE_URL to another database.`;
 }
 

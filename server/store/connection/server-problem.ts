@@ -13,7 +13,7 @@ export const USE_SESSIONS =
   'Use session pooling (pool_mode = session in PgBouncer), or connect to PostgreSQL directly.';
 
 const POOLED =
-  'DATABASE_URL leads to a connection pooler that gives one session of PostgreSQL to several clients in turn ' +
+  'DATABASE_URL connects to a pooler that shares one PostgreSQL session between clients ' +
   `(transaction or statement pooling). ${USE_SESSIONS}`;
 
 /** Whether a pooler uses transaction or statement pooling. */
@@ -67,7 +67,7 @@ export function findDurabilityProblem(settings: ConnectionSettings): Promise<str
     const statements = off.map((name) => `ALTER SYSTEM SET ${name} = on;`).join(' ');
     return (
       `The PostgreSQL server runs with ${off.map((name) => `${name} = off`).join(' and ')}, so a crash of its machine ` +
-      'can lose or damage transfers that were already answered. ' +
+      'can lose or damage transfers that were already confirmed. ' +
       `As a superuser, run ${statements} SELECT pg_reload_conf(); and start the service again.`
     );
   });
@@ -82,14 +82,14 @@ export function findUserProblem(settings: ConnectionSettings): Promise<string | 
     const { user, replication } = rows[0] ?? { user: '', replication: '' };
     if (replication !== 'origin') {
       return (
-        `The user ${user} has session_replication_role = ${replication}, which turns off the triggers that keep the ` +
+        `The user ${user} has session_replication_role = ${replication}, which disables the triggers that protect the ` +
         `books and the audit log. As a superuser: ALTER ROLE "${user}" RESET session_replication_role;`
       );
     }
     if ((await severityOfWarning(client)) === 'WARNING') return undefined;
     return (
-      'PostgreSQL writes its messages in a language other than English, and the service has to know a warning and a ' +
-      `fatal error by their names. As a superuser: ALTER ROLE "${user}" SET lc_messages = 'C';`
+      'PostgreSQL writes its messages in a language other than English, but the service recognizes warnings and ' +
+      `fatal errors by their English names. As a superuser: ALTER ROLE "${user}" SET lc_messages = 'C';`
     );
   });
 }

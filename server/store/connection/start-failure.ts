@@ -10,8 +10,8 @@ const OPERATORS_CLASSES: ReadonlySet<string> = new Set(['08', '25', '28', '3D', 
 
 /** Advice for SQLSTATEs whose message has none. */
 const ADVICE: Readonly<Record<string, string>> = {
-  [INSUFFICIENT_PRIVILEGE]: 'Give the user of DATABASE_URL that right, or use the owner of the database.',
-  [READ_ONLY]: 'The database takes no writes: make it writable, or set DATABASE_URL to its primary server.',
+  [INSUFFICIENT_PRIVILEGE]: 'Grant that privilege to the user of DATABASE_URL, or use the owner of the database.',
+  [READ_ONLY]: 'The database is read-only: make it writable, or set DATABASE_URL to its primary server.',
 };
 
 /**
@@ -28,11 +28,11 @@ export function explainStartFailure(error: unknown): unknown {
   if (reported === undefined) {
     if (!isLostConnection(error)) return error;
     const reason = `The connection to the database was lost (${messageOf(error)}).`;
-    return new StartupProblem(`${reason} Check that PostgreSQL runs and can be reached.`, { cause: error });
+    return new StartupProblem(`${reason} Check that PostgreSQL is running and reachable.`, { cause: error });
   }
   const code = codeOf(reported) ?? '';
   if (code !== INSUFFICIENT_PRIVILEGE && !OPERATORS_CLASSES.has(code.slice(0, 2))) return error;
-  const advice = reported.hint ?? ADVICE[code] ?? "PostgreSQL's own log may say more.";
+  const advice = reported.hint ?? ADVICE[code] ?? 'See the log of PostgreSQL for details.';
   const reason = `PostgreSQL refused a statement: ${reported.message} (SQLSTATE ${code}).`;
   return new StartupProblem(`${reason} ${advice}`, { cause: error });
 }

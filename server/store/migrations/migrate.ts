@@ -83,7 +83,7 @@ async function requireSight(client: pg.ClientBase): Promise<void> {
   );
   if (rows[0]?.blind !== true) return;
   throw new StartupProblem(
-    `The user ${rows[0].user} does not see the rows that a migration may change. ` +
+    `The user ${rows[0].user} cannot see the rows that a migration may change. ` +
       `As a superuser: GRANT transfer_service_background TO ${rows[0].user};`,
   );
 }
@@ -94,10 +94,10 @@ function explain(error: unknown): unknown {
   if (error.code !== INSUFFICIENT_PRIVILEGE && error.code !== LOCK_NOT_AVAILABLE) return error;
   const isLocked = error.code === LOCK_NOT_AVAILABLE;
   const usual = isLocked
-    ? 'Others use the tables: try again, or stop the service for it.'
-    : 'Run it as the user that owns the database and its tables.';
+    ? 'The tables are in use: try again, or stop the service first.'
+    : 'Run the command as the owner of the database and its tables.';
   const advice = error.hint ?? usual;
-  return new StartupProblem(`The schema cannot be brought up to date: ${error.message}. ${advice}`, { cause: error });
+  return new StartupProblem(`The migrations cannot be applied: ${error.message}. ${advice}`, { cause: error });
 }
 
 async function readApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, string>> {
@@ -112,14 +112,14 @@ function compare(migrations: readonly Migration[], applied: ReadonlyMap<string, 
   if (unknown !== undefined) {
     throw new StartupProblem(
       `The database has the migration ${unknown}, which this version of the service does not know. ` +
-        'Start the version that made it, or a newer one.',
+        'Start the version that applied it, or a newer one.',
     );
   }
   const edited = migrations.find(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum);
   if (edited !== undefined) {
     throw new StartupProblem(
       `The migration ${edited.name} was changed after it was applied to this database. ` +
-        'Restore the file; a change of the schema is a new migration.',
+        'Restore the file, and change the schema in a new migration.',
     );
   }
   return migrations.filter((migration) => !applied.has(migration.name));

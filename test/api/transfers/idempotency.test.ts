@@ -89,7 +89,7 @@ describe('a replay', () => {
 
 test('a key that is a card number is refused with the advice to use another one, not to omit it', async () => {
   const number = '4111111111111111';
-  const advice = 'reads as a card number, which the service accepts nowhere. Use another key, such as a UUID.';
+  const advice = 'looks like a card number, which the service does not accept. Use another key, such as a UUID.';
   const { fields } = await send(number, LOAD);
   expect([fields.Code, fields.Message]).toEqual(['card_number_refused', `The Idempotency-Key header ${advice}`]);
   const transfers = [{ ...LOAD, idempotency_key: number }];
