@@ -4,26 +4,18 @@ import { exampleOf } from '../../contract/examples.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import { ask, toQuestion } from './ask.ts';
-import {
-  type Attempt,
-  about,
-  byRequests,
-  type Observation,
-  observeAll,
-  type RealCause,
-  withMembers,
-} from './real-cause.ts';
+import { type Attempt, about, byRequests, type RealCause, type Result, runAll, withMembers } from './real-cause.ts';
+import { send, toRequest } from './send.ts';
 import { SHARED_CAUSES } from './shared-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
 const withBody = (operation: OperationId, body: string): Attempt => ({
   operation,
-  question: { ...toQuestion(exampleOf(operation)), body },
+  request: { ...toRequest(exampleOf(operation)), body },
 });
 const withQuery = (operation: OperationId, query: string): Attempt => {
-  const question = toQuestion(exampleOf(operation));
-  return { operation, question: { ...question, path: `${question.path}?${query}` } };
+  const request = toRequest(exampleOf(operation));
+  return { operation, request: { ...request, path: `${request.path}?${query}` } };
 };
 /** What is wrong with a query that the operation has no use for. */
 const twice = (operation: OperationId): readonly Attempt[] => [
@@ -184,28 +176,28 @@ function soon(days = 1): string {
 
 /** Every operation of a live service while the database is stopped: the key cannot be looked up, which is no 401. */
 function failing(operation: OperationId): RealCause {
-  const question = toQuestion(exampleOf(operation));
+  const request = toRequest(exampleOf(operation));
   return {
-    observe: async ({ live, operatorKey }) => {
+    run: async ({ live, operatorKey }) => {
       const code = `unknown_${operation}` as const;
       const headers = [
-        ...(question.headers ?? []),
+        ...(request.headers ?? []),
         ['Authorization', `Bearer ${operatorKey}`],
         ['Program-Id', DEMO_PROGRAM],
       ] as const;
-      return observeAll(live.url, code, [{ operation, question: { ...question, headers } }]);
+      return runAll(live.url, code, [{ operation, request: { ...request, headers } }]);
     },
   };
 }
 
 /** A server that does not start because its files are not there: the sandbox says so when its time is up. */
-async function observeVanishedLedger({ sandbox, dataDirectory }: World): Promise<readonly Observation[]> {
+async function runVanishedLedger({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
   const [ledger, away] = [join(dataDirectory, 'postgresql'), join(dataDirectory, 'away')];
   await stopDatabase(sandbox.url);
   await rename(ledger, away);
   try {
-    const question = { method: 'POST', path: OPERATIONS.start_database.path };
-    return await observeAll(sandbox.url, 'unknown_start_database', [{ operation: 'start_database', question }]);
+    const request = { method: 'POST', path: OPERATIONS.start_database.path };
+    return await runAll(sandbox.url, 'unknown_start_database', [{ operation: 'start_database', request }]);
   } finally {
     await rename(away, ledger);
     await startDatabase(sandbox.url);
@@ -224,9 +216,9 @@ export const REAL_CAUSES: Readonly<Partial<Record<ErrorCode, RealCause>>> = {
 };
 
 /** A second cause of `unknown_start_database`: the start itself. */
-export const VANISHED_LEDGER: RealCause = { observe: observeVanishedLedger };
+export const VANISHED_LEDGER: RealCause = { run: runVanishedLedger };
 
-/** Whether the sandbox answers again, after all that. */
+/** Whether the sandbox responses again, after all that. */
 export async function isWell({ sandbox }: World): Promise<boolean> {
-  return (await ask(sandbox.url, { method: 'GET', path: '/health/ready' })).status === 200;
+  return (await send(sandbox.url, { method: 'GET', path: '/health/ready' })).status === 200;
 }

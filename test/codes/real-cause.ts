@@ -1,15 +1,16 @@
+import { expect } from 'vitest';
 import { type ExampleRequest, exampleOf } from '../../contract/examples.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
-import { ask, type Question, toQuestion } from './ask.ts';
-import type { Expected } from './expect-answer.ts';
+import { balancesOf, type Expected } from './expect-response.ts';
+import { type RequestSpec, send, toRequest } from './send.ts';
 import type { World } from './world.ts';
 
-/** An answer that a real cause brought about, and what it must be. */
-export type Observation = {
-  readonly answer: RawResponse;
+/** A response with a real cause, and what is expected of it. */
+export type Result = {
+  readonly response: RawResponse;
   readonly expected: Expected;
   /** Whether it is the response to the sample of the code. */
   readonly isSample?: boolean;
@@ -17,68 +18,79 @@ export type Observation = {
 
 /** Causes of a code besides its sample. */
 export type RealCause = {
-  readonly observe: (world: World) => Promise<readonly Observation[]>;
+  readonly run: (world: World) => Promise<readonly Result[]>;
 };
 
 /** One request of a sandbox, and the operation that it is for. */
 export type Attempt = {
-  readonly question: Question;
+  readonly request: RequestSpec;
   readonly operation?: OperationId;
   readonly more?: Partial<Expected>;
 };
 
 /** A cause that is nothing but requests to the sandbox. */
 export function byRequests(code: ErrorCode, attempts: readonly Attempt[]): RealCause {
-  return { observe: ({ sandbox }) => observeAll(sandbox.url, code, attempts) };
+  return { run: ({ sandbox }) => runRefused(sandbox.url, code, attempts) };
 }
 
-/** A cause that is requests to the sandbox about what has to be made for them first. */
+/** A cause that is requests to the sandbox about resources that are created first. */
 export function byPrepared(
   code: ErrorCode,
   prepare: (client: TransferService) => Promise<readonly Attempt[]>,
 ): RealCause {
-  return { observe: async ({ sandbox }) => observeAll(sandbox.url, code, await prepare(sandbox.client)) };
+  return { run: async ({ sandbox }) => runRefused(sandbox.url, code, await prepare(sandbox.client)) };
 }
 
 /** Several causes of one code, one after the other. */
 export function together(...causes: readonly RealCause[]): RealCause {
   return {
-    observe: async (world) => {
-      const observations: Observation[] = [];
-      for (const { observe } of causes) observations.push(...(await observe(world)));
-      return observations;
+    run: async (world) => {
+      const results: Result[] = [];
+      for (const { run } of causes) results.push(...(await run(world)));
+      return results;
     },
   };
 }
 
-/** Sends requests one after the other; every one of them must be answered with the code. */
-export async function observeAll(
+/** Sends requests to a sandbox whose database runs. Each must return the code, and none may move money. */
+export async function runRefused(
   url: string,
   code: ErrorCode,
   attempts: readonly Attempt[],
-): Promise<readonly Observation[]> {
-  const observations: Observation[] = [];
-  for (const { question, operation, more } of attempts) {
-    const answer = await ask(url, question);
-    observations.push({ answer, expected: { code, operation, method: question.method, ...more } });
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const before = await balancesOf(url);
+  for (const attempt of attempts) {
+    results.push(...(await runAll(url, code, [attempt])));
+    expect(await balancesOf(url), attempt.request.path).toEqual(before);
   }
-  return observations;
+  return results;
+}
+
+/** Sends requests one after the other; each must return the code. */
+export async function runAll(url: string, code: ErrorCode, attempts: readonly Attempt[]): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  for (const { request, operation, more } of attempts) {
+    const response = await send(url, request);
+    results.push({ response, expected: { code, operation, method: request.method, ...more } });
+  }
+  return results;
 }
 
 /** The example of every operation that `fits`, changed. */
 export function eachOperation(
-  change: (question: Question, id: OperationId) => Question,
+  change: (request: RequestSpec, id: OperationId) => RequestSpec,
   fits: (id: OperationId) => boolean = () => true,
 ): readonly Attempt[] {
   return OPERATION_IDS.filter(fits).map((operation) => ({
     operation,
-    question: change(toQuestion(exampleOf(operation)), operation),
+    request: change(toRequest(exampleOf(operation)), operation),
   }));
 }
 
 /** A request with one more header. */
-export function withHeader(question: Question, name: string, value: string): Question {
-  return { ...question, headers: [...(question.headers ?? []), [name, value]] };
+export function withHeader(request: RequestSpec, name: string, value: string): RequestSpec {
+  return { ...request, headers: [...(request.headers ?? []), [name, value]] };
 }
 
 /** Whether an operation reads a body. */
@@ -100,10 +112,15 @@ export function about(
 ): Attempt {
   const { method } = OPERATIONS[operation];
   const body = members === undefined ? undefined : JSON.stringify(members);
-  return { operation, question: toQuestion({ method, path: pathOf(operation, id), headers, ...(body && { body }) }) };
+  return { operation, request: toRequest({ method, path: pathOf(operation, id), headers, ...(body && { body }) }) };
 }
 
-/** The example of an operation with other members in its body; undefined leaves one out. */
+/** The attempt, whose response must name this field, or none. */
+export function atField(field: string | undefined, attempt: Attempt): Attempt {
+  return { ...attempt, more: { ...attempt.more, field } };
+}
+
+/** The example of an operation with other fields in its body; undefined omits one. */
 export function withMembers(
   operation: OperationId,
   members: object,
@@ -111,5 +128,5 @@ export function withMembers(
 ): Attempt {
   const example: ExampleRequest = exampleOf(operation);
   const body = JSON.stringify({ ...JSON.parse(example.body ?? '{}'), ...members });
-  return { operation, question: toQuestion({ ...example, body }, headers) };
+  return { operation, request: toRequest({ ...example, body }, headers) };
 }

@@ -5,15 +5,15 @@ import { type ErrorCode, OPERATION_IDS, precedenceOf } from '../../contract/oper
 import { waitFor } from '../harness/process.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
 import { expectBalancedBooks } from '../harness/service.ts';
-import { ask } from './ask.ts';
-import { expectAnswer } from './expect-answer.ts';
+import { expectResponse } from './expect-response.ts';
 import { isWell, REAL_CAUSES, VANISHED_LEDGER } from './operation-causes.ts';
-import type { Observation } from './real-cause.ts';
-import { expectSample, runSample, sampleQuestion } from './sample.ts';
+import type { Result } from './real-cause.ts';
+import { expectSample, runSample, sampleRequest } from './sample.ts';
+import { send } from './send.ts';
 import { startDatabase, startWorld, stopDatabase, type World } from './world.ts';
 
 let world: World;
-/** `<operation> <code>` for each answer that was seen. */
+/** `<operation> <code>` for each response that was seen. */
 const seen = new Set<string>();
 
 beforeAll(async () => {
@@ -24,23 +24,23 @@ afterAll(async () => {
   await world.end();
 });
 
-async function prove(observations: readonly Observation[]): Promise<void> {
-  expect(observations.length).toBeGreaterThan(0);
-  for (const { answer, expected, isSample } of observations) {
-    expectAnswer(answer, expected);
-    if (isSample) expectSample(expected.code, answer);
+async function expectResults(results: readonly Result[]): Promise<void> {
+  expect(results.length).toBeGreaterThan(0);
+  for (const { response, expected, isSample } of results) {
+    expectResponse(response, expected);
+    if (isSample) expectSample(expected.code, response);
     seen.add(`${expected.operation} ${expected.code}`);
   }
 }
 
-async function proveCauses(code: ErrorCode): Promise<void> {
+async function expectCauses(code: ErrorCode): Promise<void> {
   const causes = REAL_CAUSES[code];
-  if (causes !== undefined) await prove(await causes.observe(world));
+  if (causes !== undefined) await expectResults(await causes.run(world));
 }
 
-async function proveSample(code: ErrorCode, answer: RawResponse): Promise<void> {
+async function expectSampleResult(code: ErrorCode, response: RawResponse): Promise<void> {
   const { operation, method } = ERRORS[code].sample.request;
-  await prove([{ answer, expected: { code, operation, method }, isSample: true }]);
+  await expectResults([{ response, expected: { code, operation, method }, isSample: true }]);
 }
 
 /** Codes whose samples need a condition that requests cannot create; their causes in this folder create it. */
@@ -60,12 +60,12 @@ test('requests are enough for every sample but these', () => {
 
 describe('the sample, and every other cause, gets', () => {
   test.each(OTHERS)('%s', async (code) => {
-    if (!UNDER_CONDITION.includes(code)) await proveSample(code, await runSample(world.sandbox.url, code));
-    await proveCauses(code);
+    if (!UNDER_CONDITION.includes(code)) await expectSampleResult(code, await runSample(world.sandbox.url, code));
+    await expectCauses(code);
   });
 
   test('unknown_start_database, when the server cannot start', async () => {
-    await prove(await VANISHED_LEDGER.observe(world));
+    await expectResults(await VANISHED_LEDGER.run(world));
   });
 });
 
@@ -76,13 +76,13 @@ describe('a stopped database causes', () => {
   test.each(DATABASE_STOPPED)('%s', async (code) => {
     const { given, after } = ERRORS[code].sample;
     expect([given, after]).toEqual([[call('stop_database')], [call('start_database')]]);
-    await proveSample(code, await ask(world.sandbox.url, sampleQuestion(code)));
-    await proveCauses(code);
+    await expectSampleResult(code, await send(world.sandbox.url, sampleRequest(code)));
+    await expectCauses(code);
   });
 });
 
 describe('finally, its causes get', () => {
-  test.each(LAST)('%s', proveCauses);
+  test.each(LAST)('%s', expectCauses);
 });
 
 test('every code that an operation lists, beyond faults of HTTP itself, it has really answered with', () => {
@@ -93,8 +93,10 @@ test('every code that an operation lists, beyond faults of HTTP itself, it has r
   expect(unseen).toEqual([]);
 });
 
-test('after all that, the service is well and its books balance', async () => {
+test('at the end the service creates transfers and its books balance', async () => {
   // For some seconds after a commit failed, the service says that it is not ready.
   await waitFor('the service to be ready', () => isWell(world));
+  const { transfers } = world.sandbox.client;
+  expect((await transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');
   await expectBalancedBooks(world.sandbox);
 });

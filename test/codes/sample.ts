@@ -5,17 +5,18 @@ import { exampleRecord } from '../../contract/errors/examples.ts';
 import { headersOf } from '../../contract/openapi/headers.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
-import { ask, type Question, toQuestion } from './ask.ts';
+import { balancesOf } from './expect-response.ts';
+import { type RequestSpec, send, toRequest } from './send.ts';
 
 /** The request of a code's sample, with more headers. */
-export function sampleQuestion(code: ErrorCode, more: Readonly<Record<string, string>> = {}): Question {
+export function sampleRequest(code: ErrorCode, more: Readonly<Record<string, string>> = {}): RequestSpec {
   return asCurl(ERRORS[code].sample.request, more);
 }
 
 /** A request as curl sends it, including its default Content-Type. */
-function asCurl(request: SampleRequest, more: Readonly<Record<string, string>> = {}): Question {
+function asCurl(request: SampleRequest, more: Readonly<Record<string, string>> = {}): RequestSpec {
   const label = request.body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
-  return toQuestion({ ...request, headers: { ...label, ...request.headers, ...more } });
+  return toRequest({ ...request, headers: { ...label, ...request.headers, ...more } });
 }
 
 /** Runs the sample of a code against a sandbox and returns the response to its request. */
@@ -24,12 +25,14 @@ export async function runSample(url: string, code: ErrorCode): Promise<RawRespon
   if (typeof given === 'string') throw new Error(`${code} needs ${given}`);
   let created: RawResponse | undefined;
   for (const one of given) {
-    created = await ask(url, asCurl(one));
+    created = await send(url, asCurl(one));
     expect(created.status, created.body).toBeLessThan(300);
   }
-  const answer = await ask(url, asCurl(about(request, created)));
-  for (const one of after) expect((await ask(url, asCurl(one))).status).toBe(200);
-  return answer;
+  const before = await balancesOf(url);
+  const response = await send(url, asCurl(about(request, created)));
+  expect(await balancesOf(url)).toEqual(before);
+  for (const one of after) expect((await send(url, asCurl(one))).status).toBe(200);
+  return response;
 }
 
 /** The request with the id of the transfer that was created before it. */
@@ -40,17 +43,17 @@ function about(request: SampleRequest, created: RawResponse | undefined): Sample
 }
 
 /** Compares the response to a code's sample with what the page and the OpenAPI document print. */
-export function expectSample(code: ErrorCode, answer: RawResponse): void {
+export function expectSample(code: ErrorCode, response: RawResponse): void {
   const record = exampleRecord(code, 'support@example.com');
-  expect(withoutIds(answer.body)).toBe(withoutIds(JSON.stringify(record)));
-  expect(answer.status).toBe(record.Status);
+  expect(withoutIds(response.body)).toBe(withoutIds(JSON.stringify(record)));
+  expect(response.status).toBe(record.Status);
   const { operation, path } = ERRORS[code].sample.request;
   for (const { name, value, optional } of headersOf(code)) {
-    const sent = answer.headers.get(name.toLowerCase());
+    const sent = response.headers.get(name.toLowerCase());
     if (optional || (name === 'Money-Moved' && sent === undefined)) continue;
     expect(`${name}: ${withoutIds(sent ?? '')}`, `${operation} ${path}`).toBe(`${name}: ${withoutIds(value)}`);
   }
-  expect(answer.headers.get('error-field')).toBe(ERRORS[code].sample.field);
+  expect(response.headers.get('error-field')).toBe(ERRORS[code].sample.field);
 }
 
 /** Ids, and times of this year, differ from run to run. Everything else of a sample is exactly what is sent. */

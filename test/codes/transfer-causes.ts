@@ -2,16 +2,17 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorCode, OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
-import type { TransferService } from '../../sdk/client.ts';
+import type { TransferService, UpdateCardBody } from '../../sdk/client.ts';
 import { held, made, newCard, spent } from '../api/arrange.ts';
 import {
   type Attempt,
   about,
+  atField,
   byPrepared,
   byRequests,
-  type Observation,
-  observeAll,
   type RealCause,
+  type Result,
+  runRefused,
   together,
   withMembers,
 } from './real-cause.ts';
@@ -25,19 +26,25 @@ export const transfer = (members: object): Attempt =>
   withMembers('create_transfer', { amount: 1, ...members }, { 'Idempotency-Key': randomUUID() });
 
 const to = (card: string): Attempt =>
-  transfer({ type: 'card_to_card', card_id: 'card_active', destination_card_id: card });
+  atField(
+    '/destination_card_id',
+    transfer({ type: 'card_to_card', card_id: 'card_active', destination_card_id: card }),
+  );
+
+/** A request about a resource, whose error must name no field. */
+const aboutOnly = (...args: Parameters<typeof about>): Attempt => atField(undefined, about(...args));
 
 /** A card that changed while money was on hold for it, so that the hold can no longer be captured. */
-function whileHeld(code: ErrorCode, change: Parameters<TransferService['cards']['update']>[1]): RealCause {
+function whileHeld(code: ErrorCode, change: UpdateCardBody, field?: string): RealCause {
   return byPrepared(code, async (client) => {
     const card = await newCard(client);
     const hold = await held(client, card);
     await client.cards.update(card, change);
-    return [about('capture_transfer', hold, {})];
+    return [atField(field, about('capture_transfer', hold, {}))];
   });
 }
 
-/** Everything that is asked of a transfer by its id. */
+/** The operations on a transfer. */
 const OF_A_TRANSFER: readonly (readonly [OperationId, object?])[] = [
   ['get_transfer'],
   ['capture_transfer', {}],
@@ -47,7 +54,7 @@ const OF_A_TRANSFER: readonly (readonly [OperationId, object?])[] = [
   ['list_reversals'],
 ];
 
-/** Everything that is asked of a card by its id. */
+/** The operations on a card. */
 const OF_A_CARD: readonly (readonly [OperationId, object?])[] = [
   ['get_card'],
   ['update_card', { status: 'inactive' }],
@@ -68,13 +75,13 @@ const AMOUNTS = [
 export const TRANSFER_CAUSES = {
   card_not_found: byRequests('card_not_found', [
     to('card_missing'),
-    ...OF_A_CARD.map(([operation, members]) => about(operation, 'card_missing', members)),
+    ...OF_A_CARD.map(([operation, members]) => aboutOnly(operation, 'card_missing', members)),
   ]),
   transfer_not_found: byRequests('transfer_not_found', [
-    ...OF_A_TRANSFER.map(([operation, members]) => about(operation, 'tr_missing', members)),
-    ...OF_A_TRANSFER.map(([operation, members]) => about(operation, `tr_${NO_ID}`, members)),
+    ...OF_A_TRANSFER.map(([operation, members]) => aboutOnly(operation, 'tr_missing', members)),
+    ...OF_A_TRANSFER.map(([operation, members]) => aboutOnly(operation, `tr_${NO_ID}`, members)),
   ]),
-  reversal_not_found: byRequests('reversal_not_found', [about('get_reversal', `rev_${NO_ID}`)]),
+  reversal_not_found: byRequests('reversal_not_found', [aboutOnly('get_reversal', `rev_${NO_ID}`)]),
   invalid_transfer_status: byPrepared('invalid_transfer_status', async (client) => {
     const card = await newCard(client);
     const [completed, pending, canceled] = [
@@ -93,11 +100,14 @@ export const TRANSFER_CAUSES = {
       about('cancel_transfer', canceled),
       about('reverse_transfer', canceled, {}),
       about('reverse_transfer', reversed, {}),
-    ];
+    ].map((attempt) => atField(undefined, attempt));
   }),
   card_not_activated: byRequests('card_not_activated', [to('card_preactive')]),
   card_suspended: together(
-    byRequests('card_suspended', [to('card_inactive')]),
+    byRequests('card_suspended', [
+      to('card_inactive'),
+      atField('/card_id', transfer({ card_id: 'card_inactive', type: 'unload' })),
+    ]),
     whileHeld('card_suspended', { status: 'inactive' }),
   ),
   card_closed: together(
@@ -106,7 +116,7 @@ export const TRANSFER_CAUSES = {
       const card = await newCard(client);
       const { unload } = await spent(client, card);
       await client.cards.update(card, { status: 'closed' });
-      return [about('reverse_transfer', unload, {})];
+      return [aboutOnly('reverse_transfer', unload, {})];
     }),
   ),
   card_expired: together(
@@ -114,25 +124,37 @@ export const TRANSFER_CAUSES = {
     whileHeld('card_expired', { expires_on: '2020-12-31' }),
   ),
   card_lost: together(
-    byRequests('card_lost', [to('card_lost'), transfer({ card_id: 'card_stolen' }), to('card_stolen')]),
+    byRequests('card_lost', [
+      to('card_lost'),
+      atField('/card_id', transfer({ card_id: 'card_stolen' })),
+      to('card_stolen'),
+    ]),
+    whileHeld('card_lost', { status: 'lost' }),
     whileHeld('card_lost', { status: 'stolen' }),
   ),
   card_suspected_fraud: together(
-    byRequests('card_suspected_fraud', [to('card_fraud')]),
+    byRequests('card_suspected_fraud', [
+      to('card_fraud'),
+      atField('/card_id', transfer({ card_id: 'card_fraud', type: 'unload' })),
+    ]),
     whileHeld('card_suspected_fraud', { status: 'fraud' }),
   ),
-  invalid_card_status: byRequests('invalid_card_status', [about('update_card', 'card_stolen', { status: 'active' })]),
+  invalid_card_status: byRequests('invalid_card_status', [
+    atField('/status', about('update_card', 'card_stolen', { status: 'active' })),
+  ]),
   card_not_empty: byPrepared('card_not_empty', async (client) => {
     const card = await newCard(client);
     await held(client, card);
     return [
-      about('update_card', card, { status: 'closed' }),
+      atField('/status', about('update_card', card, { status: 'closed' })),
       about('update_card', card, { status: 'closed', balance_to: 'funding' }),
     ];
   }),
   invalid_amount: byRequests(
     'invalid_amount',
-    AMOUNTS.flatMap((operation) => [0, -1, 85.5, '85.50', 1e12].map((amount) => withMembers(operation, { amount }))),
+    AMOUNTS.flatMap((operation) =>
+      [0, -1, 85.5, '85.50', '1.5', 1e12].map((amount) => atField('/amount', withMembers(operation, { amount }))),
+    ),
   ),
   amount_too_large: byPrepared('amount_too_large', async (client) => {
     const card = await newCard(client);
@@ -142,35 +164,35 @@ export const TRANSFER_CAUSES = {
       about('capture_transfer', await held(client, card), { amount: 6 }),
       about('reverse_transfer', await made(client, card), { amount: 6 }),
       about('reverse_transfer', partly, { amount: 3 }),
-    ];
+    ].map((attempt) => atField('/amount', attempt));
   }),
   limit_exceeded: together(
     byRequests('limit_exceeded', [
-      transfer({ card_id: 'card_full' }),
+      atField('/amount', transfer({ card_id: 'card_full' })),
       withMembers('create_deposit', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
     ]),
-    whileHeld('limit_exceeded', { limits: { maximum_balance: 4 } }),
-    // No transfer is large enough to take along what is on it.
-    byRequests('limit_exceeded', [about('update_card', 'card_full', { status: 'closed', balance_to: 'funding' })]),
+    whileHeld('limit_exceeded', { limits: { maximum_balance: 4 } }, '/amount'),
+    // Its balance is larger than the maximum amount of one transfer.
+    byRequests('limit_exceeded', [
+      atField('/balance_to', about('update_card', 'card_full', { status: 'closed', balance_to: 'funding' })),
+    ]),
     byPrepared('limit_exceeded', async (client) => {
       // Back onto a card that is full again, with the money that had left it.
       const unload = await made(client, 'card_full', 1, { type: 'unload' });
       await made(client, 'card_full', 1);
-      return [about('reverse_transfer', unload, {})];
+      return [atField('/amount', about('reverse_transfer', unload, {}))];
     }),
   ),
-  currency_mismatch: byRequests('currency_mismatch', [
-    transfer({ type: 'card_to_card', destination_card_id: 'card_eur' }),
-  ]),
+  currency_mismatch: byRequests('currency_mismatch', [to('card_eur')]),
   insufficient_funds: together(
     byRequests('insufficient_funds', [
-      transfer({ amount: 999_999_999_999 }),
+      atField('/amount', transfer({ amount: 999_999_999_999 })),
       withMembers('create_withdrawal', { amount: 1, currency: 'GBP' }, { 'Idempotency-Key': randomUUID() }),
     ]),
     byPrepared('insufficient_funds', async (client) => {
       const card = await newCard(client);
       const { load } = await spent(client, card);
-      return [about('reverse_transfer', load, {})];
+      return [atField('/amount', about('reverse_transfer', load, {}))];
     }),
   ),
   idempotency_key_exists: byPrepared('idempotency_key_exists', prepareUsedKeys),
@@ -209,11 +231,11 @@ async function prepareUsedKeys(client: TransferService): Promise<readonly Attemp
     about('capture_transfer', captured, { amount: 2 }, headers),
     about('cancel_transfer', captured, undefined, headers),
     about('reverse_transfer', reversed, { amount: 2 }, headers),
-  ];
+  ].map((attempt) => atField(undefined, attempt));
 }
 
-/** A switch that is really thrown, for as long as it takes to be refused: for all, with an end, in part. */
-export async function observeSwitch({ sandbox }: World): Promise<readonly Observation[]> {
+/** Disables the whole service, with and without an end, then the program, then one type of transfer. */
+export async function runSwitch({ sandbox }: World): Promise<readonly Result[]> {
   const { client, url } = sandbox;
   const card = await newCard(client);
   const [completed, pending] = [await made(client, card), await held(client, card)];
@@ -225,7 +247,7 @@ export async function observeSwitch({ sandbox }: World): Promise<readonly Observ
     { program_id: DEMO_PROGRAM },
     { program_id: DEMO_PROGRAM, type: 'load' },
   ];
-  const observations: Observation[] = [];
+  const results: Result[] = [];
   for (const { until, ...scope } of scopes) {
     const more = until === undefined ? {} : { opensWithin: 3600 };
     const attempts = [
@@ -237,8 +259,8 @@ export async function observeSwitch({ sandbox }: World): Promise<readonly Observ
     ];
     await client.switch.change({ ...scope, disabled: true, reason: 'a test', ...(until && { until }) });
     try {
-      observations.push(
-        ...(await observeAll(
+      results.push(
+        ...(await runRefused(
           url,
           'service_disabled',
           attempts.map((attempt) => ({ ...attempt, more })),
@@ -248,5 +270,5 @@ export async function observeSwitch({ sandbox }: World): Promise<readonly Observ
       await client.switch.change({ ...scope, disabled: false });
     }
   }
-  return observations;
+  return results;
 }

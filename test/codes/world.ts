@@ -14,8 +14,8 @@ import {
   waitFor,
 } from '../harness/process.ts';
 import { RawConnection } from '../harness/raw-connection.ts';
-import { ask, bytesOf } from './ask.ts';
-import { sampleQuestion } from './sample.ts';
+import { sampleRequest } from './sample.ts';
+import { bytesOf, send } from './send.ts';
 
 const PROJECT = new URL('../../', import.meta.url).pathname;
 
@@ -94,7 +94,7 @@ async function beginSlowly(url: string, key: string): Promise<World['slow']> {
   const port = Number(new URL(url).port);
   const [body, head] = await Promise.all([RawConnection.open(port), RawConnection.open(port)]);
   const path = OPERATIONS.create_transfer.path;
-  body.send(bytesOf(sampleQuestion('request_timeout', { Authorization: `Bearer ${key}` })));
+  body.send(bytesOf(sampleRequest('request_timeout', { Authorization: `Bearer ${key}` })));
   head.send(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n`);
   return { body, head };
 }
@@ -137,12 +137,12 @@ export async function withoutDatabase<Result>({ sandbox }: World, run: () => Pro
 
 /** Stops the database server of a sandbox. */
 export async function stopDatabase(url: string): Promise<void> {
-  const { status, body } = await ask(url, { method: 'POST', path: OPERATIONS.stop_database.path });
+  const { status, body } = await send(url, { method: 'POST', path: OPERATIONS.stop_database.path });
   if (status !== 200) throw new Error(`the database was not stopped: ${body}`);
 }
 
 /** Starts it again. */
 export async function startDatabase(url: string): Promise<void> {
-  const { status, body } = await ask(url, { method: 'POST', path: OPERATIONS.start_database.path });
+  const { status, body } = await send(url, { method: 'POST', path: OPERATIONS.start_database.path });
   if (status !== 200) throw new Error(`the database was not started: ${body}`);
 }

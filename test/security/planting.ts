@@ -1,6 +1,6 @@
 import { OPERATIONS } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import { bytesOf, type Question } from '../codes/ask.ts';
+import { bytesOf, type RequestSpec } from '../codes/send.ts';
 
 /** A place where a number is planted: the bytes to send, and what must come of it. */
 export type Place = {
@@ -25,7 +25,7 @@ function json(value: unknown): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
 }
 
-function request(method: string, path: string, body?: string, headers: Question['headers'] = []): string {
+function request(method: string, path: string, body?: string, headers: RequestSpec['headers'] = []): string {
   return bytesOf({ method, path, headers, ...(body === undefined ? {} : { body }) });
 }
 
@@ -59,7 +59,7 @@ const DISGUISES: Readonly<Record<string, (written: string) => string>> = {
   'invisible characters between all digits': (written) => [...written].join('\u{e0001}\u200b\ufe0f\u180e'),
 };
 
-const KEYED: Question['headers'] = [['Idempotency-Key', 'planting']];
+const KEYED: RequestSpec['headers'] = [['Idempotency-Key', 'planting']];
 const inTransfer = (name: string, members: (written: string) => object): Place =>
   inBody(`create_transfer, ${name}`, 'POST', TRANSFER, (written) => ({
     amount: 1,

@@ -206,6 +206,12 @@ const SUBJECTS: readonly Subject[] = [
 beforeAll(async () => {
   const { client } = running();
   const key = { idempotencyKey: USED_KEY };
+  // The seeded cards with a status other than active are in USD.
+  await client.cards.create({ card_id: 'preactive_gbp', status: 'preactive', currency: 'GBP' });
+  await client.cards.create({ card_id: 'empty_gbp', currency: 'GBP' });
+  const limits = { in: { maximum_amount: 20, daily_amount: 10 }, out: { minimum_amount: 5 } };
+  await client.cards.create({ card_id: 'used_up', limits });
+  await client.transfers.create({ amount: 10, card_id: 'used_up' });
   const [card, blocked, full, closed, apart] = [
     await newCard(client),
     await newCard(client),
@@ -243,16 +249,16 @@ function faulty({ operation, id, body }: Subject, faults: readonly Fault[]): Raw
   const inTurn = faults.toReversed();
   const named = inTurn.findLast((fault) => fault.id !== undefined)?.id ?? id ?? 'missing';
   const query = inTurn.findLast((fault) => fault.query !== undefined)?.query;
-  const members = Object.assign({}, body, ...inTurn.map((fault) => fault.body));
+  const fields = Object.assign({}, body, ...inTurn.map((fault) => fault.body));
   return {
     method,
     path: `${path.replace(/\{.*\}/, ids.get(named) ?? named)}${query === undefined ? '' : `?${query}`}`,
     headers: Object.assign({}, ...inTurn.map(({ headers }) => headers)),
-    ...(taken === undefined ? {} : { body: members }),
+    ...(taken === undefined ? {} : { body: fields }),
   };
 }
 
-async function answerTo(subject: Subject, faults: readonly Fault[]): Promise<unknown> {
+async function codeOf(subject: Subject, faults: readonly Fault[]): Promise<unknown> {
   const send = async () => (await sendRaw(running().url, faulty(subject, faults))).fields.Code;
   if (!faults.includes(DISABLED)) return send();
   await running().client.switch.change({ disabled: true, reason: 'a test' });
@@ -290,15 +296,56 @@ describe.each(SUBJECTS.map((subject) => [subject.operation, subject] as const))(
     test.each(faults.map((fault) => [fault.code, fault] as const))(
       '%s: alone, with each later fault, and with all later faults',
       async (code, first) => {
-        expect(await answerTo(subject, [first])).toBe(code);
+        expect(await codeOf(subject, [first])).toBe(code);
         const later = faults.slice(faults.indexOf(first) + 1);
         for (const second of later.filter((fault) => canMeet(first, fault))) {
-          expect(await answerTo(subject, [first, second]), `with ${second.code}`).toBe(code);
+          expect(await codeOf(subject, [first, second]), `with ${second.code}`).toBe(code);
         }
         const together: Fault[] = [first];
         for (const fault of later) if (together.every((other) => canMeet(other, fault))) together.push(fault);
-        expect(await answerTo(subject, together), 'with all').toBe(code);
+        expect(await codeOf(subject, together), 'with all').toBe(code);
       },
     );
   },
 );
+
+/** Rules about the same field of a transfer of one card can both apply to a transfer between two cards. */
+const TWO_CARDS: readonly (readonly [code: ErrorCode, field: string, body: object])[] = [
+  ['card_not_found', '/card_id', { card_id: 'card_missing', destination_card_id: 'card_gone' }],
+  ['card_not_found', '/destination_card_id', { card_id: 'card_closed', destination_card_id: 'card_missing' }],
+  ['card_suspended', '/card_id', { card_id: 'card_inactive', destination_card_id: 'card_closed' }],
+  ['card_closed', '/destination_card_id', { card_id: 'card_lost', destination_card_id: 'card_closed' }],
+  [
+    'card_closed',
+    '/destination_card_id',
+    { card_id: 'card_active', destination_card_id: 'card_closed', currency: 'EUR' },
+  ],
+  ['card_not_activated', '/card_id', { card_id: 'preactive_gbp', destination_card_id: 'card_full' }],
+  ['currency_mismatch', '/currency', { card_id: 'card_active', destination_card_id: 'card_eur', currency: 'EUR' }],
+  [
+    'currency_mismatch',
+    '/destination_card_id',
+    { card_id: 'card_eur', destination_card_id: 'card_full', reference: 'taken' },
+  ],
+  ['duplicate_reference', '/reference', { card_id: 'empty_gbp', destination_card_id: 'card_full', reference: 'taken' }],
+  ['limit_exceeded', '/amount', { card_id: 'empty_gbp', destination_card_id: 'card_full' }],
+  ['amount_too_small', '/amount', { card_id: 'used_up', destination_card_id: 'card_limited' }],
+  ['duplicate_reference', '/reference', { card_id: 'used_up', destination_card_id: 'card_active', reference: 'taken' }],
+  ['amount_too_large', '/amount', { card_id: 'card_active', destination_card_id: 'used_up', amount: 21 }],
+  ['limit_exceeded', '/amount', { card_id: 'card_empty', destination_card_id: 'used_up' }],
+];
+
+test.each(TWO_CARDS)('from card to card: %s at %s of %j', async (code, field, body) => {
+  const { fields, headers } = await sendRaw(running().url, { body: { amount: 1, type: 'card_to_card', ...body } });
+  expect([fields.Code, headers['error-field']]).toEqual([code, field]);
+});
+
+test('all missing fields are reported together, before other errors', async () => {
+  const { fields } = await sendRaw(running().url, { body: { amount: '', card_id: null, type: 'gift', Capture: 'x' } });
+  expect(fields.Message).toBe("The required fields 'amount' and 'card_id' are missing.");
+  const variant = await sendRaw(running().url, {
+    body: { amount: 85.5, card_id: 'card_missing', type: 'gift', Capture: 'x' },
+  });
+  expect(variant.fields.Message).toContain("'Capture'");
+  expect(variant.fields.Code).toBe('create_transfer_schema');
+});

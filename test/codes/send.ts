@@ -2,7 +2,7 @@ import type { ExampleRequest } from '../../contract/examples.ts';
 import { RawConnection, type RawResponse } from '../harness/raw-connection.ts';
 
 /** A request as it goes over the wire; a name may be there twice. */
-export type Question = {
+export type RequestSpec = {
   readonly method: string;
   readonly path: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
@@ -10,7 +10,7 @@ export type Question = {
 };
 
 /** The bytes of a request. `Host` and the length of the body are added unless it is given. */
-export function bytesOf({ method, path, headers = [], body }: Question): string {
+export function bytesOf({ method, path, headers = [], body }: RequestSpec): string {
   const isCounted = body === undefined || headers.some(([name]) => name === 'Content-Length');
   const length: readonly (readonly [string, string])[] = isCounted
     ? []
@@ -20,38 +20,38 @@ export function bytesOf({ method, path, headers = [], body }: Question): string 
 }
 
 /** A request as the contract shows it, with more headers. */
-export function toQuestion(example: ExampleRequest, more: Readonly<Record<string, string>> = {}): Question {
+export function toRequest(example: ExampleRequest, more: Readonly<Record<string, string>> = {}): RequestSpec {
   const { method, path, body } = example;
   const headers = Object.entries({ ...example.headers, ...more });
   return { method, path, headers, ...(body === undefined ? {} : { body }) };
 }
 
-/** Sends a request on a connection of its own and gives the answer. */
-export async function ask(url: string, question: Question): Promise<RawResponse> {
+/** Sends a request on a connection of its own and gives the response. */
+export async function send(url: string, request: RequestSpec): Promise<RawResponse> {
   const connection = await RawConnection.open(Number(new URL(url).port));
   try {
-    connection.send(bytesOf(question));
-    return await connection.next(question.method);
+    connection.send(bytesOf(request));
+    return await connection.next(request.method);
   } finally {
     connection.close();
   }
 }
 
-/** Sends requests one after the other, on one connection as long as the service keeps it, and gives their answers. */
-export async function askAll(url: string, questions: readonly Question[]): Promise<readonly RawResponse[]> {
+/** Sends requests one after the other, on one connection as long as the service keeps it, and gives their responses. */
+export async function sendAll(url: string, requests: readonly RequestSpec[]): Promise<readonly RawResponse[]> {
   const open = (): Promise<RawConnection> => RawConnection.open(Number(new URL(url).port));
-  const answers: RawResponse[] = [];
+  const responses: RawResponse[] = [];
   let connection = await open();
   try {
-    for (const question of questions) {
-      if (answers.at(-1)?.headers.get('connection') === 'close') {
+    for (const request of requests) {
+      if (responses.at(-1)?.headers.get('connection') === 'close') {
         connection.close();
         connection = await open();
       }
-      connection.send(bytesOf(question));
-      answers.push(await connection.next(question.method));
+      connection.send(bytesOf(request));
+      responses.push(await connection.next(request.method));
     }
-    return answers;
+    return responses;
   } finally {
     connection.close();
   }

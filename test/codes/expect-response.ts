@@ -1,10 +1,11 @@
 import { expect } from 'vitest';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
-import { movesMoney, type OperationId, precedenceOf } from '../../contract/operations.ts';
+import { movesMoney, OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
 import type { RawResponse } from '../harness/raw-connection.ts';
+import { send } from './send.ts';
 
-/** What an answer must be, beyond what the catalogue says of its code. */
+/** What is expected of a response, beyond what the catalogue says about its code. */
 export type Expected = {
   readonly code: ErrorCode;
   /** Undefined where the request did not get as far as an operation. */
@@ -12,13 +13,15 @@ export type Expected = {
   readonly method?: string;
   /** `no` unless said otherwise. */
   readonly moneyMoved?: 'unknown';
-  /** Whether the request had an idempotency key, with which it may be repeated even in doubt. */
+  /** Whether the request had an idempotency key, so that it may be repeated even if its outcome is unknown. */
   readonly keyed?: true;
   /** Seconds at most until a service that is disabled opens again, where that is known. */
   readonly opensWithin?: number;
+  /** The `Error-Field` header; undefined if there must be none. Without this property any is accepted. */
+  readonly field?: string | undefined;
 };
 
-/** Everything that an error answer may have; a header that nobody has decided on is a fault, too. */
+/** Everything that an error response may have; a header that nobody has decided on is a fault, too. */
 const HEADERS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
@@ -27,38 +30,46 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['ratelimit-policy', 'ratelimit'],
 ]);
 
-/** Holds an answer against the catalogue: status, record, and each header that it must or must not have. */
-export function expectAnswer(answer: RawResponse, expected: Expected): void {
+/** Holds an response against the catalogue: status, record, and each header that it must or must not have. */
+export function expectResponse(response: RawResponse, expected: Expected): void {
   const { code, operation, method = 'GET' } = expected;
   const entry = ERRORS[code];
-  const header = (name: string): string | undefined => answer.headers.get(name);
-  expect(`${answer.status} ${header('error-code')}`, answer.body).toBe(`${entry.status} ${code}`);
+  const header = (name: string): string | undefined => response.headers.get(name);
+  expect(`${response.status} ${header('error-code')}`, response.body).toBe(`${entry.status} ${code}`);
   expect(header('link')).toBe(`</errors/${code}>; rel="describedby"`);
   expect(header('request-id')).toMatch(/^req_[0-9a-f]{32}$/);
   expect(header('content-type')).toBe('application/json; charset=utf-8');
   expect(header('cache-control')).toBe('no-store');
   expect(header('x-content-type-options')).toBe('nosniff');
-  expect([...answer.headers.keys()].filter((name) => !HEADERS.has(name))).toEqual([]);
+  expect([...response.headers.keys()].filter((name) => !HEADERS.has(name))).toEqual([]);
   if (operation !== undefined) expect(precedenceOf(operation), `${operation} answered`).toContain(code);
-  expectMoney(answer, expected);
-  expectCauseHeaders(answer, expected);
-  if (method === 'HEAD') expect(answer.body).toBe('');
-  else expectRecord(answer, code);
+  expectMoney(response, expected);
+  expectCauseHeaders(response, expected);
+  if (method === 'HEAD') expect(response.body).toBe('');
+  else expectRecord(response, code);
 }
 
 function expectMoney({ headers }: RawResponse, { code, operation, moneyMoved, keyed }: Expected): void {
-  const { retryable, moneyMoved: told } = ERRORS[code];
+  const { retryable, moneyMoved: reported } = ERRORS[code];
   const isMoney = operation !== undefined && movesMoney(operation);
   const moved = isMoney ? (moneyMoved ?? 'no') : undefined;
   expect(headers.get('money-moved')).toBe(moved);
-  if (moved === 'unknown') expect(told).toBe('no or unknown');
-  const isDoubtful = moved === 'unknown' && keyed !== true;
-  expect(headers.get('should-retry')).toBe(String(retryable && !isDoubtful));
+  if (moved === 'unknown') expect(reported).toBe('no or unknown');
+  const isUnknownUnkeyed = moved === 'unknown' && keyed !== true;
+  expect(headers.get('should-retry')).toBe(String(retryable && !isUnknownUnkeyed));
   if (moved !== 'unknown') expect(headers.get('transfer-id')).toBeUndefined();
 }
 
+/** The sums of a sandbox's accounts by currency. Its database must run. */
+export async function balancesOf(url: string): Promise<unknown> {
+  const { status, body } = await send(url, { method: 'GET', path: OPERATIONS.get_trial_balance.path });
+  expect(status, body).toBe(200);
+  return JSON.parse(body).currencies;
+}
+
 /** The headers that belong to one code each. */
-function expectCauseHeaders({ headers }: RawResponse, { code, opensWithin }: Expected): void {
+function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void {
+  const { code, opensWithin } = expected;
   const header = (name: string): string | undefined => headers.get(name);
   const isChallenge = code === 'unauthenticated';
   expect(header('www-authenticate')).toBe(isChallenge ? 'Bearer realm="transfer-service"' : undefined);
@@ -74,6 +85,7 @@ function expectCauseHeaders({ headers }: RawResponse, { code, opensWithin }: Exp
     expect(seconds).toBeLessThanOrEqual(opensWithin);
   }
   expect(header('error-field') ?? '/').toMatch(/^\//);
+  if ('field' in expected) expect(header('error-field')).toBe(expected.field);
 }
 
 function expectRecord({ body, status, headers }: RawResponse, code: ErrorCode): void {
