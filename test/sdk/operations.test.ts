@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { exampleOf } from '../../contract/examples.ts';
+import { parametersOf } from '../../contract/operation.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { sampleOfParameter } from '../../contract/samples.ts';
 import {
   type Amount,
   type CallOptions,
@@ -33,51 +36,17 @@ import { startCannedService, TRANSFER } from './canned-service.ts';
 /** What an untyped program sends when it misspells a property. */
 const UNSET: object = { amount: undefined, program_id: undefined, expires_at: undefined };
 
-/** A call of every operation. */
-const CALLS: Readonly<Record<OperationId, (service: TransferService) => Promise<object>>> = {
-  create_transfer: ({ transfers }) => transfers.create({ amount: 1000, card_id: 'card_active' }),
-  create_transfer_batch: ({ transfers }) =>
-    transfers.createBatch([{ amount: 1000, card_id: 'card_active', idempotency_key: 'row-1' }]),
-  explain_transfer: ({ transfers }) => transfers.explain({ amount: 1000, card_id: 'card_active' }),
-  capture_transfer: ({ transfers }) => transfers.capture('tr_1', { amount: 600 }),
-  cancel_transfer: ({ transfers }) => transfers.cancel('tr_1'),
-  reverse_transfer: ({ transfers }) => transfers.reverse('tr_1', { amount: 600, description: 'returned' }),
-  update_transfer: ({ transfers }) => transfers.update('tr_1', { metadata: { order: '18' } }),
-  export_transfers: ({ transfers }) => transfers.export(),
-  list_reversals: ({ transfers }) => transfers.reversals('tr_1'),
-  get_reversal: ({ transfers }) => transfers.reversal('rev_1'),
-  get_transfer: ({ transfers }) => transfers.get('tr_1'),
-  list_transfers: ({ transfers }) => transfers.list(),
-  create_card: ({ cards }) => cards.create(),
-  get_card: ({ cards }) => cards.get('card_1'),
-  list_cards: ({ cards }) => cards.list(),
-  update_card: ({ cards }) => cards.update('card_1', { status: 'lost' }),
-  get_card_limits: ({ cards }) => cards.limits('card_1'),
-  list_postings: ({ cards }) => cards.postings('card_1'),
-  export_postings: ({ cards }) => cards.exportPostings('card_1'),
-  create_program: ({ programs }) => programs.create({ name: 'Gifts', currency: 'USD' }),
-  get_program: ({ programs }) => programs.get('prog_1'),
-  update_program: ({ programs }) => programs.update('prog_1', { card_limits: { out: { daily_amount: 50_000 } } }),
-  list_programs: ({ programs }) => programs.list(),
-  create_deposit: ({ deposits }) => deposits.create('prog_1', { amount: 5 }),
-  create_withdrawal: ({ withdrawals }) => withdrawals.create('prog_1', { amount: 5 }),
-  get_switch: (service) => service.switch.get(),
-  change_switch: (service) => service.switch.change({ disabled: false }),
-  get_trial_balance: ({ trialBalance }) => trialBalance.get(),
-  create_key: ({ keys }) => keys.create({ name: 'shop', scopes: ['cards:read'], all_programs: true }),
-  list_keys: ({ keys }) => keys.list(),
-  roll_key: ({ keys }) => keys.roll('key_1'),
-  list_audit_entries: ({ audit }) => audit.list(),
-  revoke_key: ({ keys }) => keys.revoke('key_1'),
-  get_error: ({ errors }) => errors.get('req_1'),
-  list_errors: ({ errors }) => errors.list(),
-  inspect_error: ({ errors }) => errors.inspect('req_1'),
-  search_errors: ({ errors }) => errors.search(),
-  count_errors: ({ errors }) => errors.count(),
-  move_clock: ({ sandbox }) => sandbox.moveClock({ seconds_ahead: 60 }),
-  stop_database: ({ sandbox }) => sandbox.stopDatabase(),
-  start_database: ({ sandbox }) => sandbox.startDatabase(),
-};
+/** Calls the method of an operation with the ids and the body of the example in the contract. */
+async function callWithExample(operation: OperationId): Promise<void> {
+  const [resource = '', method = ''] = METHODS[operation].split('.');
+  const { path, body } = OPERATIONS[operation];
+  const { body: text = '{}' } = exampleOf(operation);
+  const fields: object = JSON.parse(text);
+  const input = operation === 'create_transfer_batch' ? Reflect.get(fields, 'transfers') : fields;
+  const methods: object = Reflect.get(client(), resource);
+  const ids = parametersOf(path).map(sampleOfParameter);
+  await Reflect.apply(Reflect.get(methods, method), methods, [...ids, ...(body === undefined ? [] : [input])]);
+}
 
 const service = await startCannedService();
 afterAll(() => service.close());
@@ -112,13 +81,17 @@ function documentedMethods(): Map<string, string> {
 
 describe('operations and methods', () => {
   test.each(OPERATION_IDS)('%s is sent by its method, as defined in the contract', async (operation) => {
-    const { method, path, idempotency, body, status, csv } = OPERATIONS[operation];
+    const { method, idempotency, body, status, csv } = OPERATIONS[operation];
     service.play(csv ? { chunks: ['a,b\n'] } : { status, body: {} });
-    await CALLS[operation](client());
-    const expected = new RegExp(`^${path.replaceAll(/\{[a-z_]+\}/g, '[a-z]+_1')}$`);
+    await callWithExample(operation);
+    const example = exampleOf(operation);
     expect(service.received).toHaveLength(1);
     expect(service.received[0]?.method).toBe(method);
-    expect(service.received[0]?.url).toMatch(expected);
+    expect(service.received[0]?.url).toBe(example.path);
+    const sent = service.received[0]?.body;
+    expect(body === undefined ? sent : JSON.parse(sent ?? '')).toEqual(
+      example.body === undefined ? '' : JSON.parse(example.body),
+    );
     expect(service.received[0]?.headers['idempotency-key'] !== undefined).toBe(idempotency !== 'none');
     expect(service.received[0]?.headers.accept).toContain(csv ? 'text/csv' : 'application/json');
     expect(service.received[0]?.headers['content-type']).toBe(body === undefined ? undefined : 'application/json');
