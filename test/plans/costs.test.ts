@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callEveryOperation } from '../harness/every-operation.ts';
-import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { connect } from '../harness/ledger.ts';
 import { startService, temporaryDirectory } from '../harness/process.ts';
+import { useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan } from './plan.ts';
 
 // What PostgreSQL itself logs of the plans that it ran for a service: those of functions and triggers, too, which an
@@ -14,11 +15,10 @@ type Logged = {
   readonly Plan: Plan;
 };
 
-let server: TestServer;
+const server = await useServer();
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 
 beforeAll(async () => {
-  server = await startServer();
   directory = await temporaryDirectory();
   const superuser = await connect({ ...server.connection, user: 'postgres' });
   const settings = {
@@ -35,7 +35,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await directory?.remove();
-  await server?.stop();
 });
 
 async function readPlans(): Promise<readonly Logged[]> {

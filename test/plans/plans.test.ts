@@ -33,26 +33,23 @@ import {
 } from '../../server/store/transfers/transfer.ts';
 import { isSifted, listTransfers, readNewestTransfer } from '../../server/store/transfers/transfer-list.ts';
 import { NO_FILTER, type TransferFilter } from '../../server/store/transfers/transfer-route.ts';
-import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { connect } from '../harness/ledger.ts';
+import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { fill } from './fill.ts';
 import { endlessReads, forbiddenReads, halfProbes, type Plan, wholeReads } from './plan.ts';
 
-let server: TestServer;
-let client: pg.Client;
+const server = await useServer();
+const client = await useConnection(server.connection);
 /** With the policies of the program's requests in every plan. */
 let reader: pg.Client;
 
 beforeAll(async () => {
-  server = await startServer();
-  client = await connect(server.connection);
   await fill(client);
   reader = await connect(asProgram());
 });
 
 afterAll(async () => {
   await reader.end();
-  await client.end();
-  await server.stop();
 });
 
 function asProgram(): pg.ClientConfig {

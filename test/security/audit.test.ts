@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntryRecord } from '../../contract/audit.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
@@ -9,28 +9,16 @@ import type { OperationFailure } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { type AuditEntry, readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
 import { operatorKey, programKey } from '../harness/keys.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+import { openLedger } from '../harness/ledger.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { ACTIONS, CALLER, countRows, OPERATOR, operate } from './audited-actions.ts';
 
-let server: TestServer;
-let ledger: Ledger;
+const server = await useServer();
+const ledger = useLedger(server.connection);
 /** Whoever has the rights of a superuser: nothing is beyond it, so only the chain tells. */
-let intruder: Awaited<ReturnType<typeof connect>>;
+const intruder = await useConnection({ ...server.connection, user: 'postgres' });
 /** Whoever has the service's own rights. */
-let owner: typeof intruder;
-
-beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
-  intruder = await connect({ ...server.connection, user: 'postgres' });
-  owner = await connect(server.connection);
-});
-afterAll(async () => {
-  await intruder.end();
-  await owner.end();
-  await ledger.close();
-  await server.stop();
-});
+const owner = await useConnection(server.connection);
 
 const chain = async (): Promise<readonly AuditEntry[]> =>
   (await ledger.database.read(readAuditChain(1n, 1000))).map(toAuditEntry);

@@ -1,23 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openRefusedCredentials } from '../../server/audit/note-refused-credentials.ts';
 import { verifyAudit } from '../../server/audit/verify-audit.ts';
 import { openAuthentication } from '../../server/keys/authenticate.ts';
 import { openKeyUses } from '../../server/keys/note-key-uses.ts';
 import { readAuditChain, toAuditEntry } from '../../server/store/audit.ts';
 import { operatorKey } from '../harness/keys.ts';
-import { type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+import { openLedger } from '../harness/ledger.ts';
+import { useLedger, useServer } from '../harness/use-ledger.ts';
 
-let server: TestServer;
-let ledger: Ledger;
-
-beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
-});
-afterAll(async () => {
-  await ledger.close();
-  await server.stop();
-});
+const server = await useServer();
+const ledger = useLedger(server.connection);
 
 const wait = (time_ms: number) => new Promise((done) => setTimeout(done, time_ms));
 const newKey = async () =>

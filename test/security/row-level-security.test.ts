@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fromWireId } from '../../domain/identifier.ts';
 import type { Database } from '../../server/store/connection/database.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // The second wall between card programs, with the first one taken away: statements here name no program, or the wrong
 // one, as a mistake in the service would.
@@ -47,26 +46,18 @@ const OUT_OF_REACH = [
   'drop policy own_programs on card',
 ];
 
-let server: TestServer;
-let ledger: Ledger;
-let owner: pg.Client;
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const owner = await useConnection(server.connection);
 let first: string;
 let second: string;
 
 beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
-  owner = await connect(server.connection);
   first = await makeProgram('first');
   second = await makeProgram('second');
 });
 afterEach(async () => {
   await owner.query('rollback');
-});
-afterAll(async () => {
-  await owner.end();
-  await ledger.close();
-  await server.stop();
 });
 
 /** A program with a row of its own in every table; gives its inner UUID. */

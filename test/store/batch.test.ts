@@ -1,27 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { TransferBatchOutcomes } from '../../contract/transfers.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { connect, type Ledger, openLedger } from '../harness/ledger.ts';
+import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
 
-let server: TestServer;
-let ledger: Ledger;
-let other: Ledger;
+const server = await useServer();
+const ledger = useLedger(server.connection, { batch: 100, waiting: 4096 });
+const other = useLedger(server.connection, { batch: 100, waiting: 4096 });
 
-beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection, { batch: 100, waiting: 4096 });
-  other = openLedger(server.connection, { batch: 100, waiting: 4096 });
-});
-
-afterAll(async () => {
-  await ledger.close();
-  await other.close();
-  await server.stop();
-});
-
-afterEach(async () => {
-  expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
-});
+checkBalances(ledger);
 
 type Row = Readonly<Record<string, string>>;
 

@@ -1,19 +1,8 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { expect, test } from 'vitest';
+import { useConnection, useServer } from '../harness/use-ledger.ts';
 
-let server: TestServer;
-let client: pg.Client;
-
-beforeAll(async () => {
-  server = await startServer();
-  client = await connect(server.connection);
-});
-
-afterAll(async () => {
-  await client.end();
-  await server.stop();
-});
+const server = await useServer();
+const client = await useConnection(server.connection);
 
 test.each([
   ['an ordinary day', '2026-06-01 00:00', 'Europe/Berlin', '2026-05-31T22:00:00.000Z'],

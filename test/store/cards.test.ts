@@ -1,41 +1,22 @@
-import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CardRecord } from '../../contract/cards.ts';
 import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import type { AnyCall } from '../../server/operations/call.ts';
 import { OperationFailure } from '../../server/operations/call.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
-import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
+import { connect } from '../harness/ledger.ts';
+import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 
-let server: TestServer;
-let proxy: DatabaseProxy;
+const server = await useServer();
+const proxy = await useProxy(server);
 /** Talks to PostgreSQL through the proxy. */
-let ledger: Ledger;
+const ledger = useLedger({ ...server.connection, host: proxy.host });
 /** Talks to it directly. */
-let witness: Ledger;
-let client: pg.Client;
+const witness = useLedger(server.connection);
+const client = await useConnection(server.connection);
 
-beforeAll(async () => {
-  server = await startServer();
-  proxy = await startProxy(server.connection.host);
-  ledger = openLedger({ ...server.connection, host: proxy.host });
-  witness = openLedger(server.connection);
-  client = await connect(server.connection);
-});
-
-afterAll(async () => {
-  await client.end();
-  await ledger.close();
-  await witness.close();
-  await proxy.close();
-  await server.stop();
-});
-
-afterEach(async () => {
-  expect(await trialBalance(witness)).toMatchObject({ balanced: true, differing_holds: 0, differing_accounts: [] });
-});
+checkBalances(witness);
 
 const bodyOf = <Body>({ body }: WrittenReply): Body => JSON.parse(body) as Body;
 const aboutCard = (cardId: string): Partial<AnyCall> => ({ params: { card_id: cardId } });

@@ -1,34 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OperationFailure } from '../../server/operations/call.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
-import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
+import { connect } from '../harness/ledger.ts';
+import { checkBalances, useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 
-let server: TestServer;
-let proxy: DatabaseProxy;
+const server = await useServer();
+const proxy = await useProxy(server);
 /** Talks to PostgreSQL through the proxy. */
-let ledger: Ledger;
+const ledger = useLedger({ ...server.connection, host: proxy.host });
 /** Talks to it directly. */
-let witness: Ledger;
+const witness = useLedger(server.connection);
 
-beforeAll(async () => {
-  server = await startServer();
-  proxy = await startProxy(server.connection.host);
-  ledger = openLedger({ ...server.connection, host: proxy.host });
-  witness = openLedger(server.connection);
-});
-
-afterAll(async () => {
-  await ledger.close();
-  await witness.close();
-  await proxy.close();
-  await server.stop();
-});
-
-afterEach(async () => {
-  expect(await trialBalance(witness)).toMatchObject({ balanced: true });
-});
+checkBalances(witness);
 
 async function transfersOf(idempotencyKey: string): Promise<number> {
   const { body } = await witness.call('list_transfers', { idempotency_key: idempotencyKey });

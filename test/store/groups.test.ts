@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Refusal } from '../../domain/refusal.ts';
-import { type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
-import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
+import { trialBalance } from '../harness/ledger.ts';
+import { useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 
 // Behind each decision stands a wall in the database, which makes up for a wrong one: the group fails, is tried again,
 // and is halved until it comes out right. So what was decided wrongly is seen by the round trips that it takes.
@@ -10,22 +10,16 @@ import { type DatabaseProxy, startProxy } from '../harness/proxy.ts';
 /** Of one transaction: the load after the last answer before it, and the save after the load. */
 const TURNS_OF_TRANSACTION = 2;
 
-let server: TestServer;
-let proxy: DatabaseProxy;
-let ledger: Ledger;
+const server = await useServer();
+const proxy = await useProxy(server);
+const ledger = useLedger({ ...server.connection, host: proxy.host });
 
 beforeAll(async () => {
-  server = await startServer();
-  proxy = await startProxy(server.connection.host);
-  ledger = openLedger({ ...server.connection, host: proxy.host });
   await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' });
 });
 
 afterAll(async () => {
   expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
-  await ledger.close();
-  await proxy.close();
-  await server.stop();
 });
 
 /** What each call came to: its status, or the code that refused it. All but the first are in one group. */

@@ -1,23 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import { deleteExpired } from '../../server/jobs/delete-expired.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { forgetBodies, forgetRefusedKeys } from '../../server/store/idempotency.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+import { connect } from '../harness/ledger.ts';
+import { useLedger, useServer } from '../harness/use-ledger.ts';
 
-let server: TestServer;
-let ledger: Ledger;
-
-beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
-});
-
-afterAll(async () => {
-  await ledger.close();
-  await server.stop();
-});
+const server = await useServer();
+const ledger = useLedger(server.connection);
 
 test('after 30 days a key still makes no second transfer, and a refused key is free again', async () => {
   const made = { body: { amount: 5, card_id: 'card_active' }, key: { idempotencyKey: randomUUID() } };

@@ -1,34 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OperationFailure } from '../../server/operations/call.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { connect } from '../harness/ledger.ts';
+import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
 
-let server: TestServer;
-let ledger: Ledger;
-let other: Ledger;
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const other = useLedger(server.connection);
 /** A stranger: somebody who holds a lock at the worst moment. */
 let stranger: pg.Client;
-
-beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
-  other = openLedger(server.connection);
-});
-
-afterAll(async () => {
-  await ledger.close();
-  await other.close();
-  await server.stop();
-});
 
 beforeEach(async () => {
   stranger = await connect(server.connection);
 });
 
+checkBalances(ledger);
+
 afterEach(async () => {
   await stranger.end();
-  expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
 });
 
 const card = { card_id: 'card_active', amount: 1 };

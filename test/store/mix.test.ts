@@ -2,23 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OperationId } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { connect, type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
+import { useServer } from '../harness/use-ledger.ts';
 
 /** Clients at once over both processes, and how many calls each makes. */
 const CLIENTS = 64;
 const CALLS = 40;
 
-let server: TestServer;
+const server = await useServer();
 let ledgers: readonly [Ledger, Ledger];
 
 beforeAll(async () => {
-  server = await startServer();
   ledgers = [openLedger(server.connection), openLedger(server.connection)];
 });
 
 afterAll(async () => {
   await Promise.all(ledgers.map((ledger) => ledger.close()));
-  await server.stop();
 });
 
 /** A generator of numbers below `limit` that a seed repeats (mulberry32). */

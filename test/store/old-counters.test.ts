@@ -1,5 +1,4 @@
-import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { CardLimitsRecord } from '../../contract/limits.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { LONGEST_HOLD } from '../../domain/transfers/hold.ts';
@@ -7,28 +6,20 @@ import { deleteExpired, startDeletingExpired } from '../../server/jobs/delete-ex
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { KEPT_COUNTER_DAYS } from '../../server/store/ledger/limits.ts';
 import { settleDue } from '../../server/transfers/settle-due.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { connect } from '../harness/ledger.ts';
 import { waitFor } from '../harness/process.ts';
+import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // Counters of limits are removed when nothing can read them or give back to them any more.
 
-let server: TestServer;
-let ledger: Ledger;
-let client: pg.Client;
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const client = await useConnection(server.connection);
 
-beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
-  client = await connect(server.connection);
-});
+checkBalances(ledger);
+
 afterEach(async () => {
   await client.query('truncate limit_counter; update card set limits = null');
-  expect(await trialBalance(ledger)).toMatchObject({ balanced: true });
-});
-afterAll(async () => {
-  await client.end();
-  await ledger.close();
-  await server.stop();
 });
 
 /** A counter for each of these moments, which are SQL, of accounts that no test asks for. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Refusal } from '../../domain/refusal.ts';
-import { type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
+import { useServer } from '../harness/use-ledger.ts';
 
 /** Sizes of a group, and rounds of each race with it: enough that a wrong order of locks and reads never survived. */
 const GROUPS = [
@@ -11,17 +12,9 @@ const GROUPS = [
   { batch: 7, rounds: 25 },
 ] as const;
 
-let server: TestServer;
+const server = await useServer();
 /** Two of them, with connections and lanes of their own: to PostgreSQL they are two service processes. */
 let ledgers: readonly [Ledger, Ledger];
-
-beforeAll(async () => {
-  server = await startServer();
-});
-
-afterAll(async () => {
-  await server.stop();
-});
 
 afterEach(async () => {
   expect(await trialBalance(ledgers[0])).toMatchObject({ balanced: true });

@@ -1,13 +1,12 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { insertErrors, type LoggedError } from '../../server/store/error.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { currentCode } from '../../server/store/renamed-codes.ts';
 import { settleDue } from '../../server/transfers/settle-due.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // Migration 0010 gives error codes that an earlier version stored their present names.
 
@@ -30,20 +29,9 @@ const OLD_CODES = {
   large_amount: 'amount_too_large',
 };
 
-let server: TestServer;
-let ledger: Ledger;
-let client: pg.Client;
-
-beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
-  client = await connect(server.connection);
-});
-afterAll(async () => {
-  await client.end();
-  await ledger.close();
-  await server.stop();
-});
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const client = await useConnection(server.connection);
 
 /** Applies migration 0010 to what is stored now: it changes rows only, so the schema before it is the same. */
 async function migrateFrom0009(): Promise<void> {

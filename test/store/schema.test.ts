@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { expect, test } from 'vitest';
+import { connect } from '../harness/ledger.ts';
+import { useServer } from '../harness/use-ledger.ts';
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startServer();
-});
-
-afterAll(async () => {
-  await server.stop();
-});
+const server = await useServer();
 
 /** What the migrations come to, line by line, from PostgreSQL's own catalogue. Monthly partitions come and go. */
 const SCHEMA = `

@@ -1,9 +1,9 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { openDatabases } from '../../server/store/connection/databases.ts';
 import { callEveryOperation } from '../harness/every-operation.ts';
-import { connect, startServer, type TestServer } from '../harness/ledger.ts';
+import { connect } from '../harness/ledger.ts';
 import { startService, temporaryDirectory } from '../harness/process.ts';
+import { useConnection, useServer } from '../harness/use-ledger.ts';
 
 // A role and a database on which the settings of a session are not those of a new PostgreSQL.
 
@@ -55,12 +55,10 @@ const HOSTILE: Readonly<Record<string, string>> = {
   check_function_bodies: 'off',
 };
 
-let server: TestServer;
-let superuser: pg.Client;
+const server = await useServer();
+const superuser = await useConnection({ ...server.connection, user: 'postgres', database: 'postgres' });
 
 beforeAll(async () => {
-  server = await startServer();
-  superuser = await connect({ ...server.connection, user: 'postgres', database: 'postgres' });
   for (const owner of ['plain', 'hostile', 'lax']) {
     await superuser.query(`create role ${owner} login in role transfer_service_application, transfer_service_background,
       transfer_service_authentication`);
@@ -73,11 +71,6 @@ beforeAll(async () => {
     const whom = Object.keys(settings).indexOf(name) % 2 === 0 ? 'role hostile' : 'database hostile';
     await superuser.query(`alter ${whom} set ${name} = ${superuser.escapeLiteral(value)}`);
   }
-});
-
-afterAll(async () => {
-  await superuser.end();
-  await server.stop();
 });
 
 const connectionOf = (owner: string) => ({ ...server.connection, user: owner, database: owner });

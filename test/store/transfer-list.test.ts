@@ -6,7 +6,8 @@ import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transf
 import type { Database } from '../../server/store/connection/database.ts';
 import { listTransfers, type Stretch, toStretchRead } from '../../server/store/transfers/transfer-list.ts';
 import { NO_FILTER, type TransferFilter } from '../../server/store/transfers/transfer-route.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+import { connect } from '../harness/ledger.ts';
+import { useLedger, useServer } from '../harness/use-ledger.ts';
 
 const PROGRAM = randomUUID();
 const HOUR = 3_600_000;
@@ -33,15 +34,13 @@ type Sample = {
   readonly createdAt: number;
 };
 
-let server: TestServer;
-let ledger: Ledger;
+const server = await useServer();
+const ledger = useLedger(server.connection);
 let database: Database;
 let client: pg.Client;
 let samples: readonly Sample[];
 
 beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
   database = ledger.databases.application.forProgram(PROGRAM);
   client = await connect(server.connection);
   samples = fc.sample(sample, ROWS).sort((one, other) => (one.id < other.id ? -1 : 1));
@@ -49,9 +48,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await ledger.close();
   await client.end();
-  await server.stop();
 });
 
 const sample: fc.Arbitrary<Sample> = fc

@@ -1,33 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { CardRecord } from '../../contract/cards.ts';
 import type { ReversalRecord } from '../../contract/transfer-actions.ts';
 import type { TransferRecord } from '../../contract/transfers.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { WrittenReply } from '../../server/http/wire/reply.ts';
 import { settleDue } from '../../server/transfers/settle-due.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from '../harness/ledger.ts';
+import { connect, type Ledger } from '../harness/ledger.ts';
+import { checkBalances, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // Two ledgers over one database stand for two service processes.
-let server: TestServer;
-let ledger: Ledger;
-let other: Ledger;
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const other = useLedger(server.connection);
 
-beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
-  other = openLedger(server.connection);
-});
-
-afterAll(async () => {
-  await ledger.close();
-  await other.close();
-  await server.stop();
-});
+checkBalances(ledger);
 
 afterEach(async () => {
   await setClock(0);
-  expect(await trialBalance(ledger)).toMatchObject({ balanced: true, differing_holds: 0, differing_accounts: [] });
 });
 
 async function setClock(seconds: number): Promise<void> {

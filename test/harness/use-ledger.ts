@@ -1,0 +1,43 @@
+import type pg from 'pg';
+import { afterAll, afterEach, expect } from 'vitest';
+import type { LaneBounds } from '../../server/commit/group-commit.ts';
+import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
+import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from './ledger.ts';
+import { type DatabaseProxy, startProxy } from './proxy.ts';
+
+// Set-up for all tests of a file, called at its top. What was started last ends first.
+
+/** Starts PostgreSQL with the schema and the sandbox's seed. */
+export async function useServer(): Promise<TestServer> {
+  const server = await startServer();
+  afterAll(server.stop);
+  return server;
+}
+
+/** Starts a proxy in front of the server. */
+export async function useProxy({ connection }: TestServer): Promise<DatabaseProxy> {
+  const proxy = await startProxy(connection.host);
+  afterAll(() => proxy.close());
+  return proxy;
+}
+
+/** Opens the operations over a database. To PostgreSQL, two of these are two service processes. */
+export function useLedger(connection: ConnectionSettings, bounds?: LaneBounds): Ledger {
+  const ledger = openLedger(connection, bounds);
+  afterAll(ledger.close);
+  return ledger;
+}
+
+/** Opens a plain connection. */
+export async function useConnection(connection: pg.ClientConfig): Promise<pg.Client> {
+  const client = await connect(connection);
+  afterAll(() => client.end());
+  return client;
+}
+
+/** Fails each test after which an account differs from its postings and holds, or a currency does not sum to zero. */
+export function checkBalances(ledger: Ledger): void {
+  afterEach(async () => {
+    expect(await trialBalance(ledger)).toMatchObject({ balanced: true, differing_holds: 0, differing_accounts: [] });
+  });
+}
