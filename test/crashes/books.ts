@@ -3,8 +3,8 @@ import { toWireId } from '../../domain/identifier.ts';
 import type { TransferService } from '../../sdk/client.ts';
 import { embeddedServerOf } from '../harness/process.ts';
 import type { Books } from './checker.ts';
-import type { FoundEvent, KeptAnswer, Records } from './records.ts';
-import type { Found, Terms } from './told.ts';
+import type { Found, Terms } from './history.ts';
+import type { FoundEvent, Records, StoredResponse } from './records.ts';
 
 type TransferRow = {
   readonly transfer_id: string;
@@ -91,7 +91,7 @@ const EVENTS = `select type, subject_id, payload from event
     select 'tr_' || replace(transfer_id::text, '-', '') from transfer where not metadata ? 'key'
   )`;
 
-type KeptRow = Omit<KeptAnswer, 'subjectId'> & { readonly subject_id: string | null };
+type KeptRow = Omit<StoredResponse, 'subjectId'> & { readonly subject_id: string | null };
 type EventRow = Omit<FoundEvent, 'subjectId'> & { readonly subject_id: string };
 
 /** Books, and what is wrong with them by themselves: nothing, where they are right. */
@@ -154,7 +154,7 @@ export async function readBooksAt(
   }
 }
 
-function toKept({ subject_id, ...row }: KeptRow): KeptAnswer {
+function toKept({ subject_id, ...row }: KeptRow): StoredResponse {
   const prefix = row.operation === 'reverse_transfer' ? 'rev' : 'tr';
   return { ...row, subjectId: subject_id === null ? null : toWireId(prefix, subject_id) };
 }

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { type Books, booksOf, findContradictions } from './checker.ts';
-import type { FoundEvent, KeptAnswer, Records } from './records.ts';
-import type { Answer, Change, ChangeStory, Found, FoundReversal, Story } from './told.ts';
+import type { Change, ChangeHistory, CreateHistory, Found, FoundReversal, ReceivedResponse } from './history.ts';
+import type { FoundEvent, Records, StoredResponse } from './records.ts';
 
-// A checker that cannot fail proves nothing: each lie that the kill tests look for is told to it here.
+// A checker that cannot fail proves nothing: it gets each contradiction that the kill tests look for.
 
 const TERMS = { type: 'load', amount: 10, cardId: 'a', destinationCardId: null, capture: 'automatic' } as const;
 const HELD = { ...TERMS, capture: 'manual' } as const;
 
-function response(change: Partial<Answer> = {}): Answer {
+function response(change: Partial<ReceivedResponse> = {}): ReceivedResponse {
   const text = '{"transfer_id":"tr_1","amount":10}';
   return {
     requestId: 'req_1',
@@ -22,17 +22,17 @@ function response(change: Partial<Answer> = {}): Answer {
   };
 }
 
-function refused(change: Partial<Answer> = {}): Answer {
+function refused(change: Partial<ReceivedResponse> = {}): ReceivedResponse {
   const text = '{"Code":"unknown_create_transfer"}';
   return response({ status: 500, text, moneyMoved: 'no', shouldRetry: 'true', ...change });
 }
 
 /** A decision against it, which its key keeps. */
-function denied(requestId: string, text: string): Answer {
+function denied(requestId: string, text: string): ReceivedResponse {
   return response({ requestId, status: 409, text, moneyMoved: 'no', shouldRetry: 'false' });
 }
 
-function story(change: Partial<Story> = {}): Story {
+function story(change: Partial<CreateHistory> = {}): CreateHistory {
   return { key: 'k', terms: TERMS, responses: [response()], silences: 0, ...change };
 }
 
@@ -49,7 +49,7 @@ function books(transfers: readonly Found[], balance: number): Books {
 const REPLAY = response({ requestId: 'req_2', replayed: true });
 const FULL = denied('req_2', '{"Code":"limit_exceeded"}');
 
-test.each<[string, Story, Books]>([
+test.each<[string, CreateHistory, Books]>([
   ['a transfer, acknowledged', story(), books([found()], 15)],
   ['acknowledged, and again', story({ responses: [response(), REPLAY] }), books([found()], 15)],
   ['made in silence', story({ responses: [], silences: 1 }), books([found({ requestId: 'req_lost' })], 15)],
@@ -62,11 +62,11 @@ test.each<[string, Story, Books]>([
     books([found()], 15),
   ],
   ['refused', story({ responses: [FULL] }), books([], 5)],
-])('accepts a correct history: %s', (_, told, truth) => {
-  expect(findContradictions([told], truth)).toEqual([]);
+])('accepts a correct history: %s', (_, history, truth) => {
+  expect(findContradictions([history], truth)).toEqual([]);
 });
 
-test.each<[string, string, Story, Books]>([
+test.each<[string, string, CreateHistory, Books]>([
   ['an acknowledged transfer is missing', 'lost', story(), books([], 5)],
   ['it is missing, and its money is there', 'its transfers come to', story(), books([], 15)],
   ['it is there and its money is not', 'its transfers come to', story(), books([found()], 5)],
@@ -80,11 +80,11 @@ test.each<[string, string, Story, Books]>([
   ['another one is there in its place', 'lost', story(), books([found({ transferId: 'tr_2' })], 15)],
   [
     'the second response differs by a blank',
-    'answers differ',
+    'responses differ',
     story({ responses: [response(), { ...REPLAY, text: `${REPLAY.text} ` }] }),
     books([found()], 15),
   ],
-  ['a success after a refusal', 'answers differ', story({ responses: [FULL, response()] }), books([found()], 15)],
+  ['a success after a refusal', 'responses differ', story({ responses: [FULL, response()] }), books([found()], 15)],
   [
     'a refusal that made it',
     'refused and made',
@@ -143,8 +143,8 @@ test.each<[string, string, Story, Books]>([
     story({ responses: [REPLAY] }),
     books([found({ requestId: 'req_2' })], 15),
   ],
-])('detects a false response: %s', (_, word, told, truth) => {
-  expect(findContradictions([told], truth).join('\n')).toContain(word);
+])('detects a false response: %s', (_, word, history, truth) => {
+  expect(findContradictions([history], truth).join('\n')).toContain(word);
 });
 
 const CAPTURE: Change = { verb: 'capture', transferId: 'tr_1', amount: 6 };
@@ -152,10 +152,10 @@ const CANCEL: Change = { verb: 'cancel', transferId: 'tr_1', amount: 0 };
 const REVERSE: Change = { verb: 'reverse', transferId: 'tr_1', amount: 4 };
 
 /** Something done with the transfer, by a request `req_c` under the key `c`. */
-function changed(change: Change, told: Partial<ChangeStory> = {}): ChangeStory {
+function changed(change: Change, history: Partial<ChangeHistory> = {}): ChangeHistory {
   const text = JSON.stringify(change.verb === 'reverse' ? { reversal_id: 'rev_1' } : { transfer_id: 'tr_1' });
   const done = response({ requestId: 'req_c', status: change.verb === 'reverse' ? 201 : 200, text });
-  return { key: 'c', change, responses: [done], silences: 0, ...told };
+  return { key: 'c', change, responses: [done], silences: 0, ...history };
 }
 
 const LATE = denied('req_c', '{"Code":"invalid_transfer_status"}');
@@ -171,7 +171,7 @@ const reversed = (...reversals: readonly Partial<FoundReversal>[]): Found =>
     reversals: reversals.map((one) => ({ reversalId: 'rev_1', requestId: 'req_c', key: 'c', amount: 4, ...one })),
   });
 
-test.each<[string, readonly ChangeStory[], Found, number]>([
+test.each<[string, readonly ChangeHistory[], Found, number]>([
   ['held, and nothing was done', [], hold(), 5],
   ['captured', [changed(CAPTURE)], captured(), 11],
   ['captured in silence', [changed(CAPTURE, { responses: [], silences: 1 })], captured(), 11],
@@ -198,11 +198,11 @@ test.each<[string, readonly ChangeStory[], Found, number]>([
   ['reversed', [changed(REVERSE)], reversed({}), 11],
   ['reversed in silence', [changed(REVERSE, { responses: [], silences: 1 })], reversed({ requestId: 'x' }), 11],
 ])('accepts a correct history: %s', (_, changes, transfer, balance) => {
-  const told = story({ terms: transfer.terms });
-  expect(findContradictions([told], books([transfer], balance), changes)).toEqual([]);
+  const history = story({ terms: transfer.terms });
+  expect(findContradictions([history], books([transfer], balance), changes)).toEqual([]);
 });
 
-test.each<[string, string, readonly ChangeStory[], Found, number]>([
+test.each<[string, string, readonly ChangeHistory[], Found, number]>([
   ['an acknowledged capture is missing', 'lost', [changed(CAPTURE)], hold(), 5],
   ['it captured another amount', 'lost', [changed(CAPTURE)], captured(7), 12],
   ['an acknowledged cancellation is missing', 'lost', [changed(CANCEL)], hold(), 5],
@@ -218,7 +218,7 @@ test.each<[string, string, readonly ChangeStory[], Found, number]>([
   ],
   [
     'no money moved, it said, and another response confesses that it was captured',
-    'but the replays was told no',
+    'but the replays reported no',
     [changed(CAPTURE, { responses: [NO, { ...REPLAY, status: 200 }] })],
     captured(),
     11,
@@ -241,8 +241,8 @@ test.each<[string, string, readonly ChangeStory[], Found, number]>([
   ['reversed, and the money is still there', 'its transfers come to', [changed(REVERSE)], reversed({}), 15],
   ['the record of a capture has changed', 'changed', [changed(CAPTURE)], { ...captured(), text: '{}' }, 11],
 ])('detects a false response to a change: %s', (_, word, changes, transfer, balance) => {
-  const told = story({ terms: transfer.terms });
-  expect(findContradictions([told], books([transfer], balance), changes).join('\n')).toContain(word);
+  const history = story({ terms: transfer.terms });
+  expect(findContradictions([history], books([transfer], balance), changes).join('\n')).toContain(word);
 });
 
 // A hold of ten that was captured with six, of which four were reversed; and a refusal. Everything about it is kept.
@@ -260,13 +260,13 @@ const CHANGES = [
   changed(REVERSE, { responses: [response({ requestId: 'req_c', text: REVERSED })] }),
 ];
 
-const success = (operation: string, key: string, status: number, subjectId: string, body: string): KeptAnswer => {
+const success = (operation: string, key: string, status: number, subjectId: string, body: string): StoredResponse => {
   return { operation, key, status, subjectId, body, code: null, message: null };
 };
 const KEPT_CREATED = success('create_transfer', 'k', 201, 'tr_1', CREATED);
 const KEPT_CAPTURED = success('capture_transfer', 'd', 200, 'tr_1', CAPTURED);
 const KEPT_REVERSED = success('reverse_transfer', 'c', 201, 'rev_1', REVERSED);
-const KEPT_REFUSAL: KeptAnswer = {
+const KEPT_REFUSAL: StoredResponse = {
   operation: 'create_transfer',
   key: 'r',
   status: 409,
@@ -297,11 +297,11 @@ const instead = <Item>(all: readonly Item[], one: Item, ...others: readonly Item
 
 test('accepts correct stored responses and events, also without a received response', () => {
   expect(problemsOf({})).toBe('');
-  const silent = STORIES.map((told) => ({ ...told, responses: [], silences: 1 }));
+  const silent = STORIES.map((history) => ({ ...history, responses: [], silences: 1 }));
   expect(problemsOf({}, silent)).toBe('');
 });
 
-test.each<[string, string, readonly KeptAnswer[]]>([
+test.each<[string, string, readonly StoredResponse[]]>([
   ['an acknowledged response is not kept', 'k: lost: its 201 is not kept', instead(KEPT, KEPT_CREATED)],
   ['a refusal is not kept', 'r: lost: its 409 is not kept', instead(KEPT, KEPT_REFUSAL)],
   ['a change is not kept', 'd: lost: its 200 is not kept', instead(KEPT, KEPT_CAPTURED)],
@@ -337,20 +337,24 @@ test.each<[string, string, readonly FoundEvent[]]>([
   ['a creation without an event', 'no event transfer.pending of tr_1', instead(EVENTS, PENDING)],
   ['a capture without one', 'no event transfer.completed of tr_1', instead(EVENTS, COMPLETED)],
   ['a reversal without one', 'no event reversal.completed of rev_1', instead(EVENTS, WENT_BACK)],
-  ['told twice', 'has the events [transfer.pending,transfer.completed,transfer.completed]', [...EVENTS, COMPLETED]],
+  ['recorded twice', 'has the events [transfer.pending,transfer.completed,transfer.completed]', [...EVENTS, COMPLETED]],
   [
-    'told as something else',
+    'recorded as something else',
     'no event transfer.completed of tr_1',
     instead(EVENTS, COMPLETED, { ...COMPLETED, type: 'transfer.canceled' }),
   ],
-  ['told with a blank more', 'the event differs', instead(EVENTS, PENDING, { ...PENDING, payload: `${CREATED} ` })],
-  ['told of nothing', 'tells of tr_9, which is not there', [...EVENTS, { ...PENDING, subjectId: 'tr_9' }]],
+  [
+    'recorded with an added blank',
+    'the event differs',
+    instead(EVENTS, PENDING, { ...PENDING, payload: `${CREATED} ` }),
+  ],
+  ['recorded for nothing', 'tells of tr_9, which is not there', [...EVENTS, { ...PENDING, subjectId: 'tr_9' }]],
 ])('detects a false event: %s', (_, word, events) => {
   expect(problemsOf({ events })).toContain(word);
 });
 
 test('compares a transfer without a received response with its stored response and events', () => {
-  const silent = STORIES.map((told) => ({ ...told, responses: [], silences: 1 }));
+  const silent = STORIES.map((history) => ({ ...history, responses: [], silences: 1 }));
   const kept = instead(KEPT, KEPT_CREATED);
   expect(problemsOf({ kept }, silent)).toContain('tr_1 was made, and no response is kept under create_transfer k');
   expect(problemsOf({ events: instead(EVENTS, PENDING) }, silent)).toContain('no event transfer.pending of tr_1');
@@ -361,10 +365,10 @@ test('compares a transfer without a received response with its stored response a
 test('ignores transfers of other keys', () => {
   const others = { ...found({ transferId: 'tr_2', key: 'other' }) };
   const foreign = success('create_transfer', 'other', 201, 'tr_2', '{"transfer_id":"tr_2"}');
-  const told: FoundEvent = { type: 'transfer.completed', subjectId: 'tr_2', payload: '{"transfer_id":"tr_2"}' };
+  const event: FoundEvent = { type: 'transfer.completed', subjectId: 'tr_2', payload: '{"transfer_id":"tr_2"}' };
   const records = {
     kept: [success('create_transfer', 'k', 201, 'tr_1', response().text), foreign],
-    events: [{ type: 'transfer.completed', subjectId: 'tr_1', payload: response().text }, told],
+    events: [{ type: 'transfer.completed', subjectId: 'tr_1', payload: response().text }, event],
   };
   const all = { ...books([found(), others], 25), records };
   expect(findContradictions([story()], booksOf('k', all))).toEqual([]);

@@ -1,5 +1,13 @@
+import type {
+  ChangeHistory,
+  CreateHistory,
+  Found,
+  FoundReversal,
+  KeyHistory,
+  ReceivedResponse,
+  Terms,
+} from './history.ts';
 import { type Records, wrongRecords } from './records.ts';
-import type { Answer, ChangeStory, Found, FoundReversal, Story, Terms, Told } from './told.ts';
 
 /** The books as they are found: transfers, and the balance of every card that takes part. */
 export type Books = {
@@ -11,13 +19,13 @@ export type Books = {
 };
 
 /**
- * Compares what clients were told with what the books say, and gives a sentence for each contradiction. It trusts
+ * Compares the responses that clients got with what the books say, and gives a sentence for each contradiction. It trusts
  * nothing but its own record of what was sent and heard.
  */
 export function findContradictions(
-  stories: readonly Story[],
+  stories: readonly CreateHistory[],
   books: Books,
-  changes: readonly ChangeStory[] = [],
+  changes: readonly ChangeHistory[] = [],
 ): string[] {
   const byKey = Map.groupBy(books.transfers, ({ key }) => key);
   const byId = new Map(books.transfers.map((found) => [found.transferId, found]));
@@ -36,7 +44,7 @@ export function findContradictions(
 
 /** Transfers and reversals that were made by a request which nobody heard anything of: a stop must leave none. */
 export function findMadeInSilence(
-  responses: readonly Answer[],
+  responses: readonly ReceivedResponse[],
   { transfers }: Pick<Books, 'transfers'>,
 ): readonly string[] {
   const answered = new Set(responses.map(({ requestId }) => requestId));
@@ -47,14 +55,14 @@ export function findMadeInSilence(
 }
 
 /** What is wrong with the responses to one key by themselves. */
-function wrongAnswers({ responses, silences }: Told): string[] {
+function wrongResponses({ responses, silences }: KeyHistory): string[] {
   const problems: string[] = [];
   const done = responses.filter(isDone);
   const isByAnUnheard = silences > 0 || responses.some(({ moneyMoved }) => moneyMoved === 'unknown');
   if (done.length > 0 && done.every(({ replayed }) => replayed) && !isByAnUnheard)
-    problems.push('done, and every request but the replays was told no');
+    problems.push('done, and every request but the replays reported no');
   if (new Set(responses.filter(isKept).map(({ status, text }) => `${status} ${text}`)).size > 1)
-    problems.push('answers differ');
+    problems.push('responses differ');
   if (done.filter(({ replayed }) => !replayed).length > 1) problems.push('two first responses');
   for (const { status, moneyMoved, shouldRetry } of responses) {
     if (status < 400) continue;
@@ -66,12 +74,12 @@ function wrongAnswers({ responses, silences }: Told): string[] {
   return problems;
 }
 
-function contradictionsOf(story: Story, made: readonly Found[]): string[] {
+function contradictionsOf(story: CreateHistory, made: readonly Found[]): string[] {
   const { key, terms, responses } = story;
   const problems: string[] = [];
   const say = (problem: string): void => void problems.push(`${key}: ${problem}`);
   if (made.length > 1) say(`doubled: ${made.map(({ transferId }) => transferId).join(' and ')}`);
-  for (const problem of wrongAnswers(story)) say(problem);
+  for (const problem of wrongResponses(story)) say(problem);
   for (const response of responses.filter(isDone)) {
     const { transfer_id: transferId } = JSON.parse(response.text) as { transfer_id: string };
     const found = made.find((candidate) => candidate.transferId === transferId);
@@ -93,7 +101,11 @@ function isUntouched({ terms, status, reversals }: Found): boolean {
 }
 
 /** The request that made something was answered so, or was not answered. */
-function whoMade({ responses, silences }: Told, made: { readonly requestId: string }, transferId: string): string[] {
+function whoMade(
+  { responses, silences }: KeyHistory,
+  made: { readonly requestId: string },
+  transferId: string,
+): string[] {
   const response = responses.find(({ requestId }) => requestId === made.requestId);
   if (response === undefined) return silences === 0 ? ['made by a request that nobody sent'] : [];
   if (isDone(response)) return response.replayed ? ['made by a request that was called a replay'] : [];
@@ -105,7 +117,7 @@ function whoMade({ responses, silences }: Told, made: { readonly requestId: stri
 /** The state of a transfer is that in which it was made, or one that somebody asked for and was not refused. */
 function wrongState(
   { transferId, terms, status, capturedAmount, reversals }: Found,
-  asked: readonly ChangeStory[],
+  asked: readonly ChangeHistory[],
 ): string[] {
   const problems: string[] = [];
   const right = { completed: terms.amount, pending: 0, canceled: 0 }[status];
@@ -132,14 +144,14 @@ function wrongState(
 }
 
 /** Whether one of the requests of a key was acknowledged, or may have been and was not answered. */
-function mayHaveDone({ responses, silences }: Told): boolean {
+function mayHaveDone({ responses, silences }: KeyHistory): boolean {
   if (responses.some(({ status }) => status === 409)) return false;
   return silences > 0 || responses.some((response) => isDone(response) || response.moneyMoved === 'unknown');
 }
 
-function wrongChange(story: ChangeStory, found: Found | undefined): string[] {
+function wrongChange(story: ChangeHistory, found: Found | undefined): string[] {
   const { key, change, responses } = story;
-  const problems: string[] = wrongAnswers(story);
+  const problems: string[] = wrongResponses(story);
   const isAcknowledged = responses.some(isDone);
   if (found === undefined) problems.push(`${change.transferId} is not there`);
   else if (change.verb === 'reverse') problems.push(...wrongReversal(story, found));
@@ -156,7 +168,7 @@ function wrongChange(story: ChangeStory, found: Found | undefined): string[] {
   return problems.map((problem) => `${key}: ${problem}`);
 }
 
-function wrongReversal(story: ChangeStory, found: Found): string[] {
+function wrongReversal(story: ChangeHistory, found: Found): string[] {
   const { key, change, responses } = story;
   const made = found.reversals.filter((reversal) => reversal.key === key);
   const problems: string[] = [];
@@ -217,12 +229,12 @@ function idOf({ reversalId }: FoundReversal): string {
 }
 
 /** Answers that are kept under a key: they may never change. */
-export function isKept(response: Answer): boolean {
+export function isKept(response: ReceivedResponse): boolean {
   return isDone(response) || response.status === 409;
 }
 
 /** Whether a response acknowledges what was asked for. */
-export function isDone({ status }: Answer): boolean {
+export function isDone({ status }: ReceivedResponse): boolean {
   return status === 200 || status === 201;
 }
 

@@ -25,8 +25,8 @@ test('SIGTERM under load: every accepted request gets a response, and nothing ac
     expect({ exitCode, isThere }).toEqual({ exitCode: 0, isThere: false });
     // Each response of a closing service closes its connection, so no request was sent on one that was kept.
     expect(load.brokenConnections).toBe(0);
-    const told = [...load.stories, ...load.changes];
-    const responses = told.flatMap((story) => story.responses);
+    const histories = [...load.stories, ...load.changes];
+    const responses = histories.flatMap((story) => story.responses);
     expect(responses.filter(({ status }) => ![200, 201, 409, 503].includes(status))).toEqual([]);
     for (const { text, moneyMoved } of responses.filter(({ status }) => status === 503)) {
       expect(JSON.parse(text)).toMatchObject({ Status: 503, Code: 'service_unavailable', Type: 'Server Error' });
@@ -35,7 +35,7 @@ test('SIGTERM under load: every accepted request gets a response, and nothing ac
     console.log(
       `stopped in ${seconds.toFixed(1)} s; responses: ${responses.length}, of them 503: ` +
         `${responses.filter(({ status }) => status === 503).length}, unanswered: ` +
-        `${told.reduce((sum, { silences }) => sum + silences, 0)}`,
+        `${histories.reduce((sum, { silences }) => sum + silences, 0)}`,
     );
     service = await startService(environment);
     const { faults, ...books } = await readBooks(directory.path, load.cards, await readTexts(service.client));

@@ -1,4 +1,4 @@
-/** What a request to create asked for; amounts in minor units. */
+/** What a request to create contains; amounts in minor units. */
 export type Terms = {
   readonly type: 'load' | 'unload' | 'card_to_card';
   readonly amount: number;
@@ -15,7 +15,7 @@ export type Change = {
 };
 
 /** One whole response to one request. */
-export type Answer = {
+export type ReceivedResponse = {
   readonly requestId: string;
   readonly status: number;
   readonly text: string;
@@ -28,18 +28,18 @@ export type Answer = {
 };
 
 /** Everything that was sent and heard under one idempotency key. */
-export type Told = {
+export type KeyHistory = {
   readonly key: string;
-  readonly responses: readonly Answer[];
+  readonly responses: readonly ReceivedResponse[];
   /** Requests that may have arrived and were never answered. */
   readonly silences: number;
 };
 
 /** A transfer that was to be made. */
-export type Story = Told & { readonly terms: Terms };
+export type CreateHistory = KeyHistory & { readonly terms: Terms };
 
 /** Something that was to be done with a transfer. */
-export type ChangeStory = Told & { readonly change: Change };
+export type ChangeHistory = KeyHistory & { readonly change: Change };
 
 /** A reversal as it is found in the ledger. */
 export type FoundReversal = {

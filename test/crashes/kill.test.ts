@@ -19,7 +19,7 @@ async function somewhileUnderLoad(load: Load): Promise<void> {
   await new Promise((wake) => setTimeout(wake, Math.random() * 300));
 }
 
-/** Fails on the first difference between what clients were told and what the books say. */
+/** Fails on the first difference between the responses that clients got and what the books say. */
 async function check(load: Load, path: string, texts?: ReadonlyMap<string, string>): Promise<void> {
   const books = await readBooks(path, load.cards, texts);
   expect(books.faults).toEqual({});

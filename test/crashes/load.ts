@@ -1,9 +1,9 @@
 import type { Agent } from 'node:http';
 import { keptConnections, NoResponse, type RawResponse, sendRaw } from '../harness/raw-request.ts';
 import { isDone, isKept } from './checker.ts';
-import type { Answer, Change, ChangeStory, Story, Terms } from './told.ts';
+import type { Change, ChangeHistory, CreateHistory, ReceivedResponse, Terms } from './history.ts';
 
-type Open = { readonly key: string; readonly responses: Answer[]; silences: number };
+type Open = { readonly key: string; readonly responses: ReceivedResponse[]; silences: number };
 type OpenStory = Open & { readonly terms: Terms };
 type OpenChange = Open & { readonly change: Change };
 
@@ -61,12 +61,12 @@ export class Load {
     this.#random = random;
   }
 
-  get stories(): readonly Story[] {
+  get stories(): readonly CreateHistory[] {
     return [...this.#stories.values()];
   }
 
   /** What was to be done with transfers that were there. */
-  get changes(): readonly ChangeStory[] {
+  get changes(): readonly ChangeHistory[] {
     return [...this.#changes.values()];
   }
 
@@ -138,7 +138,7 @@ export class Load {
     const wasDead = this.#dead.has(baseUrl);
     try {
       const raw = { headers, ...('terms' in story ? creationOf(story) : changeOf(story)) };
-      story.responses.push(toAnswer(await sendRaw(baseUrl, raw, this.#agent)));
+      story.responses.push(toReceived(await sendRaw(baseUrl, raw, this.#agent)));
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
       if (!wasDead && !this.#dead.has(baseUrl)) this.unansweredByTheLiving += 1;
@@ -226,7 +226,7 @@ function changeOf({ key, change }: OpenChange) {
 }
 
 /** What of a response is compared. */
-export function toAnswer({ status, text, headers }: RawResponse): Answer {
+export function toReceived({ status, text, headers }: RawResponse): ReceivedResponse {
   const header = (name: string): string | undefined => {
     const value = headers[name];
     return typeof value === 'string' ? value : undefined;

@@ -1,7 +1,7 @@
-import type { Answer, ChangeStory, Found, Story } from './told.ts';
+import type { ChangeHistory, CreateHistory, Found, ReceivedResponse } from './history.ts';
 
 /** The first response to a key as it is kept to be given again. */
-export type KeptAnswer = {
+export type StoredResponse = {
   /** Whose key it is: `create_transfer`, `capture_transfer` … */
   readonly operation: string;
   readonly key: string;
@@ -18,32 +18,36 @@ export type KeptAnswer = {
 export type FoundEvent = { readonly type: string; readonly subjectId: string; readonly payload: string };
 
 /** What the books have besides money: the responses that are kept, and the events. */
-export type Records = { readonly kept: readonly KeptAnswer[]; readonly events: readonly FoundEvent[] };
+export type Records = { readonly kept: readonly StoredResponse[]; readonly events: readonly FoundEvent[] };
 
-type Told = Story | ChangeStory;
+type KeyHistory = CreateHistory | ChangeHistory;
 
-/** Compares the kept responses and the events with what clients were told, with the transfers, and with each other. */
-export function wrongRecords(told: readonly Told[], transfers: readonly Found[], { kept, events }: Records): string[] {
+/** Compares the kept responses and the events with the responses that clients got, with the transfers, and with each other. */
+export function wrongRecords(
+  history: readonly KeyHistory[],
+  transfers: readonly Found[],
+  { kept, events }: Records,
+): string[] {
   const ofKey = new Map(kept.map((row) => [`${row.operation} ${row.key}`, row]));
   const ofFact = new Map(events.map((event) => [`${event.type} ${event.subjectId}`, event]));
-  const asked = new Set(told.map((story) => `${operationOf(story)} ${story.key}`));
-  const nobodys = kept.filter(({ operation, key }) => !asked.has(`${operation} ${key}`));
+  const requested = new Set(history.map((story) => `${operationOf(story)} ${story.key}`));
+  const nobodys = kept.filter(({ operation, key }) => !requested.has(`${operation} ${key}`));
   return [
     ...nobodys.map(({ operation, key }) => `a response is kept under ${key} of ${operation}, which nobody sent`),
-    ...told.flatMap((story) => wrongKept(story, ofKey.get(`${operationOf(story)} ${story.key}`), ofFact)),
+    ...history.flatMap((story) => wrongKept(story, ofKey.get(`${operationOf(story)} ${story.key}`), ofFact)),
     ...transfers.flatMap((found) => wrongSubjects(found, ofKey)),
     ...wrongEvents(transfers, events),
   ];
 }
 
-function operationOf(story: Told): string {
+function operationOf(story: KeyHistory): string {
   return `${'terms' in story ? 'create' : story.change.verb}_transfer`;
 }
 
 /** What is wrong with the response that is kept under a key, and with the event that tells of the same. */
 function wrongKept(
-  story: Told,
-  row: KeptAnswer | undefined,
+  story: KeyHistory,
+  row: StoredResponse | undefined,
   ofFact: ReadonlyMap<string, FoundEvent>,
 ): readonly string[] {
   const problems: string[] = [];
@@ -65,14 +69,14 @@ function wrongKept(
   return problems.map((problem) => `${story.key}: ${problem}`);
 }
 
-function isSame(row: KeptAnswer, { status, text }: Answer): boolean {
+function isSame(row: StoredResponse, { status, text }: ReceivedResponse): boolean {
   if (row.status !== status) return false;
   if (status < 300) return row.body === text;
   const record = JSON.parse(text) as { readonly Code: string; readonly Message: string };
   return record.Code === row.code && record.Message === row.message;
 }
 
-function textOf({ status, body, code, message }: KeptAnswer): string {
+function textOf({ status, body, code, message }: StoredResponse): string {
   return `${status} ${body ?? `${code}: ${message}`}`;
 }
 
@@ -82,7 +86,7 @@ function subjectOf(text: string): string | null {
 }
 
 /** The event that tells of what a request did. */
-function eventTypeOf(story: Told): string {
+function eventTypeOf(story: KeyHistory): string {
   if ('terms' in story) return creationOf(story.terms.capture);
   return { capture: 'transfer.completed', cancel: 'transfer.canceled', reverse: 'reversal.completed' }[
     story.change.verb
@@ -96,7 +100,7 @@ function creationOf(capture: 'automatic' | 'manual'): string {
 /** What was made under a key is what the key's response says was made. */
 function wrongSubjects(
   { transferId, key, reversals }: Found,
-  ofKey: ReadonlyMap<string, KeptAnswer>,
+  ofKey: ReadonlyMap<string, StoredResponse>,
 ): readonly string[] {
   const made = [
     { subjectId: transferId, name: `create_transfer ${key}` },
@@ -122,9 +126,9 @@ function wrongEvents(transfers: readonly Found[], events: readonly FoundEvent[])
     .filter((subjectId) => !wanted.has(subjectId))
     .map((subjectId) => `an event tells of ${subjectId}, which is not there`);
   for (const [subjectId, types] of wanted) {
-    const told = (found.get(subjectId) ?? []).map(({ type }) => type);
-    if (told.toSorted().join() !== types.toSorted().join())
-      problems.push(`${subjectId} has the events [${told}] instead of [${types}]`);
+    const recorded = (found.get(subjectId) ?? []).map(({ type }) => type);
+    if (recorded.toSorted().join() !== types.toSorted().join())
+      problems.push(`${subjectId} has the events [${recorded}] instead of [${types}]`);
   }
   return problems;
 }

@@ -32,9 +32,14 @@ function settingsOf(name: string, more: Readonly<Record<string, string>> = {}): 
   return { DATABASE_URL, DATA_DIR: `${directory.path}/${name}`, ...more };
 }
 
-type Answer = { readonly status: number; readonly code: string; readonly headers: Headers; readonly body: string };
+type SentResponse = {
+  readonly status: number;
+  readonly code: string;
+  readonly headers: Headers;
+  readonly body: string;
+};
 
-async function send(service: ServiceProcess, path: string, body?: object): Promise<Answer> {
+async function send(service: ServiceProcess, path: string, body?: object): Promise<SentResponse> {
   const response = await fetch(`${service.url}${path}`, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     headers: { 'Content-Type': 'application/json' },
@@ -48,7 +53,7 @@ async function send(service: ServiceProcess, path: string, body?: object): Promi
   };
 }
 
-const transfer = (service: ServiceProcess): Promise<Answer> => send(service, '/api/v0.1/core/transfer', TRANSFER);
+const transfer = (service: ServiceProcess): Promise<SentResponse> => send(service, '/api/v0.1/core/transfer', TRANSFER);
 const isReady = async (service: ServiceProcess): Promise<boolean> =>
   (await send(service, '/health/ready')).status === 200;
 
@@ -200,7 +205,7 @@ test('with the minimum of connections everything works', async () => {
 });
 
 describe('more requests than a pool has connections', () => {
-  const create = (): Promise<Answer> => send(stage.service(), '/api/v0.1/core/card', {});
+  const create = (): Promise<SentResponse> => send(stage.service(), '/api/v0.1/core/card', {});
 
   /** Connections that write for programs. */
   const WRITERS = 6;

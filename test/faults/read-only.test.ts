@@ -41,9 +41,14 @@ afterAll(async () => {
   await directory.remove();
 });
 
-type Answer = { readonly status: number; readonly code: string | null; readonly moved: string | null; body: string };
+type SentResponse = {
+  readonly status: number;
+  readonly code: string | null;
+  readonly moved: string | null;
+  body: string;
+};
 
-async function send(path: string, body?: object): Promise<Answer> {
+async function send(path: string, body?: object): Promise<SentResponse> {
   const response = await fetch(`${service.url}${path}`, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     headers: { 'Content-Type': 'application/json' },
@@ -53,9 +58,9 @@ async function send(path: string, body?: object): Promise<Answer> {
   return { status, code: headers.get('error-code'), moved: headers.get('money-moved'), body: text };
 }
 
-const transfer = (): Promise<Answer> => send('/api/v0.1/core/transfer', { amount: 1, card_id: 'card_active' });
-const read = (): Promise<Answer> => send('/api/v0.1/core/card/card_active');
-const readiness = (): Promise<Answer> => send('/health/ready');
+const transfer = (): Promise<SentResponse> => send('/api/v0.1/core/transfer', { amount: 1, card_id: 'card_active' });
+const read = (): Promise<SentResponse> => send('/api/v0.1/core/card/card_active');
+const readiness = (): Promise<SentResponse> => send('/health/ready');
 
 async function balance(): Promise<number> {
   return (JSON.parse((await read()).body) as { balance: number }).balance;

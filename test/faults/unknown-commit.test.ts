@@ -4,7 +4,7 @@ import { type Fault, runFaults } from './run-faults.ts';
 import { holdWith, type Laid, lay, type Stage } from './stage.ts';
 
 /** Faults at COMMIT whose outcome cannot be read before the deadline. */
-const DOUBT: readonly Fault[] = [
+const UNKNOWN_COMMIT: readonly Fault[] = [
   {
     name: 'the server has committed and is down past the deadline',
     outcomes: ['unknown'],
@@ -67,4 +67,4 @@ async function cancelCommits(stage: Stage): Promise<void> {
   );
 }
 
-runFaults('doubt', DOUBT);
+runFaults('unknown commit', UNKNOWN_COMMIT);

@@ -78,7 +78,7 @@ const COMMITS: readonly Mutant[] = [
     file: DATABASE,
     find: 'if (warned) throw new CommitUnknown',
     replace: 'if (!warned) return;\n  new CommitUnknown',
-    witnesses: [{ file: 'test/faults/doubt.test.ts', only: 'the server warns' }],
+    witnesses: [{ file: 'test/faults/unknown-commit.test.ts', only: 'the server warns' }],
   },
   {
     name: 'settle-without-barrier',

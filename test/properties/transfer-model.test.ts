@@ -6,7 +6,7 @@ import { TRANSFER_MOVES } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
 import { calendarAt } from '../harness/local-time.ts';
 import { anyStory } from './transfer-commands.ts';
-import { differenceIn, runStory, type Story, simplest, type Tally } from './transfer-run.ts';
+import { type CreateHistory, differenceIn, runStory, simplest, type Tally } from './transfer-run.ts';
 import { type Decisions, DOMAIN } from './transfer-world.ts';
 
 const RUNS = 2000;
@@ -16,7 +16,7 @@ const agreement = (decisions: Decisions, tally?: Tally) =>
   fc.property(anyStory, (story) => runStory(story, decisions, tally));
 
 /** The difference that random stories have found, in the simplest story that shows it, step by step. */
-function told(outcome: fc.RunDetails<[Story]>, decisions: Decisions): string {
+function told(outcome: fc.RunDetails<[CreateHistory]>, decisions: Decisions): string {
   const { numRuns, seed, counterexample, counterexamplePath, errorInstance } = outcome;
   const difference = counterexample === null ? null : differenceIn(simplest(counterexample[0], decisions), decisions);
   return `${difference ?? errorInstance}\nFound in story ${numRuns}: { seed: ${seed}, path: '${counterexamplePath}' }`;

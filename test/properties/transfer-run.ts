@@ -13,7 +13,7 @@ const DAY = 24 * 60 * 60 * 1000;
 export type Tally = Map<string, number>;
 
 /** A program and what happens to it. */
-export type Story = readonly [Opening, readonly Command[]];
+export type CreateHistory = readonly [Opening, readonly Command[]];
 
 /** The domain and the model disagree, or books cannot be; the message tells the story up to there. */
 export class Difference extends Error {
@@ -21,7 +21,11 @@ export class Difference extends Error {
 }
 
 /** Runs a story on both sides and compares them after each step. Throws {@link Difference}. */
-export function runStory([opening, commands]: Story, decisions: Decisions = DOMAIN, tally: Tally = new Map()): void {
+export function runStory(
+  [opening, commands]: CreateHistory,
+  decisions: Decisions = DOMAIN,
+  tally: Tally = new Map(),
+): void {
   const run = new Run(opening, decisions, tally);
   run.compare();
   for (const command of commands) for (const step of run.stepsOf(command)) run.take(step);
@@ -29,13 +33,13 @@ export function runStory([opening, commands]: Story, decisions: Decisions = DOMA
 }
 
 /** The same difference in as few steps and with as few limits as can be, found by leaving out one after the other. */
-export function simplest(story: Story, decisions: Decisions): Story {
+export function simplest(story: CreateHistory, decisions: Decisions): CreateHistory {
   const simpler = simplerThan(story).find((each) => differenceIn(each, decisions) !== null);
   return simpler === undefined ? story : simplest(simpler, decisions);
 }
 
 /** What a story comes to: null where both sides agree to its end. */
-export function differenceIn(story: Story, decisions: Decisions): string | null {
+export function differenceIn(story: CreateHistory, decisions: Decisions): string | null {
   try {
     runStory(story, decisions);
     return null;
@@ -44,8 +48,8 @@ export function differenceIn(story: Story, decisions: Decisions): string | null 
   }
 }
 
-function simplerThan([opening, commands]: Story): readonly Story[] {
-  const shorter = commands.map((_, index): Story => [opening, commands.toSpliced(index, 1)]);
+function simplerThan([opening, commands]: CreateHistory): readonly CreateHistory[] {
+  const shorter = commands.map((_, index): CreateHistory => [opening, commands.toSpliced(index, 1)]);
   const openings: Opening[] = [];
   if (opening.limits !== null) openings.push({ ...opening, limits: null });
   if (opening.cardLimits !== null) openings.push({ ...opening, cardLimits: null });
@@ -54,7 +58,7 @@ function simplerThan([opening, commands]: Story): readonly Story[] {
     const isPlain = card.limits === null && card.expiresOn === null;
     if (!isPlain) openings.push({ ...opening, cards: opening.cards.with(index, plain) });
   }
-  return [...shorter, ...openings.map((each): Story => [each, commands])];
+  return [...shorter, ...openings.map((each): CreateHistory => [each, commands])];
 }
 
 class Run {
@@ -62,7 +66,7 @@ class Run {
   readonly world: World;
   readonly #opening: Opening;
   readonly #tally: Tally;
-  readonly #told: { readonly step: Step; readonly now: number; readonly refused: Refused | null }[] = [];
+  readonly #history: { readonly step: Step; readonly now: number; readonly refused: Refused | null }[] = [];
 
   constructor(opening: Opening, decisions: Decisions, tally: Tally) {
     this.#opening = opening;
@@ -74,7 +78,7 @@ class Run {
   take(step: Step): void {
     const { now } = this.world;
     const expected = this.model.perform(step);
-    this.#told.push({ step, now, refused: expected });
+    this.#history.push({ step, now, refused: expected });
     const found = this.#guard(() => this.world.perform(step));
     if (expected?.code !== found?.code || !(found?.about ?? '').includes(expected?.about ?? '')) {
       this.#differ(`domain: ${outcome(found)}`, `model:  ${outcome(expected)}`);
@@ -108,7 +112,7 @@ class Run {
   }
 
   #differ(...lines: readonly string[]): never {
-    const steps = this.#told.map(({ step, now, refused }, index) => {
+    const steps = this.#history.map(({ step, now, refused }, index) => {
       return `${String(index + 1).padStart(3)}. ${shown(now)} ${described(step)} -> ${outcome(refused)}`;
     });
     throw new Difference(
@@ -196,7 +200,7 @@ class Run {
       return [{ does: 'wait_until', now: calendarAt(now, this.#opening.zone)[to.toNext].end + to.plus }];
     }
     if ('toSwitchEnd' in to) {
-      const thrown = this.#told.findLast(({ step }) => step.does === 'switch')?.step;
+      const thrown = this.#history.findLast(({ step }) => step.does === 'switch')?.step;
       const time = thrown?.does === 'switch' ? thrown.setting.until : null;
       return time === null ? [] : [{ does: 'wait_until', now: time + to.plus }];
     }

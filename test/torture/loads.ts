@@ -1,7 +1,7 @@
 import type { BooksWithFaults } from '../crashes/books.ts';
 import { findContradictions, isDone } from '../crashes/checker.ts';
+import type { ReceivedResponse } from '../crashes/history.ts';
 import type { Load } from '../crashes/load.ts';
-import type { Answer } from '../crashes/told.ts';
 import type { ServiceProcess } from '../harness/process.ts';
 import { NoResponse, sendRaw } from '../harness/raw-request.ts';
 import type { Tally } from './row.ts';
@@ -10,7 +10,7 @@ import type { Tally } from './row.ts';
 const RECORD = ['Message', 'Status', 'Code', 'Type'];
 
 /** Everything that the clients of a load heard. */
-export function answersOf(load: Load): readonly Answer[] {
+export function responsesOf(load: Load): readonly ReceivedResponse[] {
   return [...load.stories, ...load.changes].flatMap(({ responses }) => responses);
 }
 
@@ -24,21 +24,21 @@ export async function makeCards(load: Load, service: ServiceProcess): Promise<vo
   for (const card_id of load.cards) await service.client.cards.create({ card_id });
 }
 
-/** What is wrong with the books by themselves, and with what a load was told of them. */
+/** What is wrong with the books by themselves, and with the responses to a load. */
 export function contradictionsIn(load: Load, { faults, ...books }: BooksWithFaults): readonly string[] {
   const broken = Object.entries(faults).map(([what, count]) => `${what}: ${count}`);
   return [...broken, ...findContradictions(load.stories, books, load.changes)];
 }
 
 /**
- * Counts as a violation whatever is wrong with the books, with what a load was told of them, and with how it was told:
+ * Counts as a violation whatever is wrong with the books, with the responses to a load, and with their form:
  * every failure is the error record, and a service that lives responses every request.
  */
 export function judge(tally: Tally, where: string, load: Load, books: BooksWithFaults): void {
   tally.violate(where, contradictionsIn(load, books));
   tally.violate(
     where,
-    brokenRecordsIn(answersOf(load)).map((text) => `no error record: ${text}`),
+    brokenRecordsIn(responsesOf(load)).map((text) => `no error record: ${text}`),
   );
   const { unansweredByTheLiving } = load;
   if (unansweredByTheLiving > 0)
@@ -46,7 +46,7 @@ export function judge(tally: Tally, where: string, load: Load, books: BooksWithF
 }
 
 /** Every response of 400 or above that is not the error record. */
-export function brokenRecordsIn(responses: readonly Answer[]): readonly string[] {
+export function brokenRecordsIn(responses: readonly ReceivedResponse[]): readonly string[] {
   return responses.filter(({ status, text }) => status >= 400 && !isRecord(status, text)).map(({ text }) => text);
 }
 
@@ -61,7 +61,7 @@ function isRecord(status: number, text: string): boolean {
 
 /** Counts what a load was made of. */
 export function tallyLoad(tally: Tally, load: Load, books: BooksWithFaults): void {
-  const responses = answersOf(load);
+  const responses = responsesOf(load);
   tally.add('transfers', books.transfers.length);
   tally.add(
     'reversals',

@@ -90,7 +90,11 @@ export class Tally {
     const figures: Record<string, number> = Object.fromEntries(this.#counts);
     for (const what of this.#times.keys()) {
       const { p50, p99, most } = this.spread(what);
-      Object.assign(figures, { [`${what}_p50_ms`]: p50, [`${what}_p99_ms`]: p99, [`${what}_max_ms`]: most });
+      Object.assign(figures, {
+        [`${what}_p50_milliseconds`]: p50,
+        [`${what}_p99_milliseconds`]: p99,
+        [`${what}_max_milliseconds`]: most,
+      });
     }
     return figures;
   }

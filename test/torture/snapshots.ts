@@ -5,7 +5,7 @@ import { pause, type Tally } from './row.ts';
 const BETWEEN = 200;
 
 /** A server that was killed in the middle of a look is given up after so many milliseconds. */
-const PATIENCE = 5_000;
+const TIMEOUT_MILLISECONDS = 5_000;
 
 /**
  * The sums that hold at every instant, in one statement and so in one snapshot: each currency comes to zero, nobody is
@@ -56,8 +56,8 @@ async function readWhileThere(
 ): Promise<void> {
   const client = new pg.Client({
     ...(await settings()),
-    connectionTimeoutMillis: PATIENCE,
-    query_timeout: PATIENCE,
+    connectionTimeoutMillis: TIMEOUT_MILLISECONDS,
+    query_timeout: TIMEOUT_MILLISECONDS,
   });
   client.on('error', () => undefined);
   try {

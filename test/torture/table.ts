@@ -25,6 +25,6 @@ export function tableOf(results: readonly Result[]): string {
 
 function cellsOf({ row, unit, count, seconds, violations, notRun, figures }: Result): readonly string[] {
   const outcome = notRun !== undefined ? 'NOT RUN' : violations.length > 0 ? 'VIOLATED' : 'kept';
-  const told = Object.entries(figures).map(([name, value]) => `${name} ${value}`);
-  return [row, `${count} ${unit}`, String(seconds), outcome, told.join(', ')];
+  const shown = Object.entries(figures).map(([name, value]) => `${name} ${value}`);
+  return [row, `${count} ${unit}`, String(seconds), outcome, shown.join(', ')];
 }

@@ -18,7 +18,7 @@ async function feed(
   { proxy }: Stage,
   random: () => number,
   cuts: number,
-  told: (kind: CommitFault, made: number) => void,
+  report: (kind: CommitFault, made: number) => void,
 ): Promise<void> {
   for (let made = 1; made <= cuts; made += 1) {
     const kind = KINDS[Math.floor(random() * KINDS.length)] ?? 'cut_after';
@@ -28,7 +28,7 @@ async function feed(
       await pause(1);
       if (performance.now() - laidAt > 60_000) throw new Error('no COMMIT came for a minute');
     }
-    told(kind, made);
+    report(kind, made);
     // Some of the commits pass unharmed, or nothing would ever be acknowledged in peace.
     await pause(random() * 12);
   }

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { readBooks } from '../../crashes/books.ts';
 import { Load } from '../../crashes/load.ts';
 import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../../harness/process.ts';
-import { answersOf, judge, makeCards, tallyLoad, untilAtWork } from '../loads.ts';
+import { judge, makeCards, responsesOf, tallyLoad, untilAtWork } from '../loads.ts';
 import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
 import { startOnFullDisk } from './disk-full-starts.ts';
 
@@ -122,7 +122,7 @@ async function fillUp(setting: Setting, tally: Tally, disks: Disks, service: Ser
     const disk: Disk = round % 2 === 1 ? 'log' : 'data';
     load.start(url);
     await pause((300 + random() * 700) * patience);
-    const failures = () => answersOf(load).filter(({ status }) => status >= 500).length;
+    const failures = () => responsesOf(load).filter(({ status }) => status >= 500).length;
     const before = failures();
     const { databaseUrl } = await embeddedServerOf(disks.path.data);
     const empty = await fill(disks.path[disk]);

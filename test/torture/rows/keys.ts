@@ -1,7 +1,7 @@
 import { readBooks } from '../../crashes/books.ts';
 import { findContradictions, isDone } from '../../crashes/checker.ts';
-import { toAnswer } from '../../crashes/load.ts';
-import type { Answer, Story, Terms } from '../../crashes/told.ts';
+import type { CreateHistory, ReceivedResponse, Terms } from '../../crashes/history.ts';
+import { toReceived } from '../../crashes/load.ts';
 import { keptConnections, NoResponse, sendRaw } from '../../harness/raw-request.ts';
 import { type Findings, type Row, type Setting, streamOf, Tally } from '../row.ts';
 import { startTwoServices } from '../two-services.ts';
@@ -29,12 +29,17 @@ async function run(setting: Setting): Promise<Findings> {
   const services = await startTwoServices(setting.belongings);
   const random = streamOf(setting.seed);
   const agent = keptConnections(AT_ONCE * BESIDE);
-  const stories: Story[] = [];
+  const stories: CreateHistory[] = [];
   try {
     for (const card_id of CARDS) await services.both[0].client.cards.create({ card_id });
     const send = async (): Promise<void> => {
       while (stories.length < setting.count) {
-        const story = { key: `key-${stories.length}`, terms: termsOf(random), responses: [] as Answer[], silences: 0 };
+        const story = {
+          key: `key-${stories.length}`,
+          terms: termsOf(random),
+          responses: [] as ReceivedResponse[],
+          silences: 0,
+        };
         stories.push(story);
         await sendTogether(
           services.both.map(({ url }) => url),
@@ -67,7 +72,7 @@ async function run(setting: Setting): Promise<Findings> {
 
 async function sendTogether(
   urls: readonly string[],
-  story: Story & { responses: Answer[]; silences: number },
+  story: CreateHistory & { responses: ReceivedResponse[]; silences: number },
   agent: ReturnType<typeof keptConnections>,
 ): Promise<void> {
   const { amount, cardId, type } = story.terms;
@@ -75,7 +80,7 @@ async function sendTogether(
   const send = async (_: unknown, index: number): Promise<void> => {
     try {
       const raw = { headers: { 'Idempotency-Key': story.key }, body };
-      story.responses.push(toAnswer(await sendRaw(urls[index % urls.length] ?? '', raw, agent)));
+      story.responses.push(toReceived(await sendRaw(urls[index % urls.length] ?? '', raw, agent)));
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
       story.silences += 1;
@@ -85,7 +90,7 @@ async function sendTogether(
 }
 
 /** Nothing is broken here, so every send is answered, and exactly one of them is the first. */
-function wrongCounts({ key, responses, silences }: Story): readonly string[] {
+function wrongCounts({ key, responses, silences }: CreateHistory): readonly string[] {
   const first = responses.filter(({ replayed }) => !replayed).length;
   const isWhole = silences === 0 && responses.every((response) => isDone(response) || response.status === 409);
   if (isWhole && first === 1) return [];

@@ -31,8 +31,8 @@ export type Outcome = {
   readonly dishonest: number;
   readonly example: string | undefined;
   /** Of requests that were made and of those that were refused, in milliseconds from when they were sent. */
-  readonly accepted_ms: Spread;
-  readonly refused_ms: Spread;
+  readonly acceptedMilliseconds: Spread;
+  readonly refusedMilliseconds: Spread;
 };
 
 export type Spread = { readonly p50: number; readonly p99: number; readonly most: number };
@@ -129,8 +129,8 @@ class Generator {
   readonly #made: [number, string][] = [];
   readonly #refused: number[] = [];
   readonly #unanswered: number[] = [];
-  readonly #accepted_ms: number[] = [];
-  readonly #refused_ms: number[] = [];
+  readonly #acceptedMilliseconds: number[] = [];
+  readonly #refusedMilliseconds: number[] = [];
   #begun = 0;
   #dishonest = 0;
   #example: string | undefined;
@@ -167,8 +167,8 @@ class Generator {
       unanswered: this.#unanswered,
       dishonest: this.#dishonest,
       example: this.#example,
-      accepted_ms: spreadOf(this.#accepted_ms),
-      refused_ms: spreadOf(this.#refused_ms),
+      acceptedMilliseconds: spreadOf(this.#acceptedMilliseconds),
+      refusedMilliseconds: spreadOf(this.#refusedMilliseconds),
     };
   }
 
@@ -185,10 +185,10 @@ class Generator {
     if (response === undefined) this.#unanswered.push(number);
     else if (status === '201') {
       this.#made.push([number, /"transfer_id":"([^"]+)"/.exec(response)?.[1] ?? '']);
-      this.#accepted_ms.push(milliseconds);
+      this.#acceptedMilliseconds.push(milliseconds);
     } else if (status === '503' && isHonest(response)) {
       this.#refused.push(number);
-      this.#refused_ms.push(milliseconds);
+      this.#refusedMilliseconds.push(milliseconds);
     } else {
       this.#dishonest += 1;
       this.#example ??= response;

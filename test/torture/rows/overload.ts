@@ -81,13 +81,13 @@ function judgeBooks(rounds: readonly Sent[], { faults, transfers }: BooksWithFau
   }
   for (const [key, made] of found) {
     if (made.length > 1) problems.push(`doubled: ${key}, ${made.length} times`);
-    if (!known.has(key)) problems.push(`${key} is there, and nobody was told`);
+    if (!known.has(key)) problems.push(`${key} is there, and no response reported it`);
   }
   return problems;
 }
 
 /** Every request of every round is answered, and honestly; also before the crowd and after it. */
-function judgeAnswers({ name, outcome }: Sent, tally: Tally): void {
+function judgeResponses({ name, outcome }: Sent, tally: Tally): void {
   const { dishonest, example, unanswered } = outcome;
   const say = (problem: string): void => tally.violate(name, [problem]);
   if (dishonest > 0) say(`${dishonest} responses were neither a 201 nor an honest 503, such as ${example}`);
@@ -95,10 +95,10 @@ function judgeAnswers({ name, outcome }: Sent, tally: Tally): void {
 }
 
 function judgeOverload({ outcome }: Sent, tally: Tally): void {
-  const { accepted_ms, made, refused } = outcome;
+  const { acceptedMilliseconds, made, refused } = outcome;
   const say = (problem: string): void => tally.violate('overload', [problem]);
-  if (accepted_ms.p99 > ACCEPTED_WITHIN)
-    say(`the p99 of accepted ones is ${accepted_ms.p99} ms, and ${ACCEPTED_WITHIN} are the most`);
+  if (acceptedMilliseconds.p99 > ACCEPTED_WITHIN)
+    say(`the p99 of accepted ones is ${acceptedMilliseconds.p99} ms, and ${ACCEPTED_WITHIN} are the most`);
   if (made.length === 0) say('nothing was served at all');
   if (refused.length === 0) say('nothing was refused: this was no overload');
 }
@@ -142,7 +142,7 @@ async function run({ belongings, count, progress }: Setting): Promise<Findings> 
     );
     const again = rateOf(await send('again', SUSTAINED, Math.min(count, 10), 0));
     const kilobytes = memory.end();
-    for (const round of rounds) judgeAnswers(round, tally);
+    for (const round of rounds) judgeResponses(round, tally);
     judgeOverload(overload, tally);
     if (again < sustainable * AGAIN_SHARE) tally.violate('again', [`${again} a second, and before ${sustainable}`]);
     if (recovery > RECOVERED_WITHIN) tally.violate('recovery', [`it took ${recovery} ms`]);
@@ -151,7 +151,7 @@ async function run({ belongings, count, progress }: Setting): Promise<Findings> 
     figures = {
       sustainable,
       ...figuresOf(overload),
-      recovery_ms: recovery,
+      recovery_milliseconds: recovery,
       again,
       ratio: (again / sustainable).toFixed(2),
     };
@@ -163,7 +163,7 @@ async function run({ belongings, count, progress }: Setting): Promise<Findings> 
 }
 
 function figuresOf({ outcome }: Sent): Record<string, number> {
-  const { sent, unsent, made, refused, unanswered, seconds, accepted_ms, refused_ms } = outcome;
+  const { sent, unsent, made, refused, unanswered, seconds, acceptedMilliseconds, refusedMilliseconds } = outcome;
   return {
     sent,
     unsent,
@@ -171,11 +171,11 @@ function figuresOf({ outcome }: Sent): Record<string, number> {
     accepted_a_second: Math.round(made.length / seconds),
     refused_503: refused.length,
     unanswered: unanswered.length,
-    accepted_p50_ms: accepted_ms.p50,
-    accepted_p99_ms: accepted_ms.p99,
-    accepted_max_ms: accepted_ms.most,
-    refused_p50_ms: refused_ms.p50,
-    refused_p99_ms: refused_ms.p99,
+    accepted_p50_milliseconds: acceptedMilliseconds.p50,
+    accepted_p99_milliseconds: acceptedMilliseconds.p99,
+    accepted_max_milliseconds: acceptedMilliseconds.most,
+    refused_p50_milliseconds: refusedMilliseconds.p50,
+    refused_p99_milliseconds: refusedMilliseconds.p99,
   };
 }
 

@@ -97,7 +97,7 @@ async function backUpAndRestore(setting: Setting, tally: Tally, round: number): 
   await removeCopy();
 }
 
-/** Holds what was told before the backup against the restored books. */
+/** Compares the responses from before the backup with the restored books. */
 async function judge(
   tally: Tally,
   where: string,

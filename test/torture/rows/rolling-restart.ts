@@ -4,7 +4,7 @@ import { findMadeInSilence } from '../../crashes/checker.ts';
 import { Load } from '../../crashes/load.ts';
 import { NoResponse } from '../../harness/raw-request.ts';
 import { type Fleet, startFleet } from '../fleet.ts';
-import { answersOf, brokenRecordsIn, contradictionsIn, makeCards, silencesOf, tallyLoad } from '../loads.ts';
+import { brokenRecordsIn, contradictionsIn, makeCards, responsesOf, silencesOf, tallyLoad } from '../loads.ts';
 import { boundOf, type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
 
 const CLIENTS = 24;
@@ -35,11 +35,14 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
     }
     await pause(100);
     await load.pause();
-    judgeAnswers(load, tally, `ledger ${ledger}`);
+    judgeResponses(load, tally, `ledger ${ledger}`);
     await load.settle(fleet.urls[0] ?? '', SENT_AGAIN);
     const texts = await readTexts(fleet.process(0).client);
     const books = await readBooksAt(fleet.server.connection, load.cards, texts);
-    tally.violate(`ledger ${ledger}`, [...contradictionsIn(load, books), ...findMadeInSilence(answersOf(load), books)]);
+    tally.violate(`ledger ${ledger}`, [
+      ...contradictionsIn(load, books),
+      ...findMadeInSilence(responsesOf(load), books),
+    ]);
     tallyLoad(tally, load, books);
   } finally {
     await fleet.end();
@@ -109,8 +112,8 @@ function askReadiness(url: string): Promise<string> {
   });
 }
 
-function judgeAnswers(load: Load, tally: Tally, where: string): void {
-  const responses = answersOf(load);
+function judgeResponses(load: Load, tally: Tally, where: string): void {
+  const responses = responsesOf(load);
   const say = (problems: readonly string[]): void => tally.violate(where, problems);
   say(brokenRecordsIn(responses).map((text) => `no error record: ${text}`));
   say(responses.filter(({ status }) => !HONEST.has(status)).map(({ status, text }) => `a ${status}: ${text}`));

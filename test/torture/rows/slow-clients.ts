@@ -18,7 +18,7 @@ const PACES = {
 const MANY = 1_000;
 
 /** A refused good request is sent again under its key, as its caller would, for so long in milliseconds. */
-const PATIENCE = 10_000;
+const TIMEOUT_MILLISECONDS = 10_000;
 
 /** How many of the slow callers are there at any moment, as a share: those that were cut off are on their way back. */
 const PRESENT_SHARE = 0.8;
@@ -156,7 +156,7 @@ async function sendOne(
     const isHonest = !(response instanceof NoResponse) && status === 503 && response.headers['money-moved'] === 'no';
     tally.add(isHonest ? `shed_${where}` : `failed_${where}`);
     if (!isHonest) tally.violate(where, [`${key} was answered: ${status}`]);
-    if (performance.now() - due > PATIENCE) return tally.violate(where, [`${key} was not served`]);
+    if (performance.now() - due > TIMEOUT_MILLISECONDS) return tally.violate(where, [`${key} was not served`]);
     await pause(100);
   }
 }
