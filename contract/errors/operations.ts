@@ -4,12 +4,12 @@ import { movesMoney, OPERATIONS, type OperationId } from '../operations.ts';
 
 /** `<operation>_schema`: the request does not match the schema of the operation. */
 export function schemaError(operation: OperationId): ErrorDefinition {
-  const missing = operation === 'create_transfer' ? "'amount' or 'card_id'" : 'a required field';
+  const names = operation === 'create_transfer' ? ", 'amount' or 'card_id'," : '';
   return errorCode({
     status: 400,
     meaning: `The request does not match the schema of ${operation}.`,
     causes: [
-      `A required field is missing, null or an empty string: ${missing}.`,
+      `A required field${names} is missing, null or an empty string.`,
       'A field has the wrong JSON type, a value that is not allowed, or a misspelled name.',
       'The body is not valid JSON, or contains a field twice.',
     ],

@@ -44,6 +44,7 @@ describe('every fault of a request gets the error record', () => {
     const response = await connection.next();
     expectRecord(response, 400, 'malformed_request');
     expect(messageOf(response)).toContain('both a Content-Length and a Transfer-Encoding (chunked) header');
+    expect(messageOf(response)).toContain('Send only one: with both, two servers can disagree');
   });
 
   it.each([

@@ -70,7 +70,7 @@ function refusalOf(error: ParserError): Refusal {
   // The code depends on the order of the two headers; only the reason shows that both are present.
   if (error.reason?.includes("can't be present with") === true) {
     const message =
-      'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one:' +
+      'The request has both a Content-Length and a Transfer-Encoding (chunked) header. Send only one: ' +
       'with both, two servers can disagree about where the body ends.';
     return new Refusal('malformed_request', message);
   }
