@@ -245,8 +245,9 @@ describe('card programs', () => {
     const found = await client.errors.search({ program_id });
     expect(found.data.map(({ caller }) => caller)).toContain('program_key');
 
-    for (const call of [own.errors.inspect(mine.requestId), own.errors.search(), own.errors.count()]) {
-      expect((await refusalOf(call)).Code).toBe('forbidden');
+    const calls = [() => own.errors.inspect(mine.requestId), () => own.errors.search(), () => own.errors.count()];
+    for (const call of calls) {
+      expect((await refusalOf(call())).Code).toBe('forbidden');
     }
   });
 
