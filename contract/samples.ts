@@ -13,7 +13,7 @@ export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
 /** When an example has a second event. */
 export const EXAMPLE_LATER = '2026-01-31T10:15:00.000Z';
 
-/** Sample values by field name, whichever operation the field belongs to. The rest are made from their schema. */
+/** Sample values by field name, for every operation. Other values are derived from the schema. */
 const VALUES: Readonly<Record<string, unknown>> = {
   amount: 1000,
   captured_amount: 1000,

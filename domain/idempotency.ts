@@ -1,12 +1,12 @@
 import type { RefusalCode } from './error-codes.ts';
 import { Refusal } from './refusal.ts';
 
-/** The first answer to a key, kept to be given again: a success or one of the refusals that are kept. */
+/** The stored first response to a key: a success, or a refusal that is stored. */
 export type StoredAnswer = {
   /** SHA-256 of the request, in hex. */
   readonly fingerprint: string;
   readonly status: number;
-  /** Inner UUID of what the request made; null for a refusal. */
+  /** Inner UUID of what the request created; null for a refusal. */
   readonly subjectId: string | null;
   /** The body of a success, exactly as it was sent; null for a refusal, and for a success after 30 days. */
   readonly body: string | null;
@@ -16,7 +16,7 @@ export type StoredAnswer = {
 };
 
 /**
- * What a key that was used before means for this request: the first answer again when it is the same request, a
+ * What a key that was used before means for this request: the first response for the same request, a
  * refusal (`idempotency_key_exists`) when it is another.
  */
 export function replay(stored: StoredAnswer, fingerprint: string): StoredAnswer | Refusal {

@@ -5,18 +5,18 @@ export type MoneyMoved = 'no' | 'yes' | 'unknown';
 
 /** What a refusal can say beyond its code and message. */
 export type RefusalDetails = {
-  /** JSON pointer to the member of the request at fault, for the `Error-Field` header. */
+  /** JSON pointer to the invalid field of the request, for the `Error-Field` header. */
   readonly field?: string;
   /** Values the checks saw, for the error log and explain_transfer; never shown in a message by itself. */
   readonly saw?: Readonly<Record<string, string | number | boolean | null>>;
-  /** Set when this is the first answer to an idempotency key, given again. */
+  /** Set when this is a replay of the first response to an idempotency key. */
   readonly replayed?: boolean;
   /** In how many milliseconds the reason ends by itself, for the `Retry-After` header. */
   readonly endsIn?: number;
 };
 
 /**
- * The answer no. A refusal is decided, not suffered: the request changed nothing, the code is in the catalogue, and
+ * A refusal is a decision, not a failure: the request changed nothing, the code is in the catalogue, and
  * the message (free text, specification section 2.1) names the specific cause and what would be right.
  */
 export class Refusal extends Error {

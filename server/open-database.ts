@@ -36,12 +36,12 @@ export type OpenDatabase = {
 export type DatabaseReports = {
   readonly onProgress: (line: string) => void;
   readonly onServerExit: (description: string) => void;
-  /** What does not keep the service from starting; without it nobody looks for that. */
+  /** Called for problems that do not prevent the start; if omitted, they are not checked. */
   readonly onWarning?: (sentence: string) => void;
 };
 
 /**
- * Opens the database for the service and makes sure that it answers and that the service can use it. Throws
+ * Opens the database for the service and verifies that it responds and that the service can use it. Throws
  * {@link StartupProblem} when not. In live mode a ledger that is not there is one: it is the command `migrate` that
  * creates it, so that a mistyped DATA_DIR does not. The schema is left alone: see {@link prepareSchema}.
  */
@@ -146,7 +146,7 @@ function refuse(problem: string | undefined): void {
 
 /**
  * How many connections this process may open. Throws a {@link StartupProblem} where the role, the database or the server
- * allows fewer than a process needs, and warns where it allows, or has left, fewer than asked for.
+ * allows fewer than a process needs, and warns if it allows, or has left, fewer than requested.
  */
 async function requireConnections(
   settings: ConnectionSettings,

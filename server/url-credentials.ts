@@ -47,7 +47,7 @@ function shownParameters(parameters: string): string {
     .join('&');
 }
 
-/** Hides what stands between a :// and the last @ of its line, which is at most `most` characters away. */
+/** Hides the text between a :// and the last @ of its line, which is at most `most` characters away. */
 function hide(text: string, most: number): string {
   let shown = '';
   let copied = 0;

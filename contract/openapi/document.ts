@@ -23,7 +23,7 @@ import { type Json, type JsonObject, reference } from './json.ts';
 /** What the document shows besides the operations. */
 const CATALOGUE_SECTION = { title: 'Catalogue of errors', description: 'Explains every error code.' } as const;
 
-/** Schemas with a name: wherever one of them stands in the table, the document refers to it. */
+/** Schemas with a name. The document refers to them by reference. */
 const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entries({
   ...transfers,
   ...actions,
@@ -38,18 +38,18 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...parts,
   CatalogueRecord,
 }).flatMap(([name, value]: [string, unknown]) =>
-  // A query is no schema of its own in OpenAPI: its members are parameters.
+  // OpenAPI has no schema for a query: its fields are parameters.
   isSchema(value) && !name.endsWith('Query') ? [[name.replace(/Schema$/, ''), value] as const] : [],
 );
 
-/** Their names by what they say: a schema that may be left out is another object, but says the same. */
+/** Their names by content, because an optional schema is another object with the same content. */
 const NAMES: ReadonlyMap<string, string> = new Map(NAMED.map(([name, schema]) => [JSON.stringify(schema), name]));
 
 function isSchema(value: unknown): value is object {
   return typeof value === 'object' && value !== null && Reflect.get(value, 'type') === 'object';
 }
 
-/** The whole interface as an OpenAPI 3.1 document, made from the table of operations and the catalogue of errors. */
+/** The whole interface as an OpenAPI 3.1 document, generated from the operations and the error catalogue. */
 export function openApiDocument(): JsonObject {
   return {
     openapi: '3.1.1',

@@ -1,4 +1,4 @@
-/** One member of a body, a query or a reply, in words. */
+/** One field of a body, a query or a reply, in words. */
 export type Field = {
   readonly name: string;
   /** Such as `string or null`, or `array of objects`. */
@@ -7,7 +7,7 @@ export type Field = {
   /** What a value must keep to, such as `1 to 255 characters`; empty where the type says it all. */
   readonly limits: string;
   readonly description: string;
-  /** The members of an object, or of the objects in an array. */
+  /** The fields of an object, or of the objects in an array. */
   readonly inner: readonly Field[];
 };
 
@@ -29,7 +29,7 @@ type Shape = {
   readonly 'x-amount'?: true;
 };
 
-/** The members of an object's schema, in its order. What two of them have in common inside is listed for the first. */
+/** The fields of an object's schema, in its order. If two have the same inner fields, only the first lists them. */
 export function fieldsOf(schema: object): readonly Field[] {
   const shape: Shape = schema;
   const fields = Object.entries(shape.properties ?? {}).map(([name, member]) => {

@@ -14,7 +14,7 @@ const FROM_16 = [16, 17, 18, 19];
 const ISSUER_RANGES: readonly IssuerRange[] = [
   // The old JCB.
   { from: '213100', to: '213199', lengths: [15] },
-  // Mir and its neighbours, then Mastercard's second series.
+  // Mir and the adjacent ranges, then Mastercard's second series.
   { from: '220000', to: '220599', lengths: FROM_16 },
   { from: '222100', to: '272099', lengths: [16] },
   // Diners Club, American Express, JCB.
@@ -46,7 +46,7 @@ const ISSUER_RANGES: readonly IssuerRange[] = [
 /** The first digits of the ranges; none of them goes over from one digit to the next. */
 const FIRST_DIGITS: ReadonlySet<string> = new Set(ISSUER_RANGES.map(({ from }) => from.charAt(0)));
 
-/** Whether there is an issuer whose numbers begin with this digit: asked first, since it is asked most. */
+/** Whether there is an issuer whose numbers begin with this digit. Checked first: it excludes most texts. */
 export function isFirstOfAnIssuer(digit: string): boolean {
   return FIRST_DIGITS.has(digit);
 }

@@ -4,17 +4,17 @@ import { type PlainText, withPlainDigits } from './plain-digits.ts';
 /** A stretch of a text: from the character at `start` up to, and without, the one at `end`. */
 export type Stretch = { readonly start: number; readonly end: number };
 
-/** What stands in a text where a card number stood. */
+/** Replaces a card number in a text. */
 export const REDACTED = '[redacted]';
 
 /** Digits of a card number, at least and at most (ISO/IEC 7812). */
 const DIGITS_LEAST = 13;
 const DIGITS_MOST = 19;
 
-/** Characters between two groups of digits, at most: "4111 - 1111" is still one number to whoever reads it. */
+/** Characters between two groups of digits, at most: "4111 - 1111" is still read as one number. */
 const SEPARATOR_MOST = 3;
 
-/** What stands between two digits of one number, once {@link withPlainDigits} has made every blank, dash and dot plain. */
+/** Separators between two digits of one number, after {@link withPlainDigits} has normalized blanks, dashes and dots. */
 const SEPARATORS = '\\t\\n\\r .\\-';
 
 /**
@@ -71,9 +71,9 @@ function readPlainly(written: string): PlainText | undefined {
 }
 
 /**
- * Whether a text holds what nobody would take for anything but a card number: what {@link findCardNumbers} finds, in
+ * Whether a text contains what can only be a card number: what {@link findCardNumbers} finds, in
  * one of the ranges that issuers give out, and neither a telephone number after its plus sign nor part of the printed
- * number of a bank account. Such a text is refused; what only looks like a card number is kept, but never shown in a
+ * number of a bank account. Such a text is refused; what only looks like a card number is stored, but never shown in a
  * message or a log. Takes time linear in the length of the text.
  */
 export function readsAsCardNumber(written: string): boolean {
@@ -238,7 +238,7 @@ function remainderBy97(characters: string): number {
   let remainder = 0;
   for (let at = 0; at < characters.length; at += 1) {
     const code = characters.charCodeAt(at);
-    // A letter stands for two digits: A is 10.
+    // A letter represents two digits: A is 10.
     remainder = isDigit(code) ? (remainder * 10 + code - 0x30) % 97 : (remainder * 100 + code - 0x37) % 97;
   }
   return remainder;

@@ -1,7 +1,7 @@
-/** A text in which every digit is an ASCII digit, and where each of its characters stands in the text as written. */
+/** A text in which every digit is an ASCII digit, and the position of each character in the original text. */
 export type PlainText = {
   readonly text: string;
-  /** From where to where the character at an index of `text` stands in the text as written. */
+  /** Start and end, in the original text, of the character at an index of `text`. */
   readonly startOf: (index: number) => number;
   readonly endOf: (index: number) => number;
 };

@@ -14,7 +14,7 @@ export type CardProfile = {
   readonly lastFour: string | null;
 };
 
-/** What is to become of a card: undefined leaves a member as it is, null removes it. */
+/** A change of a card: undefined keeps a field, null removes it. */
 export type CardChange = {
   readonly status: CardStatus | undefined;
   /** Where the balance of a card that is closed goes; undefined where it has to be zero. */
@@ -26,7 +26,7 @@ export type CardChange = {
   readonly limits: LimitsChange | null | undefined;
 };
 
-/** A change that is asked for: the card as the caller named it, and the ids for a transfer of its balance. */
+/** A requested change: the card as the caller named it, and the ids for a transfer of its balance. */
 export type CardChangeAsked = {
   readonly cardName: string;
   readonly change: CardChange;
@@ -47,8 +47,8 @@ export type CardUpdatePlan = {
 const SWEEP_DESCRIPTION = 'Balance of the closed card';
 
 /**
- * Decides whether a card can be changed as asked, or answers with the refusal that comes first. What leaves everything
- * as it is succeeds, also on a closed card, so that a change whose answer was lost can be asked for again.
+ * Decides on a change of a card, or returns the first refusal. A request that changes nothing
+ * succeeds, also on a closed card, so that a change can be retried after its response was lost.
  */
 export function decideCardUpdate(
   asked: CardChangeAsked,
@@ -80,7 +80,7 @@ function apply(change: CardChange, before: CardProfile): CardProfile {
   return { card: { ...card, status, expiresOn, limits }, holderReference, lastFour };
 }
 
-/** The members of the request that change something, by their names on the wire. */
+/** The fields of the request that change something, by their names on the wire. */
 function changedMembers(before: CardProfile, after: CardProfile): readonly string[] {
   return [
     ...(before.card.status === after.card.status ? [] : ['status']),
@@ -91,7 +91,7 @@ function changedMembers(before: CardProfile, after: CardProfile): readonly strin
   ];
 }
 
-/** Refuses what the state of the card does not allow. A later last day counts before the state that is asked for. */
+/** Refuses what the status of the card does not allow. A new expiry date applies before the requested status. */
 function refuseStatus(
   { status }: CardChange,
   before: CardProfile,
@@ -121,8 +121,8 @@ function refuseClosed(card: Card, changed: string): Refusal {
 }
 
 /**
- * The transfer that empties a card which is to be closed; null where nothing is on it. It is no use of the card, so
- * neither its state nor any limit stands in the way, and no limit counts it.
+ * The transfer that moves the balance of a card to be closed; null if the balance is zero. It is not a use of the card,
+ * so neither its status nor its limits apply, and no limit counts it.
  */
 function empty(asked: CardChangeAsked, card: Card, view: CardView): TransferPlan | null | Refusal {
   const source = view.account(card.accountId);
@@ -158,7 +158,7 @@ function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['bal
   return new Refusal('card_not_empty', message, { field: '/status', saw });
 }
 
-/** One transfer has a largest amount, and funding a largest balance. */
+/** A transfer has a maximum amount, and the funding account a maximum balance. */
 function refuseTooMuch(card: Card, source: Account, destination: Account, view: CardView): Refusal | undefined {
   const { balance, currency } = source;
   const field = '/balance_to';

@@ -1,6 +1,6 @@
 import { MAXIMUM_BALANCE } from './money.ts';
 
-/** What an account is for. `world` stands for everything outside the service and is the only kind without a floor. */
+/** What an account is for. `world` is everything outside the service and the only kind without a minimum balance. */
 export type AccountKind = 'funding' | 'card' | 'clearing' | 'suspense' | 'fee' | 'receivable' | 'exchange' | 'world';
 
 /** An account; amounts in minor units of its currency. `available` is balance - held, never below `floor`. */
@@ -14,7 +14,7 @@ export type Account = {
   readonly held: bigint;
   /** The sum of the open holds towards the account: money that is elsewhere and may come. */
   readonly incoming: bigint;
-  /** Lowest available balance, or null where there is none (the world outside). */
+  /** Minimum available balance; null for the world account, which has none. */
   readonly floor: bigint | null;
   /** How many postings have touched the account; each gives it the next number. */
   readonly sequence: bigint;
@@ -49,7 +49,7 @@ export type Movement = {
   readonly amount: bigint;
 };
 
-/** A broken invariant of the ledger: never an answer to a caller, always a bug of ours. */
+/** A broken invariant of the ledger: always a bug of the service, never a refusal. */
 export class LedgerViolation extends Error {
   override readonly name = 'LedgerViolation';
 }

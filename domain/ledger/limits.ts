@@ -59,7 +59,7 @@ export type Calendar = Readonly<Record<Period, { readonly start: number; readonl
 /** What a program says about limits, and its calendar at the moment of the decision. */
 export type ProgramRules = {
   readonly programId: string;
-  /** The program's limits are amounts of this currency and say nothing about cards kept in another. */
+  /** The program's limits are amounts of this currency and do not apply to cards in other currencies. */
   readonly currency: string;
   /** The day in the program's time zone, YYYY-MM-DD. */
   readonly today: string;
@@ -126,7 +126,7 @@ export function programLimitsFor(
   return namesOf(rules.limits?.[direction] ?? {}).map(([name, value]) => ({ name, value, source: 'program' }));
 }
 
-/** The most that a card may hold, in minor units, and who said so; null where nobody did. */
+/** The maximum balance of a card, in minor units, and who set it; null if it is not set. */
 export function maximumBalanceOf(
   card: { readonly limits: Limits | null; readonly currency: string },
   rules: ProgramRules,
@@ -146,7 +146,7 @@ export type LimitState = EffectiveLimit & {
   readonly freesAt: number | null;
 };
 
-/** How a limit stands, given what was used. */
+/** The state of a limit, given its usage. */
 export function stateOf(limit: EffectiveLimit, usage: Usage, calendar: Calendar): LimitState {
   const { period, measure } = LIMIT_NAMES[limit.name];
   if (period === null) return { ...limit, period, used: null, left: null, freesAt: null };
@@ -162,7 +162,7 @@ export function keeps(state: LimitState, amount: bigint): boolean {
   return (LIMIT_NAMES[state.name].measure === 'count' ? 1n : amount) <= state.left;
 }
 
-/** The most that one more transfer may be under some limits, in minor units; null where they say nothing about it. */
+/** The maximum amount of one more transfer under some limits, in minor units; null if they do not limit it. */
 export function mostAllowed(states: readonly LimitState[]): bigint | null {
   let most: bigint | null = null;
   for (const state of states) {
@@ -175,7 +175,7 @@ export function mostAllowed(states: readonly LimitState[]): bigint | null {
   return most;
 }
 
-/** A limit that a transfer would break, in a sentence: the limit, what was used, what is left and when it frees. */
+/** The message for a limit that a transfer would exceed: the limit, its usage, what is left and when it resets. */
 export function describeBreach(
   state: LimitState,
   amount: bigint,
@@ -199,7 +199,7 @@ export function describeBreach(
   );
 }
 
-/** Whose a limit is, for a message. */
+/** Where a limit is set, for a message. */
 export function describeSource(source: LimitSource): string {
   return {
     card: 'set on the card',
@@ -219,7 +219,7 @@ function namesOf(limits: DirectionLimits): readonly (readonly [LimitName, bigint
   });
 }
 
-/** Whether two sets of limits say the same; none at all says the same as one in which nothing is limited. */
+/** Whether two sets of limits are equal; null equals a set without any limit. */
 export function sameLimits(one: Limits | null, other: Limits | null): boolean {
   const names = Object.keys(LIMIT_NAMES) as LimitName[];
   const same = (direction: Direction): boolean =>
@@ -227,7 +227,7 @@ export function sameLimits(one: Limits | null, other: Limits | null): boolean {
   return (one?.maximumBalance ?? null) === (other?.maximumBalance ?? null) && same('in') && same('out');
 }
 
-/** A change of limits: a number sets a limit, null lifts it (or all of a direction), and what is absent stays. */
+/** A change of limits: a number sets a limit, null removes it (or all of a direction), omitted limits stay. */
 export type LimitsChange = {
   readonly in?: DirectionLimitsChange | null;
   readonly out?: DirectionLimitsChange | null;
@@ -238,7 +238,7 @@ export type LimitsChange = {
 /** The same for one direction. */
 export type DirectionLimitsChange = { readonly [Name in LimitName]?: bigint | null };
 
-/** Limits after a change; null lifts all of them, undefined leaves them as they are. */
+/** Limits after a change; null removes all of them, undefined keeps them. */
 export function changeLimits(before: Limits | null, change: LimitsChange | null | undefined): Limits | null {
   if (change === undefined) return before;
   if (change === null) return null;
@@ -259,7 +259,7 @@ function changeDirection(
   return after;
 }
 
-/** The direction in which no transfer could keep both the least and the most that one may be; undefined for none. */
+/** The direction whose minimum amount exceeds its maximum amount; undefined if none does. */
 export function contradictionIn(limits: Limits): Direction | undefined {
   return (['in', 'out'] as const).find((direction) => {
     const { minimum_amount: least, maximum_amount: most } = limits[direction];

@@ -13,7 +13,7 @@ export const MAXIMUM_BALANCE = 9_007_199_254_740_991n;
 /** An amount as the caller wrote it: the digits of a JSON number, or the content of a JSON string. */
 export type AmountAsSent = { readonly source: string; readonly quoted: boolean };
 
-/** An amount read, or the sentence that says why it is none. */
+/** An amount, or the reason why it is invalid. */
 export type AmountReading = { readonly amount: bigint } | { readonly problem: string };
 
 const DIGITS = /^[0-9]{1,19}$/;
@@ -58,7 +58,7 @@ export function toWire(amount: bigint): number {
   return Number(amount);
 }
 
-/** Card numbers go before the cut, after which the rest of one could not be told any more. */
+/** Card numbers are removed before truncation, because the rest of one could not be recognized. */
 function shorten(text: string): string {
   const shown = redactCardNumbers(text);
   return shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;

@@ -19,7 +19,7 @@ import {
 /** A transfer that something is to be done with, and its hold as long as that is open. */
 export type StandingTransfer = { readonly transfer: Transfer; readonly hold: Hold | undefined };
 
-/** How a message calls what was asked for, and a state. */
+/** The result of each command, for messages. */
 const DEEDS: Readonly<Record<TransferCommand, string>> = {
   create: 'created',
   execute: 'executed',
@@ -30,8 +30,8 @@ const DEEDS: Readonly<Record<TransferCommand, string>> = {
 };
 
 /**
- * Refuses what the state of a transfer does not allow, naming that state: `invalid_transfer_status`. When several want
- * to end a hold at once, this is what the others get.
+ * Refuses what the status of a transfer does not allow: `invalid_transfer_status`. If several requests
+ * end a hold at once, all but the first get it.
  */
 export function refuseMove(transfer: Transfer, command: TransferCommand, now: number): Refusal | undefined {
   const status = statusAt(transfer, now);
@@ -43,7 +43,7 @@ export function refuseMove(transfer: Transfer, command: TransferCommand, now: nu
   return new Refusal('invalid_transfer_status', message, { saw });
 }
 
-/** Since when, where that is known: other changes, of the metadata say, move `updatedAt` on. */
+/** Since when, if known. `updatedAt` does not tell, because a change of the metadata also sets it. */
 function sinceWhen(transfer: Transfer, status: TransferStatus): string {
   const time = status === 'expired' ? transfer.expiresAt : transfer.completedAt;
   return time === null ? '' : ` since ${momentOf(time)}`;
@@ -99,7 +99,7 @@ function refuseTooMuch(transfer: Transfer, asked: bigint): Refusal {
   return new Refusal('amount_too_large', message, { field: '/amount', saw });
 }
 
-/** The refusal of a card whose state does not let the money through any more. */
+/** The refusal for a card whose status no longer allows the transfer. */
 function refuseStates(transfer: Transfer, view: TransferView): Refusal | undefined {
   const findings = [
     examineState(view.card, transfer.type === 'load' ? 'in' : 'out', '', view),
@@ -109,7 +109,7 @@ function refuseStates(transfer: Transfer, view: TransferView): Refusal | undefin
   return undefined;
 }
 
-/** Cancels a scheduled or pending transfer: what it holds is released, what it was counted for is given back. */
+/** Cancels a scheduled or pending transfer: releases its hold and reduces the usage of its limits. */
 export function decideCancel(standing: StandingTransfer, view: TransferView): TransferPlan | Refusal {
   const { transfer } = standing;
   const refusal = refuseMove(transfer, 'cancel', view.now);
@@ -119,13 +119,13 @@ export function decideCancel(standing: StandingTransfer, view: TransferView): Tr
     : endUnheld(transfer, 'canceled', view.now);
 }
 
-/** Ends a transfer that holds nothing and was counted nowhere: only its record changes. */
+/** Ends a transfer without a hold that no limit counts: only its record changes. */
 function endUnheld(transfer: Transfer, to: 'canceled' | 'expired', now: number): TransferPlan {
   const event = to === 'canceled' ? 'transfer.canceled' : 'transfer.expired';
   return { transfer: ended(transfer, to, now), event, postings: [], accounts: [], hold: null, counts: [] };
 }
 
-/** Writes down that a hold is past its end, and releases it. Refused when it is not, or when somebody was first. */
+/** Records that a hold has expired and releases it. Refused if it has not expired or is no longer pending. */
 export function decideExpiry(standing: StandingTransfer, view: TransferView): TransferPlan | Refusal {
   const { transfer } = standing;
   const isOver = transfer.status === 'pending' && statusAt(transfer, view.now) === 'expired';
@@ -189,7 +189,7 @@ function fail(transfer: Transfer, refusal: Refusal, now: number): TransferPlan {
   };
 }
 
-/** The switch, as far as it concerns what is done with a transfer; the wide settings alone where there is none. */
+/** Refuses while the service is disabled for the transfer; without a transfer, for all types. */
 export function refuseDisabled(transfer: Transfer | undefined, view: TransferView): Refusal | undefined {
   const finding = examineSwitch({ type: transfer?.type ?? null }, view);
   return finding.outcome === 'failed' ? finding.refusal : undefined;

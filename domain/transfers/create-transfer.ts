@@ -21,7 +21,7 @@ export type TransferPlan = {
   readonly failure?: Refusal;
 };
 
-/** A transfer that is asked for: its ids, its terms, and what the caller attached to it. */
+/** A requested transfer: its ids, its terms, and what the caller attached to it. */
 export type TransferAsked = {
   readonly birth: TransferBirth;
   readonly terms: TransferTerms;
@@ -29,7 +29,7 @@ export type TransferAsked = {
 };
 
 /**
- * Decides whether a transfer may be made and what that changes, or answers with the refusal that comes first. A
+ * Decides on a new transfer and what it changes, or returns the first refusal. A
  * scheduled one moves and holds nothing yet, so it is not held to how the books stand now.
  */
 export function decideTransfer(asked: TransferAsked, view: TransferView): TransferPlan | Refusal {

@@ -8,7 +8,7 @@ import type { TransferPlan } from './create-transfer.ts';
 import type { Transfer } from './transfer.ts';
 import { endsOf, type TransferView } from './transfer-checks.ts';
 
-/** Money of a completed transfer that went back where it came from. It is made completed and never changes. */
+/** Money of a completed transfer that was moved back. It is created as completed and never changes. */
 export type Reversal = {
   readonly programId: string;
   readonly reversalId: string;
@@ -22,7 +22,7 @@ export type Reversal = {
   readonly createdAt: number;
 };
 
-/** What is asked: `amount` null stands for all that is left. */
+/** The request: a null `amount` is all that is left. */
 export type ReversalAsked = Pick<Reversal, 'reversalId' | 'requestId' | 'description'> & {
   readonly amount: bigint | null;
 };
@@ -59,7 +59,7 @@ export function decideReversal(transfer: Transfer, asked: ReversalAsked, view: T
   };
 }
 
-/** The accounts of a transfer the other way round. */
+/** The accounts of a transfer in the opposite direction. */
 function endsBack(transfer: Transfer, view: TransferView): Ends {
   const ends = endsOf(transfer, view);
   if (ends === undefined) throw new Error('a card of a transfer is not there');
@@ -95,7 +95,7 @@ function refuseReceiver(transfer: Transfer, { card, rules }: TransferView): Refu
   return new Refusal('card_closed', message, { saw: { card_id: card.name, status } });
 }
 
-/** The order is that of create_transfer: what the receiver can take comes before what the giver has. */
+/** The order of create_transfer: the receiving account is checked before the available funds. */
 function refuseFunds(ends: Ends, transfer: Transfer, amount: bigint, view: TransferView): Refusal | undefined {
   const { source, destination } = ends;
   const money = (value: bigint): string => formatMoney(value, source.currency);

@@ -48,11 +48,11 @@ type Saw = Readonly<Record<string, string | number | boolean | null>>;
 /** One rule about creating a transfer. */
 export type TransferCheck = {
   readonly name: string;
-  /** Whether it has nothing to look at when the amount is none. */
+  /** Whether it cannot be evaluated if the amount is invalid. */
   readonly needsAmount?: true;
-  /** Whether it is about how the books stand, so that a scheduled transfer is held to it only when it is due. */
+  /** Whether it depends on balances or usage, so that a scheduled transfer is checked only when it is due. */
   readonly whenDue?: true;
-  /** Whether it is about the request, so that a scheduled transfer is not held to it again when it is due. */
+  /** Whether it is about the request, so that a scheduled transfer is not checked again when it is due. */
   readonly onlyWhenMade?: true;
   readonly examine: (terms: TransferTerms, view: TransferView) => Finding;
 };
@@ -61,7 +61,7 @@ export type TransferCheck = {
 export const NOT_EVALUATED: Finding = { outcome: 'not_evaluated' };
 
 /**
- * Every rule about creating a transfer, in the order in which a fault is answered: the first that fails wins.
+ * Every rule about creating a transfer, in order of precedence: the first that fails is returned.
  * create_transfer stops at the first failure; explain_transfer runs them all.
  */
 export const TRANSFER_CHECKS: readonly TransferCheck[] = [
@@ -203,7 +203,7 @@ function examineExistence(name: string, field: string, card: Card | undefined): 
   return { outcome: 'failed', saw, refusal: new Refusal('card_not_found', message, { field, saw }) };
 }
 
-/** Whether a card's state lets money in or out today. */
+/** Whether a card's status allows money in or out today. */
 export function examineState(
   card: Card | undefined,
   direction: Direction,

@@ -49,10 +49,10 @@ export function isFinal(status: TransferStatus): boolean {
   return TRANSFER_MOVES.every((move) => move.from !== status || move.to === status);
 }
 
-/** Whether what a transfer came to is known for good (`final`), still `open`, or `unknown` (a processor is silent). */
+/** Whether the outcome of a transfer is `final`, still `open`, or `unknown` (a processor did not respond). */
 export type TransferOutcome = 'final' | 'open' | 'unknown';
 
-/** Whether the money moves as the transfer is made, or is held until the caller says so. */
+/** Whether the money moves when the transfer is created, or is held until it is captured. */
 export type Capture = 'automatic' | 'manual';
 
 /** What the rules need to know of a request; the amount is in minor units, times are milliseconds since 1970. */
@@ -66,7 +66,7 @@ export type TransferTerms = {
   readonly capture: Capture;
   /** When the hold of a manual capture ends; null for automatic capture. */
   readonly expiresAt: number | null;
-  /** When the transfer is to be made; null for now. */
+  /** When the transfer is to be executed; null for now. */
   readonly scheduledFor: number | null;
 };
 
@@ -85,7 +85,7 @@ export function plainTerms(type: TransferType, amount: bigint, cardName: string)
   };
 }
 
-/** A transfer as it is kept. Ids are inner UUIDs, amounts minor units, times milliseconds since 1970. */
+/** A stored transfer. Ids are inner UUIDs, amounts minor units, times milliseconds since 1970. */
 export type Transfer = {
   readonly programId: string;
   readonly transferId: string;
@@ -118,7 +118,7 @@ export type Transfer = {
 /** What the caller attaches to a transfer and no rule uses; what is omitted is null or empty. */
 export type TransferNotes = Partial<Pick<Transfer, 'description' | 'metadata'>>;
 
-/** Where a new transfer belongs: its ids, made before the decision, and the moment of the decision. */
+/** The ids of a new transfer, generated before the decision, and the time of the decision. */
 export type TransferBirth = {
   readonly programId: string;
   readonly transferId: string;

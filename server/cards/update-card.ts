@@ -163,7 +163,7 @@ function findCard(loaded: Loaded<LoadName>, today: string): CardDetails | undefi
 }
 
 /**
- * An ambiguous commit leaves the money in doubt only if money was to move. The error then names the transfer, so that the
+ * An ambiguous commit leaves the outcome unknown only if money was to move. The error then names the transfer, so that the
  * caller can look it up.
  */
 function withSweep(thrown: unknown): unknown {

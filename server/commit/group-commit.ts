@@ -55,7 +55,7 @@ const RETRY_MILLISECONDS = 700;
 /** Items that may wait however slow the groups are: one full group, and some more. */
 const ALWAYS_ADMITTED = 512;
 
-/** An item that would wait longer than this is refused: with it, no request would be answered in time. */
+/** Items that would wait longer than this are refused, so that other requests get a response in time. */
 const MAX_WAIT_MILLISECONDS = 2000;
 
 /** Weight of the last group in the average time of a group. */

@@ -129,7 +129,7 @@ function userName(): string {
  *
  * @param directory an existing directory.
  * @param shownAs how messages name it, as the operator wrote it.
- * @param task the command that wants it, for the message to whoever comes second; null for the service.
+ * @param task the command that wants it, for the message to the next process; null for the service.
  * @throws StartupProblem, {@link DataDirectoryInUse} when another process, or another part of this one, owns it.
  */
 export async function lockDataDirectory(
@@ -244,7 +244,7 @@ function describeUse(shownAs: string, owner: LockOwner | undefined): string {
   return `The data directory ${shownAs} is in use by ${who}, which runs the command ${task}. Try again when the command has finished.`;
 }
 
-/** What a person is told of a lock that was not to be had, though nobody has it; `path` is the file of the lock. */
+/** The problem of a lock that cannot be acquired although no process has it; `path` is the file of the lock. */
 export function describeLockRefusal(error: unknown, path: string, shownAs: string): StartupProblem {
   if (isDiskFull(error)) return diskFullProblem(`The data directory ${shownAs} cannot be locked`, error);
   const reason = error instanceof Error ? error.message : String(error);

@@ -56,7 +56,7 @@ export type EmbeddedPostgresOptions = {
   dataDirectory: string;
   /** Where there must be a ledger already; nothing is made when there is none. The text says where the path is from. */
   existing?: { readonly origin: string };
-  /** The command that needs it, as whoever comes second is told; null for the service itself. */
+  /** The command that needs it, for the message to the next process; null for the service. */
   task?: string | null;
   /** Told, as one sentence for people, what a slow start is doing. */
   onProgress?: (line: string) => void;

@@ -54,7 +54,7 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     unix_socket_directories: `"${socketDirectory}"`,
     unix_socket_permissions: '0700',
     port: String(SERVER_PORT),
-    // A transfer that was answered survives a power cut: never trade these for speed.
+    // Confirmed transfers survive a power failure: never trade these for speed.
     fsync: 'on',
     synchronous_commit: 'on',
     full_page_writes: 'on',
@@ -68,7 +68,7 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     max_connections: '100',
     // A checkpoint makes each page go to the log whole once more, so load must not force one every few seconds ...
     max_wal_size: '2GB',
-    // ... but what was written since the last one is replayed after a crash, while the service answers errors.
+    // ... but what was written since the last one is replayed after a crash, while the service returns errors.
     checkpoint_timeout: '5min',
     // Compiling a statement takes longer than any statement of the service.
     jit: 'off',

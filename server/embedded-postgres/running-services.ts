@@ -38,7 +38,7 @@ export async function announceService(
   const file = join(directory, FILE);
   const service = { processId: process.pid, host: hostname(), startedAt: new Date().toISOString(), ...facts };
   try {
-    // Written beside it and renamed: whoever reads it finds all of it, or what a dead process has left.
+    // Written to a temporary file and renamed, so that readers never see a partial file.
     await rm(`${file}.new`, { force: true });
     await writeFile(`${file}.new`, `${JSON.stringify(service, null, 2)}\n`, { flag: 'wx', mode: 0o600 });
     await rename(`${file}.new`, file);
@@ -81,7 +81,7 @@ export function findRunningServices(dataDirectory: string): readonly RunningServ
     const owner = findLockOwner(directory);
     if (owner === undefined || owner === 'unknown') continue;
     const service = read(join(directory, FILE));
-    // What a killed process has left stands there until the next one that takes the number writes its own.
+    // The file of a killed process remains until the next one that takes the number writes its own.
     if (service?.processId === owner.processId && service.host === owner.host) services.push(service);
   }
   return services;

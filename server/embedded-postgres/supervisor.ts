@@ -18,7 +18,7 @@ export type SupervisorState = 'running' | 'starting' | 'stopped' | 'failed';
 
 export type SupervisorReports = {
   onProgress: (line: string) => void;
-  /** Told each time the server ended without being asked to, and each time it could not be started again. */
+  /** Called each time the server ended unexpectedly, and each time it could not be restarted. */
   onServerExit: (description: string) => void;
 };
 
@@ -62,7 +62,7 @@ export class Supervisor {
   readonly #reports: SupervisorReports;
   readonly #logTimer: NodeJS.Timeout;
   #state: SupervisorState = 'stopped';
-  /** What was asked for last; `#wanted` is what the present loop goes by. */
+  /** What was requested last; `#wanted` is what the current loop uses. */
   #wish: 'run' | 'rest' = 'rest';
   #wanted = false;
   #loop: Promise<void> | undefined;

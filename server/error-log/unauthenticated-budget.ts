@@ -15,7 +15,7 @@ const MAX_ADDRESSES = 10_000;
 
 /**
  * Limits the recording of unauthenticated errors: those with neither caller nor card program. They need no key, so
- * without a limit anybody on the network could fill the disk of the ledger.
+ * without a limit anyone on the network could fill the disk of the ledger.
  */
 export class UnauthenticatedBudget {
   readonly #settings: UnauthenticatedSettings;

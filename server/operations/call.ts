@@ -150,7 +150,7 @@ export type Gateway = {
   /** How customers reach support, quoted in messages; such as an e-mail address. */
   readonly supportContact: string;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
-  /** The caller that a Bearer key stands for; throws a Refusal `unauthenticated` when it stands for none. */
+  /** The caller of a Bearer key; throws a Refusal `unauthenticated` if the key is invalid. */
   readonly authenticate: (key: string, deadline: number) => Promise<Caller>;
   /** Called for every refused credential, once for each request; must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;

@@ -6,7 +6,7 @@ export type Column<Value> = {
   readonly read: ((stored: never) => Value | null) | undefined;
   /** The value of one parameter. */
   write(value: Value): unknown;
-  /** The value of one parameter that stands for many values. */
+  /** The value of one parameter that contains many values. */
   writeMany(values: readonly Value[]): unknown;
   /** SQL for the array of those values, from the placeholder of the parameter. */
   readonly array: (placeholder: string) => string;

@@ -14,7 +14,7 @@ import { NO_PROGRAM } from '../store/idempotency.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
 import { READ_WHOLE_SWITCH, toSwitchReading, writeSwitch } from '../store/switch.ts';
 
-/** get_switch: every setting that was ever made, newest first. */
+/** get_switch: every setting, newest first. */
 export async function getSwitch(service: Service): Promise<Reply<'get_switch'>> {
   const { now, settings } = toSwitchReading(await readRows(service.database, READ_WHOLE_SWITCH));
   return { record: { data: settings.map((setting) => toSwitchRecord(setting, now)) } };

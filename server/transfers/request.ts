@@ -44,7 +44,7 @@ export type DueRequest = OfTransfer & {
 /** Whatever is committed in groups. */
 export type TransferRequest = CreateRequest | ChangeRequest | DueRequest;
 
-/** A UUID that no transfer has. It stands for a malformed id, so that this is looked up and not found in its turn. */
+/** A UUID that no transfer has. It replaces a malformed id, so that the look-up does not find it. */
 const NO_TRANSFER = '00000000-0000-0000-0000-000000000000';
 
 type CreateCall = CallContext & Pick<Call<'create_transfer'>, 'body'>;

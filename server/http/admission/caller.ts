@@ -155,7 +155,7 @@ export async function requireScope(
   });
 }
 
-/** Inner UUID of the card program of a request; '' for operations without one; undefined when nobody has values. */
+/** Inner UUID of the card program of a request; '' for operations without one; undefined if the header is missing. */
 export type ProgramChoice = string | undefined;
 
 /**

@@ -46,7 +46,7 @@ export class Connection {
     this.pendingRecord = undefined;
     // When the caller half-closes, Node ends the connection after the last response that it knows of.
     if (pendingRecord !== undefined && !this.busy) pendingRecord();
-    // The record that was pendingRecord has been the last answer, unless the caller had gone.
+    // The pending record was the last response, unless the caller disconnected.
     if (this.ended) return;
     this.ended = true;
     const { socket } = this;

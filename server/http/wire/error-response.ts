@@ -108,7 +108,7 @@ function compose(
   const { code, entry, details } = fault;
   const { status, type } = entry;
   const wireId = toWireId('req', request.requestId);
-  // Messages quote what was sent. A card number in it goes no further, whoever composed the message.
+  // Messages quote the request, so card numbers are removed from every message.
   const cause = redactCardNumbers(fault.message);
   const message =
     type === 'Request Error' ? cause : withSupport(cause, { contact: reporter.supportContact, requestId: wireId });

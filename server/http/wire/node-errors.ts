@@ -34,8 +34,8 @@ const FAULTS: Readonly<Record<string, readonly [code: ErrorCode, message: string
 };
 
 /**
- * Answers what Node's parser could not read (`clientError`). Answers that are still pendingRecord on the connection go first:
- * a fault in the body of the last request is that request's answer; a fault behind it is answered after it.
+ * Responds to what Node's parser could not read (`clientError`). Pending responses of the connection are sent first:
+ * a fault in the body of the last request is the response to it; a fault after it gets a separate response.
  */
 export function respondToParserError(service: HttpService, error: ParserError, socket: Duplex): void {
   const connection = service.connections.of(socket);

@@ -89,7 +89,7 @@ export async function sendBody(service: HttpService, context: RequestContext, wh
   writeLog(service, context, status, undefined);
 }
 
-/** Writes the head of a success; from here on the request counts as answered. */
+/** Writes the head of a success. From here on the request has a response. */
 function writeHead(
   service: HttpService,
   context: RequestContext,
@@ -136,7 +136,7 @@ async function sendCsv(service: HttpService, context: RequestContext, csv: CsvEx
   }
 }
 
-/** Answers with the record of anything that was thrown. Never throws and never rejects. */
+/** Responds with the error record for anything that was thrown. Never throws or rejects. */
 export async function sendError(service: HttpService, context: RequestContext, thrown: unknown): Promise<void> {
   try {
     context.operation ??= service.routes.operationOf(context.request.method ?? '', context.path);
@@ -154,7 +154,7 @@ export async function sendError(service: HttpService, context: RequestContext, t
   }
 }
 
-/** An answer could not even be composed: the response itself puts a record there, or the connection is cut. */
+/** The error record could not be composed: sends a fixed record, or closes the connection. */
 function lastResort(context: RequestContext): void {
   const { response } = context;
   context.answered = true;
@@ -179,6 +179,6 @@ function writeLog(service: HttpService, context: RequestContext, status: number,
   try {
     service.log(entry);
   } catch {
-    // A log that fails never fails the answer.
+    // A failure of the log does not affect the response.
   }
 }
