@@ -1,15 +1,8 @@
 import type {
-  AuditEntryRecord,
   CardLimitsRecord,
   CardRecord,
-  ErrorCounts,
   FundingMovementRecord,
-  InspectedErrorRecord,
-  KeyRecord,
-  LoggedErrorRecord,
   PostingRecord,
-  ProgramRecord,
-  ReversalRecord,
   StatementPage,
   SwitchRecord,
   TrialBalance,
@@ -31,16 +24,6 @@ export const CARD: CardRecord = {
   created_at: '2030-01-31T12:00:00.000Z',
   updated_at: '2030-01-31T12:00:00.000Z',
 };
-export const PROGRAM: ProgramRecord = {
-  program_id: 'prog_1',
-  name: 'Gifts',
-  currency: 'JPY',
-  time_zone: 'UTC',
-  funding: [{ currency: 'JPY', balance: 1200, available: 1000 }],
-  limits: null,
-  card_limits: null,
-  created_at: '2030-01-31T12:00:00.000Z',
-};
 export const SETTING: SwitchRecord = {
   scope: 'service',
   program_id: null,
@@ -50,31 +33,6 @@ export const SETTING: SwitchRecord = {
   actor: 'key_1',
   since: '2030-01-31T12:00:00.000Z',
   until: null,
-};
-export const KEY: KeyRecord = {
-  key_id: 'key_1',
-  name: 'shop',
-  program_id: null,
-  scopes: ['transfers:read', 'operator'],
-  shown_as: 'ts_abcd',
-  created_at: '2030-01-31T12:00:00.000Z',
-  expires_at: null,
-  revoked_at: null,
-  last_used_at: null,
-  replaced_by: null,
-};
-export const AUDIT_ENTRY: AuditEntryRecord = {
-  entry_id: 'aud_1',
-  position: 7,
-  created_at: '2030-01-31T12:00:00.000Z',
-  actor: 'key_1',
-  action: 'change_switch',
-  program_id: null,
-  subject_id: 'service',
-  request_id: 'req_1',
-  details: { disabled: true },
-  previous_hash: '00',
-  hash: '11',
 };
 export const MOVEMENT: FundingMovementRecord = {
   movement_id: 'dep_1',
@@ -103,51 +61,6 @@ export const TRIAL_BALANCE: TrialBalance = {
   differing_holds: 0,
   differing_accounts: [],
   drawn_up_at: '2030-01-31T12:00:00.000Z',
-};
-
-export const LOGGED_ERROR: LoggedErrorRecord = {
-  request_id: 'req_1',
-  created_at: '2030-01-31T12:00:00.000Z',
-  operation: 'create_transfer',
-  code: 'insufficient_funds',
-  status: 409,
-  type: 'Request Error',
-  message: 'The card has less.',
-  field: '/amount',
-  method: 'POST',
-  path: '/api/v0.1/core/transfer',
-  card_id: 'card_empty',
-  transfer_id: null,
-  idempotency_key: null,
-  money_moved: 'no',
-  request: { amount: '1', card_id: 'card_empty' },
-};
-export const INSPECTED_ERROR: InspectedErrorRecord = {
-  ...LOGGED_ERROR,
-  program_id: 'prog_1',
-  caller: 'program_key',
-  checks: { available: '0' },
-  causes: [
-    { name: 'OperationFailure', message: 'the database failed', stack: ['at readRows (transaction.ts:11)'] },
-    { name: 'Error', message: 'connect ECONNREFUSED', stack: [] },
-  ],
-};
-export const COUNTED: ErrorCounts['data'][number] = {
-  start: '2030-01-31T12:00:00.000Z',
-  code: 'card_not_found',
-  type: 'Request Error',
-  count: 12,
-};
-
-export const REVERSAL: ReversalRecord = {
-  reversal_id: 'rev_1',
-  transfer_id: 'tr_1',
-  program_id: 'prog_1',
-  amount: 400,
-  currency: 'USD',
-  status: 'completed',
-  description: 'returned',
-  created_at: '2030-01-31T12:00:00.000Z',
 };
 export const CARD_LIMITS: CardLimitsRecord = {
   card_id: 'card_active',
