@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
-import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { useDirectory } from '../harness/service.ts';
 
 const HOUR = 3_600_000;
 const ROUNDS = 6;
 const PRELOAD = new URL('../harness/wrong-clock.ts', import.meta.url).href;
 
 let server: TestServer;
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
 /** One whose clock is right, one whose clock is three hours slow, and one whose clock is three hours fast. */
 let services: readonly ServiceProcess[] = [];
 /** Before the first request and after the last, by the database's clock. */
@@ -39,7 +40,6 @@ async function databaseTime(): Promise<string> {
 
 beforeAll(async () => {
   server = await startServer();
-  directory = await temporaryDirectory();
   services = await Promise.all([0, -3, 3].map((hours) => start(hours)));
   const [first] = services;
   await first?.client.cards.create({ card_id: card });
@@ -53,7 +53,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop()));
   await server.stop();
-  await directory.remove();
 });
 
 async function makeOneOfEach(client: ServiceProcess['client']): Promise<void> {

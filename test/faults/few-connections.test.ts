@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, openLedger } from '../harness/ledger.ts';
-import { type ServiceProcess, startInVain, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { type ServiceProcess, startInVain, startService, waitFor } from '../harness/process.ts';
+import { useDirectory } from '../harness/service.ts';
 import { openStage, type Stage } from './stage.ts';
 
 // A role, a database or a server that has fewer connections than the processes of the service would open.
@@ -11,11 +12,10 @@ const TRANSFER = { amount: 1, card_id: 'card_active' };
 
 let stage: Stage;
 let superuser: pg.Client;
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
 
 beforeAll(async () => {
   stage = await openStage();
-  directory = await temporaryDirectory();
   superuser = await connect({ ...stage.server.connection, user: 'postgres' });
   await superuser.query(`create role limited login connection limit 20`);
   await superuser.query(`grant ${ROLES} to limited`);
@@ -23,7 +23,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await superuser.end();
   await stage.end();
-  await directory.remove();
 });
 
 function settingsOf(name: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {

@@ -5,21 +5,21 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { connect, type EmbeddedTestServer, startEmbeddedServer } from '../harness/ledger.ts';
-import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { useDirectory } from '../harness/service.ts';
 
 // A database that reads and does not write: a standby in the place of the primary, and a disk that takes no file.
 
 /** The server that the service connects to at first, and a copy of it, both primaries until one is made a standby. */
 let first: EmbeddedTestServer;
 let second: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
 /** A link to the directory of the server's socket: what a name of a host is on a network. */
 let address: string;
 let service: ServiceProcess;
 
 beforeAll(async () => {
   first = await startEmbeddedServer();
-  directory = await temporaryDirectory();
   await first.embedded.pause();
   const copy = join(directory.path, 'copy');
   const place = join(directory.path, 'place');
@@ -38,7 +38,6 @@ afterAll(async () => {
   await second.stop();
   await first.stop();
   await rm(join(address, '..'), { recursive: true, force: true });
-  await directory.remove();
 });
 
 type SentResponse = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { TransferServiceError } from '../../sdk/client.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
-import { type ServiceProcess, startService } from './process.ts';
+import { type ServiceProcess, startService, temporaryDirectory } from './process.ts';
 
 /** One service process for all tests of a file, on a new sandbox ledger; its DATA_DIR is `directory`. */
 export function useService(
@@ -21,6 +21,13 @@ export function useService(
     if (service === undefined || directory === undefined) throw new Error('the service was not started');
     return Object.assign(service, { directory: directory.path });
   };
+}
+
+/** An empty directory for all tests of a file, or a `ledgerDirectory`; removed after what was started later has ended. */
+export async function useDirectory(make = temporaryDirectory): ReturnType<typeof temporaryDirectory> {
+  const directory = await make();
+  afterAll(directory.remove);
+  return directory;
 }
 
 /** A data directory with the tables of a ledger and no rows; removed at the end of the test. */

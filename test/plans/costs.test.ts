@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { callEveryOperation } from '../harness/every-operation.ts';
 import { connect } from '../harness/ledger.ts';
-import { startService, temporaryDirectory } from '../harness/process.ts';
+import { startService } from '../harness/process.ts';
+import { useDirectory } from '../harness/service.ts';
 import { useServer } from '../harness/use-ledger.ts';
 import { forbiddenReads, type Plan } from './plan.ts';
 
@@ -16,10 +17,9 @@ type Logged = {
 };
 
 const server = await useServer();
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   const superuser = await connect({ ...server.connection, user: 'postgres' });
   const settings = {
     session_preload_libraries: 'auto_explain',
@@ -32,9 +32,6 @@ beforeAll(async () => {
     await superuser.query(`alter database ${server.connection.database} set ${name} = '${value}'`);
   }
   await superuser.end();
-});
-afterAll(async () => {
-  await directory?.remove();
 });
 
 async function readPlans(): Promise<readonly Logged[]> {

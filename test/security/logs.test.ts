@@ -20,6 +20,7 @@ import {
   waitFor,
 } from '../harness/process.ts';
 import { type RawRequest, sendRaw } from '../harness/raw-request.ts';
+import { useDirectory } from '../harness/service.ts';
 
 const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
 const TRANSFERS = '/api/v0.1/core/transfer';
@@ -41,10 +42,9 @@ const BUG = `process.on('SIGUSR2', () => { throw Object.assign(
 /** A key that nobody made, with a sound form. */
 const STRANGE_KEY = `ts_${'0123456789abcdef'}_${'5eadbeef'.repeat(9)}`;
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
 let service: ServiceProcess;
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   const bug = join(directory.path, 'bug.mjs');
   writeFileSync(bug, BUG);
   const NODE_OPTIONS = `--import=${bug}`;
@@ -57,7 +57,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   if (service?.child.exitCode === null) await service.stop();
-  await directory?.remove();
 });
 
 /** Fails when any part of a secret stands in a text. A key's public part may be shown, its secret may not. */

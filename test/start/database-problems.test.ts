@@ -12,16 +12,16 @@ import { migrate } from '../../server/store/migrations/migrate.ts';
 import { namesCreatedBy, readMigrations } from '../../server/store/migrations/migration-files.ts';
 import { connect } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
+import { useDirectory } from '../harness/service.ts';
 import { startOldServer } from './old-server.ts';
 
 // A PostgreSQL that the service cannot use as it is: one sentence says why, before anything is done to the database.
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
 let embedded: EmbeddedPostgres;
 let superuser: pg.Client;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   superuser = await asSuperuser('postgres');
   // Whoever owns a database, and is no more than that.
@@ -31,7 +31,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await superuser?.end();
   await embedded?.stop();
-  await directory?.remove();
 });
 
 const ROLES = ['transfer_service_application', 'transfer_service_background', 'transfer_service_authentication'];

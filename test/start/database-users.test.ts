@@ -4,17 +4,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { openDatabases } from '../../server/store/connection/databases.ts';
 import { connect } from '../harness/ledger.ts';
-import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
+import { runCommand, startInVain, startService } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
+import { useDirectory } from '../harness/service.ts';
 
 // A PostgreSQL of the operator's own: who may make the schema, and who may only work with it.
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
 let embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 let superuser: pg.Client;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   superuser = await connect({ ...embedded.connection, user: 'postgres', database: 'postgres' });
   for (const user of ['maker', 'clerk', 'stranger']) await superuser.query(`create role ${user} login`);
@@ -22,7 +22,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await superuser.end();
   await embedded.stop();
-  await directory.remove();
 });
 
 function settingsOf(user: string, database: string) {

@@ -4,20 +4,19 @@ import { findBinaries } from '../../server/embedded-postgres/binaries.ts';
 import { chooseServerUser } from '../../server/embedded-postgres/ledger-location.ts';
 import { connect } from '../harness/ledger.ts';
 import { type PoolerMode, startPooler } from '../harness/pooler.ts';
-import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
+import { runCommand, startInVain, startService } from '../harness/process.ts';
+import { useDirectory } from '../harness/service.ts';
 import { type StockPostgres, stockPostgresIn } from '../harness/stock-postgres.ts';
 
 // A PostgreSQL of the operator's own that loses data, or that something stands in front of.
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-let copies: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
+const copies = await useDirectory();
 let server: StockPostgres;
 let superuser: pg.Client;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   // The embedded binaries, but started as an operator may start them, with settings that can be changed.
-  copies = await temporaryDirectory();
   const binaries = await findBinaries(
     await chooseServerUser(),
     async () => copies.path,
@@ -29,8 +28,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await superuser?.end();
-  await directory?.remove();
-  await copies?.remove();
 });
 
 function settingsOf(database: string, MODE: 'sandbox' | 'live', host = server.connection.host) {

@@ -8,6 +8,7 @@ import { createDataDirectory } from '../../server/embedded-postgres/postgres-ser
 import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { runCommand, startInVain } from '../harness/process.ts';
+import { useDirectory } from '../harness/service.ts';
 
 // Linux's /dev/full responses every write as a full disk does, without root. What needs a small file system of its own is
 // in the row disk-full of the torture, which npm run verify runs (test/torture/rows/disk-full-starts.ts).
@@ -15,11 +16,7 @@ import { runCommand, startInVain } from '../harness/process.ts';
 const FULL = '/dev/full';
 const SENTENCE = /^\nThe service cannot start: [^\n]*: the disk is full\. Free up space on it [^\n]*\n$/;
 
-let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
-beforeAll(async () => {
-  directory = await ledgerDirectory();
-});
-afterAll(() => directory.remove());
+const directory = await useDirectory(ledgerDirectory);
 
 describe('a start on a full disk reports the full disk', () => {
   test('when the data directory cannot be locked', async () => {

@@ -1,21 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { connect } from '../harness/ledger.ts';
-import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
+import { runCommand, startInVain, startService } from '../harness/process.ts';
+import { useDirectory } from '../harness/service.ts';
 
 // A ledger is a sandbox's or a live one, for good: what was played with is never taken for money.
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
 let embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   await run('postgres', 'create database played', 'create database earnest');
 });
 afterAll(async () => {
   await embedded.stop();
-  await directory.remove();
 });
 
 async function run(database: string, ...statements: readonly string[]): Promise<readonly Record<string, unknown>[]> {

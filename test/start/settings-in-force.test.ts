@@ -1,14 +1,15 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { lockDataDirectory } from '../../server/embedded-postgres/data-directory.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { embeddedServerOf, runCommand, type ServiceProcess, startService } from '../harness/process.ts';
+import { useDirectory } from '../harness/service.ts';
 
 // `config` prints the settings of the services that run with a data directory, whatever its own shell has.
 
-let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
+const directory = await useDirectory(ledgerDirectory);
 let first: ServiceProcess;
 let second: ServiceProcess;
 const runningIn = (number: number): string => join(directory.path, 'running', String(number));
@@ -21,13 +22,9 @@ const headingsOf = (output: string) =>
     ([, processId, port]) => [Number(processId), port],
   );
 
-beforeAll(async () => {
-  directory = await ledgerDirectory();
-});
 afterAll(async () => {
   await second?.stop();
   await first?.stop();
-  await directory.remove();
 });
 
 test('without a service, config says so, prints the settings of a start from this shell, and creates nothing', async () => {

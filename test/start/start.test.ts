@@ -1,27 +1,17 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SEEDED_CARDS } from '../../server/sandbox/seed-sandbox.ts';
-import {
-  type Ending,
-  embeddedServerOf,
-  isRunning,
-  startInVain,
-  startService,
-  temporaryDirectory,
-} from '../harness/process.ts';
+import { type Ending, embeddedServerOf, isRunning, startInVain, startService } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
+import { useDirectory } from '../harness/service.ts';
 
 /** What a stop may take, in seconds, beside a multiple of what the start took on the same machine, just before. */
 const STOP_MOST = 20;
 const STARTS_MOST = 20;
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
-beforeAll(async () => {
-  directory = await temporaryDirectory();
-});
-afterAll(() => directory?.remove());
+const directory = await useDirectory();
 
 /** A path of its own for a test that needs one in which nothing is yet. */
 let paths = 0;

@@ -3,15 +3,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { shareSwitchAndLockNames } from '../../server/store/locks.ts';
 import { connect } from '../harness/ledger.ts';
-import { runCommand, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { runCommand, type ServiceProcess, startService } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
+import { useDirectory } from '../harness/service.ts';
 
 // Two services in two schemas of one database, each with its own DATA_DIR.
 
 const SCHEMAS = ['alpha', 'beta'] as const;
 type Schema = (typeof SCHEMAS)[number];
 
-let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+const directory = await useDirectory();
 let embedded: EmbeddedPostgres;
 const services = new Map<Schema, ServiceProcess>();
 
@@ -27,7 +28,6 @@ const serviceOf = (schema: Schema): ServiceProcess => {
 };
 
 beforeAll(async () => {
-  directory = await temporaryDirectory();
   embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   // At once: both find an empty database, and both want to make the roles.
   await Promise.all(SCHEMAS.map(async (schema) => services.set(schema, await startService(settingsOf(schema)))));
@@ -35,7 +35,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const service of services.values()) await service.stop();
   await embedded?.stop();
-  await directory?.remove();
 });
 
 const send = async (schema: Schema, key: string) => {
