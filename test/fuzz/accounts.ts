@@ -1,6 +1,6 @@
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { FundingMovementRecord, ReversalRecord, TransferRecord, TransferService } from '../../sdk/client.ts';
-import type { Answer } from './conversation.ts';
+import type { ReceivedResponse } from './conversation.ts';
 
 type Known = Pick<TransferRecord, 'type' | 'amount' | 'captured_amount' | 'card_id' | 'currency' | 'status'> & {
   readonly destination_card_id: string | null;
@@ -35,7 +35,7 @@ export class Accounts {
   }
 
   /** Takes a response into account. */
-  note({ status, head, body }: Answer): void {
+  note({ status, head, body }: ReceivedResponse): void {
     if (status >= 300 || !body.startsWith('{') || /^Idempotent-Replayed: true$/im.test(head)) return;
     const record: Readonly<Record<string, unknown>> = JSON.parse(body);
     if ('captured_amount' in record) this.learn(record as unknown as TransferRecord);

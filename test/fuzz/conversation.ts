@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
 /** A response as its bytes said it. */
-export type Answer = {
+export type ReceivedResponse = {
   readonly status: number;
   /** Status line and headers. */
   readonly head: string;
@@ -10,7 +10,7 @@ export type Answer = {
 
 /** What came of some requests that were sent one behind the other. */
 export type Exchange = {
-  readonly responses: readonly Answer[];
+  readonly responses: readonly ReceivedResponse[];
   /** Bytes behind the last whole response. */
   readonly rest: string;
   /** Whether the service has ended the connection. */
@@ -21,7 +21,7 @@ export type Exchange = {
 export type Awaited = { readonly method: string };
 
 /** A response takes six seconds at most; one that takes longer than this never comes. */
-const PATIENCE = 120_000;
+const TIMEOUT_MILLISECONDS = 120_000;
 
 /** A connection to the service, opened when it is needed and kept as long as the service keeps it. */
 export class Conversation {
@@ -40,8 +40,8 @@ export class Conversation {
     const socket = await this.#open();
     socket.write(bytes);
     if (endsAfter) socket.end();
-    const responses: Answer[] = [];
-    const deadline = performance.now() + PATIENCE;
+    const responses: ReceivedResponse[] = [];
+    const deadline = performance.now() + TIMEOUT_MILLISECONDS;
     while (responses.length < awaited.length) {
       const response = this.#take(awaited[responses.length]?.method ?? '');
       if (response !== undefined) {
@@ -55,9 +55,9 @@ export class Conversation {
   async sendAndEnd(bytes: Buffer): Promise<Exchange> {
     const socket = await this.#open();
     socket.end(bytes);
-    const deadline = performance.now() + PATIENCE;
+    const deadline = performance.now() + TIMEOUT_MILLISECONDS;
     while (!this.#isEnded && (await this.#arrival(deadline)));
-    const responses: Answer[] = [];
+    const responses: ReceivedResponse[] = [];
     for (let response = this.#take('GET'); response !== undefined; response = this.#take('GET')) {
       if (response.status >= 200) responses.push(response);
     }
@@ -69,7 +69,7 @@ export class Conversation {
     this.#socket = undefined;
   }
 
-  #conclude(responses: readonly Answer[], isOver: boolean): Exchange {
+  #conclude(responses: readonly ReceivedResponse[], isOver: boolean): Exchange {
     const isEnded = this.#isEnded;
     const rest = this.#received.toString('latin1');
     const last = responses.at(-1);
@@ -111,7 +111,7 @@ export class Conversation {
     });
   }
 
-  #take(method: string): Answer | undefined {
+  #take(method: string): ReceivedResponse | undefined {
     const end = this.#received.indexOf('\r\n\r\n');
     if (end === -1) return undefined;
     const head = this.#received.toString('latin1', 0, end);
@@ -126,7 +126,7 @@ export class Conversation {
   }
 
   /** A response whose body comes in chunks, the last of which is empty. */
-  #takeChunks(response: Pick<Answer, 'status' | 'head'>, start: number): Answer | undefined {
+  #takeChunks(response: Pick<ReceivedResponse, 'status' | 'head'>, start: number): ReceivedResponse | undefined {
     const pieces: Buffer[] = [];
     for (let at = start; ; ) {
       const lineEnd = this.#received.indexOf('\r\n', at);
@@ -145,6 +145,6 @@ export class Conversation {
 }
 
 /** Whether a response is the last one of its connection. */
-export function saysClose({ head }: Answer): boolean {
+export function saysClose({ head }: ReceivedResponse): boolean {
   return /^Connection: close$/im.test(head);
 }

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { type ServiceProcess, startService } from '../harness/process.ts';
 import { runCampaign } from './campaign.ts';
-import type { Answer } from './conversation.ts';
+import type { ReceivedResponse } from './conversation.ts';
 import { newBatchOf } from './generate.ts';
-import { type Asked, judge, judgeExchange } from './judge.ts';
+import { type ExpectedResponse, judge, judgeExchange } from './judge.ts';
 
 /** What is done with transfers and cards that are there. */
 const CHANGES = [
@@ -60,7 +60,7 @@ it('are the same for the same seed, and others for another', () => {
 
 // A judge that cannot say no proves nothing.
 describe('the judge', () => {
-  const asked: Asked = {
+  const expected: ExpectedResponse = {
     method: 'POST',
     operation: 'create_transfer',
     expectation: 'refusal',
@@ -69,7 +69,10 @@ describe('the judge', () => {
     amount: 5,
   };
 
-  function refused(message: string, change: (response: Answer) => Answer = (response) => response): Answer {
+  function refused(
+    message: string,
+    change: (response: ReceivedResponse) => ReceivedResponse = (response) => response,
+  ): ReceivedResponse {
     const body = JSON.stringify({
       Message: message,
       Status: 400,
@@ -89,16 +92,16 @@ describe('the judge', () => {
     return change({ status: 400, head: headers.join('\r\n'), body });
   }
 
-  const without = (header: string) => (response: Answer) => ({
+  const without = (header: string) => (response: ReceivedResponse) => ({
     ...response,
     head: response.head.replace(new RegExp(`\r\n${header}: [^\r]*`), ''),
   });
 
   it('accepts an error record', () => {
-    expect(judge(refused('It is not so.'), asked, ['4111111111111111'])).toBeUndefined();
+    expect(judge(refused('It is not so.'), expected, ['4111111111111111'])).toBeUndefined();
   });
 
-  it.each<[string, Answer]>([
+  it.each<[string, ReceivedResponse]>([
     ['a success in spite of a fault', { status: 201, head: 'HTTP/1.1 201 Created', body: '{"amount":5}' }],
     ['a redirection', { status: 302, head: 'HTTP/1.1 302 Found', body: '' }],
     ['a stack', refused('Broken at handler (file.ts:1:2).')],
@@ -128,17 +131,17 @@ describe('the judge', () => {
     ['no message', refused('')],
     ['support for a fault of the caller', refused('Please contact support.')],
   ])('detects %s', (_, response) => {
-    expect(judge(response, asked, ['4111111111111111'])).toBeDefined();
+    expect(judge(response, expected, ['4111111111111111'])).toBeDefined();
   });
 
   it('detects another amount than the one sent, and a refusal without a reason', () => {
-    const good = { ...asked, expectation: 'success', faults: [] } as const;
+    const good = { ...expected, expectation: 'success', faults: [] } as const;
     const moved = { status: 201, head: 'HTTP/1.1 201 Created', body: '{"amount":6}' };
     expect(judge(moved, good, [])).toMatch(/for 5 and moved 6/);
     expect(judge(refused('No.'), good, [])).toMatch(/nothing was wrong/);
   });
 
-  it.each<[string, Asked['operation'], number, object, RegExp]>([
+  it.each<[string, ExpectedResponse['operation'], number, object, RegExp]>([
     ['a hold that has moved', 'create_transfer', 201, { amount: 5, captured_amount: 5, status: 'pending' }, /pending/],
     [
       'a transfer that has not',
@@ -153,13 +156,13 @@ describe('the judge', () => {
     ['a reversal of too much', 'reverse_transfer', 201, { amount: 6 }, /was for 5 and moved 6/],
     ['another success than there is', 'capture_transfer', 201, { captured_amount: 5, status: 'completed' }, /has 200/],
   ])('detects %s', (_, operation, status, record, problem) => {
-    const good = { ...asked, operation, expectation: 'success', faults: [] } as const;
+    const good = { ...expected, operation, expectation: 'success', faults: [] } as const;
     const response = { status, head: `HTTP/1.1 ${status} Good`, body: JSON.stringify(record) };
     expect(judge(response, good, [])).toMatch(problem);
   });
 
   it('detects a refusal without Money-Moved', () => {
-    const either = { ...asked, expectation: 'either', faults: [] } as const;
+    const either = { ...expected, expectation: 'either', faults: [] } as const;
     expect(judge(refused('No.'), either, [])).toBeUndefined();
     expect(judge(refused('No.', without('Money-Moved')), either, [])).toMatch(/no money moved/);
   });

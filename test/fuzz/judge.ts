@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { type Answer, type Exchange, saysClose } from './conversation.ts';
+import { type Exchange, type ReceivedResponse, saysClose } from './conversation.ts';
 import type { Request } from './generate.ts';
 import { NEEDED_AMOUNT } from './standing.ts';
 
@@ -12,35 +12,40 @@ const INSIDE =
 /** The same, and paths of this clone, wherever it lies. */
 const INTERNAL = new RegExp(`${INSIDE.source}|${RegExp.escape(`${resolve(import.meta.dirname, '../..')}/`)}`);
 
-/** What is asked of the response to one request; no operation where the bytes may have become any. */
-export type Asked = Pick<Request, 'method' | 'expectation' | 'faults' | 'planted' | 'amount'> & {
+/** What is expected of the response to one request; no operation where the bytes may have become any. */
+export type ExpectedResponse = Pick<Request, 'method' | 'expectation' | 'faults' | 'planted' | 'amount'> & {
   readonly operation: OperationId | undefined;
 };
 
 /** What is wrong with a response, in a sentence; undefined when nothing is. */
-export function judge(response: Answer, asked: Asked, plantedNearby: readonly string[]): string | undefined {
+export function judge(
+  response: ReceivedResponse,
+  expected: ExpectedResponse,
+  plantedNearby: readonly string[],
+): string | undefined {
   const { status } = response;
   if (Number.isNaN(status)) return 'the response does not begin with a status line';
-  if (status < 300) return judgeSuccess(response, asked);
+  if (status < 300) return judgeSuccess(response, expected);
   if (status < 400) return `the status is ${status}, which nobody decided on`;
   const problem =
-    judgeRecord(response, asked.method) ?? judgeMoney(response, asked) ?? judgeSecrets(response, plantedNearby);
+    judgeRecord(response, expected.method) ?? judgeMoney(response, expected) ?? judgeSecrets(response, plantedNearby);
   if (problem !== undefined) return problem;
   const isShed = status === 503;
-  if (asked.expectation === 'success' && !isShed) return `nothing was wrong with it, and it was refused with ${status}`;
+  if (expected.expectation === 'success' && !isShed)
+    return `nothing was wrong with it, and it was refused with ${status}`;
   return undefined;
 }
 
 /** The operation that has decided on the response; undefined where something else may have. */
-function decidingOn({ operation, faults, planted }: Asked): OperationId | undefined {
+function decidingOn({ operation, faults, planted }: ExpectedResponse): OperationId | undefined {
   return faults.length === 0 && planted.length === 0 ? operation : undefined;
 }
 
-function judgeSuccess({ status, head, body }: Answer, asked: Asked): string | undefined {
-  const { expectation, faults, amount, method } = asked;
+function judgeSuccess({ status, head, body }: ReceivedResponse, expected: ExpectedResponse): string | undefined {
+  const { expectation, faults, amount, method } = expected;
   if (expectation === 'refusal')
     return `it succeeded with ${status} in spite of: ${faults.join(', ') || 'what it names'}`;
-  const operation = decidingOn(asked);
+  const operation = decidingOn(expected);
   if (operation === undefined) return undefined;
   const { status: right, csv } = OPERATIONS[operation];
   if (status !== right) return `it succeeded with ${status}, and ${operation} has ${right}`;
@@ -52,24 +57,24 @@ function judgeSuccess({ status, head, body }: Answer, asked: Asked): string | un
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** What the record of a success must say of the money that was asked for (undefined: all there is). */
+/** What the record of a success must say of the money that was requested (undefined: all there is). */
 const SAYS: Readonly<
   Partial<Record<OperationId, (record: Members, amount: number | undefined) => string | undefined>>
 > = {
-  create_transfer: ({ amount, captured_amount: captured, status, outcome }, asked) => {
-    if (amount !== asked) return `it was for ${asked} and moved ${String(amount)}`;
+  create_transfer: ({ amount, captured_amount: captured, status, outcome }, requested) => {
+    if (amount !== requested) return `it was for ${requested} and moved ${String(amount)}`;
     const isDone = status === 'completed';
     if (captured !== (isDone ? amount : 0)) return `it is ${String(status)} and ${String(captured)} were captured`;
     return outcome === (isDone ? 'final' : 'open') ? undefined : `it is ${String(status)} and ${String(outcome)}`;
   },
-  capture_transfer: ({ captured_amount: captured, status }, asked = NEEDED_AMOUNT) =>
-    captured === asked && status === 'completed'
+  capture_transfer: ({ captured_amount: captured, status }, requested = NEEDED_AMOUNT) =>
+    captured === requested && status === 'completed'
       ? undefined
-      : `the capture was for ${asked}, and it is ${String(status)} with ${String(captured)}`,
+      : `the capture was for ${requested}, and it is ${String(status)} with ${String(captured)}`,
   cancel_transfer: ({ captured_amount: captured, status }) =>
     captured === 0 && status === 'canceled' ? undefined : `it was canceled, and is ${String(status)}`,
-  reverse_transfer: ({ amount }, asked = NEEDED_AMOUNT) =>
-    amount === asked ? undefined : `the reversal was for ${asked} and moved ${String(amount)}`,
+  reverse_transfer: ({ amount }, requested = NEEDED_AMOUNT) =>
+    amount === requested ? undefined : `the reversal was for ${requested} and moved ${String(amount)}`,
 };
 
 function judgeExport(head: string, body: string): string | undefined {
@@ -78,14 +83,14 @@ function judgeExport(head: string, body: string): string | undefined {
 }
 
 /** A refusal or failure of an operation that moves money says of this request that it moved none. */
-function judgeMoney({ head }: Answer, asked: Asked): string | undefined {
-  const operation = decidingOn(asked);
+function judgeMoney({ head }: ReceivedResponse, expected: ExpectedResponse): string | undefined {
+  const operation = decidingOn(expected);
   if (operation === undefined || !movesMoney(operation)) return undefined;
   return headerOf(head, 'Money-Moved') === 'no' ? undefined : 'it does not say that no money moved';
 }
 
 /** Every response from 400 on is the record, with the headers that every record has. */
-function judgeRecord({ status, head, body }: Answer, method: string): string | undefined {
+function judgeRecord({ status, head, body }: ReceivedResponse, method: string): string | undefined {
   const code = headerOf(head, 'Error-Code') ?? '';
   if (!isErrorCode(code)) return `the Error-Code is '${code}', which the catalogue does not have`;
   const entry = ERRORS[code];
@@ -118,7 +123,7 @@ function judgeBody(body: string, status: number, code: string, type: string): st
   return isForSupport === (type !== 'Request Error') ? undefined : 'it sends to the wrong people';
 }
 
-function judgeSecrets({ head, body, status }: Answer, planted: readonly string[]): string | undefined {
+function judgeSecrets({ head, body, status }: ReceivedResponse, planted: readonly string[]): string | undefined {
   const internal = INTERNAL.exec(`${head}\n${body}`)?.[0];
   if (internal !== undefined) return `it says '${internal}'`;
   // A fault of our own in a request that is only odd is a bug, whatever it says.
@@ -139,15 +144,15 @@ function headerOf(head: string, name: string): string | undefined {
 /** What is wrong with how a connection went, beyond the single responses. */
 export function judgeExchange(
   { responses, rest, isEnded }: Exchange,
-  asked: readonly Pick<Request, 'closes' | 'method'>[],
+  requests: readonly Pick<Request, 'closes' | 'method'>[],
 ): string | undefined {
   const last = responses.at(-1);
   // A head that cannot be read does not say HEAD either: then the record follows, and the connection ends.
-  const isUnread = asked.at(-1)?.method === 'HEAD' && last !== undefined && saysClose(last);
+  const isUnread = requests.at(-1)?.method === 'HEAD' && last !== undefined && saysClose(last);
   if (rest !== '' && !(isUnread && rest.startsWith('{"Message"')))
-    return `more came than was asked for: ${rest.slice(0, 80)}`;
-  if (responses.length === asked.length) return undefined;
-  if (!isEnded) return `only ${responses.length} of ${asked.length} responses came in time`;
+    return `more came than was requested: ${rest.slice(0, 80)}`;
+  if (responses.length === requests.length) return undefined;
+  if (!isEnded) return `only ${responses.length} of ${requests.length} responses came in time`;
   if (last === undefined) return 'the connection ended without a response';
   return saysClose(last) ? undefined : 'the connection ended, and no response said so';
 }
@@ -160,7 +165,7 @@ export function judgeBytes(
 ): string | undefined {
   if (responses.length === 0) return 'there was no response at all';
   if (rest !== '') return `a part of a response came: ${rest.slice(0, 80)}`;
-  const asked: Asked = {
+  const expected: ExpectedResponse = {
     method: 'GET',
     expectation: 'either',
     faults: [],
@@ -170,5 +175,5 @@ export function judgeBytes(
   };
   // One request can become two, but hardly more.
   if (responses.length > count * 3 + 3) return `${responses.length} responses to ${count} requests`;
-  return responses.map((response) => judge(response, asked, planted)).find((problem) => problem !== undefined);
+  return responses.map((response) => judge(response, expected, planted)).find((problem) => problem !== undefined);
 }
