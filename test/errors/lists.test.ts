@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
 import type { ErrorCode, OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
@@ -8,7 +8,7 @@ import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { countErrors, type ErrorFilter, listErrors, readError, timeOfId } from '../../server/store/error.ts';
 import { dropOldErrors, preparePartitions } from '../../server/store/partition.ts';
-import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 const OTHER_PROGRAM_ID = '01900000-0000-7000-8000-00000000000b';
 const DAY = 86_400_000;
@@ -18,9 +18,9 @@ const NEWEST = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
 /** Rows stand two minutes apart, over 83 days and their months. */
 const APART = 120_000;
 
-let server: TestServer;
-let ledger: Ledger;
-let admin: Awaited<ReturnType<typeof connect>>;
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const admin = await useConnection(server.connection);
 
 /** Row n is n times two minutes old. A thousand kinds of rows, so that each index has something to printFigure apart. */
 const FILL = `
@@ -44,18 +44,10 @@ const FILL = `
     select date_trunc('hour', created_at), program_id, code, count(*) from stored group by 1, 2, 3`;
 
 beforeAll(async () => {
-  server = await startServer();
-  ledger = openLedger(server.connection);
-  admin = await connect(server.connection);
   for (let month = 3; month >= 0; month -= 1) {
     await preparePartitions(ledger.database, new Date(NEWEST - month * 30 * DAY));
   }
   await admin.query(FILL, [NEWEST, APART, ROWS, DEMO_PROGRAM_ID, OTHER_PROGRAM_ID]);
-});
-afterAll(async () => {
-  await admin.end();
-  await ledger.close();
-  await server.stop();
 });
 
 type Listed = {

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   type ErrorRecorder,
   RECORDER_SETTINGS,
@@ -10,25 +10,19 @@ import {
 } from '../../server/error-log/error-recorder.ts';
 import { UnauthenticatedBudget } from '../../server/error-log/unauthenticated-budget.ts';
 import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
-import { connect, startServer, type TestServer } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
+import { useConnection, useServer } from '../harness/use-ledger.ts';
 import { linesOf, printFigure, spoolOf } from './log-reader.ts';
 
 type Report = Parameters<ErrorRecorder['record']>[0];
 
-let server: TestServer;
-let admin: Awaited<ReturnType<typeof connect>>;
+const server = await useServer();
+const admin = await useConnection(server.connection);
 let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
 const opened: Databases[] = [];
 
-beforeAll(async () => {
-  server = await startServer();
-  admin = await connect(server.connection);
-});
 afterAll(async () => {
   await Promise.all(opened.map((databases) => databases.close()));
-  await admin.end();
-  await server.stop();
 });
 beforeEach(async () => {
   directory = await temporaryDirectory();
