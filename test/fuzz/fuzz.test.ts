@@ -125,7 +125,7 @@ describe('the judge', () => {
     ['no link', refused('No.', without('Link'))],
     ['no advice whether to retry', refused('No.', without('Should-Retry'))],
     [
-      'money in doubt',
+      'an unknown outcome',
       refused('No.', (response) => ({ ...response, head: response.head.replace(': no', ': unknown') })),
     ],
     ['no message', refused('')],

@@ -1,9 +1,11 @@
 import type pg from 'pg';
 import { afterAll, afterEach, expect } from 'vitest';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
+import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer, trialBalance } from './ledger.ts';
 import { type DatabaseProxy, startProxy } from './proxy.ts';
+import { useDirectory } from './service.ts';
 
 // Set-up for all tests of a file, called at its top. What was started last ends first.
 
@@ -12,6 +14,17 @@ export async function useServer(): Promise<TestServer> {
   const server = await startServer();
   afterAll(server.stop);
   return server;
+}
+
+/** Starts the embedded PostgreSQL without a schema, in a directory that is also returned. */
+export async function usePostgres() {
+  const { path: directory } = await useDirectory();
+  const embedded = await startEmbeddedPostgres({ dataDirectory: directory });
+  afterAll(embedded.stop);
+  const { host, port } = embedded.connection;
+  const urlOf = (user: string, database: string): string =>
+    `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+  return { directory, embedded, urlOf };
 }
 
 /** Starts a proxy in front of the server. */

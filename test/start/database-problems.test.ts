@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { readConfiguration } from '../../server/config.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { openDatabase, prepareSchema } from '../../server/open-database.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { findServerProblem, type ServerFacts } from '../../server/store/connection/database-problem.ts';
@@ -12,25 +12,18 @@ import { migrate } from '../../server/store/migrations/migrate.ts';
 import { namesCreatedBy, readMigrations } from '../../server/store/migrations/migration-files.ts';
 import { connect } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService, temporaryDirectory } from '../harness/process.ts';
-import { useDirectory } from '../harness/service.ts';
+import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 import { startOldServer } from './old-server.ts';
 
 // A PostgreSQL that the service cannot use as it is: one sentence says why, before anything is done to the database.
 
-const directory = await useDirectory();
-let embedded: EmbeddedPostgres;
-let superuser: pg.Client;
+const { directory, embedded, urlOf } = await usePostgres();
+const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
 
 beforeAll(async () => {
-  embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
-  superuser = await asSuperuser('postgres');
   // Whoever owns a database, and is no more than that.
   await superuser.query('create role owner login');
   for (const role of ROLES) await superuser.query(`create role ${role}; grant ${role} to owner`);
-});
-afterAll(async () => {
-  await superuser?.end();
-  await embedded?.stop();
 });
 
 const ROLES = ['transfer_service_application', 'transfer_service_background', 'transfer_service_authentication'];
@@ -39,9 +32,7 @@ const asSuperuser = (database: string): Promise<pg.Client> =>
   connect({ ...embedded.connection, user: 'postgres', database });
 
 function settingsOf(database: string, more: Readonly<Record<string, string>> = {}, user = 'owner') {
-  const { host, port } = embedded.connection;
-  const DATABASE_URL = `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
-  return { DATABASE_URL, DATA_DIR: join(directory.path, 'service'), ...more };
+  return { DATABASE_URL: urlOf(user, database), DATA_DIR: join(directory, 'service'), ...more };
 }
 
 /** Makes a database and does in it, as a superuser, what is to be found there. */
@@ -138,7 +129,7 @@ describe('the version of the server', () => {
   test('a server without our settings is refused for its version', async () => {
     const old = await startOldServer();
     try {
-      const DATA_DIR = join(directory.path, 'service');
+      const DATA_DIR = join(directory, 'service');
       expect(await refusalOfAll({ DATABASE_URL: old.databaseUrl, DATA_DIR })).toMatch(
         /^The database server runs PostgreSQL 13\.16, and the service needs 15 or later\./,
       );

@@ -1,33 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { openDatabases } from '../../server/store/connection/databases.ts';
 import { connect } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
-import { useDirectory } from '../harness/service.ts';
+import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
 // A PostgreSQL of the operator's own: who may make the schema, and who may only work with it.
 
-const directory = await useDirectory();
-let embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
-let superuser: pg.Client;
+const { directory, embedded, urlOf } = await usePostgres();
+const superuser = await useConnection({ ...embedded.connection, user: 'postgres', database: 'postgres' });
 
 beforeAll(async () => {
-  embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
-  superuser = await connect({ ...embedded.connection, user: 'postgres', database: 'postgres' });
   for (const user of ['maker', 'clerk', 'stranger']) await superuser.query(`create role ${user} login`);
-});
-afterAll(async () => {
-  await superuser.end();
-  await embedded.stop();
 });
 
 function settingsOf(user: string, database: string) {
-  const { host, port } = embedded.connection;
-  const DATABASE_URL = `postgresql://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
-  return { DATABASE_URL, DATA_DIR: `${directory.path}/${user}` };
+  return { DATABASE_URL: urlOf(user, database), DATA_DIR: `${directory}/${user}` };
 }
 
 const ROLES = 'transfer_service_application, transfer_service_background, transfer_service_authentication';

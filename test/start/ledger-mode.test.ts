@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { connect } from '../harness/ledger.ts';
 import { runCommand, startInVain, startService } from '../harness/process.ts';
-import { useDirectory } from '../harness/service.ts';
+import { usePostgres } from '../harness/use-ledger.ts';
 
 // A ledger is a sandbox's or a live one, for good: what was played with is never taken for money.
 
-const directory = await useDirectory();
-let embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>>;
+const { directory, embedded, urlOf } = await usePostgres();
 
 beforeAll(async () => {
-  embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   await run('postgres', 'create database played', 'create database earnest');
-});
-afterAll(async () => {
-  await embedded.stop();
 });
 
 async function run(database: string, ...statements: readonly string[]): Promise<readonly Record<string, unknown>[]> {
@@ -29,9 +23,12 @@ async function run(database: string, ...statements: readonly string[]): Promise<
 }
 
 function settingsOf(database: string, MODE: 'sandbox' | 'live') {
-  const { host, port } = embedded.connection;
-  const DATABASE_URL = `postgresql://postgres@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
-  return { MODE, DATABASE_URL, DATA_DIR: `${directory.path}/${database}`, SUPPORT_CONTACT: 'help@bank.test' };
+  return {
+    MODE,
+    DATABASE_URL: urlOf('postgres', database),
+    DATA_DIR: `${directory}/${database}`,
+    SUPPORT_CONTACT: 'help@bank.test',
+  };
 }
 
 const OF_A_SANDBOX = /This is a sandbox ledger: .* For live mode, set DATABASE_URL or DATA_DIR/;

@@ -1,25 +1,23 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { shareSwitchAndLockNames } from '../../server/store/locks.ts';
 import { connect } from '../harness/ledger.ts';
 import { runCommand, type ServiceProcess, startService } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
-import { useDirectory } from '../harness/service.ts';
+import { usePostgres } from '../harness/use-ledger.ts';
 
 // Two services in two schemas of one database, each with its own DATA_DIR.
 
 const SCHEMAS = ['alpha', 'beta'] as const;
 type Schema = (typeof SCHEMAS)[number];
 
-const directory = await useDirectory();
-let embedded: EmbeddedPostgres;
+const { directory, embedded } = await usePostgres();
 const services = new Map<Schema, ServiceProcess>();
 
 const settingsOf = (schema: Schema) => ({
   DATABASE_URL: embedded.url,
   DATABASE_SCHEMA: schema,
-  DATA_DIR: join(directory.path, schema),
+  DATA_DIR: join(directory, schema),
 });
 const serviceOf = (schema: Schema): ServiceProcess => {
   const service = services.get(schema);
@@ -28,13 +26,11 @@ const serviceOf = (schema: Schema): ServiceProcess => {
 };
 
 beforeAll(async () => {
-  embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   // At once: both find an empty database, and both want to make the roles.
   await Promise.all(SCHEMAS.map(async (schema) => services.set(schema, await startService(settingsOf(schema)))));
 });
 afterAll(async () => {
   for (const service of services.values()) await service.stop();
-  await embedded?.stop();
 });
 
 const send = async (schema: Schema, key: string) => {
