@@ -2,7 +2,7 @@ import type { RefusalCode } from './error-codes.ts';
 import { Refusal } from './refusal.ts';
 
 /** The stored first response to a key: a success, or a refusal that is stored. */
-export type StoredAnswer = {
+export type StoredResponse = {
   /** SHA-256 of the request, in hex. */
   readonly fingerprint: string;
   readonly status: number;
@@ -19,7 +19,7 @@ export type StoredAnswer = {
  * What a key that was used before means for this request: the first response for the same request, a
  * refusal (`idempotency_key_exists`) when it is another.
  */
-export function replay(stored: StoredAnswer, fingerprint: string): StoredAnswer | Refusal {
+export function replay(stored: StoredResponse, fingerprint: string): StoredResponse | Refusal {
   if (stored.fingerprint === fingerprint) return stored;
   const message =
     'This Idempotency-Key was already used with a different request. ' +

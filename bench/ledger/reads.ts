@@ -1,5 +1,5 @@
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
-import { readAnswers } from '../../server/store/idempotency.ts';
+import { readStoredResponses } from '../../server/store/idempotency.ts';
 import { lockAccounts } from '../../server/store/ledger/account.ts';
 import { readTransfer } from '../../server/store/transfers/transfer.ts';
 import { listTransfers, type Stretch } from '../../server/store/transfers/transfer-list.ts';
@@ -73,7 +73,7 @@ export async function explainReads(
     get_transfer: readTransfer(programId, programId),
     'list_transfers of a card': listTransfers(programId, { ...NO_FILTER, cardName: cardName(1) }, page),
     list_transfers: listTransfers(programId, NO_FILTER, page),
-    'answers to keys': readAnswers([]),
+    'answers to keys': readStoredResponses([]),
     'locks of accounts': lockAccounts([], []),
   };
   const plans: Record<string, readonly string[]> = {};

@@ -15,7 +15,7 @@ export class Connection {
   readonly #wantsBody: boolean;
   #socket: Socket | undefined;
   #received: Buffer | undefined;
-  #onAnswer: ((answer: Answer | Error) => void) | undefined;
+  #onResponse: ((answer: Answer | Error) => void) | undefined;
 
   constructor(host: string, port: number, wantsBody: boolean) {
     this.#host = host;
@@ -23,9 +23,9 @@ export class Connection {
     this.#wantsBody = wantsBody;
   }
 
-  /** Sends a whole request; `onAnswer` is called once. A connection that was closed while idle is opened again. */
-  send(request: string, onAnswer: (answer: Answer | Error) => void): void {
-    this.#onAnswer = onAnswer;
+  /** Sends a whole request; `onResponse` is called once. A connection that was closed while idle is opened again. */
+  send(request: string, onResponse: (answer: Answer | Error) => void): void {
+    this.#onResponse = onResponse;
     this.#socket ??= this.#open();
     this.#socket.write(request, 'latin1');
   }
@@ -62,8 +62,8 @@ export class Connection {
 
   #end(answer: Answer | Error): void {
     this.#received = undefined;
-    const tell = this.#onAnswer;
-    this.#onAnswer = undefined;
+    const tell = this.#onResponse;
+    this.#onResponse = undefined;
     tell?.(answer);
   }
 }

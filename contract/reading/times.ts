@@ -28,7 +28,7 @@ export function isMoment(text: string): boolean {
 }
 
 /** A time in milliseconds since 1970, at most the last one that can be represented. */
-export function atMostLastMoment(time: number): number {
+export function clampToLastMoment(time: number): number {
   return Math.min(time, LAST_MOMENT);
 }
 

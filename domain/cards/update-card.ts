@@ -27,7 +27,7 @@ export type CardChange = {
 };
 
 /** A requested change: the card as the caller named it, and the ids for a transfer of its balance. */
-export type CardChangeAsked = {
+export type CardChangeRequest = {
   readonly cardName: string;
   readonly change: CardChange;
   readonly birth: TransferBirth;
@@ -51,7 +51,7 @@ const SWEEP_DESCRIPTION = 'Balance of the closed card';
  * succeeds, also on a closed card, so that a change can be retried after its response was lost.
  */
 export function decideCardUpdate(
-  asked: CardChangeAsked,
+  asked: CardChangeRequest,
   profile: CardProfile | undefined,
   view: CardView,
 ): CardUpdatePlan | Refusal {
@@ -124,7 +124,7 @@ function refuseClosed(card: Card, changed: string): Refusal {
  * The transfer that moves the balance of a card to be closed; null if the balance is zero. It is not a use of the card,
  * so neither its status nor its limits apply, and no limit counts it.
  */
-function empty(asked: CardChangeAsked, card: Card, view: CardView): TransferPlan | null | Refusal {
+function empty(asked: CardChangeRequest, card: Card, view: CardView): TransferPlan | null | Refusal {
   const source = view.account(card.accountId);
   const refusal = refuseNotEmpty(card, source, asked.change.balanceTo);
   if (refusal !== undefined) return refusal;

@@ -22,7 +22,7 @@ export type TransferPlan = {
 };
 
 /** A requested transfer: its ids, its terms, and what the caller attached to it. */
-export type TransferAsked = {
+export type TransferInput = {
   readonly birth: TransferBirth;
   readonly terms: TransferTerms;
   readonly notes: TransferNotes;
@@ -32,7 +32,7 @@ export type TransferAsked = {
  * Decides on a new transfer and what it changes, or returns the first refusal. A
  * scheduled one moves and holds nothing yet, so it is not held to how the books stand now.
  */
-export function decideTransfer(asked: TransferAsked, view: TransferView): TransferPlan | Refusal {
+export function decideTransfer(asked: TransferInput, view: TransferView): TransferPlan | Refusal {
   const { birth, notes } = asked;
   const terms = withHoldEnd(asked.terms, birth.now);
   const isScheduled = terms.scheduledFor !== null;

@@ -23,7 +23,7 @@ export type Reversal = {
 };
 
 /** The request: a null `amount` is all that is left. */
-export type ReversalAsked = Pick<Reversal, 'reversalId' | 'requestId' | 'description'> & {
+export type ReversalInput = Pick<Reversal, 'reversalId' | 'requestId' | 'description'> & {
   readonly amount: bigint | null;
 };
 
@@ -35,7 +35,7 @@ export type ReversalPlan = TransferPlan & { readonly reversal: Reversal };
  * The states of cards and limits do not stand in the way of a correction, and it gives nothing back to limits: only a
  * closed card takes nothing any more, and money that has gone cannot come back (`insufficient_funds`).
  */
-export function decideReversal(transfer: Transfer, asked: ReversalAsked, view: TransferView): ReversalPlan | Refusal {
+export function decideReversal(transfer: Transfer, asked: ReversalInput, view: TransferView): ReversalPlan | Refusal {
   const refusal = refuseMove(transfer, 'reverse', view.now);
   if (refusal !== undefined) return refusal;
   const left = transfer.capturedAmount - transfer.reversedAmount;

@@ -13,7 +13,7 @@ import {
   readStatement,
   readStatementLines,
   type StatementLine,
-  type StatementPageAsked,
+  type StatementPageRequest,
   toCardStatement,
   toStatementLines,
 } from '../store/ledger/statement.ts';
@@ -73,7 +73,7 @@ async function* readPages(service: Service, call: Call<'export_postings'>): Page
 async function loadStatement(
   service: Service,
   call: StatementCall,
-  page: StatementPageAsked,
+  page: StatementPageRequest,
 ): Promise<{ readonly statement: CardStatement; readonly lines: readonly StatementLine[] }> {
   const { card_id: name } = call.params;
   const period = readPeriod(call, call.query);
@@ -83,7 +83,7 @@ async function loadStatement(
   return { statement: toCardStatement(row), lines: toStatementLines(rows) };
 }
 
-function readLineCursor(call: Call<'list_postings'>): Pick<StatementPageAsked, 'upTo' | 'below'> {
+function readLineCursor(call: Call<'list_postings'>): Pick<StatementPageRequest, 'upTo' | 'below'> {
   const { cursor } = call.query;
   if (cursor === undefined) return { upTo: null, below: null };
   // Fifteen digits are more lines than a card will ever have, and fit into a bigint of PostgreSQL.

@@ -1,7 +1,7 @@
 import type { CardRecord } from '../../contract/cards.ts';
 import {
   type CardChange,
-  type CardChangeAsked,
+  type CardChangeRequest,
   type CardView,
   decideCardUpdate,
 } from '../../domain/cards/update-card.ts';
@@ -86,7 +86,7 @@ function loadFor(programId: string, name: string, { balanceTo }: CardChange): Re
 
 function decide(
   call: UpdateCall,
-  { cardName, change }: Pick<CardChangeAsked, 'cardName' | 'change'>,
+  { cardName, change }: Pick<CardChangeRequest, 'cardName' | 'change'>,
   loaded: Loaded<LoadName>,
   batchId: string,
 ): Decision<Updated> {

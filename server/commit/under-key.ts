@@ -2,11 +2,17 @@ import { hash } from 'node:crypto';
 import { ERRORS, isStored } from '../../contract/errors/catalogue.ts';
 import { OPERATIONS, type OperationId, type ReplyOf } from '../../contract/operations.ts';
 import { canonicalJson } from '../../contract/reading/json.ts';
-import { replay, type StoredAnswer } from '../../domain/idempotency.ts';
+import { replay, type StoredResponse } from '../../domain/idempotency.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Call, CallContext, JsonReply } from '../operations/call.ts';
 import type { Database, Decision, Loaded, Statement, Steps } from '../store/connection/database.ts';
-import { insertAnswers, type KeyInScope, NO_PROGRAM, readAnswers, toAnswers } from '../store/idempotency.ts';
+import {
+  insertStoredResponses,
+  type KeyInScope,
+  NO_PROGRAM,
+  readStoredResponses,
+  toStoredResponses,
+} from '../store/idempotency.ts';
 import { type LockedName, lockNames } from '../store/locks.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { transact } from './transaction.ts';
@@ -42,7 +48,7 @@ export type Done<Record> = {
   readonly writes: readonly Statement[];
 };
 
-type OwnName = 'hold' | 'lockNames' | 'switch' | 'answers';
+type OwnName = 'hold' | 'lockNames' | 'switch' | 'responses';
 
 type Outcome<Record> = JsonReply<Record> | Refusal | { readonly forgotten: string };
 
@@ -88,7 +94,7 @@ function loadFor<Record, Name extends string>(
     lockNames: names.length === 0 ? null : lockNames(names),
     ...work.load,
     switch: READ_SWITCH,
-    answers: scope === undefined ? null : readAnswers([scope]),
+    responses: scope === undefined ? null : readStoredResponses([scope]),
   };
 }
 
@@ -100,12 +106,12 @@ function decide<Record, Name extends string>(
 ): Decision<Outcome<Record>> {
   const scope = scopeOf(call, work.programId);
   const fingerprint = fingerprintOf(call);
-  const [found] = toAnswers(loaded.answers).values();
+  const [found] = toStoredResponses(loaded.responses).values();
   if (found !== undefined) {
     const first = replay(found, fingerprint);
     // That the key is taken says nothing about this request; a replay says that something was done.
     if (first instanceof Refusal) return { result: first, writes: [], readsOnly: true };
-    return { result: refuseAgain(first) ?? replayOf(first), writes: [] };
+    return { result: storedRefusal(first) ?? replayOf(first), writes: [] };
   }
   const { now } = toSwitchReading(loaded.switch);
   try {
@@ -113,17 +119,17 @@ function decide<Record, Name extends string>(
     if (scope === undefined) return { result: { record, json }, writes };
     const { status } = OPERATIONS[call.operation];
     const kept = stored === undefined ? json : JSON.stringify(stored);
-    const answer = keepSuccess(fingerprint, status, subjectId, kept);
+    const response = successToStore(fingerprint, status, subjectId, kept);
     // First, because the row of the audit log has to be the last.
-    return { result: { record, json }, writes: [insertAnswers([{ ...scope, ...answer }], now), ...writes] };
+    return { result: { record, json }, writes: [insertStoredResponses([{ ...scope, ...response }], now), ...writes] };
   } catch (thrown) {
-    const answer = thrown instanceof Refusal && scope !== undefined ? keepRefusal(fingerprint, thrown) : undefined;
-    if (!(thrown instanceof Refusal) || scope === undefined || answer === undefined) throw thrown;
-    return { result: thrown, writes: [insertAnswers([{ ...scope, ...answer }], now)] };
+    const response = thrown instanceof Refusal && scope !== undefined ? refusalToStore(fingerprint, thrown) : undefined;
+    if (!(thrown instanceof Refusal) || scope === undefined || response === undefined) throw thrown;
+    return { result: thrown, writes: [insertStoredResponses([{ ...scope, ...response }], now)] };
   }
 }
 
-function replayOf({ body, subjectId }: StoredAnswer): Exclude<Outcome<never>, Refusal> {
+function replayOf({ body, subjectId }: StoredResponse): Exclude<Outcome<never>, Refusal> {
   return body === null ? { forgotten: subjectId ?? '' } : { json: body, replayed: true };
 }
 
@@ -138,12 +144,17 @@ export function fingerprintOf(call: Pick<CallContext, 'operation' | 'params' | '
 }
 
 /** What is stored of a success under its key. */
-export function keepSuccess(fingerprint: string, status: 200 | 201, subjectId: string, body: string): StoredAnswer {
+export function successToStore(
+  fingerprint: string,
+  status: 200 | 201,
+  subjectId: string,
+  body: string,
+): StoredResponse {
   return { fingerprint, status, subjectId, body, code: null, message: null, field: null };
 }
 
 /** What is stored of a refusal under its key; undefined for those that a later attempt may not meet. */
-export function keepRefusal(fingerprint: string, refusal: Refusal): StoredAnswer | undefined {
+export function refusalToStore(fingerprint: string, refusal: Refusal): StoredResponse | undefined {
   if (!isStored(refusal.code)) return undefined;
   return {
     fingerprint,
@@ -157,10 +168,10 @@ export function keepRefusal(fingerprint: string, refusal: Refusal): StoredAnswer
 }
 
 /** A stored refusal as it was first thrown; undefined for a stored success. */
-export function refuseAgain(answer: StoredAnswer): Refusal | undefined {
-  if (answer.code === null) return undefined;
-  return new Refusal(answer.code, answer.message ?? '', {
+export function storedRefusal(response: StoredResponse): Refusal | undefined {
+  if (response.code === null) return undefined;
+  return new Refusal(response.code, response.message ?? '', {
     replayed: true,
-    ...(answer.field === null ? {} : { field: answer.field }),
+    ...(response.field === null ? {} : { field: response.field }),
   });
 }

@@ -1,6 +1,6 @@
 import type { ErrorCounts } from '../../contract/error-log.ts';
 import { ERRORS, isErrorCode } from '../../contract/errors/catalogue.ts';
-import { atMostLastMoment } from '../../contract/reading/times.ts';
+import { clampToLastMoment } from '../../contract/reading/times.ts';
 import { readRows } from '../commit/transaction.ts';
 import { databaseTime } from '../ids.ts';
 import type { Call, Reply } from '../operations/call.ts';
@@ -25,7 +25,7 @@ export async function countErrors(service: Service, call: Call<'count_errors'>):
   if (code !== undefined) requireCode(call, code);
   const programId = readProgramFilter(call, query.program_id);
   const end = query.to === undefined ? databaseTime() : Date.parse(query.to);
-  const to = atMostLastMoment(Math.ceil(end / length) * length);
+  const to = clampToLastMoment(Math.ceil(end / length) * length);
   const earliest = query.from === undefined ? to - DEFAULT_INTERVALS[interval] * length : Date.parse(query.from);
   const from = Math.floor(earliest / length) * length;
   if (from >= to) throw invalidParameter(call, 'from', "'from' must be earlier than 'to'.");

@@ -1,4 +1,4 @@
-import { atMostLastMoment } from '../../contract/reading/times.ts';
+import { clampToLastMoment } from '../../contract/reading/times.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { auditOf } from '../audit/audit.ts';
 import { transactUnderKey } from '../commit/under-key.ts';
@@ -87,7 +87,7 @@ function checkUsable(call: Call<'roll_key'>, key: ApiKey, now: Date): void {
 
 function asLongAs({ createdAt, expiresAt }: ApiKey, now: Date): Date | null {
   if (expiresAt === null) return null;
-  return new Date(atMostLastMoment(now.getTime() + expiresAt.getTime() - createdAt.getTime()));
+  return new Date(clampToLastMoment(now.getTime() + expiresAt.getTime() - createdAt.getTime()));
 }
 
 function earlier(one: Date, other: Date | null): Date {

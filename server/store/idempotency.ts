@@ -1,5 +1,5 @@
 import type { RefusalCode } from '../../domain/error-codes.ts';
-import type { StoredAnswer } from '../../domain/idempotency.ts';
+import type { StoredResponse } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { currentCode } from './renamed-codes.ts';
 import { rows, statement, statementOfRows } from './sql.ts';
@@ -21,7 +21,7 @@ export function keyText(scope: KeyInScope): string {
 
 const SCOPE = columns({ programId: UUID, operation: word(), key: TEXT });
 
-const ANSWER = columns({
+const RESPONSE = columns({
   fingerprint: HEX,
   status: SMALLINT,
   subjectId: nullable(UUID),
@@ -31,13 +31,13 @@ const ANSWER = columns({
   field: nullable(TEXT),
 });
 
-const IDEMPOTENCY = columns({ ...SCOPE.columns, ...ANSWER.columns });
+const IDEMPOTENCY = columns({ ...SCOPE.columns, ...RESPONSE.columns });
 
 /** A first response with its key. */
-export type KeptAnswer = KeyInScope & StoredAnswer;
+export type KeyedResponse = KeyInScope & StoredResponse;
 
 /** Reads the first responses to keys. Must come after the keys were locked, in a statement of its own. */
-export const readAnswers = statementOfRows(
+export const readStoredResponses = statementOfRows(
   'read_answers',
   SCOPE,
   `select found.* from :sent
@@ -49,25 +49,25 @@ export const readAnswers = statementOfRows(
     ) as found`,
 );
 
-/** The responses that {@link readAnswers} found, by {@link keyText}. */
-export function toAnswers(found: readonly Row[]): Map<string, StoredAnswer> {
-  return new Map(found.map((row) => [keyText(SCOPE.read(row)), toAnswer(row)]));
+/** The responses that {@link readStoredResponses} found, by {@link keyText}. */
+export function toStoredResponses(found: readonly Row[]): Map<string, StoredResponse> {
+  return new Map(found.map((row) => [keyText(SCOPE.read(row)), toStoredResponse(row)]));
 }
 
-function toAnswer(row: Row): StoredAnswer {
-  const answer = ANSWER.read(row);
-  return answer.code === null ? answer : { ...answer, code: currentCode(answer.code) as RefusalCode };
+function toStoredResponse(row: Row): StoredResponse {
+  const response = RESPONSE.read(row);
+  return response.code === null ? response : { ...response, code: currentCode(response.code) as RefusalCode };
 }
 
-const INSERT_ANSWERS = statement(
+const INSERT_RESPONSES = statement(
   'insert_answers',
-  { answers: rows(IDEMPOTENCY), now: TIME },
-  `insert into idempotency (${IDEMPOTENCY.names}, created_at) select answers.*, :now::timestamptz from :answers`,
+  { responses: rows(IDEMPOTENCY), now: TIME },
+  `insert into idempotency (${IDEMPOTENCY.names}, created_at) select responses.*, :now::timestamptz from :responses`,
 );
 
 /** Inserts the first responses to keys; a key that exists already fails the transaction (23505). */
-export function insertAnswers(answers: readonly KeptAnswer[], now: number): Statement {
-  return INSERT_ANSWERS({ answers, now });
+export function insertStoredResponses(responses: readonly KeyedResponse[], now: number): Statement {
+  return INSERT_RESPONSES({ responses, now });
 }
 
 /** How long a first response is stored to the letter, in days; refused keys are deleted then. */

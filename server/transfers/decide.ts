@@ -1,6 +1,6 @@
 import { errorRecord } from '../../contract/errors/catalogue.ts';
 import type { DomainEvent } from '../../domain/event.ts';
-import { replay, type StoredAnswer } from '../../domain/idempotency.ts';
+import { replay, type StoredResponse } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Account, LedgerViolation } from '../../domain/ledger/ledger.ts';
 import { type CountedDay, type Direction, usageOf } from '../../domain/ledger/limits.ts';
@@ -18,12 +18,12 @@ import type { Hold } from '../../domain/transfers/hold.ts';
 import { decideReversal, type Reversal, type ReversalPlan } from '../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
-import { keepRefusal, keepSuccess, refuseAgain } from '../commit/under-key.ts';
+import { refusalToStore, storedRefusal, successToStore } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
 import type { AuditNote } from '../store/audit.ts';
 import { type LoadedCard, toLoadedCard } from '../store/card.ts';
 import type { Loaded, Statement } from '../store/connection/database.ts';
-import { type KeptAnswer, type KeyInScope, keyText, toAnswers } from '../store/idempotency.ts';
+import { type KeyedResponse, type KeyInScope, keyText, toStoredResponses } from '../store/idempotency.ts';
 import { toAccount } from '../store/ledger/account.ts';
 import type { CounterChangeOf } from '../store/ledger/limits.ts';
 import type { CausedPosting } from '../store/ledger/posting.ts';
@@ -49,7 +49,7 @@ export type LoadName =
   | 'cards'
   | 'cardsOfTransfers'
   | 'transfers'
-  | 'answers'
+  | 'responses'
   | 'references';
 
 /** The idempotency key of a request, in the scope of what it asks for. */
@@ -66,7 +66,7 @@ export class Books {
   readonly #accounts: Map<string, Account>;
   readonly #days = new Map<string, readonly CountedDay[]>();
   readonly #standing: Map<string, StandingTransfer>;
-  readonly #answers: Map<string, StoredAnswer>;
+  readonly #storedResponses: Map<string, StoredResponse>;
   readonly #references: Map<string, string>;
   #ids = 0;
   readonly #changes: BookChanges = {
@@ -78,7 +78,7 @@ export class Books {
     counts: new Map<string, CounterChangeOf>(),
     reversals: [] as Reversal[],
     postings: [] as CausedPosting[],
-    answers: [] as KeptAnswer[],
+    responses: [] as KeyedResponse[],
     events: [] as DomainEvent[],
     audited: [] as AuditNote[],
   };
@@ -97,7 +97,7 @@ export class Books {
     }
     const standing = loaded.transfers.map(toStandingTransfer);
     this.#standing = new Map(standing.map((one) => [transferKey(one.transfer), one]));
-    this.#answers = toAnswers(loaded.answers);
+    this.#storedResponses = toStoredResponses(loaded.responses);
     this.#references = new Map(
       loaded.references.map((row) => [`${row.program_id}\n${row.reference}`, row.transfer_id as string]),
     );
@@ -122,7 +122,7 @@ export class Books {
     if (stored !== undefined && request.key !== null) return replayOf(stored, request);
     const plan = this.#decide(request);
     if (!(plan instanceof Refusal)) return this.#carryOut(request, plan);
-    if (request.key !== null) this.#keep(request, keepRefusal(request.key.fingerprint, plan));
+    if (request.key !== null) this.#keep(request, refusalToStore(request.key.fingerprint, plan));
     return plan;
   }
 
@@ -163,9 +163,9 @@ export class Books {
   }
 
   /** The first response to the request's key, if there is one. */
-  stored(request: TransferRequest): StoredAnswer | undefined {
+  stored(request: TransferRequest): StoredResponse | undefined {
     const key = keyInScope(request);
-    return key === undefined ? undefined : this.#answers.get(keyText(key));
+    return key === undefined ? undefined : this.#storedResponses.get(keyText(key));
   }
 
   /** What the rules look at for one request, after the decisions before it. */
@@ -227,7 +227,7 @@ export class Books {
     if (key !== null) {
       const created = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
       const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;
-      this.#keep(request, keepSuccess(key.fingerprint, status, created, json));
+      this.#keep(request, successToStore(key.fingerprint, status, created, json));
     }
     return { record, json };
   }
@@ -265,11 +265,11 @@ export class Books {
     this.#days.set(dayKey(accountId, direction), [...days, { dayStart, amount, count }]);
   }
 
-  #keep(request: TransferRequest, answer: StoredAnswer | undefined): void {
+  #keep(request: TransferRequest, response: StoredResponse | undefined): void {
     const key = keyInScope(request);
-    if (key === undefined || answer === undefined) return;
-    this.#answers.set(keyText(key), answer);
-    this.#changes.answers.push({ ...key, ...answer });
+    if (key === undefined || response === undefined) return;
+    this.#storedResponses.set(keyText(key), response);
+    this.#changes.responses.push({ ...key, ...response });
   }
 
   #keepDays(accountId: string, days: LoadedCard['days']): void {
@@ -292,10 +292,10 @@ function dayKey(accountId: string, direction: Direction): string {
   return `${accountId} ${direction}`;
 }
 
-function replayOf(stored: StoredAnswer, request: TransferRequest): Outcome {
+function replayOf(stored: StoredResponse, request: TransferRequest): Outcome {
   const first = replay(stored, request.key?.fingerprint ?? '');
   if (first instanceof Refusal) return first;
-  const refusal = refuseAgain(first);
+  const refusal = storedRefusal(first);
   if (refusal !== undefined) return refusal;
   if (first.subjectId === null) throw new Error('a stored success has no subject');
   return { subjectId: first.subjectId, json: first.body };

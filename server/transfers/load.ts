@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/refusal.ts';
 import { ANY_NEED, Blocked, GroupCommit, type LaneBounds, type LockMode } from '../commit/group-commit.ts';
 import { readCards, readCardsOfTransfers } from '../store/card.ts';
 import type { Database, Statement, Steps } from '../store/connection/database.ts';
-import { readAnswers } from '../store/idempotency.ts';
+import { readStoredResponses } from '../store/idempotency.ts';
 import { lockAccounts, type NamedCard } from '../store/ledger/account.ts';
 import { hashOf, type LockedName, shareSwitchAndLockNames, toMissedNames } from '../store/locks.ts';
 import { readProgramRules } from '../store/program.ts';
@@ -75,7 +75,7 @@ export function loadFor(requests: readonly TransferRequest[], mode: LockMode): R
     cards: cards.length === 0 ? null : readCards(cards),
     cardsOfTransfers: standing.length === 0 ? null : readCardsOfTransfers(standing),
     transfers: standing.length === 0 ? null : readTransfersForChange(standing),
-    answers: keys.length === 0 ? null : readAnswers(keys),
+    responses: keys.length === 0 ? null : readStoredResponses(keys),
     references: references.length === 0 ? null : readReferences(references),
   };
 }

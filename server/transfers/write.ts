@@ -6,7 +6,7 @@ import type { Transfer } from '../../domain/transfers/transfer.ts';
 import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
 import type { Statement } from '../store/connection/database.ts';
 import { insertEvents } from '../store/event.ts';
-import { insertAnswers, type KeptAnswer } from '../store/idempotency.ts';
+import { insertStoredResponses, type KeyedResponse } from '../store/idempotency.ts';
 import { updateAccounts } from '../store/ledger/account.ts';
 import { addToCounters, type CounterChangeOf, giveBackToCounters } from '../store/ledger/limits.ts';
 import { type CausedPosting, insertPostings } from '../store/ledger/posting.ts';
@@ -31,7 +31,7 @@ export type BookChanges = {
   readonly counts: Map<string, CounterChangeOf>;
   readonly reversals: Reversal[];
   readonly postings: CausedPosting[];
-  readonly answers: KeptAnswer[];
+  readonly responses: KeyedResponse[];
   readonly events: DomainEvent[];
   /** What operators have done. */
   readonly audited: AuditNote[];
@@ -69,7 +69,7 @@ export function writesOf(changes: BookChanges, batchId: string, now: number): re
     ),
     ...some(counts.filter(isBack), giveBackToCounters),
     ...some(changes.events, (events) => insertEvents(batchId, events, now)),
-    ...some(changes.answers, (answers) => insertAnswers(answers, now)),
+    ...some(changes.responses, (responses) => insertStoredResponses(responses, now)),
   ];
   return writes.length > 0 ? [mergeWrites(writes), ...some(changes.audited, insertAuditEntries)] : [];
 }

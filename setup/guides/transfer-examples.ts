@@ -2,7 +2,7 @@ import type { Card } from '../../domain/cards/card.ts';
 import type { Account } from '../../domain/ledger/ledger.ts';
 import { NOTHING_USED, type ProgramRules } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { TransferAsked, TransferPlan } from '../../domain/transfers/create-transfer.ts';
+import type { TransferInput, TransferPlan } from '../../domain/transfers/create-transfer.ts';
 import { plainTerms, type TransferTerms, type TransferType } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
 
@@ -95,7 +95,7 @@ export function terms(type: TransferType, changes: Partial<TransferTerms> = {}):
 }
 
 /** A plain transfer of a type, asked for. */
-export function asked(type: TransferType, changes: Partial<TransferTerms> = {}): TransferAsked {
+export function asked(type: TransferType, changes: Partial<TransferTerms> = {}): TransferInput {
   const transferId = '00000000-0000-7000-8000-000000000001';
   return {
     birth: { programId: PROGRAM, transferId, requestId: transferId, now: NOW },

@@ -14,7 +14,7 @@ export const KEYS: readonly Mutant[] = [
     name: 'group-forgets-its-keys',
     mistake: 'a key that is sent twice in one group is done twice, and only the unique key of the table stops it',
     file: BOOKS,
-    find: '    this.#answers.set(keyText(key), answer);\n',
+    find: '    this.#storedResponses.set(keyText(key), response);\n',
     replace: '',
     witnesses: [GROUPS],
   },

@@ -13,7 +13,7 @@ import {
 } from '../../server/store/card.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
-import { forgetBodies, forgetRefusedKeys, readAnswers } from '../../server/store/idempotency.ts';
+import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
 import { listKeys, readKey } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
 import { forgetCounters, giveBackToCounters } from '../../server/store/ledger/limits.ts';
@@ -144,7 +144,7 @@ const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['locking the free accounts of transfers', lockAccounts(cards, [transfer], 'skip')],
   ['reading the cards', readCards(cards)],
   ['reading the cards of transfers', readCardsOfTransfers([transfer])],
-  ['reading kept answers', readAnswers([{ programId: PROGRAM, operation: 'create_transfer', key: 'x' }])],
+  ['reading kept answers', readStoredResponses([{ programId: PROGRAM, operation: 'create_transfer', key: 'x' }])],
   ['reading references', readReferences([{ programId: PROGRAM, reference: 'x' }])],
   ['reading transfers', readTransfersForChange([transfer])],
   ['reading the rules', readProgramRules([PROGRAM])],

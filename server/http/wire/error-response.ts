@@ -139,12 +139,12 @@ const COMMON_HEADERS: HeaderList = [
 
 function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow' | 'idempotencyKey'>): HeaderList {
   const { code, entry, details, moneyMoved, transferId } = fault;
-  const isDoubtful = moneyMoved === 'unknown' && request.idempotencyKey === undefined;
+  const isUncertain = moneyMoved === 'unknown' && request.idempotencyKey === undefined;
   const retryAfter = retryAfterSeconds(fault);
   const headers: [string, string][] = [
     ['Error-Code', code],
     ['Link', `</errors/${code}>; rel="describedby"`],
-    ['Should-Retry', String(entry.retryable && !isDoubtful)],
+    ['Should-Retry', String(entry.retryable && !isUncertain)],
   ];
   if (moneyMoved !== undefined) headers.push(['Money-Moved', moneyMoved]);
   if (transferId !== undefined) headers.push(['Transfer-Id', headerSafe(transferId)]);

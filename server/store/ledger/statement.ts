@@ -39,7 +39,7 @@ export type StatementLine = RowOf<typeof LINE.columns>;
 export type Period = { readonly from: Date | null; readonly to: Date | null };
 
 /** A page of a statement: `count` lines below the number `below`, of a statement that ends with `upTo`; null for no bound. */
-export type StatementPageAsked = {
+export type StatementPageRequest = {
   readonly count: number;
   readonly upTo: bigint | null;
   readonly below: bigint | null;
@@ -121,7 +121,7 @@ export function readStatement(
   programId: string,
   cardName: string,
   period: Period,
-  page: StatementPageAsked,
+  page: StatementPageRequest,
 ): Statement {
   return READ_STATEMENT({ programId, cardName, ...period, ...page });
 }
