@@ -40,7 +40,7 @@ export const TRANSFER_ERRORS = {
       given: [load()],
       request: call('cancel_transfer'),
       message:
-        'The transfer tr_0196f5c2d9a17b40a5d2c08e6f1b3a97 is completed since 2026-01-31T09:30:00.000Z and cannot be ' +
+        'The transfer tr_0196f5c2d9a17b40a5d2c08e6f1b3a97 has been completed since 2026-01-31T09:30:00.000Z and cannot be ' +
         'canceled. Its status must be scheduled or pending.',
     },
   }),

@@ -38,15 +38,15 @@ export function refuseMove(transfer: Transfer, command: TransferCommand, now: nu
   if (allows(status, command)) return undefined;
   const saw = { status, command, expires_at: momentOf(transfer.expiresAt) };
   const message =
-    `The transfer ${toWireId('tr', transfer.transferId)} is ${status}${sinceWhen(transfer, status)} and cannot be ` +
+    `The transfer ${toWireId('tr', transfer.transferId)} ${statusAndTime(transfer, status)} and cannot be ` +
     `${DEEDS[command]}. ${allowedOf(command)}`;
   return new Refusal('invalid_transfer_status', message, { saw });
 }
 
-/** Since when, if known. `updatedAt` does not tell, because a change of the metadata also sets it. */
-function sinceWhen(transfer: Transfer, status: TransferStatus): string {
+/** The status and, if known, since when. `updatedAt` does not tell, because a change of the metadata also sets it. */
+function statusAndTime(transfer: Transfer, status: TransferStatus): string {
   const time = status === 'expired' ? transfer.expiresAt : transfer.completedAt;
-  return time === null ? '' : ` since ${momentOf(time)}`;
+  return time === null ? `is ${status}` : `has been ${status} since ${momentOf(time)}`;
 }
 
 function allowedOf(command: TransferCommand): string {

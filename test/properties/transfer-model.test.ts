@@ -222,12 +222,12 @@ describe('a domain that', () => {
       expect.stringMatching(/^ {2}1\. 20\S+Z create \{asked \{type .*, capture manual\}\} -> done$/),
       expect.stringMatching(/^ {2}2\. 20\S+Z wait_until \{now 20\S+Z\} -> done$/),
       expect.stringMatching(
-        /^ {2}3\. 20\S+Z capture \{transfer 0.*\} -> refused, invalid_transfer_status: is expired since /,
+        /^ {2}3\. 20\S+Z capture \{transfer 0.*\} -> refused, invalid_transfer_status: has been expired since /,
       ),
     ]);
     expect(lines.slice(-3)).toEqual([
       'domain: done',
-      expect.stringMatching(/^model: {2}refused, invalid_transfer_status: is expired since /),
+      expect.stringMatching(/^model: {2}refused, invalid_transfer_status: has been expired since /),
       expect.stringMatching(/^Found in story \d+: \{ seed: 1, path: '[\d:]+' \}$/),
     ]);
   });

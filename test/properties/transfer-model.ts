@@ -183,7 +183,9 @@ export class Model implements Side {
     const status = this.books.status(transfer);
     const since = { completed: transfer.completedAt, expired: transfer.expiresAt };
     const time = status === 'completed' || status === 'expired' ? since[status] : null;
-    return time === null ? `is ${status} and cannot` : `is ${status} since ${new Date(time).toISOString()} and cannot`;
+    return time === null
+      ? `is ${status} and cannot`
+      : `has been ${status} since ${new Date(time).toISOString()} and cannot`;
   }
 
   #updateCard({ card: name, status, expiresOn, limits, balanceTo }: CardStep): Refused | null {

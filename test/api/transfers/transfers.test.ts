@@ -158,7 +158,7 @@ describe('a hold', () => {
     await client().transfers.capture(captured);
     await client().transfers.cancel(canceled);
     for (const [transferId, word] of [
-      [captured, 'is completed since'],
+      [captured, 'has been completed since'],
       [canceled, 'is canceled and'],
     ] as const) {
       const calls = [client().transfers.capture(transferId), client().transfers.cancel(transferId)];
@@ -226,7 +226,7 @@ describe('an expired hold', () => {
       const calls = [own.transfers.capture(hold), own.transfers.cancel(hold), own.transfers.reverse(hold)];
       for (const refused of await Promise.all(calls.map(refusalOf))) {
         expect(refused).toMatchObject({ Code: 'invalid_transfer_status', moneyMoved: 'no' });
-        expect(refused.Message).toContain(`${hold} is expired since`);
+        expect(refused.Message).toContain(`${hold} has been expired since`);
       }
       const updated = await own.transfers.update(hold, { metadata: { table: '5' } });
       expect(updated).toMatchObject({ status: 'expired', outcome: 'final', metadata: { table: '5' } });
