@@ -3,7 +3,7 @@ import { isCardNumberAlone, readsAsCardNumber } from '../../domain/cards/card-nu
 import { type AmountAsSent, readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { isJsonObject, JsonNumber, type JsonValue } from './json.ts';
-import type { Problem } from './read-members.ts';
+import type { Problem } from './read-fields.ts';
 
 const FOUND = 'looks like a card number, which the service does not accept.';
 const ADVICE = `${FOUND} Remove it, and identify the card by its card_id.`;

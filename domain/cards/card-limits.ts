@@ -41,8 +41,13 @@ export function outlookOf(card: Card, view: CardLimitsView): CardOutlook {
   };
 }
 
-/** `room`: what the card's maximum balance leaves; null where nothing comes to the card, or there is none. */
-function outlookTo(direction: Direction, card: Card, room: bigint | null, view: CardLimitsView): DirectionOutlook {
+/** `remainingBalance`: what the card's maximum balance leaves; null where nothing comes to the card, or there is none. */
+function outlookTo(
+  direction: Direction,
+  card: Card,
+  remainingBalance: bigint | null,
+  view: CardLimitsView,
+): DirectionOutlook {
   const type = direction === 'in' ? 'load' : 'unload';
   const { rules } = view;
   const limits = limitedSides(type, card, undefined, rules).flatMap((side) =>
@@ -53,7 +58,7 @@ function outlookTo(direction: Direction, card: Card, room: bigint | null, view: 
   const code = cardRefusal(cardStatusOn(card, rules.today), direction);
   const least = largest([MINIMUM_AMOUNT, ...limits.flatMap(leastOf)]);
   const isStopped = code !== null || disabledBy(view.switches, view.programId, type, view.now) !== undefined;
-  const most = isStopped ? 0n : smallest([MAXIMUM_AMOUNT, funds, mostAllowed(limits), room]);
+  const most = isStopped ? 0n : smallest([MAXIMUM_AMOUNT, funds, mostAllowed(limits), remainingBalance]);
   return { code, most: most < least ? 0n : most, least, limits };
 }
 

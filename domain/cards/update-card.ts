@@ -4,7 +4,7 @@ import { formatMoney, MAXIMUM_AMOUNT } from '../ledger/money.ts';
 import { Refusal } from '../refusal.ts';
 import { begin, type TransferPlan } from '../transfers/create-transfer.ts';
 import { newTransfer, plainTerms, type TransferBirth } from '../transfers/transfer.ts';
-import { examineRoom, examineSwitch, type TransferView } from '../transfers/transfer-checks.ts';
+import { examineReceivingAccount, examineSwitch, type TransferView } from '../transfers/transfer-checks.ts';
 import { CARD_MOVES, CARD_RULES, type Card, type CardStatus, cardStatusOn } from './card.ts';
 
 /** A card with what its program keeps beside it and no rule looks at. */
@@ -169,8 +169,8 @@ function refuseTooMuch(card: Card, source: Account, destination: Account, view: 
     const saw = { balance: balance.toString(), maximum_amount: MAXIMUM_AMOUNT.toString() };
     return new Refusal('limit_exceeded', message, { field, saw });
   }
-  const room = examineRoom(destination, undefined, balance, view);
-  return room.outcome === 'failed'
-    ? new Refusal(room.refusal.code, room.refusal.message, { ...room.refusal.details, field })
+  const finding = examineReceivingAccount(destination, undefined, balance, view);
+  return finding.outcome === 'failed'
+    ? new Refusal(finding.refusal.code, finding.refusal.message, { ...finding.refusal.details, field })
     : undefined;
 }

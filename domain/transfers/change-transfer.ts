@@ -8,7 +8,7 @@ import type { Hold } from './hold.ts';
 import { allows, statusAt, type Transfer, type TransferCommand, type TransferStatus } from './transfer.ts';
 import {
   endsOf,
-  examineRoom,
+  examineReceivingAccount,
   examineState,
   examineSwitch,
   limitedSides,
@@ -76,8 +76,8 @@ export function decideCapture(
   const state = refuseStates(transfer, view);
   if (state !== undefined) return state;
   const freed = liftHold(endsFor(transfer, view), hold.amount);
-  const room = examineRoom(freed.destination, receiverOf(transfer, view), captured, view);
-  if (room.outcome === 'failed') return room.refusal;
+  const finding = examineReceivingAccount(freed.destination, receiverOf(transfer, view), captured, view);
+  if (finding.outcome === 'failed') return finding.refusal;
   const { posting, source, destination } = post({ index: 0, purpose: transfer.type, ...freed, amount: captured });
   const released = transfer.amount - captured;
   return {

@@ -311,7 +311,7 @@ function examineAvailable(terms: TransferTerms, view: TransferView): Finding {
 function examineMaximum(terms: TransferTerms, view: TransferView): Finding {
   const ends = endsOf(terms, view);
   if (ends === undefined) return NOT_EVALUATED;
-  return examineRoom(
+  return examineReceivingAccount(
     ends.destination,
     terms.type === 'card_to_card' ? view.destinationCard : view.card,
     terms.amount,
@@ -323,7 +323,7 @@ function examineMaximum(terms: TransferTerms, view: TransferView): Finding {
  * Whether an account may take an amount more, together with all that may still come to it: within the largest balance
  * there is and, for a card, within its maximum balance.
  */
-export function examineRoom(
+export function examineReceivingAccount(
   destination: Account,
   card: Card | undefined,
   amount: bigint,

@@ -26,7 +26,7 @@ export type ReportedError = {
   readonly saw: Readonly<Record<string, string | number | boolean | null>> | undefined;
   readonly field: string | undefined;
   readonly idempotencyKey: string | undefined;
-  readonly members: Readonly<Record<string, unknown>> | undefined;
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
   /** Path parameters, where they are known. */
   readonly parameters?: Readonly<Record<string, string>> | undefined;
   readonly cause: unknown;
@@ -47,8 +47,8 @@ const FIXED_BYTES = 600;
  */
 export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry {
   const budget = { left: MAX_REQUEST_LENGTH };
-  const { members, parameters = {}, saw } = report;
-  const request = members === undefined && Object.keys(parameters).length === 0 ? null : { ...parameters, ...members };
+  const { fields, parameters = {}, saw } = report;
+  const request = fields === undefined && Object.keys(parameters).length === 0 ? null : { ...parameters, ...fields };
   const message = withoutSecrets(report.message);
   const causes = report.cause === undefined || report.cause === null ? [] : causesOf(report.cause, stacks);
   const error: LoggedError = {
@@ -64,7 +64,7 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
     path: report.path === undefined ? null : cleanPath(report.path),
     field: cleanOrNull(report.field),
     idempotencyKey: cleanOrNull(report.idempotencyKey),
-    cardName: cardOf(saw?.card_id ?? members?.card_id ?? parameters.card_id),
+    cardName: cardOf(saw?.card_id ?? fields?.card_id ?? parameters.card_id),
     transferId: report.transferId === undefined ? null : (fromWireId('tr', report.transferId) ?? null),
     moneyMoved: report.moneyMoved ?? null,
     request: request === null ? null : jsonWithoutSecrets(request, budget, 3),

@@ -34,7 +34,7 @@ export type ErrorReport = {
   readonly field: string | undefined;
   readonly idempotencyKey: string | undefined;
   /** The fields of the request, if they were read. */
-  readonly members: Readonly<Record<string, unknown>> | undefined;
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
   /** What was thrown, for errors that are not the caller's. */
   readonly cause: unknown;
 };

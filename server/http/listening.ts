@@ -34,9 +34,9 @@ export function createAddressServer(
   // A caller that half-closes its connection after the request still gets the response.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on('connection', (socket) => service.connections.add(socket, settings.lingerMilliseconds));
-  server.on('request', (request, answer) => begin(request, answer, false));
-  server.on('checkContinue', (request, answer) => begin(request, answer, true));
-  server.on('checkExpectation', (request, answer) => begin(request, answer, false));
+  server.on('request', (request, response) => begin(request, response, false));
+  server.on('checkContinue', (request, response) => begin(request, response, true));
+  server.on('checkExpectation', (request, response) => begin(request, response, false));
   server.on('clientError', (error, socket) => {
     if ((error as NodeJS.ErrnoException).code === 'ERR_HTTP_REQUEST_TIMEOUT') timeOutRequest(service, error, socket);
     else respondToParserError(service, error, socket);

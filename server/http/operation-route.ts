@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
 import type { JsonValue } from '../../contract/reading/json.ts';
-import { findInQuery, findKeyBesideHeader, type Problem, readMembers } from '../../contract/reading/read-members.ts';
+import { findInQuery, findKeyBesideHeader, type Problem, readFields } from '../../contract/reading/read-fields.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
@@ -90,9 +90,9 @@ async function perform(
     idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
     deadline: performance.now() + settings.operationTimeoutMilliseconds,
   };
-  context.members = fields;
+  context.fields = fields;
   service.limits.chargeRows(context, rowsIn(fields));
-  refuseCardNumbers(id, head, { ...sent, parameters, members: fields });
+  refuseCardNumbers(id, head, { ...sent, parameters, fields });
   if (service.isRefusing) throw closingRefusal();
   context.begun = true;
   return withTimeout(context, timeoutMilliseconds, gateway.handlers[id](call));
@@ -189,7 +189,7 @@ function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly
   }
   const isBody = operation.body !== undefined;
   const source = isBody ? (operation.method === 'PATCH' ? 'patch' : 'body') : 'query';
-  const reading = readMembers(schema, isBody ? sent.body : sent.query, source);
+  const reading = readFields(schema, isBody ? sent.body : sent.query, source);
   if ('problem' in reading) throw refusalOf(id, reading.problem);
   const ignored = [...reading.ignored, ...unread];
   const problem =
@@ -197,7 +197,7 @@ function readAll(id: OperationId, context: RequestContext, sent: Sent): Readonly
     (isBody ? findInQuery(schema, unread) : undefined);
   if (problem !== undefined) throw refusalOf(id, problem);
   context.ignored = ignored;
-  return reading.members;
+  return reading.fields;
 }
 
 function refusalOf(id: OperationId, { message, field }: Problem): Refusal {

@@ -35,7 +35,7 @@ export class RequestContext {
   caller: Caller | undefined = undefined;
   programId: string | undefined = undefined;
   idempotencyKey: string | undefined = undefined;
-  members: Readonly<Record<string, unknown>> | undefined = undefined;
+  fields: Readonly<Record<string, unknown>> | undefined = undefined;
   /** Names of fields that were sent and ignored. */
   ignored: readonly string[] = [];
   /** Whether an Idempotency-Key was sent that the operation does not use. */

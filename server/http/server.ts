@@ -179,9 +179,9 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
       if (context === undefined) return undefined;
       context.answered = true;
       context.operation ??= service.routes.operationOf(this.req.method ?? '', context.path);
-      const answer = composeErrorResponse(substituteFor(status), context, service);
-      reportError(service, answer.report);
-      return answer;
+      const errorResponse = composeErrorResponse(substituteFor(status), context, service);
+      reportError(service, errorResponse.report);
+      return errorResponse;
     }
 
     protected override defaultHeaders(): readonly (readonly [string, string])[] {

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { findCardNumber, refusalOfCardNumber } from '../../contract/reading/card-numbers.ts';
 import { isJsonObject, type JsonValue } from '../../contract/reading/json.ts';
-import { readMembers } from '../../contract/reading/read-members.ts';
+import { readFields } from '../../contract/reading/read-fields.ts';
 import { type TransferBatchOutcomes, TransferBatchRow } from '../../contract/transfers.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { toWireId } from '../../domain/identifier.ts';
@@ -87,7 +87,7 @@ async function createJson(
 
 /** The call that create_transfer would have: same operation, same fingerprint, same key. */
 function callOfRow(call: BatchCall, row: JsonValue, key: string | null): Call<'create_transfer'> {
-  const reading = readMembers(TransferBatchRow, row, 'body');
+  const reading = readFields(TransferBatchRow, row, 'body');
   if ('problem' in reading) {
     throw new Refusal('create_transfer_schema', reading.problem.message, { field: reading.problem.field });
   }
@@ -95,7 +95,7 @@ function callOfRow(call: BatchCall, row: JsonValue, key: string | null): Call<'c
     const message = "'idempotency_key' must be 1 to 255 visible ASCII characters, such as a UUID.";
     throw new Refusal('invalid_idempotency_key', message, { field: '/idempotency_key' });
   }
-  const { idempotency_key: _key, ...body } = reading.members;
+  const { idempotency_key: _key, ...body } = reading.fields;
   const { idempotency_key: _sent, ...sent } = isJsonObject(row) ? row : {};
   const { requestId, caller, programId, deadline } = call;
   const context = { requestId, caller, programId, deadline, params: {}, query: undefined };

@@ -47,7 +47,7 @@ function report(change: Partial<Report> = {}): Report {
     saw: { account: 'card', available: '0', amount: '1' },
     field: '/amount',
     idempotencyKey: 'order-17',
-    members: { amount: { source: '1', quoted: false }, card_id: 'card_empty', type: 'unload' },
+    fields: { amount: { source: '1', quoted: false }, card_id: 'card_empty', type: 'unload' },
     cause: undefined,
     ...change,
   };
@@ -126,7 +126,7 @@ describe('with the database', () => {
     const recorded = recorder.record(
       report({
         message: `nul \0, half a pair \ud800, long ${'x'.repeat(5000)}`,
-        members: { description: 'a\0b', metadata: { '\udfff': '\u2028' }, amount: { source: '9'.repeat(9000) } },
+        fields: { description: 'a\0b', metadata: { '\udfff': '\u2028' }, amount: { source: '9'.repeat(9000) } },
       }),
     );
     await recorder.stop();
@@ -165,8 +165,7 @@ describe('with the database', () => {
 
   test('a queue of large errors is bounded by its bytes', async () => {
     const { recorder } = await start({ gatherMilliseconds: 60_000, maxQueuedBytes: 100_000 });
-    for (let count = 0; count < 100; count += 1)
-      recorder.record(report({ members: { description: 'é'.repeat(1900) } }));
+    for (let count = 0; count < 100; count += 1) recorder.record(report({ fields: { description: 'é'.repeat(1900) } }));
     await recorder.stop();
     const { queue_full: lost = 0 } = await dropped();
     expect(lost).toBeGreaterThan(50);

@@ -14,7 +14,7 @@ export class Connection {
   /** Called with an input error while a body is read. */
   onFault: ((refusal: Refusal) => void) | undefined = undefined;
   /** Writes the record for an input error after the responses in progress, and ends the connection. */
-  pendingRecord: (() => void) | undefined = undefined;
+  writePendingRecord: (() => void) | undefined = undefined;
   /** Bytes received when the last response was sent. */
   bytesHandled = 0;
   /** The address that the rate limits count it for; set when first needed. */
@@ -42,10 +42,10 @@ export class Connection {
    */
   end(lingerMilliseconds: number): void {
     if (this.ended) return;
-    const { pendingRecord } = this;
-    this.pendingRecord = undefined;
+    const { writePendingRecord } = this;
+    this.writePendingRecord = undefined;
     // When the caller half-closes, Node ends the connection after the last response that it knows of.
-    if (pendingRecord !== undefined && !this.busy) pendingRecord();
+    if (writePendingRecord !== undefined && !this.busy) writePendingRecord();
     // The pending record was the last response, unless the caller disconnected.
     if (this.ended) return;
     this.ended = true;

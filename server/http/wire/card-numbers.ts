@@ -7,7 +7,7 @@ import {
   refusalOfCardNumber,
 } from '../../../contract/reading/card-numbers.ts';
 import type { JsonValue } from '../../../contract/reading/json.ts';
-import type { Problem } from '../../../contract/reading/read-members.ts';
+import type { Problem } from '../../../contract/reading/read-fields.ts';
 import type { AmountAsSent } from '../../../domain/ledger/money.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -17,7 +17,7 @@ export type RequestValues = {
   readonly query: JsonValue;
   readonly body: JsonValue;
   /** The parsed fields, for the amount among them. */
-  readonly members: Readonly<Record<string, unknown>>;
+  readonly fields: Readonly<Record<string, unknown>>;
 };
 
 /**
@@ -37,7 +37,7 @@ export function refuseCardNumbers(id: OperationId, head: RequestHead, values: Re
     findCardNumber(values.body, operation.body, 'body');
   if (problem === undefined) return;
   const isAmountFirst = operation.errors.includes('invalid_amount');
-  throw refusalOfCardNumber(problem, isAmountFirst ? (values.members.amount as AmountAsSent | undefined) : undefined);
+  throw refusalOfCardNumber(problem, isAmountFirst ? (values.fields.amount as AmountAsSent | undefined) : undefined);
 }
 
 function findInPath(parameters: Readonly<Record<string, string>>): Problem | undefined {

@@ -49,7 +49,7 @@ export function composeErrorResponse(thrown: unknown, context: RequestContext, r
     caller: context.caller?.kind,
     operation: context.operation,
     idempotencyKey: context.idempotencyKey,
-    members: context.members,
+    fields: context.fields,
     parameters: context.parameters,
   });
 }
@@ -67,7 +67,7 @@ export function reportRow(row: RefusedRow, context: RequestContext, reporter: Er
     caller: context.caller?.kind,
     operation,
     idempotencyKey,
-    members: { row: row.index, refused_rows: row.refused },
+    fields: { row: row.index, refused_rows: row.refused },
     parameters: undefined,
   }).report;
 }
@@ -88,14 +88,14 @@ export function composeBareResponse(
     path: undefined,
     programId: undefined,
     caller: undefined,
-    members: undefined,
+    fields: undefined,
   };
   return compose(fault, { requestId, startedAt: Date.now() }, reporter, headers, { ...nothing, ...unread });
 }
 
 type Sent = Pick<
   ErrorReport,
-  'address' | 'method' | 'path' | 'parameters' | 'programId' | 'caller' | 'operation' | 'idempotencyKey' | 'members'
+  'address' | 'method' | 'path' | 'parameters' | 'programId' | 'caller' | 'operation' | 'idempotencyKey' | 'fields'
 >;
 
 function compose(

@@ -54,8 +54,8 @@ export function respondToParserError(service: HttpService, error: ParserError, s
   } else if (isInBody) {
     connection.onFault?.(refusal);
   } else {
-    connection.pendingRecord = () => writeRecord(service, connection, refusal);
-    latest?.response.once('close', () => connection.pendingRecord?.());
+    connection.writePendingRecord = () => writeRecord(service, connection, refusal);
+    latest?.response.once('close', () => connection.writePendingRecord?.());
   }
 }
 
@@ -82,10 +82,10 @@ function refusalOf(error: ParserError): Refusal {
 export function writeRecord(service: HttpService, connection: Connection, thrown: unknown, allow?: string): void {
   const { socket } = connection;
   if (!socket.writable || connection.ended) return;
-  connection.pendingRecord = undefined;
-  const answer = composeBareResponse(thrown, newId(), service, allow);
-  reportError(service, answer.report);
-  socket.write(rawResponse(answer.status, answer.headers, answer.body));
+  connection.writePendingRecord = undefined;
+  const errorResponse = composeBareResponse(thrown, newId(), service, allow);
+  reportError(service, errorResponse.report);
+  socket.write(rawResponse(errorResponse.status, errorResponse.headers, errorResponse.body));
   connection.end(service.settings.lingerMilliseconds);
 }
 

@@ -117,17 +117,17 @@ export class ErrorRecordResponse extends ServerResponse {
     const body = Buffer.concat(this.#held).toString();
     this.#held = [];
     const code = codeOfRecord(body, this.statusCode);
-    const answer = code === undefined ? this.#substitute() : undefined;
-    const text = code === undefined ? (answer?.body ?? LAST_RESORT) : body;
+    const errorResponse = code === undefined ? this.#substitute() : undefined;
+    const text = code === undefined ? (errorResponse?.body ?? LAST_RESORT) : body;
     if (code === undefined) {
       for (const name of this.getHeaderNames()) if (!KEPT.has(name)) this.removeHeader(name);
-      for (const [name, value] of answer?.headers ?? []) this.#set(name, value);
-      this.statusCode = answer?.status ?? 500;
+      for (const [name, value] of errorResponse?.headers ?? []) this.#set(name, value);
+      this.statusCode = errorResponse?.status ?? 500;
     }
     for (const name of ['transfer-encoding', 'content-encoding', 'trailer', 'etag']) this.removeHeader(name);
     this.setHeader('Content-Type', JSON_TYPE);
     this.setHeader('Content-Length', Buffer.byteLength(text));
-    this.setHeader('Error-Code', code ?? answer?.record.Code ?? 'unknown_request');
+    this.setHeader('Error-Code', code ?? errorResponse?.record.Code ?? 'unknown_request');
     this.#addStanding();
     this.statusMessage = STATUS_CODES[this.statusCode] ?? 'Error';
     this.#isReleased = true;

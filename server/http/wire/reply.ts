@@ -130,9 +130,9 @@ async function sendCsv(service: HttpService, context: RequestContext, csv: CsvEx
   } catch (thrown) {
     // What has been written leaves, with the request id in it, and the connection ends without the last chunk.
     context.connection.end(service.settings.lingerMilliseconds);
-    const answer = composeErrorResponse(thrown, context, service);
-    reportError(service, answer.report);
-    writeLog(service, context, 200, answer.record.Code);
+    const errorResponse = composeErrorResponse(thrown, context, service);
+    reportError(service, errorResponse.report);
+    writeLog(service, context, 200, errorResponse.record.Code);
   }
 }
 
@@ -144,11 +144,11 @@ export async function sendError(service: HttpService, context: RequestContext, t
     if (context.answered || thrown instanceof CallerGone) return;
     if (service.isClosing) context.mustClose = true;
     context.answered = true;
-    const answer = composeErrorResponse(thrown, context, service);
-    reportError(service, answer.report);
-    context.response.writeHead(answer.status, answer.headers.flat());
-    context.response.end(answer.body);
-    writeLog(service, context, answer.status, answer.record.Code);
+    const errorResponse = composeErrorResponse(thrown, context, service);
+    reportError(service, errorResponse.report);
+    context.response.writeHead(errorResponse.status, errorResponse.headers.flat());
+    context.response.end(errorResponse.body);
+    writeLog(service, context, errorResponse.status, errorResponse.record.Code);
   } catch {
     lastResort(context);
   }

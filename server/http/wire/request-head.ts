@@ -215,20 +215,20 @@ export type QueryMembers = { readonly [name: string]: JsonValue };
  * @throws {QueryFault}
  */
 export function readQuery(target: string): QueryMembers {
-  const members: { [name: string]: JsonValue } = Object.create(null);
+  const parameters: { [name: string]: JsonValue } = Object.create(null);
   const start = target.indexOf('?');
-  if (start === -1) return members;
+  if (start === -1) return parameters;
   for (const pair of target.slice(start + 1).split('&')) {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
     const name = decodePart(equals === -1 ? pair : pair.slice(0, equals));
     if (name === '__proto__') throw new QueryFault("The query parameter '__proto__' is not allowed.");
-    if (members[name] !== undefined) {
+    if (parameters[name] !== undefined) {
       throw new QueryFault(`The query parameter '${maskedText(name)}' is repeated.`, `/${maskedText(name)}`);
     }
-    members[name] = equals === -1 ? '' : decodePart(pair.slice(equals + 1));
+    parameters[name] = equals === -1 ? '' : decodePart(pair.slice(equals + 1));
   }
-  return members;
+  return parameters;
 }
 
 function decodePart(part: string): string {

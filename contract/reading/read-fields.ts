@@ -9,8 +9,8 @@ import { DATE_RULE, isDate, isMoment, MOMENT_RULE } from './times.ts';
 export type Problem = { readonly message: string; readonly field: string };
 
 /** The validated fields, or the first problem. `ignored` has the names of the unknown fields. */
-export type Reading<Members> =
-  | { readonly members: Members; readonly ignored: readonly string[] }
+export type Reading<Fields> =
+  | { readonly fields: Fields; readonly ignored: readonly string[] }
   | { readonly problem: Problem };
 
 /** Where fields come from: the body of a request, a merge patch (RFC 7396; the body of a PATCH), or a query. */
@@ -49,7 +49,7 @@ type Read = { readonly value: unknown } | { readonly wrong: string; readonly wit
  * `""` is refused. In a query every value is a string, integers are read from their digits, and an empty value is
  * refused, because an empty filter would select everything.
  */
-export function readMembers<Schema extends TObject>(
+export function readFields<Schema extends TObject>(
   schema: Schema,
   value: JsonValue,
   from: Source,
@@ -66,19 +66,19 @@ export function readMembers<Schema extends TObject>(
     findLookalike(Object.keys(omitted), ignored) ??
     (isClosed(schema) ? findUnknown(Object.keys(shapes), ignored) : undefined);
   if (problem !== undefined) return { problem };
-  const members: Record<string, unknown> = {};
+  const fields: Record<string, unknown> = {};
   for (const [name, shape] of Object.entries(shapes)) {
     const sent = value[name];
     if (sent === undefined) continue;
-    const read = readMember(shape, sent, from, omitted[name]);
+    const read = readField(shape, sent, from, omitted[name]);
     if (read === undefined) continue;
     if ('wrong' in read) {
       const field = `/${name}${read.within ?? ''}`;
       return { problem: { field, message: `'${field.slice(1).replaceAll('/', '.')}' ${read.wrong}.` } };
     }
-    members[name] = read.value;
+    fields[name] = read.value;
   }
-  return { members: members as Static<Schema>, ignored };
+  return { fields: fields as Static<Schema>, ignored };
 }
 
 function isEmpty(value: JsonValue | undefined): value is null | '' {
@@ -92,7 +92,7 @@ function findMissing(
   unknown: readonly string[],
   from: Source,
 ): Problem | undefined {
-  // In a merge patch null removes a field; readMember checks whether that is allowed.
+  // In a merge patch null removes a field; readField checks whether that is allowed.
   const missing = required.filter((name) => value[name] === undefined || (from !== 'patch' && isEmpty(value[name])));
   const [first] = missing;
   if (first === undefined) return undefined;
@@ -165,7 +165,7 @@ export function findKeyBesideHeader(unknown: readonly string[]): Problem | undef
 }
 
 /** One field; undefined if it counts as missing. `omitted`: what omitting it does, where that must be intended. */
-function readMember(shape: Shape, sent: JsonValue, from: Source, omitted: string | undefined): Read | undefined {
+function readField(shape: Shape, sent: JsonValue, from: Source, omitted: string | undefined): Read | undefined {
   const { value: inner, isRemovable } = withoutNull(shape);
   if (!isEmpty(sent)) return readValue(inner, sent, from);
   const what = sent === null ? 'must not be null' : 'must not be empty';
@@ -232,9 +232,9 @@ function readInner(shapes: Readonly<Record<string, Shape>>, sent: JsonValue, fro
   }
   const value: Record<string, unknown> = {};
   for (const [name, shape] of Object.entries(shapes)) {
-    const member = sent[name];
-    if (member === undefined) continue;
-    const read = readMember(shape, member, from, 'to set no such limit');
+    const field = sent[name];
+    if (field === undefined) continue;
+    const read = readField(shape, field, from, 'to set no such limit');
     if (read === undefined) continue;
     if ('wrong' in read) return { wrong: read.wrong, within: `/${name}${read.within ?? ''}` };
     value[name] = read.value;
