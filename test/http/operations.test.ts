@@ -262,7 +262,7 @@ describe('a refusal', () => {
       saw: { balance: 5 },
       field: '/Füld/\u0001',
       idempotencyKey: 'k1',
-      members: { card_id: 'card_1' },
+      fields: { card_id: 'card_1' },
       cause: undefined,
     });
   });
@@ -319,7 +319,7 @@ describe('a failure', () => {
     const response = await ask(post(BODY));
     expectRecord(response, 500, 'unknown_create_transfer');
     expect(response.headers.get('transfer-id')).toBe('tr_77');
-    expect(messageOf(response)).toContain('not confirmed');
+    expect(messageOf(response)).toContain('could not be confirmed');
     expect(messageOf(response)).toContain(`GET ${TRANSFER}/tr_77`);
     const certain = await serve(throwing(new OperationFailure('rolled back', { moneyMoved: 'no' })));
     const second = await certain.ask(post(BODY));

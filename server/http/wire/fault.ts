@@ -74,8 +74,8 @@ function failureMessage(
   if (moneyMoved === 'no') return `${failure}. No money was moved.`;
   const outcome =
     moneyMoved === 'yes'
-      ? 'The request did not complete, but the money has moved.'
-      : 'The outcome of the request is not confirmed, and money may have moved.';
+      ? `${failure} completely, but the money has moved.`
+      : `${failure}, or the outcome could not be confirmed: money may have moved.`;
   return `${outcome} ${howToFindOut(operation, transferId, idempotencyKey)}`;
 }
 
