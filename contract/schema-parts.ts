@@ -1,4 +1,4 @@
-import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { type AmountAsSent, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
 import { ERROR_TYPES } from './errors/record.ts';
 
@@ -33,16 +33,6 @@ export const textOrNull = (description: string) => nullable(Type.String({ descri
  */
 export function refuseEmpty(omitted: Readonly<Record<string, string>>) {
   return { 'x-if-omitted': omitted };
-}
-
-/** The fields that {@link refuseEmpty} names in a schema, each with the end of its sentence. */
-export function guardedMembers(schema: TObject): Readonly<Record<string, string>> {
-  return (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
-}
-
-/** Whether a body refuses every field that it does not have. */
-export function isClosed(schema: TObject): boolean {
-  return Reflect.get(schema, 'additionalProperties') === false;
 }
 
 /** An amount in a request: minor units as a JSON integer, or the same digits as a string. */

@@ -6,7 +6,7 @@ import { ERRORS } from '../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../contract/errors/record.ts';
 import { type Operation, parametersOf } from '../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId } from '../contract/operations.ts';
-import { guardedMembers, isClosed } from '../contract/schema-parts.ts';
+import { guardedFields, isClosed } from '../contract/reading/read-fields.ts';
 import { KEY_SCOPES, PROGRAM_SCOPES } from '../contract/scope.ts';
 import { LIMIT_NAMES } from '../domain/ledger/limits.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
@@ -131,7 +131,7 @@ function rowOf(id: OperationId): object {
     movesMoney: movesMoney(id),
     repeatable: method === 'GET' || repeatable,
     csv,
-    definedFields: body === undefined || !isClosed(body) ? {} : guardedMembers(body),
+    definedFields: body === undefined || !isClosed(body) ? {} : guardedFields(body),
   };
 }
 
@@ -175,7 +175,7 @@ function namedTypes(): string {
   return entries
     .map(([name, schema]) => {
       const isRequest = requests.has(name);
-      const closed = isRequest && isClosed(schema as never) ? Object.keys(guardedMembers(schema as never)) : [];
+      const closed = isRequest && isClosed(schema as never) ? Object.keys(guardedFields(schema as never)) : [];
       return `${comment(typeComment(name))}export type ${name} = ${objectType(schema, isRequest ? closed : undefined)};\n`;
     })
     .join('\n');

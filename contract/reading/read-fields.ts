@@ -1,6 +1,5 @@
 import type { Static, TObject } from 'typebox';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
-import { guardedMembers, isClosed } from '../schema-parts.ts';
 import { isJsonObject, JsonNumber, type JsonObject, type JsonValue } from './json.ts';
 import { bareName, beginsAs, isMeantFor } from './similar-names.ts';
 import { DATE_RULE, isDate, isMoment, MOMENT_RULE } from './times.ts';
@@ -59,7 +58,7 @@ export function readFields<Schema extends TObject>(
   }
   const shapes = schema.properties as Record<string, Shape>;
   const ignored = Object.keys(value).filter((name) => !Object.hasOwn(shapes, name));
-  const omitted = guardedMembers(schema);
+  const omitted = guardedFields(schema);
   const problem =
     findMissing((schema.required ?? []) as readonly string[], value, ignored, from) ??
     findVariant(Object.keys(shapes), ignored) ??
@@ -311,4 +310,14 @@ function shorten(text: string): string {
 /** The JSON pointer (RFC 6901) of a field of the body. */
 function pointer(name: string): string {
   return `/${shorten(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
+
+/** The fields that `refuseEmpty` names in a schema, each with the end of its sentence. */
+export function guardedFields(schema: TObject): Readonly<Record<string, string>> {
+  return (Reflect.get(schema, 'x-if-omitted') ?? {}) as Readonly<Record<string, string>>;
+}
+
+/** Whether a body refuses every field that it does not have. */
+export function isClosed(schema: TObject): boolean {
+  return Reflect.get(schema, 'additionalProperties') === false;
 }

@@ -17,8 +17,7 @@ import { type CardDetails, readCardDetails, toCardDetails, updateCard as writeCa
 import type { Decision, Loaded, Statement } from '../store/connection/database.ts';
 import { CommitUnknown } from '../store/connection/failure.ts';
 import { insertEvents } from '../store/event.ts';
-import { lockAccounts, toAccount, updateAccounts } from '../store/ledger/account.ts';
-import { insertPostings } from '../store/ledger/posting.ts';
+import { insertPostings, lockAccounts, toAccount, updateAccounts } from '../store/ledger/account.ts';
 import { shareSwitchAndLockNames } from '../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';

@@ -1,9 +1,16 @@
 import { performance } from 'node:perf_hooks';
 import type { Operation } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf } from '../../contract/operations.ts';
+import {
+  findCardNumber,
+  findCardNumberIn,
+  findCardNumberInKey,
+  refusalOfCardNumber,
+} from '../../contract/reading/card-numbers.ts';
 import type { JsonValue } from '../../contract/reading/json.ts';
 import { findInQuery, findKeyBesideHeader, type Problem, readFields } from '../../contract/reading/read-fields.ts';
 import { toWireId } from '../../domain/identifier.ts';
+import type { AmountAsSent } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
 import type { AnyReply, Caller } from '../operations/call.ts';
@@ -14,7 +21,6 @@ import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
 import { closingRefusal, type HttpService } from './service.ts';
 import { type BodyLabel, type ReceivedBody, readBodyLabel, receiveBody, refuseForm } from './wire/body.ts';
-import { refuseCardNumbers } from './wire/card-numbers.ts';
 import { sendError, sendReply } from './wire/reply.ts';
 import {
   QueryFault,
@@ -206,4 +212,41 @@ function refusalOf(id: OperationId, { message, field }: Problem): Refusal {
 
 function schemaRefusal(id: OperationId, message: string, field: string | undefined): Refusal {
   return new Refusal(`${id}_schema`, message, field === undefined ? {} : { field });
+}
+
+/** All values of a request that the service reads. */
+type RequestValues = {
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly query: JsonValue;
+  readonly body: JsonValue;
+  /** The parsed fields, for the amount among them. */
+  readonly fields: Readonly<Record<string, unknown>>;
+};
+
+/**
+ * Refuses a request with a card number in its path, query, headers or body. Called before the operation starts, so that a
+ * card number is never stored, not even as an idempotency key. The caller's Request-Id is not stored and not checked here;
+ * `clientRequestId` never returns one with a card number.
+ *
+ * @throws {Refusal} card_number_refused, or invalid_amount where the amount is none either
+ */
+function refuseCardNumbers(id: OperationId, head: RequestHead, values: RequestValues): void {
+  const operation: Operation = OPERATIONS[id];
+  const problem =
+    findInPath(values.parameters) ??
+    findCardNumber(values.query, operation.query, 'query') ??
+    findCardNumberInKey(head.idempotencyKey) ??
+    findCardNumberIn('The Program-Id header', head.programId) ??
+    findCardNumber(values.body, operation.body, 'body');
+  if (problem === undefined) return;
+  const isAmountFirst = operation.errors.includes('invalid_amount');
+  throw refusalOfCardNumber(problem, isAmountFirst ? (values.fields.amount as AmountAsSent | undefined) : undefined);
+}
+
+function findInPath(parameters: Readonly<Record<string, string>>): Problem | undefined {
+  for (const [name, value] of Object.entries(parameters)) {
+    const problem = findCardNumberIn(`'${name}' in the path`, value, `/${name}`);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
 }

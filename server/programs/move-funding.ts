@@ -10,14 +10,13 @@ import { idAt } from '../ids.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { insertEvents } from '../store/event.ts';
-import { lockFundingAccounts, toAccount, updateAccounts } from '../store/ledger/account.ts';
+import { insertPostings, lockFundingAccounts, toAccount, updateAccounts } from '../store/ledger/account.ts';
 import {
   type FundingMovement,
   insertFundingMovement,
   readFundingMovement,
   toFundingMovement,
 } from '../store/ledger/funding.ts';
-import { insertPostings } from '../store/ledger/posting.ts';
 import { currencyFor, ensureFunding, loadProgram } from './program-funding.ts';
 
 type MovementCall = Call<'create_deposit' | 'create_withdrawal'>;

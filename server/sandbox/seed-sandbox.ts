@@ -9,9 +9,14 @@ import { transact } from '../commit/transaction.ts';
 import { idAt } from '../ids.ts';
 import { insertCard } from '../store/card.ts';
 import type { Database, Statement } from '../store/connection/database.ts';
-import { createCardAccount, createFundingAccounts, updateAccounts } from '../store/ledger/account.ts';
+import {
+  type CausedPosting,
+  createCardAccount,
+  createFundingAccounts,
+  insertPostings,
+  updateAccounts,
+} from '../store/ledger/account.ts';
 import { insertFundingMovement } from '../store/ledger/funding.ts';
-import { type CausedPosting, insertPostings } from '../store/ledger/posting.ts';
 import { lockNames } from '../store/locks.ts';
 import { insertProgram, readProgram } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';

@@ -1,8 +1,21 @@
 import { hash } from 'node:crypto';
 import { newId } from '../ids.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { rows, statement } from './sql.ts';
-import { BIGINT, BYTES, columns, DATE, INTEGER, JSON_TEXT, NUMBER, nullable, type RowOf, TEXT, UUID } from './table.ts';
+import {
+  BIGINT,
+  BYTES,
+  columns,
+  DATE,
+  INTEGER,
+  JSON_TEXT,
+  NUMBER,
+  nullable,
+  type RowOf,
+  rows,
+  statement,
+  TEXT,
+  UUID,
+} from './sql.ts';
 
 const NOTE = columns({
   /** Id on the wire of the key, or `sandbox`, `host`, `anonymous`. */

@@ -4,8 +4,20 @@ import type { CountedDay } from '../../domain/ledger/limits.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { NAMED_TRANSFER, toAccount } from './ledger/account.ts';
 import { countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
-import { insertRow, statement, statementOfRows, statementVariants } from './sql.ts';
-import { CURRENCY, columns, DATE, NUMBER, nullable, TEXT, UUID, word } from './table.ts';
+import {
+  CURRENCY,
+  columns,
+  DATE,
+  insertRow,
+  NUMBER,
+  nullable,
+  statement,
+  statementOfRows,
+  statementVariants,
+  TEXT,
+  UUID,
+  word,
+} from './sql.ts';
 
 /** A card for a decision, with what was counted on its account in the last weeks, where a limit applies to it. */
 export type LoadedCard = {

@@ -1,7 +1,23 @@
 import type { MoneyMoved } from '../../domain/refusal.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { rows, statement, statementOfRows, statementVariants } from './sql.ts';
-import { columns, DATE, json, many, NUMBER, nullable, type RowOf, SMALLINT, TEXT, TIME, UUID, word } from './table.ts';
+import {
+  columns,
+  DATE,
+  json,
+  many,
+  NUMBER,
+  nullable,
+  type RowOf,
+  rows,
+  SMALLINT,
+  statement,
+  statementOfRows,
+  statementVariants,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from './sql.ts';
 
 /** A value that goes into a `json` column. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };

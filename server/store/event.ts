@@ -1,8 +1,7 @@
 import type { DomainEvent, EventType } from '../../domain/event.ts';
 import { idAt } from '../ids.ts';
 import type { Statement } from './connection/database.ts';
-import { rows, statement } from './sql.ts';
-import { columns, INTEGER, JSON_TEXT, nullable, TEXT, TIME, UUID, word } from './table.ts';
+import { columns, INTEGER, JSON_TEXT, nullable, rows, statement, TEXT, TIME, UUID, word } from './sql.ts';
 
 const EVENT = columns({
   index: INTEGER,

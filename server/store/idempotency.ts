@@ -2,8 +2,22 @@ import type { RefusalCode } from '../../domain/error-codes.ts';
 import type { StoredResponse } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { currentCode } from './renamed-codes.ts';
-import { rows, statement, statementOfRows } from './sql.ts';
-import { columns, HEX, JSON_TEXT, many, NUMBER, nullable, SMALLINT, TEXT, TIME, UUID, word } from './table.ts';
+import {
+  columns,
+  HEX,
+  JSON_TEXT,
+  many,
+  NUMBER,
+  nullable,
+  rows,
+  SMALLINT,
+  statement,
+  statementOfRows,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from './sql.ts';
 
 /**
  * Stored as the card program of keys for operator operations, which belong to no program. They are shared by the whole

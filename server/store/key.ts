@@ -1,6 +1,18 @@
 import type { Row, Statement } from './connection/database.ts';
-import { insertRow, statement } from './sql.ts';
-import { BYTES, columns, DATE, many, NUMBER, nullable, type RowOf, TEXT, UUID, word } from './table.ts';
+import {
+  BYTES,
+  columns,
+  DATE,
+  insertRow,
+  many,
+  NUMBER,
+  nullable,
+  type RowOf,
+  statement,
+  TEXT,
+  UUID,
+  word,
+} from './sql.ts';
 
 const API_KEY = columns({
   keyId: UUID,

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Row, Statement } from './connection/database.ts';
-import { statement } from './sql.ts';
-import { BIGINT, many } from './table.ts';
+import { BIGINT, many, statement } from './sql.ts';
 
 /**
  * The order in which every transaction takes its locks: the switch, names (idempotency keys and references), accounts, and

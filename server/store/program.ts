@@ -1,8 +1,7 @@
 import type { CountedDay, Limits, Period, ProgramRules } from '../../domain/ledger/limits.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
-import { insertRow, statement } from './sql.ts';
-import { CURRENCY, columns, DATE, json, many, NUMBER, nullable, TEXT, UUID } from './table.ts';
+import { CURRENCY, columns, DATE, insertRow, json, many, NUMBER, nullable, statement, TEXT, UUID } from './sql.ts';
 
 /** A card program. */
 export type Program = {

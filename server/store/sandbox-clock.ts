@@ -1,6 +1,5 @@
 import type { Statement } from './connection/database.ts';
-import { statement } from './sql.ts';
-import { NUMBER } from './table.ts';
+import { NUMBER, statement } from './sql.ts';
 
 /** Reads the real time by the database's clock, never ahead, as `now` in milliseconds since 1970. */
 export const READ_TIME_OF_DAY: Statement = {

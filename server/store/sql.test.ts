@@ -1,6 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { insertRow, insertRows, mergeWrites, rows, statement, statementOfRows, statementVariants } from './sql.ts';
-import { BIGINT, columns, HEX, JSON_TEXT, json, many, nullable, TEXT, TIME, UUID } from './table.ts';
+import {
+  BIGINT,
+  columns,
+  HEX,
+  insertRow,
+  insertRows,
+  JSON_TEXT,
+  json,
+  many,
+  mergeWrites,
+  nullable,
+  rows,
+  statement,
+  statementOfRows,
+  statementVariants,
+  TEXT,
+  TIME,
+  UUID,
+} from './sql.ts';
 
 const THING = columns({ thingId: UUID, note: nullable(TEXT), amount: BIGINT });
 

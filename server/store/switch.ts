@@ -1,8 +1,7 @@
 import type { SwitchSetting } from '../../domain/switch.ts';
 import type { TransferType } from '../../domain/transfers/transfer.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { statement } from './sql.ts';
-import { BOOLEAN, columns, nullable, TEXT, TIME, UUID, word } from './table.ts';
+import { BOOLEAN, columns, nullable, statement, TEXT, TIME, UUID, word } from './sql.ts';
 
 /** The settings of the switch and the time, by the database's clock in milliseconds since 1970. */
 export type SwitchReading = { readonly now: number; readonly settings: readonly SwitchSetting[] };

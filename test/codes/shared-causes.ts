@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import { isClosed } from '../../contract/schema-parts.ts';
+import { isClosed } from '../../contract/reading/read-fields.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
 import { withSecret } from '../harness/keys.ts';
 import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../harness/process.ts';

@@ -1,7 +1,20 @@
-import type { Account, AccountKind } from '../../../domain/ledger/ledger.ts';
+import type { Account, AccountKind, Posting, PostingPurpose } from '../../../domain/ledger/ledger.ts';
 import type { Row, Statement } from '../connection/database.ts';
-import { rows, statement, statementOfRows } from '../sql.ts';
-import { BIGINT, BOOLEAN, CURRENCY, columns, nullable, TEXT, UUID, word } from '../table.ts';
+import {
+  BIGINT,
+  BOOLEAN,
+  CURRENCY,
+  columns,
+  nullable,
+  rows,
+  SMALLINT,
+  statement,
+  statementOfRows,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
 
 const ACCOUNT = columns({
   programId: UUID,
@@ -162,3 +175,32 @@ export const updateAccounts = statementOfRows(
     from :sent
     where account.program_id = sent.program_id and account.account_id = sent.account_id`,
 );
+
+/** A posting with its cause: a transfer, a reversal or a funding movement, as inner UUID. */
+export type CausedPosting = Posting & { readonly programId: string; readonly causeId: string };
+
+const POSTING = columns({
+  programId: UUID,
+  causeId: UUID,
+  index: SMALLINT,
+  purpose: word<PostingPurpose>(),
+  sourceAccountId: UUID,
+  destinationAccountId: UUID,
+  amount: BIGINT,
+  currency: CURRENCY,
+  sourceBalance: BIGINT,
+  destinationBalance: BIGINT,
+  sourceSequence: BIGINT,
+  destinationSequence: BIGINT,
+});
+
+const INSERT_POSTINGS = statement(
+  'insert_postings',
+  { postings: rows(POSTING), now: TIME },
+  `insert into posting (${POSTING.names}, created_at) select postings.*, :now::timestamptz from :postings`,
+);
+
+/** Inserts postings; `now` in milliseconds since 1970, by the database's clock. */
+export function insertPostings(postings: readonly CausedPosting[], now: number): Statement {
+  return INSERT_POSTINGS({ postings, now });
+}

@@ -1,6 +1,17 @@
 import type { Row, Statement } from '../connection/database.ts';
-import { insertRow, statement } from '../sql.ts';
-import { BIGINT, CURRENCY, columns, nullable, type RowOf, TEXT, TIME, UUID, word } from '../table.ts';
+import {
+  BIGINT,
+  CURRENCY,
+  columns,
+  insertRow,
+  nullable,
+  type RowOf,
+  statement,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
 
 const MOVEMENT = columns({
   programId: UUID,

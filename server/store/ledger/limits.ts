@@ -10,8 +10,7 @@ import {
 } from '../../../domain/ledger/limits.ts';
 import { LONGEST_HOLD } from '../../../domain/transfers/hold.ts';
 import type { Statement } from '../connection/database.ts';
-import { statement, statementOfRows } from '../sql.ts';
-import { BIGINT, type Column, columns, json, NUMBER, TIME, UUID, word } from '../table.ts';
+import { BIGINT, type Column, columns, json, NUMBER, statement, statementOfRows, TIME, UUID, word } from '../sql.ts';
 
 /** Limits as they are stored and returned: whole numbers under the names of the contract. */
 export type StoredLimits = {

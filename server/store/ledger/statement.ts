@@ -1,7 +1,6 @@
 import type { PostingPurpose } from '../../../domain/ledger/ledger.ts';
 import type { Row, Statement } from '../connection/database.ts';
-import { statement } from '../sql.ts';
-import { BIGINT, CURRENCY, columns, DATE, NUMBER, nullable, type RowOf, TEXT, UUID, word } from '../table.ts';
+import { BIGINT, CURRENCY, columns, DATE, NUMBER, nullable, type RowOf, statement, TEXT, UUID, word } from '../sql.ts';
 
 const STATEMENT = columns({
   cardName: TEXT,

@@ -1,5 +1,5 @@
 import type { Row, Statement } from '../connection/database.ts';
-import { BIGINT, columns, NUMBER, type RowOf, TEXT, UUID } from '../table.ts';
+import { BIGINT, columns, NUMBER, type RowOf, TEXT, UUID } from '../sql.ts';
 
 const KIND_SUM = columns({ currency: TEXT, kind: TEXT, accounts: NUMBER, balance: BIGINT });
 const DIFFERING_ACCOUNT = columns({ accountId: UUID, balance: BIGINT, postings: BIGINT });

@@ -1,6 +1,5 @@
 import type { Statement } from '../connection/database.ts';
-import { statement } from '../sql.ts';
-import { NUMBER } from '../table.ts';
+import { NUMBER, statement } from '../sql.ts';
 
 const FIND_EXPIRED_HOLDS = statement(
   'find_expired_holds',

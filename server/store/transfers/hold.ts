@@ -1,6 +1,5 @@
 import { NAMED_TRANSFER } from '../ledger/account.ts';
-import { insertRows, statementOfRows } from '../sql.ts';
-import { BIGINT, columns, TIME, UUID } from '../table.ts';
+import { BIGINT, columns, insertRows, statementOfRows, TIME, UUID } from '../sql.ts';
 
 const HOLD = columns({
   programId: UUID,

@@ -2,8 +2,19 @@ import type { Reversal } from '../../../domain/transfers/reverse-transfer.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { REPLICATED } from '../connection/standby.ts';
 import type { NamedTransfer } from '../ledger/account.ts';
-import { insertRows, statement, statementVariants } from '../sql.ts';
-import { BIGINT, CURRENCY, columns, NUMBER, nullable, TEXT, TIME, UUID } from '../table.ts';
+import {
+  BIGINT,
+  CURRENCY,
+  columns,
+  insertRows,
+  NUMBER,
+  nullable,
+  statement,
+  statementVariants,
+  TEXT,
+  TIME,
+  UUID,
+} from '../sql.ts';
 
 const REVERSAL = columns({
   programId: UUID,

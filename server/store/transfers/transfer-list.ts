@@ -1,8 +1,7 @@
 import type { Transfer, TransferStatus, TransferType } from '../../../domain/transfers/transfer.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { REPLICATED } from '../connection/standby.ts';
-import { statement, statementVariants } from '../sql.ts';
-import { DATE, NUMBER, nullable, TEXT, UUID, word } from '../table.ts';
+import { DATE, NUMBER, nullable, statement, statementVariants, TEXT, UUID, word } from '../sql.ts';
 import { TRANSFER_COLUMNS, toTransfer } from './transfer.ts';
 import { type Along, cardIdOf, type Route, routeFor, type TransferFilter } from './transfer-route.ts';
 

@@ -10,8 +10,21 @@ import {
 import type { Row, Statement } from '../connection/database.ts';
 import { REPLICATED } from '../connection/standby.ts';
 import { NAMED_TRANSFER, type NamedTransfer } from '../ledger/account.ts';
-import { insertRows, rows, statement, statementOfRows } from '../sql.ts';
-import { BIGINT, CURRENCY, columns, json, nullable, TEXT, TIME, UUID, word } from '../table.ts';
+import {
+  BIGINT,
+  CURRENCY,
+  columns,
+  insertRows,
+  json,
+  nullable,
+  rows,
+  statement,
+  statementOfRows,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
 
 const TRANSFER = columns({
   programId: UUID,
