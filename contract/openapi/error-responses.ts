@@ -36,13 +36,18 @@ function familyIn(code: ErrorCode): (typeof FAMILIES)[keyof typeof FAMILIES] | u
 
 const nameOf = (code: ErrorCode): string => familyIn(code)?.name ?? code;
 
+/** Operations that move money have sets of their own, because only their responses have `Money-Moved`. */
+function setName(id: OperationId, codes: readonly ErrorCode[]): string {
+  return [...codes.map(nameOf), ...(movesMoney(id) ? ['moves_money'] : [])].join('.');
+}
+
 const CODE_SETS: readonly CodeSet[] = codeSets();
 
 function codeSets(): readonly CodeSet[] {
   const sets = new Map<string, CodeSet>();
   for (const id of OPERATION_IDS) {
     for (const codes of byStatus(precedenceOf(id)).values()) {
-      const name = codes.map(nameOf).join('.');
+      const name = setName(id, codes);
       const operations = [...(sets.get(name)?.operations ?? []), id];
       sets.set(name, { name, codes: sets.get(name)?.codes ?? codes, operations });
     }
@@ -64,7 +69,7 @@ export function errorResponsesOf(id: OperationId): JsonObject {
   const statuses = [...byStatus(precedenceOf(id))].sort(([left], [right]) => left - right);
   return Object.fromEntries(
     statuses.map(([status, codes]) => {
-      const name = codes.map(nameOf).join('.');
+      const name = setName(id, codes);
       const isShared = CODE_SETS.some((set) => set.name === name && set.operations.length > 1);
       return [String(status), isShared ? reference('responses', name) : responseOf({ name, codes, operations: [id] })];
     }),
