@@ -237,6 +237,7 @@ function stopOnSignal(end: () => Promise<void>): { readonly isStopping: boolean 
 function showBanner(configuration: Configuration, opened: OpenDatabase, port: number): void {
   const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const key = configuration.loopbackOnly ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';
   const lines = ['', `  Ready at ${base}`];
   if (opened.embedded !== undefined) lines.push(`  Ledger: ${opened.embedded.dataDirectory}`);
   if (configuration.mode === 'sandbox') {
@@ -246,7 +247,7 @@ function showBanner(configuration: Configuration, opened: OpenDatabase, port: nu
       ...SEEDED_CARDS.map(({ name, purpose }) => `    ${name.padEnd(16)} ${purpose}`),
       '',
       '  Load 10.00 USD onto a card:',
-      `    curl ${base}/api/v0.1/core/transfer -d '{"amount": 1000, "card_id": "card_active"}'`,
+      `    curl ${base}/api/v0.1/core/transfer ${key}-d '{"amount": 1000, "card_id": "card_active"}'`,
     );
   }
   lines.push('', `  Error codes: ${base}/errors`, '  Stop with Ctrl-C.', '');

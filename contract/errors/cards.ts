@@ -95,7 +95,7 @@ export const CARD_ERRORS = {
       reproduce: 'Change the status of the card "card_inactive" to closed.',
       request: call('update_card', { params: { card_id: 'card_inactive' }, body: { status: 'closed' } }),
       message:
-        "The card 'card_inactive' cannot be closed: 50.00 USD on the card. " +
+        "The card 'card_inactive' cannot be closed: its balance is 50.00 USD. " +
         "Unload the card, or send 'balance_to': 'funding' with the status.",
       field: '/status',
     },

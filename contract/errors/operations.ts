@@ -1,25 +1,33 @@
 import { call, type ErrorDefinition, errorCode, type Sample, type SampleRequest } from '../error.ts';
 import { exampleOf, examplePath, writtenJson } from '../examples.ts';
+import type { Operation } from '../operation.ts';
 import { movesMoney, OPERATIONS, type OperationId } from '../operations.ts';
 
 /** `<operation>_schema`: the request does not match the schema of the operation. */
 export function schemaError(operation: OperationId): ErrorDefinition {
   const names = operation === 'create_transfer' ? ", 'amount' or 'card_id'," : '';
+  const { body, query } = OPERATIONS[operation] as Operation;
   return errorCode({
     status: 400,
     meaning: `The request does not match the schema of ${operation}.`,
     causes: [
-      `A required field${names} is missing, null or an empty string.`,
-      'A field has the wrong JSON type, a value that is not allowed, or a misspelled name.',
-      'The body is not valid JSON, or contains a field twice.',
+      ...((body?.required ?? []).length > 0 ? [`A required field${names} is missing, null or an empty string.`] : []),
+      ...(body === undefined
+        ? []
+        : [
+            'A field has the wrong JSON type, a value that is not allowed, or a misspelled name.',
+            'The body is not valid JSON, or contains a field twice.',
+          ]),
+      ...(query === undefined ? [] : ['A query parameter is empty or has a value that is not allowed.']),
+      ...(body === undefined ? ['A query parameter is repeated, or the path contains a control character.'] : []),
     ],
     resolution: 'Correct what the message describes, then send the request again.',
-    sample: { reproduce: `Send ${operation} without a required field, or with the body "{".`, ...fault(operation) },
+    sample: fault(operation),
   });
 }
 
 /** The simplest request that does not match the schema of an operation, and the response to it. */
-function fault(operation: OperationId): Pick<Sample, 'request' | 'message' | 'field'> {
+function fault(operation: OperationId): Sample {
   const { method, body, query, idempotency } = OPERATIONS[operation];
   const key: Readonly<Record<string, string>> = idempotency === 'required' ? { 'Idempotency-Key': 'example-1' } : {};
   const bare = { operation, method, path: examplePath(operation), headers: key };
@@ -30,6 +38,7 @@ function fault(operation: OperationId): Pick<Sample, 'request' | 'message' | 'fi
     const fields: object = JSON.parse(complete);
     const rest = Object.fromEntries(Object.entries(fields).filter(([name]) => name !== missing));
     return {
+      reproduce: `Send ${operation} without '${missing}'.`,
       request: { ...bare, body: writtenJson(rest) },
       message: `The required field '${missing}' is missing.`,
       field: `/${missing}`,
@@ -38,16 +47,18 @@ function fault(operation: OperationId): Pick<Sample, 'request' | 'message' | 'fi
   if (body !== undefined) {
     const headers = { ...key, 'Content-Type': 'application/json' };
     const message = 'The body must be a JSON object, but it is an array.';
-    return { request: { ...bare, headers, body: '[]' }, message };
+    return { reproduce: `Send ${operation} with the body [].`, request: { ...bare, headers, body: '[]' }, message };
   }
   if (query !== undefined && Object.hasOwn(query.properties, 'limit')) {
     return {
+      reproduce: `Send ${operation} with limit=0.`,
       request: { ...bare, path: `${bare.path}?limit=0` },
       message: "'limit' must be a whole number from 1 to 100, but it is '0'.",
       field: '/limit',
     };
   }
   return {
+    reproduce: `Send ${operation} with a query parameter twice.`,
     request: { ...bare, path: `${bare.path}?a=1&a=2` },
     message: "The query parameter 'a' is repeated.",
     field: '/a',

@@ -143,9 +143,9 @@ function refuseNotEmpty(card: Card, account: Account, balanceTo: CardChange['bal
   const isHeld = held > 0n || incoming > 0n;
   if (!isHeld && (balance === 0n || balanceTo !== undefined)) return undefined;
   const facts = [
-    ...(balance === 0n ? [] : [`${formatMoney(balance, currency)} on the card`]),
-    ...(held === 0n ? [] : [`${formatMoney(held, currency)} held by pending transfers`]),
-    ...(incoming === 0n ? [] : [`${formatMoney(incoming, currency)} incoming from pending transfers`]),
+    ...(balance === 0n ? [] : [`its balance is ${formatMoney(balance, currency)}`]),
+    ...(held === 0n ? [] : [`pending transfers hold ${formatMoney(held, currency)}`]),
+    ...(incoming === 0n ? [] : [`${formatMoney(incoming, currency)} is on hold for it`]),
   ];
   const whatToDo = [
     ...(isHeld ? ['Capture or cancel the pending transfers.'] : []),

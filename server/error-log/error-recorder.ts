@@ -104,7 +104,7 @@ class Recorder {
   record(report: ReportedError): RecordedError | undefined {
     const isUnauthenticated = report.programId === undefined && report.caller === undefined;
     if (isUnauthenticated && !this.#unauthenticated.take(report.address, performance.now())) {
-      this.#storage.drop('strangers', 1);
+      this.#storage.drop('unauthenticated', 1);
       return undefined;
     }
     const { error, bytes } = redactedEntryOf(report, report.cause !== undefined && this.#shouldFormatStack());

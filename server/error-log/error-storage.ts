@@ -2,7 +2,7 @@ import { databaseTime, newId } from '../ids.ts';
 import type { Database, Statement } from '../store/connection/database.ts';
 import { StoreFailure } from '../store/connection/failure.ts';
 import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError } from '../store/error.ts';
-import { currentCode } from '../store/renamed-codes.ts';
+import { currentCode, currentDropReason } from '../store/renamed-codes.ts';
 import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts';
 
 /** Bytes of a spool reserved for the counts of dropped errors. */
@@ -215,5 +215,6 @@ function readLine(value: unknown): Line | undefined {
   const isTimed = drop === undefined || (Number.isFinite(drop.since) && Number.isFinite(drop.until));
   if (!isTimed || !ID.test(String(error?.requestId ?? drop?.dropId))) return undefined;
   const line = value as Line;
-  return line.error === undefined ? line : { error: { ...line.error, code: currentCode(line.error.code) } };
+  if (line.error !== undefined) return { error: { ...line.error, code: currentCode(line.error.code) } };
+  return line.drop === undefined ? line : { drop: { ...line.drop, reason: currentDropReason(line.drop.reason) } };
 }

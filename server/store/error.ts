@@ -54,7 +54,7 @@ const ERROR = columns({ ...LISTED.columns, causes: json<readonly Cause[]>('json'
 export type LoggedError = RowOf<typeof ERROR.columns>;
 
 /** Why errors were not recorded. */
-export type DropReason = 'queue_full' | 'spool_full' | 'spool_torn' | 'row_refused' | 'strangers';
+export type DropReason = 'queue_full' | 'spool_full' | 'spool_torn' | 'row_refused' | 'unauthenticated';
 
 const DROP = columns({ dropId: UUID, reason: word<DropReason>(), count: NUMBER, since: TIME, until: TIME });
 

@@ -1,3 +1,5 @@
+import type { DropReason } from './error.ts';
+
 const RENAMED: ReadonlyMap<string, string> = new Map(
   Object.entries({
     card_dne: 'card_not_found',
@@ -25,4 +27,9 @@ const RENAMED: ReadonlyMap<string, string> = new Map(
  */
 export function currentCode(code: string): string {
   return RENAMED.get(code) ?? code;
+}
+
+/** The present name of a reason for which errors were not recorded, as {@link currentCode}. */
+export function currentDropReason(reason: DropReason | 'strangers'): DropReason {
+  return reason === 'strangers' ? 'unauthenticated' : reason;
 }

@@ -253,7 +253,7 @@ describe('closing a card', () => {
     const refused = await refusalOf(update(cardId, { status: 'closed' }));
     expect(refused).toMatchObject({ Code: 'card_not_empty', Status: 409, moneyMoved: 'no', field: '/status' });
     expect(refused.Message).toBe(
-      `The card '${cardId}' cannot be closed: 12.34 USD on the card. Unload the card, or send 'balance_to': 'funding' with the status.`,
+      `The card '${cardId}' cannot be closed: its balance is 12.34 USD. Unload the card, or send 'balance_to': 'funding' with the status.`,
     );
     expect(await client().cards.get(cardId)).toMatchObject({ status: 'active', balance: 1234 });
   });
@@ -266,11 +266,11 @@ describe('closing a card', () => {
     const refused = await refusalOf(close());
     expect(refused.Code).toBe('card_not_empty');
     expect(refused.Message).toBe(
-      `The card '${cardId}' cannot be closed: 10.00 USD on the card, 3.00 USD held by pending transfers, ` +
-        '0.70 USD incoming from pending transfers. Capture or cancel the pending transfers.',
+      `The card '${cardId}' cannot be closed: its balance is 10.00 USD, pending transfers hold 3.00 USD, ` +
+        '0.70 USD is on hold for it. Capture or cancel the pending transfers.',
     );
     await client().transfers.cancel(out);
-    expect((await refusalOf(close())).Message).toContain('0.70 USD incoming from pending transfers');
+    expect((await refusalOf(close())).Message).toContain('0.70 USD is on hold for it');
     await client().transfers.cancel(into);
     expect(await close()).toMatchObject({ status: 'closed', balance: 0 });
   });

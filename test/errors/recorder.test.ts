@@ -186,10 +186,10 @@ describe('unauthenticated errors', () => {
       if (count >= 290) recorder.record(report());
     }
     await recorder.stop();
-    const { strangers = 0 } = await dropped();
+    const { unauthenticated = 0 } = await dropped();
     // A minute can have ended meanwhile, and then each address has its budget again.
     expect([20 + 20 + 15 + 10, 2 * (20 + 20) + 15 + 10]).toContain(await stored());
-    expect((await stored()) + strangers).toBe(300 + 300 + 15 + 10);
+    expect((await stored()) + unauthenticated).toBe(300 + 300 + 15 + 10);
   });
 
   test('are recorded up to a total budget, however many addresses there are', async () => {
@@ -201,7 +201,7 @@ describe('unauthenticated errors', () => {
     }
     await recorder.stop();
     expect(await stored()).toBe(100);
-    expect(await dropped()).toEqual({ strangers: 900 });
+    expect(await dropped()).toEqual({ unauthenticated: 900 });
   });
 
   test('have a budget that refills', () => {

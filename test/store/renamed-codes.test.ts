@@ -4,7 +4,7 @@ import type { TransferRecord } from '../../contract/transfers.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { insertErrors, type LoggedError } from '../../server/store/error.ts';
 import { migrate } from '../../server/store/migrations/migrate.ts';
-import { currentCode } from '../../server/store/renamed-codes.ts';
+import { currentCode, currentDropReason } from '../../server/store/renamed-codes.ts';
 import { settleDue } from '../../server/transfers/settle-due.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
@@ -167,4 +167,20 @@ test('what an older version writes later is renamed as the migration renames it'
     expect(currentCode(old)).toBe(present);
     expect(currentCode(present)).toBe(present);
   }
+});
+
+test('counts of unauthenticated errors that were not recorded have the new reason', async () => {
+  await client.query(
+    `alter table error_drop drop constraint error_drop_reason_check;
+     insert into error_drop (drop_id, reason, count, since, until)
+       values (gen_random_uuid(), 'strangers', 3, now(), now()), (gen_random_uuid(), 'queue_full', 2, now(), now());
+     alter table error_drop add constraint error_drop_reason_check check (reason in ('queue_full', 'strangers'))`,
+  );
+  await migrateFrom0009();
+  const { rows } = await client.query('select reason, count::int as count from error_drop order by reason');
+  expect(rows).toEqual([
+    { reason: 'queue_full', count: 2 },
+    { reason: 'unauthenticated', count: 3 },
+  ]);
+  expect(currentDropReason('strangers')).toBe('unauthenticated');
 });

@@ -1,6 +1,7 @@
 -- Renames the error codes that are stored: those of refused idempotency keys, of failed transfers and their events, and
 -- of the error log with its counts. A replay, a list or a look-up by code then finds old rows under the codes of the
--- catalogue. Each statement changes only rows that have an old code. The audit log is hashed and never changes.
+-- catalogue. Each statement changes only rows that have an old code. The audit log is hashed and never changes. The drop
+-- reason of unauthenticated errors is renamed too.
 
 do $$
 declare
@@ -60,3 +61,8 @@ begin
   select hour, program_id, code, sum(count) from old group by hour, program_id, code
   on conflict (hour, program_id, code) do update set count = error_count.count + excluded.count;
 end $$;
+
+alter table error_drop drop constraint error_drop_reason_check;
+update error_drop set reason = 'unauthenticated' where reason = 'strangers';
+alter table error_drop add constraint error_drop_reason_check
+  check (reason in ('queue_full', 'spool_full', 'spool_torn', 'row_refused', 'unauthenticated'));
