@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { ViteUserConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** The suites, and the folders of their `*.test.ts`. Every test file belongs to one; `npm test` checks that. */
 export const SUITES: Readonly<Record<string, readonly string[]>> = {
@@ -29,6 +30,17 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
 
 const cores = availableParallelism();
 
+/** Suites with the longest files, which start first, so that none of them is left alone at the end. */
+const FIRST = ['torture', 'crashes', 'codes', 'start', 'faults', 'embedded'];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ project }: TestSpecification) =>
+      (FIRST.indexOf(project.name) + FIRST.length + 1) % (FIRST.length + 1);
+    return (await super.sort(files)).toSorted((left, right) => place(left) - place(right));
+  }
+}
+
 export default {
   test: {
     projects: Object.entries(SUITES).map(([name, folders]) => ({
@@ -36,6 +48,7 @@ export default {
       // The unit tests change nothing that others see, so they share their processes.
       test: { name, include: folders.map((folder) => `${folder}/**/*.test.ts`), isolate: name !== 'unit' },
     })),
+    sequence: { sequencer: LongestFirst },
     globalSetup: ['test/harness/ledger-templates.ts'],
     pool: 'forks',
     // Most files wait for processes half of the time, so each of two cores runs two files.
