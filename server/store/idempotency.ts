@@ -70,7 +70,7 @@ export function toStoredResponses(found: readonly Row[]): Map<string, StoredResp
 
 function toStoredResponse(row: Row): StoredResponse {
   const response = RESPONSE.read(row);
-  return response.code === null ? response : { ...response, code: currentCode(response.code) as RefusalCode };
+  return response.code === null ? response : { ...response, code: currentCode(response.code) };
 }
 
 const INSERT_RESPONSES = statement(

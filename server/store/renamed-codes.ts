@@ -23,10 +23,10 @@ const RENAMED: ReadonlyMap<string, string> = new Map(
 
 /**
  * The present name of an error code that an older version wrote. Migration 0010 renames what is stored; this is for what
- * an older version writes after it: a spool file, or the refusals of a process that is still running.
+ * an older version writes after it: a spool file, or refusals and failed transfers of a process that is still running.
  */
-export function currentCode(code: string): string {
-  return RENAMED.get(code) ?? code;
+export function currentCode<Code extends string>(code: Code): Code {
+  return (RENAMED.get(code) ?? code) as Code;
 }
 
 /** The present name of a reason for which errors were not recorded, as {@link currentCode}. */

@@ -9,6 +9,7 @@ import type { Transfer } from '../../domain/transfers/transfer.ts';
 import { readRows } from '../commit/transaction.ts';
 import type { CallContext, JsonReply, RecordReply } from '../operations/call.ts';
 import type { Database } from '../store/connection/database.ts';
+import { currentCode } from '../store/renamed-codes.ts';
 import { readReversal, toReversal } from '../store/transfers/reversal.ts';
 import { readTransfer, toTransfer } from '../store/transfers/transfer.ts';
 
@@ -87,11 +88,14 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
   };
 }
 
-/** The error of a failed transfer with its fields in their order, which `jsonb` does not keep (specification, 2.1). */
+/**
+ * The error of a failed transfer with its fields in their order, which `jsonb` does not keep (specification, 2.1). An
+ * earlier version that is still running may store an old code.
+ */
 function toErrorRecord(error: object | null): ErrorRecord | null {
   if (error === null) return null;
   const { Message, Status, Code, Type } = error as ErrorRecord;
-  return { Message, Status, Code, Type };
+  return { Message, Status, Code: currentCode(Code), Type };
 }
 
 /** A reversal as the contract shows it. */
