@@ -8,11 +8,11 @@ export type Stretch = { readonly start: number; readonly end: number };
 export const REDACTED = '[redacted]';
 
 /** Digits of a card number, at least and at most (ISO/IEC 7812). */
-const DIGITS_LEAST = 13;
-const DIGITS_MOST = 19;
+const MIN_DIGITS = 13;
+const MAX_DIGITS = 19;
 
 /** Characters between two groups of digits, at most: "4111 - 1111" is still read as one number. */
-const SEPARATOR_MOST = 3;
+const MAX_SEPARATORS = 3;
 
 /** Separators between two digits of one number, after {@link withPlainDigits} has normalized blanks, dashes and dots. */
 const SEPARATORS = '\\t\\n\\r .\\-';
@@ -21,10 +21,7 @@ const SEPARATORS = '\\t\\n\\r .\\-';
  * Whether it is worth looking: thirteen digits with nothing but separators between them. It matches or fails within some
  * fifty characters of wherever it begins, so the search takes linear time.
  */
-const CANDIDATE = new RegExp(
-  `(?<![0-9a-z])[0-9](?:[${SEPARATORS}]{0,${SEPARATOR_MOST}}[0-9]){${DIGITS_LEAST - 1}}`,
-  'i',
-);
+const CANDIDATE = new RegExp(`(?<![0-9a-z])[0-9](?:[${SEPARATORS}]{0,${MAX_SEPARATORS}}[0-9]){${MIN_DIGITS - 1}}`, 'i');
 
 /** Thirteen digits of any kind, wherever they stand: most texts that are not ASCII have fewer. */
 const DIGITS_OF_ANY_KIND = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){13}/u;
@@ -33,14 +30,14 @@ const DIGITS_OF_ANY_KIND = /(?:[\p{Nd}\p{No}][^\p{Nd}\p{No}]*){13}/u;
 const WITH_EXPONENT = /(?<![0-9a-z.])([0-9]{1,40})(?:\.([0-9]{1,40}))?e([+-]?[0-9]{1,3})(?![0-9a-z])/gi;
 
 /** Digits before an exponent, at least: one more than a group of a UUID can have, which may read as such a number. */
-const MANTISSA_LEAST = 11;
+const MIN_MANTISSA_DIGITS = 11;
 
 /** A UUID is not taken for a card number, whatever its digits are. */
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-z])/iy;
 const UUID_LENGTH = 36;
 
 /** Digits of an international telephone number, at most (E.164). */
-const TELEPHONE_DIGITS_MOST = 15;
+const MAX_TELEPHONE_DIGITS = 15;
 
 /** What can be a bank account's number as it is printed: country, check digits, and groups of four (ISO 13616). */
 const PRINTED_IBAN = /(?<![0-9a-z])[a-z]{2}[0-9]{2}(?: [0-9a-z]{1,4}){3,8}/gi;
@@ -64,7 +61,7 @@ export function findCardNumbers(written: string): readonly Stretch[] {
 
 /** The text to search, or undefined where there can be no card number in it: nearly every text. */
 function readPlainly(written: string): PlainText | undefined {
-  if (written.length < DIGITS_LEAST || !DIGITS_OF_ANY_KIND.test(written)) return undefined;
+  if (written.length < MIN_DIGITS || !DIGITS_OF_ANY_KIND.test(written)) return undefined;
   const plain = withPlainDigits(written);
   WITH_EXPONENT.lastIndex = 0;
   return CANDIDATE.test(plain.text) || WITH_EXPONENT.test(plain.text) ? plain : undefined;
@@ -180,7 +177,7 @@ function* numbersOf(text: string, groups: readonly Stretch[]): Generator<Run> {
     let oddDoubled = 0;
     for (let last = first; last < groups.length; last += 1) {
       const group = groups[last];
-      if (group === undefined || digits + group.end - group.start > DIGITS_MOST) break;
+      if (group === undefined || digits + group.end - group.start > MAX_DIGITS) break;
       for (let at = group.start; at < group.end; at += 1) {
         const digit = text.charCodeAt(at) - 0x30;
         const doubled = DOUBLED[digit] ?? 0;
@@ -190,7 +187,7 @@ function* numbersOf(text: string, groups: readonly Stretch[]): Generator<Run> {
       }
       // The last digit is never doubled.
       const sum = digits % 2 === 0 ? evenDoubled : oddDoubled;
-      if (digits >= DIGITS_LEAST && sum % 10 === 0) yield { start, end: group.end, digits };
+      if (digits >= MIN_DIGITS && sum % 10 === 0) yield { start, end: group.end, digits };
     }
   }
 }
@@ -206,7 +203,7 @@ function addNumbers(text: string, groups: readonly Stretch[], found: Stretch[]):
 
 function isIssued(text: string, { start, digits }: Run): boolean {
   if (!isFirstOfAnIssuer(text.charAt(start))) return false;
-  if (digits <= TELEPHONE_DIGITS_MOST && text.charAt(start - 1) === '+') return false;
+  if (digits <= MAX_TELEPHONE_DIGITS && text.charAt(start - 1) === '+') return false;
   let firstSix = '';
   for (let at = start; firstSix.length < 6; at += 1) if (isDigit(text.charCodeAt(at))) firstSix += text.charAt(at);
   return isOfAnIssuer(firstSix, digits);
@@ -260,7 +257,7 @@ function endOfDigits(text: string, start: number): number {
 function endOfSeparator(text: string, start: number): number {
   let at = start;
   while (isSeparator(text.charCodeAt(at))) {
-    if (at - start === SEPARATOR_MOST) return start;
+    if (at - start === MAX_SEPARATORS) return start;
     at += 1;
   }
   return at;
@@ -292,9 +289,9 @@ function exponentsIn(text: string): readonly { readonly stretch: Stretch; readon
       const shift = BigInt(power ?? '0') - BigInt(fraction.length);
       const mantissa = (whole + fraction).replace(/^0+/, '');
       const zeros = /0*$/.exec(mantissa)?.[0].length ?? 0;
-      if (whole.length + fraction.length < MANTISSA_LEAST) return [];
+      if (whole.length + fraction.length < MIN_MANTISSA_DIGITS) return [];
       // A fraction that is left, or more digits than a card number has.
-      if (shift < -BigInt(zeros) || BigInt(mantissa.length) + shift > BigInt(DIGITS_MOST)) return [];
+      if (shift < -BigInt(zeros) || BigInt(mantissa.length) + shift > BigInt(MAX_DIGITS)) return [];
       let digits = mantissa;
       for (let place = shift; place > 0n; place -= 1n) digits += '0';
       for (let place = shift; place < 0n; place += 1n) digits = digits.slice(0, -1);
