@@ -118,7 +118,7 @@ function viewOf(scene: Scene): CardLimitsView {
 /** What becomes of one load or unload. */
 function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): string {
   const card = cardOf(scene);
-  const birth = { programId: 'program', transferId: 'transfer', requestId: 'request', now: NOW };
+  const birth = { programId: 'program', transferId: 'transfer', requestId: 'requested', now: NOW };
   const terms = plainTerms(type, amount, card.name);
   const view = { ...viewOf(scene), card, destinationCard: undefined, referenceTakenBy: undefined };
   const plan = decideTransfer({ birth, terms, notes: {} }, view);
@@ -134,7 +134,7 @@ test('the maximum is exact: it succeeds, one unit more is refused, and at 0 ever
         const { most, least, code } = outlook[direction];
         const told = `${type} ${most} from ${least}`;
         const more = outcomeOf(scene, type, most + 1n);
-        // A transfer has a largest amount whatever the rules say; the body is refused before they are asked.
+        // A transfer has a largest amount whatever the rules say; the body is refused before they are requested.
         if (most < MAXIMUM_AMOUNT) expect(more, told).not.toBe('made');
         if (most > 0n) expect([most >= least, outcomeOf(scene, type, most)], told).toEqual([true, 'made']);
         for (const amount of [MINIMUM_AMOUNT, least, 3n, 7n, 12n]) {

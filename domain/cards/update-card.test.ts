@@ -110,8 +110,8 @@ function viewOf(scene: Scene): CardView {
 
 function decide(scene: Scene) {
   const birth = { programId: 'program', transferId: 'transfer', requestId: 'request', now: NOW };
-  const asked = { cardName: 'card_x', change: changeOf(scene), birth };
-  return decideCardUpdate(asked, profileOf(scene), viewOf(scene));
+  const request = { cardName: 'card_x', change: changeOf(scene), birth };
+  return decideCardUpdate(request, profileOf(scene), viewOf(scene));
 }
 
 /** The last day after the change. */

@@ -51,23 +51,23 @@ const SWEEP_DESCRIPTION = 'Balance of the closed card';
  * succeeds, also on a closed card, so that a change can be retried after its response was lost.
  */
 export function decideCardUpdate(
-  asked: CardChangeRequest,
+  request: CardChangeRequest,
   profile: CardProfile | undefined,
   view: CardView,
 ): CardUpdatePlan | Refusal {
-  const { change } = asked;
+  const { change } = request;
   // Only a change that takes the balance along moves money: a card must be blocked at once, whatever is disabled.
   const disabled = change.balanceTo === undefined ? undefined : examineSwitch({ type: 'unload' }, view);
   if (disabled?.outcome === 'failed') return disabled.refusal;
   if (profile === undefined) {
-    return new Refusal('card_not_found', `There is no card '${asked.cardName}' in this card program.`);
+    return new Refusal('card_not_found', `There is no card '${request.cardName}' in this card program.`);
   }
   const after = apply(change, profile);
   const refusal = refuseStatus(change, profile, after, view.rules.today);
   if (refusal !== undefined) return refusal;
   const isChanged = changedMembers(profile, after).length > 0;
   const isClosing = isChanged && after.card.status === 'closed';
-  const sweep = isClosing ? empty(asked, profile.card, view) : null;
+  const sweep = isClosing ? empty(request, profile.card, view) : null;
   return sweep instanceof Refusal ? sweep : { profile: after, isChanged, sweep };
 }
 
@@ -124,9 +124,9 @@ function refuseClosed(card: Card, changed: string): Refusal {
  * The transfer that moves the balance of a card to be closed; null if the balance is zero. It is not a use of the card,
  * so neither its status nor its limits apply, and no limit counts it.
  */
-function empty(asked: CardChangeRequest, card: Card, view: CardView): TransferPlan | null | Refusal {
+function empty(request: CardChangeRequest, card: Card, view: CardView): TransferPlan | null | Refusal {
   const source = view.account(card.accountId);
-  const refusal = refuseNotEmpty(card, source, asked.change.balanceTo);
+  const refusal = refuseNotEmpty(card, source, request.change.balanceTo);
   if (refusal !== undefined) return refusal;
   if (source.balance === 0n) return null;
   const destination = view.account(card.fundingAccountId);
@@ -134,7 +134,7 @@ function empty(asked: CardChangeRequest, card: Card, view: CardView): TransferPl
   if (tooMuch !== undefined) return tooMuch;
   const terms = plainTerms('unload', source.balance, card.name);
   const notes = { description: SWEEP_DESCRIPTION };
-  const transfer = newTransfer(asked.birth, terms, notes, { card, destinationCard: undefined });
+  const transfer = newTransfer(request.birth, terms, notes, { card, destinationCard: undefined });
   return begin(transfer, { source, destination }, []);
 }
 

@@ -37,14 +37,14 @@ const limits = fc.uniqueArray(limit, { selector: ({ name, source }) => `${name} 
 describe('limits', () => {
   test('allow every amount from the minimum to the maximum, and no other', () => {
     fc.assert(
-      fc.property(limits, usage, fc.bigInt(1n, 2000n), (set, before, asked) => {
+      fc.property(limits, usage, fc.bigInt(1n, 2000n), (set, before, requested) => {
         const states = set.map((each) => stateOf(each, before, calendar));
         const isKept = (value: bigint): boolean => states.every((state) => keeps(state, value));
         const least = states.reduce((most, { name, value }) => {
           return name === 'minimum_amount' && value > most ? value : most;
         }, 1n);
         const most = mostAllowed(states);
-        expect(isKept(asked)).toBe(asked >= least && (most === null || asked <= most));
+        expect(isKept(requested)).toBe(requested >= least && (most === null || requested <= most));
         if (most === null) return;
         expect(isKept(most + 1n)).toBe(false);
         if (most >= least) expect(isKept(most)).toBe(true);
@@ -64,9 +64,9 @@ describe('limits', () => {
         const days: CountedDay[] = [...before];
         const states = () => set.map((each) => stateOf(each, usageOf(days, running), running));
         const alreadyPassed = states().map(({ value, used }) => used !== null && used > value);
-        for (const asked of amounts) {
-          const isKept = states().every((state) => keeps(state, asked));
-          if (isKept) days.push({ dayStart: running.day.start, amount: asked, count: 1n });
+        for (const requested of amounts) {
+          const isKept = states().every((state) => keeps(state, requested));
+          if (isKept) days.push({ dayStart: running.day.start, amount: requested, count: 1n });
         }
         for (const [index, { used, left, value }] of states().entries()) {
           if (used === null || left === null) continue;
@@ -88,17 +88,23 @@ describe('limits', () => {
 
   test('that a transfer exceeds are described with name, source and remaining amount', () => {
     fc.assert(
-      fc.property(limit, usage, fc.bigInt(1n, 2000n), fc.constantFrom('in', 'out'), (set, before, asked, direction) => {
-        const state = stateOf(set, before, calendar);
-        if (keeps(state, asked)) return;
-        const message = describeBreach(state, asked, { name: "The card 'ann'", currency: 'JPY', direction });
-        expect(message).toContain(`'${set.name}' limit`);
-        expect(message).toContain(`${asked} JPY`);
-        expect(message).toContain(direction === 'in' ? 'may receive' : 'may send');
-        if (state.freesAt === null) return;
-        expect(message).toContain(`${state.left} ${LIMIT_NAMES[set.name].measure === 'count' ? 'transfer' : 'JPY'}`);
-        expect(message).toContain(new Date(state.freesAt).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length));
-      }),
+      fc.property(
+        limit,
+        usage,
+        fc.bigInt(1n, 2000n),
+        fc.constantFrom('in', 'out'),
+        (set, before, requested, direction) => {
+          const state = stateOf(set, before, calendar);
+          if (keeps(state, requested)) return;
+          const message = describeBreach(state, requested, { name: "The card 'ann'", currency: 'JPY', direction });
+          expect(message).toContain(`'${set.name}' limit`);
+          expect(message).toContain(`${requested} JPY`);
+          expect(message).toContain(direction === 'in' ? 'may receive' : 'may send');
+          if (state.freesAt === null) return;
+          expect(message).toContain(`${state.left} ${LIMIT_NAMES[set.name].measure === 'count' ? 'transfer' : 'JPY'}`);
+          expect(message).toContain(new Date(state.freesAt).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length));
+        },
+      ),
     );
   });
 });

@@ -90,11 +90,11 @@ export function decideCapture(
   };
 }
 
-function refuseTooMuch(transfer: Transfer, asked: bigint): Refusal {
+function refuseTooMuch(transfer: Transfer, requested: bigint): Refusal {
   const { amount, currency } = transfer;
-  const saw = { held: amount.toString(), amount: asked.toString() };
+  const saw = { held: amount.toString(), amount: requested.toString() };
   const message =
-    `The capture is for ${formatMoney(asked, currency)}, but the transfer holds ${formatMoney(amount, currency)}. ` +
+    `The capture is for ${formatMoney(requested, currency)}, but the transfer holds ${formatMoney(amount, currency)}. ` +
     'Send that amount or less, or omit the amount to capture all of it.';
   return new Refusal('amount_too_large', message, { field: '/amount', saw });
 }

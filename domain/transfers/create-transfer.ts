@@ -32,9 +32,9 @@ export type TransferInput = {
  * Decides on a new transfer and what it changes, or returns the first refusal. A
  * scheduled one moves and holds nothing yet, so it is not held to how the books stand now.
  */
-export function decideTransfer(asked: TransferInput, view: TransferView): TransferPlan | Refusal {
-  const { birth, notes } = asked;
-  const terms = withHoldEnd(asked.terms, birth.now);
+export function decideTransfer(request: TransferInput, view: TransferView): TransferPlan | Refusal {
+  const { birth, notes } = request;
+  const terms = withHoldEnd(request.terms, birth.now);
   const isScheduled = terms.scheduledFor !== null;
   for (const check of TRANSFER_CHECKS) {
     if (isScheduled && check.whenDue === true) continue;

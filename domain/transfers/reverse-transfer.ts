@@ -35,18 +35,18 @@ export type ReversalPlan = TransferPlan & { readonly reversal: Reversal };
  * The states of cards and limits do not stand in the way of a correction, and it gives nothing back to limits: only a
  * closed card takes nothing any more, and money that has gone cannot come back (`insufficient_funds`).
  */
-export function decideReversal(transfer: Transfer, asked: ReversalInput, view: TransferView): ReversalPlan | Refusal {
+export function decideReversal(transfer: Transfer, request: ReversalInput, view: TransferView): ReversalPlan | Refusal {
   const refusal = refuseMove(transfer, 'reverse', view.now);
   if (refusal !== undefined) return refusal;
   const left = transfer.capturedAmount - transfer.reversedAmount;
   if (left === 0n) return refuseReversedWhole(transfer);
-  const amount = asked.amount ?? left;
+  const amount = request.amount ?? left;
   if (amount > left) return refuseTooMuch(transfer, amount, left);
   const ends = endsBack(transfer, view);
   const problem = refuseReceiver(transfer, view) ?? refuseFunds(ends, transfer, amount, view);
   if (problem !== undefined) return problem;
   const { posting, source, destination } = post({ index: 0, purpose: 'reversal', ...ends, amount });
-  const { reversalId, requestId, description } = asked;
+  const { reversalId, requestId, description } = request;
   const { programId, transferId, currency } = transfer;
   return {
     transfer: { ...transfer, reversedAmount: transfer.reversedAmount + amount, updatedAt: view.now },

@@ -48,7 +48,7 @@ export class RequestContext {
   awaitsContinue = false;
   /** Whether the connection must close after this response. */
   mustClose = false;
-  answered = false;
+  responded = false;
   /** The refusal by the rate limit of its address, which is thrown later: other errors take precedence. */
   addressLimitRefusal: Refusal | undefined = undefined;
   /** The state of each rate limit after this request; empty without rate limits. */

@@ -177,7 +177,7 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
       const connection = service.connections.of(this.req.socket);
       const context = this.context ?? (connection && new RequestContext(this.req, this, connection));
       if (context === undefined) return undefined;
-      context.answered = true;
+      context.responded = true;
       context.operation ??= service.routes.operationOf(this.req.method ?? '', context.path);
       const errorResponse = composeErrorResponse(substituteFor(status), context, service);
       reportError(service, errorResponse.report);

@@ -52,7 +52,7 @@ export type KeyedResponse = KeyInScope & StoredResponse;
 
 /** Reads the first responses to keys. Must come after the keys were locked, in a statement of its own. */
 export const readStoredResponses = statementOfRows(
-  'read_answers',
+  'read_stored_responses',
   SCOPE,
   `select found.* from :sent
     cross join lateral (
@@ -74,7 +74,7 @@ function toStoredResponse(row: Row): StoredResponse {
 }
 
 const INSERT_RESPONSES = statement(
-  'insert_answers',
+  'insert_stored_responses',
   { responses: rows(IDEMPOTENCY), now: TIME },
   `insert into idempotency (${IDEMPOTENCY.names}, created_at) select responses.*, :now::timestamptz from :responses`,
 );

@@ -7,7 +7,7 @@ import { RESTORE } from './rows/restore.ts';
 
 // The small forms of those rows of npm run torture that no other suite has in a form of its own. On two cores, quiet:
 // bank 5 s, restore 8 s, disk-full 8 s. They mostly wait for starts and recoveries, so a busy machine makes them slow.
-const MOST = 900_000;
+const MAX_MILLISECONDS = 900_000;
 
 /** Draws anew each time; a failure names the seed, and `npm run torture -- --only … --seed …` draws it again. */
 async function runSmall(row: Row): Promise<Findings & { readonly again: string }> {
@@ -26,7 +26,7 @@ async function runSmall(row: Row): Promise<Findings & { readonly again: string }
 
 test.for([BANK, RESTORE, DISK_FULL])(
   'the small form of $name finds no violation',
-  { timeout: MOST },
+  { timeout: MAX_MILLISECONDS },
   async (row, context) => {
     const { violations, notRun, again } = await runSmall(row);
     // Counted as skipped, and npm test prints the reason: it is no success to have tested nothing.

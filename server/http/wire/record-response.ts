@@ -47,7 +47,7 @@ export class ErrorRecordResponse extends ServerResponse {
       this.#remember(typeof first === 'string' ? second : first);
       return this;
     }
-    if (!isError && this.context?.answered === false) this.#addStanding();
+    if (!isError && this.context?.responded === false) this.#addStanding();
     return typeof first === 'string' ? super.writeHead(statusCode, first, second) : super.writeHead(statusCode, first);
   }
 

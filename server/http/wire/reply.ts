@@ -82,7 +82,7 @@ export type WholeBody = {
 export async function sendBody(service: HttpService, context: RequestContext, whole: WholeBody): Promise<void> {
   const { status, type, body, headers } = whole;
   if (!context.request.complete) await discardBody(context, service.settings);
-  if (context.answered) return;
+  if (context.responded) return;
   const length = String(Buffer.byteLength(body));
   writeHead(service, context, status, ['Content-Type', type, 'Content-Length', length, ...headers]);
   context.response.end(body);
@@ -107,7 +107,7 @@ function writeHead(
     'nosniff',
   ];
   for (const [name, value] of contextHeaders(context)) headers.push(name, value);
-  context.answered = true;
+  context.responded = true;
   context.response.writeHead(status, headers);
 }
 
@@ -119,7 +119,7 @@ function writeHead(
 async function sendCsv(service: HttpService, context: RequestContext, csv: CsvExport): Promise<void> {
   const { request, response } = context;
   if (!request.complete) await discardBody(context, service.settings);
-  if (context.answered) return;
+  if (context.responded) return;
   const disposition = `attachment; filename="${headerSafe(csv.fileName)}"`;
   writeHead(service, context, 200, ['Content-Type', CSV_TYPE, 'Content-Disposition', disposition]);
   try {
@@ -141,9 +141,9 @@ export async function sendError(service: HttpService, context: RequestContext, t
   try {
     context.operation ??= service.routes.operationOf(context.request.method ?? '', context.path);
     await discardBody(context, service.settings);
-    if (context.answered || thrown instanceof CallerGone) return;
+    if (context.responded || thrown instanceof CallerGone) return;
     if (service.isClosing) context.mustClose = true;
-    context.answered = true;
+    context.responded = true;
     const errorResponse = composeErrorResponse(thrown, context, service);
     reportError(service, errorResponse.report);
     context.response.writeHead(errorResponse.status, errorResponse.headers.flat());
@@ -157,7 +157,7 @@ export async function sendError(service: HttpService, context: RequestContext, t
 /** The error record could not be composed: sends a fixed record, or closes the connection. */
 function lastResort(context: RequestContext): void {
   const { response } = context;
-  context.answered = true;
+  context.responded = true;
   if (response.headersSent) {
     response.destroy();
     return;

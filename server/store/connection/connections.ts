@@ -222,7 +222,7 @@ function openPool(where: ConnectionSettings, pooling: pg.PoolConfig, more: reado
     keepAlive: true,
     idleTimeoutMillis: IDLE_MILLISECONDS,
     connectionTimeoutMillis: LIMITS.connect,
-    query_timeout: LIMITS.answer,
+    query_timeout: LIMITS.response,
     application_name: 'transfer-service',
     options: startupOptions(settings),
     // A connection is used only when it has its settings; one that cannot have them is closed.

@@ -162,7 +162,7 @@ export class Database {
 
   /** Resolves an unknown commit, if possible until `deadline` (`performance.now()`). */
   async clear({ doubt, server }: CommitUnknown, batchId: string, deadline: number): Promise<Settlement> {
-    if (doubt === 'answer_lost') return this.settle(batchId, deadline);
+    if (doubt === 'response_lost') return this.settle(batchId, deadline);
     if (doubt === 'local') return 'unknown';
     return (await this.confirm(server, deadline)) ? 'committed' : 'unknown';
   }
@@ -244,8 +244,8 @@ export class Database {
   }
 
   #noteUnknown({ cause, doubt }: CommitUnknown): void {
-    const isUnanswered = doubt === 'answer_lost' && new StoreFailure(cause).timedOut;
-    if (isUnanswered || doubt === 'local') this.#connections.group.commitFailedAt = performance.now();
+    const hasNoResponse = doubt === 'response_lost' && new StoreFailure(cause).timedOut;
+    if (hasNoResponse || doubt === 'local') this.#connections.group.commitFailedAt = performance.now();
   }
 
   /** BEGIN and the load; repeated on a new connection when the server had closed the first while it was idle. */
@@ -353,7 +353,7 @@ async function save<Result>(
     const reason: unknown = commit?.reason;
     // Only an ordinary error says that the server has rolled back; a lost or closing connection says nothing.
     if (describeFailure(reason).connectionLost || isFatal(reason))
-      throw new CommitUnknown(reason, result, 'answer_lost');
+      throw new CommitUnknown(reason, result, 'response_lost');
     throw await rolledBack(client, failed?.reason);
   }
   // PostgreSQL responds to COMMIT with ROLLBACK when an earlier statement has failed.

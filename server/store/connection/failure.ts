@@ -117,11 +117,11 @@ export class StoreFailure extends Error {
 }
 
 /**
- * Why it is not known whether the outcome of a transaction will last. `answer_lost`: the response to COMMIT was lost.
+ * Why it is not known whether the outcome of a transaction will last. `response_lost`: the response to COMMIT was lost.
  * `local`: the server warned that it could not wait for its standby. `unconfirmed`: the transaction changed nothing, and
  * what it found done already may not be on the standby yet.
  */
-export type Doubt = 'answer_lost' | 'local' | 'unconfirmed';
+export type Doubt = 'response_lost' | 'local' | 'unconfirmed';
 
 /**
  * The outcome of a transaction is not known: it may have been committed, or may be later. `result` is its decision, to be

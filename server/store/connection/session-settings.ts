@@ -15,7 +15,7 @@ export const LIMITS = {
   /** Between two round trips: only a frozen process takes longer. */
   idleInTransaction: 3000,
   /** For a response on an open connection; longer than `statement`, so that a running server reports its time-out first. */
-  answer: 1800,
+  response: 1800,
 } as const;
 
 /**

@@ -64,5 +64,6 @@ end $$;
 
 alter table error_drop drop constraint error_drop_reason_check;
 update error_drop set reason = 'unauthenticated' where reason = 'strangers';
+-- A process of an older version that is still running writes the old reason.
 alter table error_drop add constraint error_drop_reason_check
-  check (reason in ('queue_full', 'spool_full', 'spool_torn', 'row_refused', 'unauthenticated'));
+  check (reason in ('queue_full', 'spool_full', 'spool_torn', 'row_refused', 'unauthenticated', 'strangers'));
