@@ -57,6 +57,8 @@ export default {
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },
+    // One line for each file: many tests take long by construction.
+    slowTestThreshold: 120_000,
     passWithNoTests: false,
     globals: false,
   },

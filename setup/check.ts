@@ -72,6 +72,7 @@ async function runSuites(names: readonly string[]): Promise<void> {
       [
         'run',
         '--reporter=default',
+        '--silent=passed-only',
         '--reporter=json',
         `--outputFile.json=${file}`,
         ...names.map((name) => `--project=${name}`),
