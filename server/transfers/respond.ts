@@ -26,38 +26,46 @@ export type Replay = {
 };
 
 /** The reply with a transfer; throws the refusal. Without the stored text, a replay shows the transfer as it is now. */
-export async function toTransferReply(
+export function toTransferReply(
   { database }: { readonly database: Database },
   { programId }: CallContext,
   outcome: Outcome,
 ): Promise<JsonReply<TransferRecord>> {
-  if (outcome instanceof Refusal) throw outcome;
-  if ('subjectId' in outcome) {
-    if (outcome.json !== null) return { json: outcome.json, replayed: true };
-    const [row] = await readRows(database, readTransfer(programId, outcome.subjectId));
-    if (row === undefined) throw new Error('the transfer of a stored response does not exist');
-    return { json: JSON.stringify(toTransferRecord(toTransfer(row))), replayed: true };
-  }
-  const { record, json } = outcome;
-  if ('reversal_id' in record) throw new Error('a reversal was decided where none was requested');
-  return { record, json };
+  return toReply(outcome, isTransfer, async (transferId) => {
+    const [row] = await readRows(database, readTransfer(programId, transferId));
+    return row === undefined ? undefined : toTransferRecord(toTransfer(row));
+  });
 }
 
 /** The same for the reply with a reversal. */
-export async function toReversalReply(
+export function toReversalReply(
   { database }: { readonly database: Database },
   { programId }: CallContext,
   outcome: Outcome,
 ): Promise<JsonReply<ReversalRecord>> {
+  return toReply(outcome, isReversal, async (reversalId) => {
+    const [row] = await readRows(database, readReversal(programId, reversalId));
+    return row === undefined ? undefined : toReversalRecord(toReversal(row));
+  });
+}
+
+const isReversal = (record: TransferRecord | ReversalRecord): record is ReversalRecord => 'reversal_id' in record;
+const isTransfer = (record: TransferRecord | ReversalRecord): record is TransferRecord => !isReversal(record);
+
+async function toReply<Wanted extends TransferRecord | ReversalRecord>(
+  outcome: Outcome,
+  isWanted: (record: TransferRecord | ReversalRecord) => record is Wanted,
+  readNow: (subjectId: string) => Promise<Wanted | undefined>,
+): Promise<JsonReply<Wanted>> {
   if (outcome instanceof Refusal) throw outcome;
   if ('subjectId' in outcome) {
     if (outcome.json !== null) return { json: outcome.json, replayed: true };
-    const [row] = await readRows(database, readReversal(programId, outcome.subjectId));
-    if (row === undefined) throw new Error('the reversal of a stored response does not exist');
-    return { json: JSON.stringify(toReversalRecord(toReversal(row))), replayed: true };
+    const record = await readNow(outcome.subjectId);
+    if (record === undefined) throw new Error('what a stored response created does not exist');
+    return { json: JSON.stringify(record), replayed: true };
   }
   const { record, json } = outcome;
-  if (!('reversal_id' in record)) throw new Error('no reversal was decided where one was requested');
+  if (!isWanted(record)) throw new Error('another kind of record was decided than was requested');
   return { record, json };
 }
 
