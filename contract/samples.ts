@@ -1,3 +1,5 @@
+import type { SchemaShape } from './schema-parts.ts';
+
 /** Id of the sandbox's demo program on the wire; it is the same in every sandbox. */
 export const DEMO_PROGRAM = 'prog_019000000000700080000000000000de';
 
@@ -50,17 +52,6 @@ const VALUES: Readonly<Record<string, unknown>> = {
   metadata: { order: 'A-1042' },
 };
 
-type Shape = {
-  readonly type?: string | readonly string[];
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Shape[];
-  readonly $ref?: string;
-  readonly format?: string;
-  readonly items?: Shape;
-  readonly properties?: Readonly<Record<string, Shape>>;
-  readonly required?: readonly string[];
-};
-
 /** The sample value of a path parameter. */
 export function sampleOfParameter(name: string): string {
   return String(VALUES[name] ?? `${name}_1`);
@@ -68,7 +59,7 @@ export function sampleOfParameter(name: string): string {
 
 /** A value that fits a schema. Objects have all their fields, or only the required ones. */
 export function sampleOf(schema: object, requiredOnly: boolean, name = ''): unknown {
-  const shape: Shape = schema;
+  const shape: SchemaShape = schema;
   if (Object.hasOwn(VALUES, name) && shape.properties === undefined) return VALUES[name];
   if (shape.enum !== undefined) return shape.enum.find((word) => name === 'status' && isUsual(word)) ?? shape.enum[0];
   if (shape.anyOf !== undefined) return sampleOfUnion(shape.anyOf, requiredOnly, name);
@@ -91,7 +82,7 @@ function isUsual(status: unknown): boolean {
 }
 
 /** A nullable field is null, except for the time at which a transfer completed. */
-function sampleOfUnion(shapes: readonly Shape[], requiredOnly: boolean, name: string): unknown {
+function sampleOfUnion(shapes: readonly SchemaShape[], requiredOnly: boolean, name: string): unknown {
   const isGiven = name === 'completed_at' || !shapes.some(({ type }) => type === 'null');
   const shape = shapes.find(({ type }) => type !== 'null');
   return isGiven && shape !== undefined ? sampleOf(shape, requiredOnly, name) : null;

@@ -2,6 +2,26 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { type AmountAsSent, MAXIMUM_AMOUNT } from '../domain/ledger/money.ts';
 import { ERROR_TYPES } from './errors/record.ts';
 
+/** What is read of a JSON schema to document it, to make samples and to generate types. */
+export type SchemaShape = {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly SchemaShape[];
+  readonly $ref?: string;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly description?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly items?: SchemaShape;
+  readonly properties?: Readonly<Record<string, SchemaShape>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | SchemaShape;
+  readonly 'x-amount'?: true;
+};
+
 /** One of several words. */
 export function literals<Name extends string>(names: readonly Name[], description: string) {
   return Type.Unsafe<Name>({ type: 'string', enum: [...names], description });

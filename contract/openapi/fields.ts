@@ -1,3 +1,5 @@
+import type { SchemaShape } from '../schema-parts.ts';
+
 /** One field of a body, a query or a reply, in words. */
 export type Field = {
   readonly name: string;
@@ -11,27 +13,9 @@ export type Field = {
   readonly inner: readonly Field[];
 };
 
-type Shape = {
-  readonly type?: string | readonly string[];
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Shape[];
-  readonly $ref?: string;
-  readonly format?: string;
-  readonly pattern?: string;
-  readonly description?: string;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly items?: Shape;
-  readonly properties?: Readonly<Record<string, Shape>>;
-  readonly required?: readonly string[];
-  readonly 'x-amount'?: true;
-};
-
 /** The fields of an object's schema, in its order. If two have the same inner fields, only the first lists them. */
 export function fieldsOf(schema: object): readonly Field[] {
-  const shape: Shape = schema;
+  const shape: SchemaShape = schema;
   const fields = Object.entries(shape.properties ?? {}).map(([name, member]) => {
     const described = withoutNull(member);
     const inner = described.items ?? described;
@@ -57,12 +41,12 @@ function isSame(left: readonly Field[], right: readonly Field[]): boolean {
 }
 
 /** Where null is allowed beside one other shape, that shape. */
-function withoutNull(shape: Shape): Shape {
+function withoutNull(shape: SchemaShape): SchemaShape {
   if (shape['x-amount']) return shape;
   return shape.anyOf?.find(({ type }) => type !== 'null') ?? shape;
 }
 
-function typeOf(shape: Shape): string {
+function typeOf(shape: SchemaShape): string {
   if (shape['x-amount']) return 'integer, or its digits as a string';
   if (shape.anyOf !== undefined) return shape.anyOf.map(typeOf).join(' or ');
   if (shape.$ref !== undefined) return 'error record';
@@ -72,7 +56,7 @@ function typeOf(shape: Shape): string {
   return [shape.type ?? 'value'].flat().join(' or ');
 }
 
-function limitsOf(shape: Shape): string {
+function limitsOf(shape: SchemaShape): string {
   if (shape.enum !== undefined) {
     return shape.enum.length === 1 ? `only ${String(shape.enum[0])}` : `one of ${shape.enum.map(String).join(', ')}`;
   }
