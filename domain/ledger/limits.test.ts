@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { calendarAt, dayIn, nextPeriodAfter, periodOf } from '../../test/harness/local-time.ts';
 import {
+  addToDays,
+  addToUsage,
   type CountedDay,
   cardLimitsFor,
   describeBreach,
@@ -171,6 +173,25 @@ describe('the used amount', () => {
         }
       }),
       { numRuns: 500 },
+    );
+  });
+
+  test('stays that sum when transfers are added one after the other, and each day stays one entry', () => {
+    const change = fc.record({ ago: fc.integer({ min: 0, max: 45 }), amount, count: fc.bigInt(0n, 5n) });
+    fc.assert(
+      fc.property(zones, moments, fc.array(change, { maxLength: 60 }), (zone, now, changes) => {
+        const running = calendarAt(now, zone);
+        let days: readonly CountedDay[] = [];
+        let usage = usageOf(days, running);
+        for (const { ago, ...day } of changes) {
+          const added = { ...day, dayStart: running.day.start - ago * DAY };
+          days = addToDays(days, added);
+          usage = addToUsage(usage, added, running);
+          expect(usage).toEqual(usageOf(days, running));
+        }
+        expect(new Set(days.map(({ dayStart }) => dayStart)).size).toBe(days.length);
+      }),
+      { numRuns: 300 },
     );
   });
 

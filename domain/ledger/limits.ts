@@ -84,16 +84,29 @@ export type CountedDay = Used & { readonly dayStart: number };
 
 /** What was used of each running period: weeks and months are sums of their days. */
 export function usageOf(days: readonly CountedDay[], calendar: Calendar): Usage {
-  const sum = (period: Period): Used => {
+  let usage = NOTHING_USED;
+  for (const day of days) usage = addToUsage(usage, day, calendar);
+  return usage;
+}
+
+/** What was used of each running period, after one more change of a day. */
+export function addToUsage(usage: Usage, change: CountedDay, calendar: Calendar): Usage {
+  const { dayStart, amount, count } = change;
+  const add = (period: Period): Used => {
     const { start, end } = calendar[period];
-    let total: Used = { amount: 0n, count: 0n };
-    for (const { dayStart, amount, count } of days) {
-      if (dayStart < start || dayStart >= end) continue;
-      total = { amount: total.amount + amount, count: total.count + count };
-    }
-    return total;
+    const used = usage[period];
+    if (dayStart < start || dayStart >= end) return used;
+    return { amount: used.amount + amount, count: used.count + count };
   };
-  return days.length === 0 ? NOTHING_USED : { day: sum('day'), week: sum('week'), month: sum('month') };
+  return { day: add('day'), week: add('week'), month: add('month') };
+}
+
+/** The counted days after one more change of a day. Each day is there once, however many transfers it counts. */
+export function addToDays(days: readonly CountedDay[], { dayStart, amount, count }: CountedDay): readonly CountedDay[] {
+  const index = days.findIndex((day) => day.dayStart === dayStart);
+  const before = days[index];
+  if (before === undefined) return [...days, { dayStart, amount, count }];
+  return days.with(index, { dayStart, amount: before.amount + amount, count: before.count + count });
 }
 
 /** Whether any limit is set at all. */
@@ -101,12 +114,16 @@ export function limitsNothing(limits: Limits): boolean {
   return limits.maximumBalance === null && Object.keys(limits.in).length + Object.keys(limits.out).length === 0;
 }
 
+/** The usual case, for which nothing is computed. */
+const NO_LIMITS: readonly EffectiveLimit[] = [];
+
 /** The limits of a card in one direction: its own, and its program's for each card where it has none of that name. */
 export function cardLimitsFor(
   card: { readonly limits: Limits | null; readonly currency: string },
   rules: ProgramRules,
   direction: Direction,
 ): readonly EffectiveLimit[] {
+  if (card.limits === null && rules.cardLimits === null) return NO_LIMITS;
   const own = card.limits?.[direction] ?? {};
   const inherited = rules.currency === card.currency ? (rules.cardLimits?.[direction] ?? {}) : {};
   return namesOf({ ...inherited, ...own }).map(([name, value]) => ({
@@ -122,8 +139,8 @@ export function programLimitsFor(
   currency: string,
   direction: Direction,
 ): readonly EffectiveLimit[] {
-  if (rules.currency !== currency) return [];
-  return namesOf(rules.limits?.[direction] ?? {}).map(([name, value]) => ({ name, value, source: 'program' }));
+  if (rules.currency !== currency || rules.limits === null) return NO_LIMITS;
+  return namesOf(rules.limits[direction]).map(([name, value]) => ({ name, value, source: 'program' }));
 }
 
 /** The maximum balance of a card, in minor units, and who set it; null if it is not set. */

@@ -8,6 +8,8 @@ import {
   describeSource,
   type EffectiveLimit,
   keeps,
+  LIMIT_NAMES,
+  type LimitName,
   type LimitState,
   maximumBalanceOf,
   type ProgramRules,
@@ -257,25 +259,25 @@ function examineReference(terms: TransferTerms, view: TransferView): Finding {
 }
 
 function examineMinimumAmount(terms: TransferTerms, view: TransferView): Finding {
-  return examineLimits(terms, view, ({ name }) => name === 'minimum_amount');
+  return examineLimits(terms, view, (name) => name === 'minimum_amount');
 }
 
 function examineMaximumAmount(terms: TransferTerms, view: TransferView): Finding {
-  return examineLimits(terms, view, ({ name }) => name === 'maximum_amount');
+  return examineLimits(terms, view, (name) => name === 'maximum_amount');
 }
 
 function examinePeriodLimits(terms: TransferTerms, view: TransferView): Finding {
-  return examineLimits(terms, view, ({ period }) => period !== null);
+  return examineLimits(terms, view, (name) => LIMIT_NAMES[name].period !== null);
 }
 
-function examineLimits(terms: TransferTerms, view: TransferView, concerns: (state: LimitState) => boolean): Finding {
+function examineLimits(terms: TransferTerms, view: TransferView, concerns: (name: LimitName) => boolean): Finding {
   const { card, destinationCard, rules } = view;
   if (card === undefined || (terms.type === 'card_to_card' && destinationCard === undefined)) return NOT_EVALUATED;
   const saw: Record<string, string> = { amount: terms.amount.toString() };
   for (const side of limitedSides(terms.type, card, destinationCard, rules)) {
     for (const limit of side.limits) {
+      if (!concerns(limit.name)) continue;
       const state = stateOf(limit, view.usage(side.accountId, side.direction), rules.calendar);
-      if (!concerns(state)) continue;
       saw[`${limit.source}_${side.direction}_${limit.name}`] = sawOf(state);
       if (keeps(state, terms.amount)) continue;
       const refusal = new Refusal(codeOf(state), describeBreach(state, terms.amount, side), { field: '/amount', saw });

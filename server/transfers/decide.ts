@@ -3,7 +3,15 @@ import type { DomainEvent } from '../../domain/event.ts';
 import { replay, type StoredResponse } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Account, LedgerViolation } from '../../domain/ledger/ledger.ts';
-import { type CountedDay, type Direction, usageOf } from '../../domain/ledger/limits.ts';
+import {
+  addToDays,
+  addToUsage,
+  type Calendar,
+  type CountedDay,
+  type Direction,
+  type Usage,
+  usageOf,
+} from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import {
   decideCancel,
@@ -64,6 +72,8 @@ export class Books {
   readonly #cards: ReadonlyMap<string, LoadedCard>;
   readonly #accounts: Map<string, Account>;
   readonly #days = new Map<string, readonly CountedDay[]>();
+  /** The usage of the running periods, by the same key, where a decision needed it. */
+  readonly #usage = new Map<string, Usage>();
   readonly #standing: Map<string, StandingTransfer>;
   readonly #storedResponses: Map<string, StoredResponse>;
   readonly #references: Map<string, string>;
@@ -202,7 +212,7 @@ export class Books {
           throw new LedgerViolation('a decision needs an account that the group has not locked');
         return account;
       },
-      usage: (accountId, direction) => usageOf(this.#days.get(dayKey(accountId, direction)) ?? [], rules.calendar),
+      usage: (accountId, direction) => this.#usageOf(dayKey(accountId, direction), rules.calendar),
     };
   }
 
@@ -255,13 +265,22 @@ export class Books {
     for (const count of plan.counts) this.#count({ ...count, programId });
   }
 
+  #usageOf(key: string, calendar: Calendar): Usage {
+    const usage = this.#usage.get(key) ?? usageOf(this.#days.get(key) ?? [], calendar);
+    this.#usage.set(key, usage);
+    return usage;
+  }
+
   #count(change: CounterChangeOf): void {
     const { accountId, direction, dayStart, amount, count } = change;
-    const key = `${dayKey(accountId, direction)} ${dayStart}`;
-    const before = this.#changes.counts.get(key) ?? { ...change, amount: 0n, count: 0n };
-    this.#changes.counts.set(key, { ...change, amount: before.amount + amount, count: before.count + count });
-    const days = this.#days.get(dayKey(accountId, direction)) ?? [];
-    this.#days.set(dayKey(accountId, direction), [...days, { dayStart, amount, count }]);
+    const key = dayKey(accountId, direction);
+    const before = this.#changes.counts.get(`${key} ${dayStart}`) ?? { ...change, amount: 0n, count: 0n };
+    const sum = { ...change, amount: before.amount + amount, count: before.count + count };
+    this.#changes.counts.set(`${key} ${dayStart}`, sum);
+    this.#days.set(key, addToDays(this.#days.get(key) ?? [], change));
+    const usage = this.#usage.get(key);
+    const calendar = this.#rules.get(change.programId)?.rules.calendar;
+    if (usage !== undefined && calendar !== undefined) this.#usage.set(key, addToUsage(usage, change, calendar));
   }
 
   #keep(request: TransferRequest, response: StoredResponse | undefined): void {
