@@ -8,7 +8,7 @@ export type StoredResponse = {
   readonly status: number;
   /** Inner UUID of what the request created; null for a refusal. */
   readonly subjectId: string | null;
-  /** The body of a success, exactly as it was sent; null for a refusal, and for a success after 30 days. */
+  /** The body of a success, exactly as it was sent; null for a refusal, and once it is no longer stored (30 days or later). */
   readonly body: string | null;
   readonly code: RefusalCode | null;
   readonly message: string | null;

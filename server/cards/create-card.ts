@@ -55,7 +55,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
         insertEvents(batchId, [event], now),
         ...auditOf(call, { programId, subjectId: name, details: json }),
       ];
-      return { record, json, subjectId: card.cardId, writes };
+      return { record, json, eventIndex: 0, subjectId: card.cardId, writes };
     },
     recall: async (cardId) => {
       const name = body.card_id ?? toWireId('card', cardId);

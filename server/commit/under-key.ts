@@ -43,6 +43,11 @@ export type Done<Record> = {
   readonly json?: string;
   /** What is stored under the key where the record must not be, because it has a secret. */
   readonly stored?: Record;
+  /**
+   * Index of the event among the writes whose payload is `json`. A replay then reads the response from there, and from
+   * `recall` once the event is no longer stored.
+   */
+  readonly eventIndex?: number;
   /** Inner UUID of what was created or changed. */
   readonly subjectId: string;
   readonly writes: readonly Statement[];
@@ -115,17 +120,19 @@ function decide<Record, Name extends string>(
   }
   const { now } = toSwitchReading(loaded.switch);
   try {
-    const { record, json = JSON.stringify(record), stored, subjectId, writes } = work.decide(loaded, { batchId, now });
+    const done = work.decide(loaded, { batchId, now });
+    const { record, json = JSON.stringify(record), stored, eventIndex = null, subjectId, writes } = done;
     if (scope === undefined) return { result: { record, json }, writes };
     const { status } = OPERATIONS[call.operation];
     const kept = stored === undefined ? json : JSON.stringify(stored);
-    const response = successToStore(fingerprint, status, subjectId, kept);
+    const response = { ...scope, ...successToStore(fingerprint, status, subjectId, kept), eventIndex };
     // First, because the row of the audit log has to be the last.
-    return { result: { record, json }, writes: [insertStoredResponses([{ ...scope, ...response }], now), ...writes] };
+    return { result: { record, json }, writes: [insertStoredResponses([response], batchId, now), ...writes] };
   } catch (thrown) {
     const response = thrown instanceof Refusal && scope !== undefined ? refusalToStore(fingerprint, thrown) : undefined;
     if (!(thrown instanceof Refusal) || scope === undefined || response === undefined) throw thrown;
-    return { result: thrown, writes: [insertStoredResponses([{ ...scope, ...response }], now)] };
+    const refused = { ...scope, ...response, eventIndex: null };
+    return { result: thrown, writes: [insertStoredResponses([refused], batchId, now)] };
   }
 }
 

@@ -5,6 +5,7 @@ import { currentCode } from './renamed-codes.ts';
 import {
   columns,
   HEX,
+  INTEGER,
   JSON_TEXT,
   many,
   NUMBER,
@@ -35,28 +36,37 @@ export function keyText(scope: KeyInScope): string {
 
 const SCOPE = columns({ programId: UUID, operation: word(), key: TEXT });
 
-const RESPONSE = columns({
+const OUTCOME = columns({
   fingerprint: HEX,
   status: SMALLINT,
   subjectId: nullable(UUID),
-  body: nullable(JSON_TEXT),
   code: nullable(word<RefusalCode>()),
   message: nullable(TEXT),
   field: nullable(TEXT),
 });
 
-const IDEMPOTENCY = columns({ ...SCOPE.columns, ...RESPONSE.columns });
+const RESPONSE = columns({ ...OUTCOME.columns, body: nullable(JSON_TEXT) });
 
-/** A first response with its key. */
-export type KeyedResponse = KeyInScope & StoredResponse;
+const IDEMPOTENCY = columns({ ...SCOPE.columns, ...RESPONSE.columns, eventIndex: nullable(INTEGER) });
 
-/** Reads the first responses to keys. Must come after the keys were locked, in a statement of its own. */
+/**
+ * A first response with its key. With `eventIndex`, the body is the payload of the event with this index in the same
+ * batch, and is not stored a second time.
+ */
+export type KeyedResponse = KeyInScope & StoredResponse & { readonly eventIndex: number | null };
+
+/**
+ * Reads the first responses to keys, with the body where it is stored: in the row, or in the event that the row refers to.
+ * Must come after the keys were locked, in a statement of its own.
+ */
 export const readStoredResponses = statementOfRows(
   'read_stored_responses',
   SCOPE,
   `select found.* from :sent
     cross join lateral (
-      select ${IDEMPOTENCY.names} from idempotency
+      select ${SCOPE.names}, ${OUTCOME.names},
+        case when batch_id is null then body else event_payload(batch_id, event_index, created_at) end as body
+      from idempotency
       where idempotency.program_id = sent.program_id and idempotency.operation = sent.operation
         and idempotency.key = sent.key
       limit 1
@@ -75,16 +85,24 @@ function toStoredResponse(row: Row): StoredResponse {
 
 const INSERT_RESPONSES = statement(
   'insert_stored_responses',
-  { responses: rows(IDEMPOTENCY), now: TIME },
-  `insert into idempotency (${IDEMPOTENCY.names}, created_at) select responses.*, :now::timestamptz from :responses`,
+  { responses: rows(IDEMPOTENCY), batchId: UUID, now: TIME },
+  `insert into idempotency (${IDEMPOTENCY.names}, batch_id, created_at)
+    select responses.*, case when event_index is not null then :batchId::uuid end, :now::timestamptz from :responses`,
 );
 
-/** Inserts the first responses to keys; a key that exists already fails the transaction (23505). */
-export function insertStoredResponses(responses: readonly KeyedResponse[], now: number): Statement {
-  return INSERT_RESPONSES({ responses, now });
+/**
+ * Inserts the first responses to keys; a key that exists already fails the transaction (23505). The events of the batch
+ * that they refer to must be inserted with the same `now`.
+ */
+export function insertStoredResponses(responses: readonly KeyedResponse[], batchId: string, now: number): Statement {
+  const stored = responses.map((response) => (response.eventIndex === null ? response : { ...response, body: null }));
+  return INSERT_RESPONSES({ responses: stored, batchId, now });
 }
 
-/** How long a first response is stored to the letter, in days; refused keys are deleted then. */
+/**
+ * How long a first response is at least stored to the letter, in days. Refused keys, and bodies that are stored in the row
+ * of a key, are deleted then; the other bodies are there as long as their events.
+ */
 export const KEPT_DAYS = 30;
 
 const FORGET_REFUSED_KEYS = statement(
@@ -105,8 +123,9 @@ export function forgetRefusedKeys(count: number): Statement {
 }
 
 /**
- * Operations that are as numerous as transfers and cards. The bodies of their first responses are deleted in time, since
- * they can be made again from what the request created. Those of operators are few and stay.
+ * Operations that are as numerous as transfers and cards. Earlier versions stored the bodies of their first responses in
+ * the rows of the keys. These are deleted in time, since they can be made again from what the request created. Those of
+ * operators are few and stay.
  */
 const FREQUENT: readonly string[] = [
   'create_transfer',

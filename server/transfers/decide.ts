@@ -229,14 +229,14 @@ export class Books {
     const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : toTransferRecord(transfer);
     const json = JSON.stringify(record);
     const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
-    this.#changes.events.push({ type: event, programId, subjectId, payload: json });
+    const eventIndex = this.#changes.events.push({ type: event, programId, subjectId, payload: json }) - 1;
     const { operator: actor, requestId, key } = request;
     const action = `${request.command}_transfer`;
     if (actor !== null) this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details: json });
     if (key !== null) {
       const created = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
       const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;
-      this.#keep(request, successToStore(key.fingerprint, status, created, json));
+      this.#keep(request, successToStore(key.fingerprint, status, created, json), eventIndex);
     }
     return { record, json };
   }
@@ -283,11 +283,12 @@ export class Books {
     if (usage !== undefined && calendar !== undefined) this.#usage.set(key, addToUsage(usage, change, calendar));
   }
 
-  #keep(request: TransferRequest, response: StoredResponse | undefined): void {
+  /** Stores a first response; its body is stored once, in the event with this index of the group. */
+  #keep(request: TransferRequest, response: StoredResponse | undefined, eventIndex: number | null = null): void {
     const key = keyInScope(request);
     if (key === undefined || response === undefined) return;
     this.#storedResponses.set(keyText(key), response);
-    this.#changes.responses.push({ ...key, ...response });
+    this.#changes.responses.push({ ...key, ...response, eventIndex });
   }
 
   #keepDays(accountId: string, days: LoadedCard['days']): void {

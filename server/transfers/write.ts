@@ -68,7 +68,7 @@ export function writesOf(changes: BookChanges, batchId: string, now: number): re
     ),
     ...some(counts.filter(isBack), giveBackToCounters),
     ...some(changes.events, (events) => insertEvents(batchId, events, now)),
-    ...some(changes.responses, (responses) => insertStoredResponses(responses, now)),
+    ...some(changes.responses, (responses) => insertStoredResponses(responses, batchId, now)),
   ];
   return writes.length > 0 ? [mergeWrites(writes), ...some(changes.audited, insertAuditEntries)] : [];
 }

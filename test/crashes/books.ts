@@ -82,7 +82,10 @@ const FAULTS = `select
     )) as postings_without_transfer`;
 
 /** The responses that are kept under the keys of transfers. */
-const KEPT = `select operation, key, status, subject_id, body, code, message from idempotency
+const KEPT = `select operation, key, status, idempotency.subject_id, coalesce(body, payload) as body, code, message
+  from idempotency
+  left join event on event.batch_id = idempotency.batch_id and event.index = event_index
+    and event.created_at = idempotency.created_at
   where operation in ('create_transfer', 'capture_transfer', 'cancel_transfer', 'reverse_transfer')`;
 
 /** The events of transfers and reversals, without those of transfers that no load has made. */

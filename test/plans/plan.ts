@@ -53,6 +53,11 @@ export function forbiddenReads(plan: Plan): readonly string[] {
     .map((node) => `${nameOf(node)}, cost ${node['Total Cost']}`);
 }
 
+/** Relations of which a plan reads rows, each as often as it does. */
+export function relationsRead(plan: Plan): readonly string[] {
+  return nodesOf(plan).flatMap((node) => node['Relation Name'] ?? []);
+}
+
 /** Scans of growing tables that read rows and then throw some away: a probe of the wrong index. */
 export function halfProbes(plan: Plan): readonly string[] {
   return nodesOf(plan)

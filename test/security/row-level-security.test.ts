@@ -19,6 +19,7 @@ const WALLED = [
   'limit_counter',
   'transfer_metadata',
   'idempotency',
+  'event',
   'error',
 ];
 
@@ -27,7 +28,8 @@ const OUT_OF_REACH = [
   'select from api_key',
   'select from audit_entry',
   'select from audit_head',
-  'select from event',
+  "update event set payload = '{}'",
+  'delete from event',
   'select from funding_movement',
   'select from error_count',
   'select from error_default',
