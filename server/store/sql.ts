@@ -1,3 +1,4 @@
+import { ArrayWriter, type ElementType } from './binary-array.ts';
 import type { Row, Statement } from './connection/database.ts';
 
 /** How values of one type are sent to PostgreSQL and read from its rows. SQL null is null in either direction. */
@@ -6,10 +7,10 @@ export type Column<Value> = {
   readonly read: ((stored: never) => Value | null) | undefined;
   /** The value of one parameter. */
   write(value: Value): unknown;
-  /** The value of one parameter that contains many values. */
-  writeMany(values: readonly Value[]): unknown;
-  /** SQL for the array of those values, from the placeholder of the parameter. */
-  readonly array: (placeholder: string) => string;
+  /** The value among many in one parameter; undefined for arrays, of which there are no arrays. */
+  readonly element: ElementType<Value> | undefined;
+  /** The name of the type in casts. */
+  readonly type: string;
 };
 
 /** Columns by their property: the column of `programId` is `program_id`. */
@@ -20,55 +21,18 @@ export type RowOf<Columns extends ColumnSet> = {
   readonly [Property in keyof Columns]: Columns[Property] extends Column<infer Value> ? Value : never;
 };
 
-type Plain = string | bigint | number | boolean | null;
+/** Arrays are copied into the message that sends them, so one writer is enough. */
+const writer = new ArrayWriter();
 
-/**
- * Values that need no quotes in an array of PostgreSQL: UUIDs, numbers, words of the schema. Never text that a caller
- * has written.
- */
-function plain<Value extends Plain>(type: string): Column<Value> {
-  return {
-    read: undefined,
-    write: (value) => value,
-    writeMany: (values) => {
-      let text = '{';
-      for (let index = 0; index < values.length; index += 1)
-        text += `${index === 0 ? '' : ','}${values[index] ?? 'NULL'}`;
-      return `${text}}`;
-    },
-    array: (placeholder) => `${placeholder}::${type}[]`,
-  };
-}
-
-/** Values of which `pg` makes the array, with whatever quotes it takes. */
-function quoted<Value>(type: string, write: (value: Value) => unknown, read?: Column<Value>['read']): Column<Value> {
-  return {
-    read,
-    write,
-    writeMany: (values) => ((write as unknown) === same ? values : values.map(write)),
-    array: (placeholder) => `${placeholder}::${type}[]`,
-  };
-}
-
-/** Separates JSON texts that are sent as one. No JSON text contains it: JSON escapes control characters. */
-const SEPARATOR = '\u001e';
-
-/**
- * JSON texts are sent as one parameter. In an array every quote in them would be escaped here and unescaped there, which
- * for a group of transfers took longer than all decisions together.
- */
-function jsonTexts<Value>(type: string, write: (value: Value) => string | null): Column<Value> {
-  return {
-    read: undefined,
-    write,
-    writeMany: (values) => {
-      let text = '';
-      for (let index = 0; index < values.length; index += 1)
-        text += `${index === 0 ? '' : SEPARATOR}${write(values[index] as Value) ?? ''}`;
-      return text;
-    },
-    array: (placeholder) => `string_to_array(${placeholder}::text, chr(30), '')::${type}[]`,
-  };
+/** A type of PostgreSQL by its name in casts and its number; `write` makes one parameter of a value. */
+function columnOf<Value>(
+  type: string,
+  oid: number,
+  element: (value: NonNullable<Value>, to: ArrayWriter) => void,
+  more: { readonly write?: (value: Value) => unknown; readonly read?: Column<Value>['read'] } = {},
+): Column<Value> {
+  const { write = (value: Value): unknown => value, read } = more;
+  return { read, write, element: { oid, write: element }, type };
 }
 
 const stringify = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
@@ -76,39 +40,42 @@ const toDate = (time: number | null): Date | null => (time === null ? null : new
 const toTime = (date: Date | null): number | null => (date === null ? null : date.getTime());
 const toNumber = (value: bigint | number | null): number | null => (value === null ? null : Number(value));
 const toHex = (bytes: Buffer | null): string | null => (bytes === null ? null : bytes.toString('hex'));
-function same<Value>(value: Value): Value {
-  return value;
+const fromHex = (digits: string | null): Buffer | null => (digits === null ? null : Buffer.from(digits, 'hex'));
+const writeText = (text: string, to: ArrayWriter): void => to.text(text);
+
+export const UUID = columnOf<string>('uuid', 2950, (id, to) => to.uuid(id));
+export const BIGINT = columnOf<bigint>('bigint', 20, (value, to) => to.bigint(value));
+export const SMALLINT = columnOf<number>('smallint', 21, (value, to) => to.smallint(value));
+export const INTEGER = columnOf<number>('integer', 23, (value, to) => to.integer(value));
+export const BOOLEAN = columnOf<boolean>('boolean', 16, (value, to) => to.boolean(value));
+export const CURRENCY = columnOf<string>('char(3)', 1042, writeText);
+/** Text that callers write. */
+export const TEXT = columnOf<string>('text', 25, writeText);
+/** Milliseconds since 1970 for a `timestamptz`. */
+export const TIME = columnOf<number>('timestamptz', 1184, (time, to) => to.moment(time), {
+  write: toDate,
+  read: toTime,
+});
+/** A Date for a `timestamptz`. */
+export const DATE = columnOf<Date>('timestamptz', 1184, (date, to) => to.moment(date.getTime()));
+/** A whole number of the database that is small enough for a JavaScript number. */
+export const NUMBER = columnOf<number>('bigint', 20, (value, to) => to.wholeNumber(value), { read: toNumber });
+export const BYTES = columnOf<Buffer>('bytea', 17, (bytes, to) => to.bytes(bytes));
+/** Hexadecimal digits for a `bytea`. */
+export const HEX = columnOf<string>('bytea', 17, (digits, to) => to.hex(digits), { write: fromHex, read: toHex });
+/** JSON text in a `text` column, to the letter as it was written. */
+export const JSON_TEXT = TEXT;
+
+/** One of some words of the schema. */
+export const word = <Word extends string>(): Column<Word> => columnOf<Word>('text', 25, writeText);
+
+/** A value in a column of PostgreSQL's type `json` or `jsonb`. */
+export function json<Value>(type: 'json' | 'jsonb' = 'jsonb'): Column<Value> {
+  const more = { write: stringify };
+  if (type === 'json') return columnOf<Value>(type, 114, (value, to) => to.text(JSON.stringify(value)), more);
+  return columnOf<Value>(type, 3802, (value, to) => to.jsonb(JSON.stringify(value)), more);
 }
 
-export const UUID = plain<string>('uuid');
-export const BIGINT = plain<bigint>('bigint');
-export const SMALLINT = plain<number>('smallint');
-export const INTEGER = plain<number>('integer');
-export const BOOLEAN = plain<boolean>('boolean');
-export const CURRENCY = plain<string>('char(3)');
-/** Text that callers write. */
-export const TEXT = quoted<string>('text', same);
-/** Milliseconds since 1970 for a `timestamptz`. */
-export const TIME = quoted<number>('timestamptz', toDate, toTime);
-/** A Date for a `timestamptz`. */
-export const DATE = quoted<Date>('timestamptz', same);
-/** A whole number of the database that is small enough for a JavaScript number. */
-export const NUMBER: Column<number> = { ...plain<number>('bigint'), read: toNumber };
-export const BYTES = quoted<Buffer>('bytea', same);
-/** Hexadecimal digits for a `bytea`. */
-export const HEX: Column<string> = {
-  read: toHex,
-  write: (hex) => Buffer.from(hex, 'hex'),
-  writeMany: (values) => `{${values.map((hex) => `"\\\\x${hex}"`).join(',')}}`,
-  array: (placeholder) => `${placeholder}::bytea[]`,
-};
-/** JSON text in a `text` column, to the letter as it was written. */
-export const JSON_TEXT = jsonTexts<string>('text', same);
-
-/** One of some words of the schema; never text that callers write. */
-export const word = <Word extends string>(): Column<Word> => plain<Word>('text');
-/** A value in a column of PostgreSQL's type `json` or `jsonb`. */
-export const json = <Value>(type: 'json' | 'jsonb' = 'jsonb'): Column<Value> => jsonTexts<Value>(type, stringify);
 /** A column that may be null. */
 export const nullable = <Value>(column: Column<Value>): Column<Value | null> => column as Column<Value | null>;
 
@@ -116,7 +83,25 @@ export const nullable = <Value>(column: Column<Value>): Column<Value | null> => 
 export function many<Value>(
   column: Column<Value>,
 ): Column<readonly Value[]> & { readonly sql: (place: string) => string } {
-  return { ...quoted('', (values: readonly Value[]) => column.writeMany(values)), sql: column.array };
+  const element = elementOf(column, 'many');
+  const write = (values: readonly Value[]): Buffer => writer.writeAll(element, values);
+  return {
+    read: undefined,
+    write,
+    element: undefined,
+    type: `${column.type}[]`,
+    sql: (place) => arrayOf(column, place),
+  };
+}
+
+function elementOf({ element, type }: Column<unknown>, name: string): ElementType<unknown> {
+  if (element === undefined) throw new Error(`the parameter ${name} cannot have arrays of ${type}`);
+  return element;
+}
+
+/** SQL for an array of values, from the placeholder of the parameter. */
+function arrayOf({ type }: Pick<Column<unknown>, 'type'>, placeholder: string): string {
+  return `${placeholder}::${type}[]`;
 }
 
 /** Some columns of a table or of a query's result. */
@@ -213,9 +198,10 @@ function placeOf(name: string, parameter: ParameterSet[string], send: Send[]): s
     return 'sql' in parameter ? (parameter.sql as (place: string) => string)(place) : place;
   }
   const arrays = Object.entries(parameter.rowsOf.columns).map(([property, column]) => {
+    const element = elementOf(column, name);
     const write = (items: unknown): unknown =>
-      column.writeMany((items as readonly Record<string, unknown>[]).map((item) => item[property]));
-    return column.array(`$${send.push({ name, write })}`);
+      writer.write(element, items as readonly Readonly<Record<string, unknown>>[], property);
+    return arrayOf(column, `$${send.push({ name, write })}`);
   });
   return `unnest(${arrays.join(', ')}) as ${columnName(name)}(${parameter.rowsOf.names})`;
 }
