@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { Belongings } from '../../bench/belongings.ts';
 import type { Findings, Row } from './row.ts';
 import { BANK } from './rows/bank.ts';
+import { CHANGES } from './rows/changes.ts';
 import { DISK_FULL } from './rows/disk-full.ts';
 import { RESTORE } from './rows/restore.ts';
 
@@ -24,7 +25,7 @@ async function runSmall(row: Row): Promise<Findings & { readonly again: string }
   }
 }
 
-test.for([BANK, RESTORE, DISK_FULL])(
+test.for([BANK, CHANGES, RESTORE, DISK_FULL])(
   'the small form of $name finds no violation',
   { timeout: MAX_MILLISECONDS },
   async (row, context) => {

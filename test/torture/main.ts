@@ -9,6 +9,7 @@ import { type Options, readOptions, USAGE, UsageProblem } from './command-line.t
 import { Progress } from './progress.ts';
 import type { Row } from './row.ts';
 import { BANK } from './rows/bank.ts';
+import { CHANGES } from './rows/changes.ts';
 import { COMMIT_CUTS } from './rows/commit-cuts.ts';
 import { DISK_FULL } from './rows/disk-full.ts';
 import { KEYS } from './rows/keys.ts';
@@ -29,6 +30,7 @@ const ROWS: readonly Row[] = [
   DISK_FULL,
   KEYS,
   BANK,
+  CHANGES,
   MODEL,
   MUTANTS,
   RESTORE,

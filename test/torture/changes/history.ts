@@ -1,0 +1,163 @@
+import pg from 'pg';
+import type { AccountKind } from '../../../domain/ledger/ledger.ts';
+
+/** An account as a transaction left it. */
+export type LoggedAccount = {
+  readonly accountId: string;
+  readonly balance: bigint;
+  readonly held: bigint;
+  readonly incoming: bigint;
+  readonly sequence: bigint;
+};
+
+/** An event of a transaction. */
+export type LoggedEvent = { readonly type: string; readonly subjectId: string; readonly payload: string };
+
+/** A committed transaction: its events in the order of its decisions, and the accounts as it left them. */
+export type Transaction = {
+  readonly position: number;
+  readonly events: readonly LoggedEvent[];
+  readonly accounts: readonly LoggedAccount[];
+};
+
+/** The first response to a key, and the transaction that stored it. `now` in milliseconds since 1970. */
+export type StoredKey = { readonly position: number; readonly status: number; readonly now: number };
+
+/** What never changes of a card. */
+export type KnownCard = {
+  readonly programId: string;
+  readonly cardId: string;
+  readonly name: string;
+  readonly currency: string;
+  readonly accountId: string;
+  readonly fundingAccountId: string;
+};
+
+/** What never changes of an account. */
+export type KnownAccount = {
+  readonly programId: string;
+  readonly accountId: string;
+  readonly kind: AccountKind;
+  readonly ownerId: string;
+  readonly currency: string;
+  readonly floor: bigint | null;
+};
+
+/** Everything that a ledger says about what was committed, in which order. */
+export type History = {
+  readonly transactions: readonly Transaction[];
+  /** By operation and key. */
+  readonly keys: ReadonlyMap<string, StoredKey>;
+  readonly cards: readonly KnownCard[];
+  readonly accounts: readonly KnownAccount[];
+};
+
+/**
+ * Records in which order transactions come. Two of them that need the same account, or one of which changes the switch or
+ * the rules of a program, exclude each other: so the numbers that one takes while it has its locks are all below those of
+ * the other. Its highest number is therefore its place in an order in which everything could have been done one by one.
+ * Numbers are taken by every update of an account, and by the fence that each transaction inserts. A chained group
+ * inserts its fence early, but it updates each account that it has looked at, and does that after its predecessor.
+ */
+const INSTALL = `
+  create unlogged table torture_log (position bigserial, xid bigint not null, account jsonb);
+  create function torture_log() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
+  begin
+    insert into torture_log (xid, account) values (
+      pg_current_xact_id()::text::bigint,
+      case when tg_table_name = 'account' then to_jsonb(new) end
+    );
+    return null;
+  end $$;
+  create trigger torture_log after update on account for each row execute function torture_log();
+  create trigger torture_log after insert on write_batch for each row execute function torture_log();
+`;
+
+/** Begins to record. Call it before anything that is to be read later. */
+export async function recordHistory(client: pg.Client): Promise<void> {
+  await client.query(INSTALL);
+}
+
+type AccountRow = {
+  readonly account_id: string;
+  readonly balance: number;
+  readonly held: number;
+  readonly incoming: number;
+  readonly sequence: number;
+};
+
+const POSITIONS = 'select xid, max(position) as position from torture_log group by xid';
+
+const EVENTS = `select event.xmin::text as xid, type, subject_id, payload from event
+  where created_at >= $1 order by batch_id, index`;
+
+const KEYS = `select operation || ' ' || key as name, xmin::text as xid, status,
+    (extract(epoch from created_at) * 1000)::bigint as now
+  from idempotency where created_at >= $1`;
+
+const ACCOUNTS = 'select xid, account from torture_log where account is not null order by position';
+
+const CARDS = `select program_id as "programId", card_id as "cardId", name, currency, account_id as "accountId",
+    funding_account_id as "fundingAccountId" from card`;
+
+const KNOWN = `select program_id as "programId", account_id as "accountId", kind, owner_id as "ownerId", currency, floor
+  from account`;
+
+/** Reads what was recorded since a moment, in one snapshot. */
+export async function readHistory(client: pg.Client, since: Date): Promise<History> {
+  await client.query('begin isolation level repeatable read, read only');
+  const positions = await client.query<{ xid: string; position: string }>(POSITIONS);
+  const events = await client.query<{ xid: string; type: string; subject_id: string; payload: string }>(EVENTS, [
+    since,
+  ]);
+  const keys = await client.query<{ name: string; xid: string; status: number; now: string }>(KEYS, [since]);
+  const updates = await client.query<{ xid: string; account: AccountRow }>(ACCOUNTS);
+  const cards = await client.query<KnownCard>(CARDS);
+  const accounts = await client.query<Omit<KnownAccount, 'floor'> & { floor: string | null }>(KNOWN);
+  await client.query('rollback');
+
+  const positionOf = new Map(positions.rows.map(({ xid, position }) => [xid, Number(position)]));
+  const place = (xid: string): number => {
+    const position = positionOf.get(xid);
+    if (position === undefined) throw new Error(`the transaction ${xid} has taken no number`);
+    return position;
+  };
+  const eventsOf = Map.groupBy(events.rows, ({ xid }) => xid);
+  const updatesOf = Map.groupBy(updates.rows, ({ xid }) => xid);
+  const transactions = [...positionOf].map(([xid, position]) => ({
+    position,
+    events: (eventsOf.get(xid) ?? []).map(({ type, subject_id, payload }) => ({
+      type,
+      subjectId: subject_id,
+      payload,
+    })),
+    accounts: (updatesOf.get(xid) ?? []).map(({ account }) => toLogged(account)),
+  }));
+  for (const { xid } of events.rows) place(xid);
+  return {
+    transactions: transactions.toSorted((left, right) => left.position - right.position),
+    keys: new Map(
+      keys.rows.map(({ name, xid, status, now }) => [name, { position: place(xid), status, now: Number(now) }]),
+    ),
+    cards: cards.rows,
+    accounts: accounts.rows.map((row) => ({ ...row, floor: row.floor === null ? null : BigInt(row.floor) })),
+  };
+}
+
+function toLogged({ account_id, balance, held, incoming, sequence }: AccountRow): LoggedAccount {
+  return {
+    accountId: account_id,
+    balance: BigInt(balance),
+    held: BigInt(held),
+    incoming: BigInt(incoming),
+    sequence: BigInt(sequence),
+  };
+}
+
+/** Opens a connection past the service. */
+export async function connectTo(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}

@@ -1,0 +1,51 @@
+import type pg from 'pg';
+import { fromWireId } from '../../../domain/identifier.ts';
+import { hashOf } from '../../../server/store/locks.ts';
+import type { Place } from './traffic.ts';
+
+/** Who was held up by a lock from outside, and how long, by `performance.now()`. */
+export type Held = {
+  /** The card or the idempotency key that was locked. */
+  readonly name: string;
+  readonly from: number;
+  readonly until: number;
+};
+
+/** Locks the account of a card past the service while something happens. */
+export function holdCard(
+  client: pg.Client,
+  { programId }: Place,
+  name: string,
+  meanwhile: () => Promise<void>,
+): Promise<Held> {
+  const lock = `select from account
+    where account_id = (select account_id from card where program_id = $1 and name = $2) for no key update`;
+  return hold(client, name, { text: lock, values: [fromWireId('prog', programId), name] }, meanwhile);
+}
+
+/** Locks an idempotency key of create_transfer past the service while something happens. */
+export function holdKey(
+  client: pg.Client,
+  { programId }: Place,
+  key: string,
+  meanwhile: () => Promise<void>,
+): Promise<Held> {
+  const inner = fromWireId('prog', programId) ?? '';
+  const hash = hashOf({ programId: inner, kind: 'idempotency_key', scope: 'create_transfer', name: key });
+  const lock = { text: 'select pg_advisory_xact_lock($1)', values: [hash.toString()] };
+  return hold(client, key, lock, meanwhile);
+}
+
+async function hold(
+  client: pg.Client,
+  name: string,
+  lock: pg.QueryConfig,
+  meanwhile: () => Promise<void>,
+): Promise<Held> {
+  await client.query('begin');
+  await client.query(lock);
+  const from = performance.now();
+  await meanwhile();
+  await client.query('rollback');
+  return { name, from, until: performance.now() };
+}

@@ -1,0 +1,317 @@
+import { CARD_STATUSES, type Card, type CardStatus } from '../../../domain/cards/card.ts';
+import { fromWireId } from '../../../domain/identifier.ts';
+import { type Account, post } from '../../../domain/ledger/ledger.ts';
+import {
+  type CountedDay,
+  type CounterChange,
+  type Direction,
+  type Limits,
+  usageOf,
+} from '../../../domain/ledger/limits.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { SwitchSetting } from '../../../domain/switch.ts';
+import {
+  decideCancel,
+  decideCapture,
+  decideExpiry,
+  refuseDisabled,
+  type StandingTransfer,
+} from '../../../domain/transfers/change-transfer.ts';
+import { begin, decideTransfer, type TransferPlan } from '../../../domain/transfers/create-transfer.ts';
+import { decideReversal } from '../../../domain/transfers/reverse-transfer.ts';
+import { newTransfer, plainTerms, type TransferTerms, type TransferType } from '../../../domain/transfers/transfer.ts';
+import type { TransferView } from '../../../domain/transfers/transfer-checks.ts';
+import { toLimits } from '../../../server/store/ledger/limits.ts';
+import { toReversalRecord, toTransferRecord } from '../../../server/transfers/respond.ts';
+import { calendarAt } from '../../harness/local-time.ts';
+import type { History, LoggedEvent, Transaction } from './history.ts';
+import type { Sent } from './requests.ts';
+
+/** What a closed card's last transfer is described as. */
+const SWEEP = 'Balance of the closed card';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+type Program = { readonly currency: string; readonly limits: Limits | null; readonly cardLimits: Limits | null };
+
+/**
+ * The books once more, from nothing: what was committed is decided again, one thing after the other, in the order in
+ * which the database says that it was committed, by the same rules and on what is known by then. Whatever was decided on
+ * something that was no longer true, or not yet, comes out differently.
+ */
+export class Replay {
+  readonly problems: string[] = [];
+  readonly #accounts = new Map<string, Account>();
+  readonly #cards = new Map<string, Card>();
+  readonly #births: ReadonlyMap<string, Omit<Card, 'status' | 'expiresOn' | 'limits'>>;
+  readonly #programs = new Map<string, Program>();
+  #switches: readonly SwitchSetting[] = [];
+  readonly #days = new Map<string, Map<number, CountedDay>>();
+  readonly #standing = new Map<string, StandingTransfer>();
+  readonly #references = new Map<string, string>();
+
+  constructor({ cards, accounts }: Pick<History, 'cards' | 'accounts'>) {
+    this.#births = new Map(cards.map((card) => [`${card.programId}\n${card.name}`, card]));
+    const empty = { balance: 0n, held: 0n, incoming: 0n, sequence: 0n };
+    for (const account of accounts) this.#accounts.set(account.accountId, { ...account, ...empty });
+  }
+
+  /** Does what a transaction did; `between` is called before its first decision and after each. */
+  run({ position, events, accounts }: Transaction, between: () => void): void {
+    between();
+    for (const event of events) {
+      try {
+        this.#carryOut(event);
+      } catch (error) {
+        this.#say(position, `${event.type} ${event.subjectId} could not be done: ${String(error)}`);
+      }
+      between();
+    }
+    // Only what this ledger's own programs have: the seed of the sandbox was there before.
+    for (const logged of new Map(accounts.map((account) => [account.accountId, account])).values()) {
+      const { accountId, balance, held, incoming, sequence } = logged;
+      const account = this.#account(accountId);
+      if (!this.#programs.has(account.programId)) continue;
+      const found = `balance ${balance}, held ${held}, incoming ${incoming}, sequence ${sequence}`;
+      const right = `balance ${account.balance}, held ${account.held}, incoming ${account.incoming}, sequence ${account.sequence}`;
+      if (found === right) continue;
+      this.#say(position, `${account.kind} account ${accountId} has ${found} instead of ${right}`);
+      // What follows is judged by itself.
+      this.#accounts.set(accountId, { ...account, balance, held, incoming, sequence });
+    }
+  }
+
+  /** What a request would be refused with now; undefined if it would succeed. */
+  refuse({ programId: wireId, asked }: Pick<Sent, 'programId' | 'asked'>, now: number): Refusal | undefined {
+    const programId = inner('prog', wireId);
+    if (asked.does === 'create') {
+      const { type, card, destination, reference, isHeld } = asked;
+      const terms: TransferTerms = {
+        ...plainTerms(type, BigInt(asked.amount), card),
+        destinationCardName: destination,
+        reference,
+        capture: isHeld ? 'manual' : 'automatic',
+      };
+      const plan = decideTransfer(
+        { birth: birthOf(programId, programId, now), terms, notes: {} },
+        this.#view(terms, programId, now),
+      );
+      return plan instanceof Refusal ? plan : undefined;
+    }
+    const standing = this.#standing.get(asked.transferId);
+    if (standing === undefined)
+      return new Refusal('transfer_not_found', `There is no transfer '${asked.transferId}' in this card program.`);
+    const view = this.#view(standing.transfer, programId, now);
+    if (asked.does === 'cancel') return refusalOf(decideCancel(standing, view));
+    const disabled = refuseDisabled(standing.transfer, view);
+    if (disabled !== undefined) return disabled;
+    if (asked.does === 'capture') return refusalOf(decideCapture(standing, BigInt(asked.amount), view));
+    const request = { reversalId: programId, requestId: programId, description: null, amount: BigInt(asked.amount) };
+    return refusalOf(decideReversal(standing.transfer, request, view));
+  }
+
+  #carryOut({ type, subjectId, payload }: LoggedEvent): void {
+    const fields = JSON.parse(payload) as Fields;
+    if (type.startsWith('transfer.')) this.#transfer(type, fields, payload);
+    else if (type === 'reversal.completed') this.#reverse(fields, payload);
+    else if (type.startsWith('funding.')) this.#fund(type, fields);
+    else if (type.startsWith('card.')) this.#changeCard(fields);
+    else if (type.startsWith('program.')) this.#changeProgram(fields);
+    else if (type === 'switch.changed') this.#changeSwitch(fields);
+    else throw new Error(`nobody knows what ${type} of ${subjectId} is`);
+  }
+
+  #transfer(type: string, fields: Fields, payload: string): void {
+    const transferId = String(fields.transfer_id);
+    const standing = this.#standing.get(transferId);
+    this.#apply(standing === undefined ? this.#create(type, fields) : this.#change(type, fields, standing), payload);
+  }
+
+  #change(type: string, fields: Fields, standing: StandingTransfer): TransferPlan | Refusal {
+    const view = this.#view(standing.transfer, inner('prog', String(fields.program_id)), time(fields.updated_at));
+    if (type === 'transfer.canceled') return decideCancel(standing, view);
+    if (type === 'transfer.expired') return decideExpiry(standing, view);
+    const captured = BigInt(Number(fields.captured_amount));
+    return refuseDisabled(standing.transfer, view) ?? decideCapture(standing, captured, view);
+  }
+
+  #create(type: string, fields: Fields): TransferPlan | Refusal {
+    const programId = inner('prog', String(fields.program_id));
+    const now = time(fields.created_at);
+    const birth = birthOf(programId, inner('tr', String(fields.transfer_id)), now);
+    const terms: TransferTerms = {
+      type: fields.type as TransferType,
+      amount: BigInt(Number(fields.amount)),
+      cardName: String(fields.card_id),
+      destinationCardName: textOrNull(fields.destination_card_id),
+      currency: null,
+      reference: textOrNull(fields.reference),
+      capture: fields.capture === 'manual' ? 'manual' : 'automatic',
+      expiresAt: fields.expires_at === null ? null : time(fields.expires_at),
+      scheduledFor: null,
+    };
+    const description = textOrNull(fields.description);
+    const view = this.#view(terms, programId, now);
+    if (description === SWEEP && type === 'transfer.completed') {
+      if (view.card === undefined) throw new Error('a card was emptied that is not there');
+      const source = view.account(view.card.accountId);
+      const destination = view.account(view.card.fundingAccountId);
+      const transfer = newTransfer(birth, terms, { description }, { card: view.card, destinationCard: undefined });
+      return begin({ ...transfer, amount: source.balance }, { source, destination }, []);
+    }
+    return decideTransfer({ birth, terms, notes: { description } }, view);
+  }
+
+  #reverse(fields: Fields, payload: string): void {
+    const programId = inner('prog', String(fields.program_id));
+    const standing = this.#standing.get(String(fields.transfer_id));
+    if (standing === undefined) throw new Error('its transfer is not there');
+    const view = this.#view(standing.transfer, programId, time(fields.created_at));
+    const request = {
+      reversalId: inner('rev', String(fields.reversal_id)),
+      requestId: programId,
+      description: textOrNull(fields.description),
+      amount: BigInt(Number(fields.amount)),
+    };
+    const plan = refuseDisabled(standing.transfer, view) ?? decideReversal(standing.transfer, request, view);
+    const json = 'reversal' in plan ? JSON.stringify(toReversalRecord(plan.reversal)) : payload;
+    if (json !== payload) throw new Error(`${payload} instead of ${json}`);
+    this.#apply(plan);
+  }
+
+  /** Writes down a plan, of which the event must be `payload`. */
+  #apply(plan: TransferPlan | Refusal, payload?: string): void {
+    if (plan instanceof Refusal) throw new Error(`by then it was refused: ${plan.code}: ${plan.message}`);
+    const { transfer, hold, accounts, counts } = plan;
+    const record = toTransferRecord(transfer);
+    const json = JSON.stringify(record);
+    if (payload !== undefined && json !== payload) throw new Error(`${payload} instead of ${json}`);
+    for (const account of accounts) this.#accounts.set(account.accountId, account);
+    for (const change of counts) this.#count(change);
+    this.#standing.set(record.transfer_id, { transfer, hold: hold ?? undefined });
+    if (transfer.reference !== null)
+      this.#references.set(`${transfer.programId}\n${transfer.reference}`, record.transfer_id);
+  }
+
+  #count({ accountId, direction, dayStart, amount, count }: CounterChange): void {
+    const key = `${accountId} ${direction}`;
+    const days = this.#days.get(key) ?? new Map<number, CountedDay>();
+    const before = days.get(dayStart) ?? { dayStart, amount: 0n, count: 0n };
+    days.set(dayStart, { dayStart, amount: before.amount + amount, count: before.count + count });
+    this.#days.set(key, days);
+  }
+
+  #fund(type: string, fields: Fields): void {
+    const programId = inner('prog', String(fields.program_id));
+    const of = (kind: string): Account => {
+      const found = [...this.#accounts.values()].find((each) => each.programId === programId && each.kind === kind);
+      if (found === undefined) throw new Error(`there is no ${kind} account`);
+      return found;
+    };
+    const isIn = type === 'funding.deposited';
+    const ends = isIn
+      ? { source: of('world'), destination: of('funding') }
+      : { source: of('funding'), destination: of('world') };
+    const purpose = isIn ? 'deposit' : 'withdrawal';
+    const { source, destination } = post({ index: 0, purpose, ...ends, amount: BigInt(Number(fields.amount)) });
+    for (const account of [source, destination]) this.#accounts.set(account.accountId, account);
+    const { balance } = isIn ? destination : source;
+    if (Number(balance) !== fields.balance) throw new Error(`the balance is ${fields.balance} instead of ${balance}`);
+  }
+
+  #changeCard(fields: Fields): void {
+    const name = String(fields.card_id);
+    const programId = inner('prog', String(fields.program_id));
+    const birth = this.#births.get(`${programId}\n${name}`);
+    const status = CARD_STATUSES.find((each) => each === fields.status) as CardStatus;
+    if (birth === undefined) throw new Error('the card is not there');
+    const { balance, held, incoming } = this.#account(birth.accountId);
+    const seen = `balance ${fields.balance}, held ${fields.held}, incoming ${fields.incoming}`;
+    const right = `balance ${balance}, held ${held}, incoming ${incoming}`;
+    this.#cards.set(`${programId}\n${name}`, { ...birth, status, expiresOn: null, limits: toLimits(fields.limits) });
+    if (seen !== right) throw new Error(`the card is shown with ${seen} instead of ${right}`);
+    const isEmpty = balance === 0n && held === 0n && incoming === 0n;
+    if (status === 'closed' && !isEmpty) throw new Error(`it was closed with ${right}`);
+  }
+
+  #changeProgram(fields: Fields): void {
+    const { currency, limits, card_limits } = fields;
+    const rules = { currency: String(currency), limits: toLimits(limits), cardLimits: toLimits(card_limits) };
+    this.#programs.set(inner('prog', String(fields.program_id)), rules);
+  }
+
+  #changeSwitch({ program_id, type, disabled, reason, actor, since, until }: Fields): void {
+    const programId = program_id === null ? null : inner('prog', String(program_id));
+    const isOther = (setting: SwitchSetting): boolean =>
+      setting.programId !== programId || setting.transferType !== type;
+    const setting: SwitchSetting = {
+      programId,
+      transferType: type as TransferType | null,
+      disabled: disabled === true,
+      reason: textOrNull(reason),
+      actor: String(actor),
+      since: time(since),
+      until: until === null ? null : time(until),
+    };
+    this.#switches = [...this.#switches.filter(isOther), setting];
+  }
+
+  #account(accountId: string): Account {
+    const account = this.#accounts.get(accountId);
+    if (account === undefined) throw new Error(`there is no account ${accountId}`);
+    return account;
+  }
+
+  #view(
+    {
+      cardName,
+      destinationCardName,
+      reference = null,
+    }: { readonly cardName: string; readonly destinationCardName: string | null; readonly reference?: string | null },
+    programId: string,
+    now: number,
+  ): TransferView {
+    const program = this.#programs.get(programId);
+    if (program === undefined) throw new Error('the program is not there');
+    const calendar = calendarAt(now, 'UTC');
+    return {
+      programId,
+      now,
+      rules: { programId, ...program, today: new Date(now).toISOString().slice(0, 'YYYY-MM-DD'.length), calendar },
+      switches: this.#switches,
+      card: this.#cards.get(`${programId}\n${cardName}`),
+      destinationCard:
+        destinationCardName === null ? undefined : this.#cards.get(`${programId}\n${destinationCardName}`),
+      account: (accountId) => this.#account(accountId),
+      usage: (accountId: string, direction: Direction) =>
+        usageOf([...(this.#days.get(`${accountId} ${direction}`)?.values() ?? [])], calendar),
+      referenceTakenBy: reference === null ? undefined : this.#references.get(`${programId}\n${reference}`),
+    };
+  }
+
+  #say(position: number, problem: string): void {
+    this.problems.push(`at ${position}: ${problem}`);
+  }
+}
+
+function refusalOf(plan: object): Refusal | undefined {
+  return plan instanceof Refusal ? plan : undefined;
+}
+
+function birthOf(programId: string, transferId: string, now: number) {
+  return { programId, transferId, requestId: programId, now };
+}
+
+function inner(prefix: Parameters<typeof fromWireId>[0], wireId: string): string {
+  const id = fromWireId(prefix, wireId);
+  if (id === undefined) throw new Error(`'${wireId}' is no id`);
+  return id;
+}
+
+function time(moment: unknown): number {
+  return Date.parse(String(moment));
+}
+
+function textOrNull(value: unknown): string | null {
+  return value === null || value === undefined ? null : String(value);
+}

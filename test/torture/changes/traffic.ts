@@ -1,0 +1,178 @@
+import type { Agent } from 'node:http';
+import { keptConnections } from '../../harness/raw-request.ts';
+import { type Asked, type Record, type Sent, send } from './requests.ts';
+
+/** A card program of the row, and the cards that transfers are about. */
+export type Place = {
+  readonly programId: string;
+  /** Cards that nobody changes. */
+  readonly steady: readonly string[];
+  /** Cards that are changed all the time; one that was closed is replaced. */
+  readonly changing: string[];
+};
+
+/** Which programs the clients of each service work in. */
+export type Phase = readonly (readonly Place[])[];
+
+/** Of all transfers, those about cards that are changed; those that are held; those that are sent to both services. */
+const ABOUT_CHANGING = 0.25;
+const HELD = 0.15;
+const DOUBLED = 0.03;
+
+/** Of all requests, those that do something with a transfer that is there. */
+const CHANGES = 0.12;
+
+/** Of the holds, those that end by themselves soon, and after how many milliseconds. */
+const SHORT_HOLDS = 0.1;
+const SHORT_MILLISECONDS = 3_000;
+
+/** Of all transfers, those with a reference; of these, those with one that was used before. */
+const WITH_REFERENCE = 0.1;
+const REFERENCE_AGAIN = 0.1;
+
+/** Transfers that wait to be captured, canceled or reversed. */
+const MAX_WAITING = 500;
+
+type Waiting = {
+  readonly place: Place;
+  readonly transferId: string;
+  readonly amount: number;
+  readonly isHeld: boolean;
+};
+
+/** Clients of two services that create transfers, and capture, cancel and reverse them. */
+export class Traffic {
+  readonly #record: Record;
+  readonly #urls: readonly string[];
+  readonly #clients: number;
+  readonly #random: () => number;
+  readonly #waiting: Waiting[] = [];
+  #references = 0;
+  #keys = 0;
+  /** Transfers that were acknowledged. */
+  made = 0;
+
+  /** `clients`: how many of each service. */
+  constructor(record: Record, urls: readonly string[], clients: number, random: () => number) {
+    this.#record = record;
+    this.#urls = urls;
+    this.#clients = clients;
+    this.#random = random;
+  }
+
+  /** Runs a phase while `goesOn`. */
+  async run(phase: Phase, goesOn: () => boolean): Promise<void> {
+    const agent = keptConnections(this.#clients * this.#urls.length * 2);
+    const clients = this.#urls.flatMap((_, service) =>
+      Array.from({ length: this.#clients }, async () => {
+        while (goesOn()) await this.#step(service, phase[service] ?? [], agent);
+      }),
+    );
+    await Promise.all(clients);
+    agent.destroy();
+  }
+
+  /** Sends one load under this key to both services at once. */
+  sendUnder(key: string, place: Place, agent: Agent): Promise<Sent> {
+    const asked: Asked = {
+      does: 'create',
+      type: 'load',
+      amount: 1,
+      card: pick(place.steady, this.#random),
+      destination: null,
+      isHeld: false,
+      endsIn: null,
+      reference: null,
+    };
+    return this.#send([0, 1], { key, place, asked }, agent);
+  }
+
+  async #step(service: number, places: readonly Place[], agent: Agent): Promise<void> {
+    this.#keys += 1;
+    const key = `key-${this.#keys}`;
+    const services = this.#random() < DOUBLED ? [service, 1 - service] : [service];
+    const waiting = this.#random() < CHANGES ? this.#take(places) : undefined;
+    if (waiting !== undefined) {
+      await this.#send(services, { key, place: waiting.place, asked: this.#newChange(waiting) }, agent);
+      return;
+    }
+    const place = pick(places, this.#random);
+    const asked = this.#newTransfer(place);
+    const { heard } = await this.#send(services, { key, place, asked }, agent);
+    const made = heard.find(({ status }) => status === 201);
+    if (made === undefined) return;
+    this.made += 1;
+    if ((!asked.isHeld && this.#random() > 0.2) || this.#waiting.length >= MAX_WAITING) return;
+    const { transfer_id: transferId } = JSON.parse(made.text) as { readonly transfer_id: string };
+    this.#waiting.push({ place, transferId, amount: asked.amount, isHeld: asked.isHeld });
+  }
+
+  #send(
+    services: readonly number[],
+    { key, place, asked }: { readonly key: string; readonly place: Place; readonly asked: Asked },
+    agent: Agent,
+  ): Promise<Sent> {
+    const urls = services.map((service) => this.#urls[service] ?? '');
+    return send(this.#record, urls, { key, programId: place.programId, asked }, agent);
+  }
+
+  /** One that waits in these programs. Some are left where they are, to be captured, canceled or reversed by two at once. */
+  #take(places: readonly Place[]): Waiting | undefined {
+    const at = Math.floor(this.#random() * this.#waiting.length);
+    const waiting = this.#waiting[at];
+    if (waiting === undefined || !places.includes(waiting.place)) return undefined;
+    if (this.#random() > 0.1) this.#waiting.splice(at, 1);
+    return waiting;
+  }
+
+  #newChange({ transferId, amount, isHeld }: Waiting): Asked {
+    const part = 1 + Math.floor(this.#random() * amount);
+    if (!isHeld) return { does: 'reverse', transferId, amount: part };
+    return this.#random() < 0.6 ? { does: 'capture', transferId, amount: part } : { does: 'cancel', transferId };
+  }
+
+  /** More loads than the rest, so that there is money to move; some of the rest is more than there is. */
+  #newTransfer(place: Place): Extract<Asked, { readonly does: 'create' }> {
+    const card = this.#card(place);
+    const chance = this.#random();
+    const type = chance < 0.55 ? 'load' : chance < 0.8 ? 'unload' : 'card_to_card';
+    const isHeld = this.#random() < HELD;
+    const other = this.#card(place);
+    const destination =
+      type !== 'card_to_card'
+        ? null
+        : other === card
+          ? pick(
+              place.steady.filter((name) => name !== card),
+              this.#random,
+            )
+          : other;
+    return {
+      does: 'create',
+      type,
+      amount: 1 + Math.floor(this.#random() * (type === 'load' ? 50 : 90)),
+      card,
+      destination,
+      isHeld,
+      endsIn: isHeld && this.#random() < SHORT_HOLDS ? SHORT_MILLISECONDS : null,
+      reference: this.#random() < WITH_REFERENCE ? this.#reference() : null,
+    };
+  }
+
+  #reference(): string {
+    const isAgain = this.#random() < REFERENCE_AGAIN;
+    if (!isAgain) this.#references += 1;
+    return `reference-${isAgain ? this.#references - Math.floor(this.#random() * 20) : this.#references}`;
+  }
+
+  #card({ steady, changing }: Place): string {
+    return pick(this.#random() < ABOUT_CHANGING ? changing : steady, this.#random);
+  }
+}
+
+/** One of several. */
+export function pick<Item>(items: readonly Item[], random: () => number): Item {
+  const item = items[Math.floor(random() * items.length)];
+  if (item === undefined) throw new Error('there is nothing to pick from');
+  return item;
+}

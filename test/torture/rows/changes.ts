@@ -1,0 +1,220 @@
+import { runCommand } from '../../harness/process.ts';
+import { keptConnections } from '../../harness/raw-request.ts';
+import { Changers, pauseWhile } from '../changes/changers.ts';
+import { connectTo, readHistory, recordHistory } from '../changes/history.ts';
+import { judgeHistory } from '../changes/judge.ts';
+import { type Held, holdCard, holdKey } from '../changes/locks.ts';
+import { type Record, sendChange } from '../changes/requests.ts';
+import { type Phase, type Place, pick, Traffic } from '../changes/traffic.ts';
+import { type Ledger, overLedgers } from '../ledgers.ts';
+import { boundOf, type Findings, type Row, type Setting, streamOf, Tally } from '../row.ts';
+import { startTwoServices, type TwoServices } from '../two-services.ts';
+
+/** Clients of each of the two services: enough for groups to be decided while the one before is being saved. */
+const CLIENTS = 96;
+const CLIENTS_IN_HASTE = 48;
+
+/** Transfers on one ledger, whose whole history is then decided once more. */
+const TRANSFERS_OF_LEDGER = 50_000;
+
+const STEADY_CARDS = 40;
+const CHANGING_CARDS = 8;
+
+/** Of the cards that are not changed, those whose accounts are sometimes locked from outside. */
+const HELD_CARDS = 4;
+
+/** What a program has to begin with, in minor units: some of what is asked for is more. */
+const FUNDING = 2_000_000;
+
+/** How long locks are held from outside, in milliseconds at most. */
+const HELD_MILLISECONDS = 3_000;
+const HELD_MILLISECONDS_IN_HASTE = 900;
+
+/** Longest that a transfer may take beside a lock that it does not need, in milliseconds, on a quiet machine. */
+const BESIDE_A_LOCK = 2_500;
+
+async function makePlace(record: Record, { both: [first] }: TwoServices, name: string): Promise<Place> {
+  const created = await sendChange(record, first.url, {
+    what: 'program_created',
+    path: '/api/v0.1/operator/program',
+    body: { name, currency: 'USD' },
+  });
+  const programId = String(created.fields.program_id);
+  await sendChange(record, first.url, {
+    what: 'deposit',
+    path: `/api/v0.1/operator/program/${programId}/deposit`,
+    headers: { 'Idempotency-Key': `opening-${name}` },
+    body: { amount: FUNDING },
+  });
+  const make = async (kind: string, count: number): Promise<string[]> => {
+    const names = Array.from({ length: count }, (_, index) => `${kind}-${name}-${index}`);
+    for (const card_id of names) {
+      await sendChange(record, first.url, {
+        what: 'card_created',
+        path: '/api/v0.1/core/card',
+        headers: { 'Program-Id': programId },
+        body: { card_id },
+      });
+    }
+    return names;
+  };
+  return { programId, steady: await make('steady', STEADY_CARDS), changing: await make('changing', CHANGING_CARDS) };
+}
+
+/** One ledger with two services, from its first transfer to the judgement. */
+class Trial {
+  readonly #setting: Setting;
+  readonly #tally: Tally;
+  readonly #ledger: Ledger;
+  readonly #services: TwoServices;
+  readonly #record: Record = { sent: [], changes: [], unanswered: 0 };
+  readonly #held: Held[] = [];
+  readonly #traffic: Traffic;
+  readonly #random: () => number;
+
+  constructor(setting: Setting, tally: Tally, ledger: Ledger, services: TwoServices) {
+    this.#setting = setting;
+    this.#tally = tally;
+    this.#ledger = ledger;
+    this.#services = services;
+    this.#random = streamOf(setting.seed, ledger.number, 1);
+    const clients = setting.inHaste === true ? CLIENTS_IN_HASTE : CLIENTS;
+    this.#traffic = new Traffic(this.#record, this.#urls, clients, streamOf(setting.seed, ledger.number, 2));
+  }
+
+  get #urls(): readonly string[] {
+    return this.#services.both.map(({ url }) => url);
+  }
+
+  async run(): Promise<void> {
+    const client = await connectTo(this.#services.databaseUrl);
+    try {
+      const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
+      await recordHistory(client);
+      const places = [];
+      for (const name of ['hot', 'one', 'two']) places.push(await makePlace(this.#record, this.#services, name));
+      await this.#attack(places);
+      const { problems, figures } = judgeHistory(await readHistory(client, rows[0]?.now ?? new Date(0)), this.#record);
+      this.#tally.violate(`ledger ${this.#ledger.number}`, problems);
+      for (const [what, count] of Object.entries(figures)) this.#tally.add(what, count);
+      this.#checkDelays();
+      await this.#checkBooks();
+    } finally {
+      await client.end();
+    }
+  }
+
+  /**
+   * Both services on one program break each other's chains; on programs of their own, each has a chain that lives until
+   * the third party breaks it.
+   */
+  async #attack([hot, one, two]: readonly Place[]): Promise<void> {
+    if (hot === undefined || one === undefined || two === undefined) throw new Error('a program is missing');
+    const phases: readonly { readonly share: number; readonly phase: Phase }[] = [
+      { share: 0.45, phase: [[one], [two]] },
+      { share: 0.1, phase: [[hot], [hot]] },
+      { share: 0.35, phase: [[two], [one]] },
+      {
+        share: 0.1,
+        phase: [
+          [hot, one],
+          [hot, two],
+        ],
+      },
+    ];
+    const made = (): number => this.#traffic.made;
+    const changers = new Changers({ record: this.#record, urls: this.#urls, random: this.#random, made });
+    let until = 0;
+    for (const { share, phase } of phases) {
+      until += share * this.#ledger.attacks;
+      const goesOn = (): boolean => this.#traffic.made < until;
+      const places = [...new Set(phase.flat())];
+      await Promise.all([
+        this.#traffic.run(phase, goesOn),
+        changers.run(places, goesOn),
+        this.#holdLocks(places, goesOn),
+      ]);
+    }
+  }
+
+  /** Somebody past the service holds the account of one card after the other, and keys that are about to be used. */
+  async #holdLocks(places: readonly Place[], goesOn: () => boolean): Promise<void> {
+    const client = await connectTo(this.#services.databaseUrl);
+    const agent = keptConnections(4);
+    const requests: Promise<unknown>[] = [];
+    const most = this.#setting.inHaste === true ? HELD_MILLISECONDS_IN_HASTE : HELD_MILLISECONDS;
+    try {
+      while (goesOn()) {
+        const place = pick(places, this.#random);
+        const milliseconds = this.#random() * most;
+        const wait = () => pauseWhile(goesOn, milliseconds);
+        if (this.#random() < 0.6) {
+          // Mostly one that is not changed as well: a change that waits for its account holds up those of the switch.
+          const cards = this.#random() < 0.8 ? place.steady.slice(-HELD_CARDS) : place.changing;
+          this.#held.push(await holdCard(client, place, pick(cards, this.#random), wait));
+        } else {
+          const key = `held-key-${this.#held.length}`;
+          const sendAndWait = (): Promise<void> => {
+            requests.push(this.#traffic.sendUnder(key, place, agent));
+            return wait();
+          };
+          this.#held.push(await holdKey(client, place, key, sendAndWait));
+        }
+        this.#tally.add('locks_held');
+        this.#setting.progress(this.#ledger.done + this.#traffic.made, `${this.#tally.count('violations')} violations`);
+        await pauseWhile(goesOn, this.#random() * 2 * most);
+      }
+      await Promise.all(requests);
+    } finally {
+      agent.destroy();
+      await client.end();
+    }
+  }
+
+  /** How long new transfers took beside locks that they did not need, while nothing was changed that all wait for. */
+  #checkDelays(): void {
+    const bound = boundOf(this.#setting, BESIDE_A_LOCK);
+    const waitedFor = this.#record.changes.filter(({ what }) => /^(switch|program)_/.test(what));
+    for (const { key, asked, sentAt, heard } of this.#record.sent) {
+      if (asked.does !== 'create') continue;
+      const gotAt = Math.max(...heard.map(({ at }) => at));
+      const needs = [key, asked.card, asked.destination];
+      const beside = this.#held.filter(({ from, until }) => sentAt < until && gotAt > from);
+      if (waitedFor.some((change) => sentAt < change.gotAt && gotAt > change.sentAt)) continue;
+      if (beside.length === 0 || beside.some(({ name }) => needs.includes(name))) continue;
+      this.#tally.time('beside_a_lock', gotAt - sentAt);
+      if (gotAt - sentAt > bound) this.#tally.violate(key, [`it took ${Math.round(gotAt - sentAt)} ms beside a lock`]);
+    }
+  }
+
+  async #checkBooks(): Promise<void> {
+    const { client } = this.#services.both[0];
+    const { balanced, postings_compared, differing_holds } = await client.trialBalance.get();
+    if (!balanced || !postings_compared || differing_holds > 0) this.#tally.violate('books', ['they do not balance']);
+    const { exitCode, output, errors } = await runCommand(['verify-books'], {
+      DATABASE_URL: this.#services.databaseUrl,
+    });
+    if (exitCode !== 0) this.#tally.violate('verify-books', [`${output}${errors}`]);
+  }
+}
+
+async function run(setting: Setting): Promise<Findings> {
+  const tally = new Tally();
+  await overLedgers(setting, tally, TRANSFERS_OF_LEDGER, async (ledger) => {
+    const services = await startTwoServices(setting.belongings);
+    try {
+      await new Trial(setting, tally, ledger, services).run();
+    } finally {
+      await services.end();
+    }
+  });
+  return { figures: { processes: 2, ...tally.figures() }, violations: tally.violations };
+}
+
+/** Cards, limits, rules, the switch and locks that change while two services commit transfers in chains. */
+export const CHANGES: Row = {
+  name: 'changes',
+  unit: 'transfers',
+  counts: { small: 2_000, middle: 100_000, large: 1_000_000 },
+  run,
+};
