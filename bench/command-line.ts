@@ -1,35 +1,41 @@
 import { parseArgs } from 'node:util';
 
-/** Numbers of the targets of docs/performance.md, and the two measurements that have no target. */
-export const PARTS = ['1', '2', '3', '4', '5', '6', '7', '8', '9', 'concurrency', 'profile'] as const;
+/** Numbers of the rows of docs/performance.md. */
+export const ROWS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] as const;
 
-/** One part of the bench. */
-export type Part = (typeof PARTS)[number];
+export type Row = (typeof ROWS)[number];
+
+/** Measurements without a target, for the charts and the table of where the time goes. */
+export const EXTRAS = ['connections', 'profile'] as const;
+
+export type Extra = (typeof EXTRAS)[number];
 
 /** What to measure and how much of it. */
 export type Options = {
   readonly quick: boolean;
-  readonly parts: readonly Part[];
+  readonly rows: readonly Row[];
+  readonly extras: readonly Extra[];
   /** Length of one measured run. */
   readonly seconds: number;
-  /** Interleaved runs; what is reported is their median. */
+  /** Interleaved rounds; their median is reported. */
   readonly rounds: number;
-  readonly warmUp_s: number;
+  readonly warmUpSeconds: number;
   /** Where results go; undefined for the usual place. */
   readonly out: string | undefined;
-  /** The scale of pgbench: 100,000 accounts each. */
-  readonly pgbenchScale: number;
+  /** Numbers of clients of pgbench, of which the best counts. */
+  readonly pgbenchClients: readonly number[];
   readonly stored: { readonly transfers: number; readonly cards: number };
-  readonly memory: { readonly first: number; readonly last: number };
+  readonly growth: { readonly first: number; readonly last: number };
 };
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick            small data and short runs: minutes instead of the better part of an hour; only a glance
-  --only 1,2,profile some of: ${PARTS.join(', ')}
-  --seconds N        length of one measured run (20; with --quick 3)
-  --rounds N         interleaved runs of which the median counts (3)
-  --out DIRECTORY    where results go (docs/performance for a whole run, else data/bench)
+  --quick        small data and short runs: an estimate, never a result to quote
+  --only 1-6,11  some rows of docs/performance.md (1 to ${ROWS.length}), ${EXTRAS.join(', ')}
+  --profile      the same as --only profile: self time by function, for each transfer
+  --seconds N    length of one measured run (12; with --quick 3)
+  --rounds N     interleaved rounds of which the median counts (3)
+  --out DIR      where results go (docs/performance for a full run, else data/bench)
 `;
 
 /** A command line that cannot be read; the message says why. */
@@ -37,41 +43,52 @@ export class UsageProblem extends Error {}
 
 /** Reads the command line. Throws {@link UsageProblem}. */
 export function readCommandLine(words: readonly string[]): Options {
-  const values = parse(words);
-  const { quick } = values;
+  const { quick, profile, only, seconds, rounds, out } = parse(words);
+  const parts = profile ? { rows: [], extras: ['profile'] as const } : readParts(only);
   return {
     quick,
-    parts: values.only === undefined ? PARTS : values.only.split(',').map(readPart),
-    seconds: readCount('--seconds', values.seconds ?? (quick ? '3' : '20')),
-    rounds: readCount('--rounds', values.rounds ?? '3'),
-    warmUp_s: quick ? 2 : 5,
-    out: values.out,
-    pgbenchScale: quick ? 10 : 100,
+    ...parts,
+    seconds: readCount('--seconds', seconds ?? (quick ? '3' : '12')),
+    rounds: readCount('--rounds', rounds ?? '3'),
+    warmUpSeconds: quick ? 2 : 4,
+    out,
+    // The best number is one of these on every machine seen; a quick run tries fewer.
+    pgbenchClients: quick ? [16, 48] : [16, 32, 48],
     stored: quick ? { transfers: 100_000, cards: 20_000 } : { transfers: 5_000_000, cards: 1_000_000 },
-    memory: quick ? { first: 12_000, last: 60_000 } : { first: 200_000, last: 1_000_000 },
+    growth: quick ? { first: 20_000, last: 100_000 } : { first: 200_000, last: 1_000_000 },
   };
 }
 
 function parse(words: readonly string[]) {
   const text = { type: 'string' } as const;
+  const flag = { type: 'boolean', default: false } as const;
   try {
-    const options = {
-      quick: { type: 'boolean', default: false },
-      only: text,
-      seconds: text,
-      rounds: text,
-      out: text,
-    } as const;
+    const options = { quick: flag, profile: flag, only: text, seconds: text, rounds: text, out: text };
     return parseArgs({ args: [...words], options }).values;
   } catch (error) {
     throw new UsageProblem(error instanceof Error ? error.message : String(error));
   }
 }
 
-function readPart(text: string): Part {
-  const part = PARTS.find((name) => name === text.trim());
-  if (part !== undefined) return part;
-  throw new UsageProblem(`--only names '${text}', which is none of ${PARTS.join(', ')}.`);
+function readParts(only: string | undefined): Pick<Options, 'rows' | 'extras'> {
+  if (only === undefined) return { rows: ROWS, extras: EXTRAS };
+  const words = only.split(',').map((word) => word.trim());
+  const numbers = words.flatMap((word) => (isExtra(word) ? [] : readNumbers(word)));
+  return { rows: ROWS.filter((row) => numbers.includes(row)), extras: EXTRAS.filter((extra) => words.includes(extra)) };
+}
+
+function isExtra(word: string): boolean {
+  return EXTRAS.some((extra) => extra === word);
+}
+
+/** `5`, or `1-6`. */
+function readNumbers(word: string): readonly number[] {
+  const [, from = '', to = from] = /^([0-9]{1,2})(?:-([0-9]{1,2}))?$/.exec(word) ?? [];
+  const found = ROWS.filter((row) => row >= Number(from) && row <= Number(to));
+  if (from !== '' && ROWS.some((row) => row === Number(to)) && found.length > 0) return found;
+  throw new UsageProblem(
+    `--only names '${word}', which is no row from 1 to ${ROWS.length} and none of ${EXTRAS.join(', ')}.`,
+  );
 }
 
 function readCount(option: string, text: string): number {

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { cpus, loadavg, release, totalmem } from 'node:os';
+import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 
-/** The machine, as far as numbers depend on it; nothing that would name it. */
+/** The machine, as far as the figures depend on it; nothing that identifies it. */
 export type Machine = {
   readonly cores: number;
   readonly model: string;
@@ -15,14 +15,14 @@ export type Machine = {
   readonly loadAtStart: string;
 };
 
-/** Magic numbers of file systems on which fsync costs what it costs, and of one on which it costs nothing. */
+/** Magic numbers of file systems. */
 const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   61267: 'ext4',
   1481003842: 'xfs',
   2435016766: 'btrfs',
   801189825: 'zfs',
   2035054128: 'overlayfs',
-  16914836: 'tmpfs (memory: fsync costs nothing there, the ratios mean little)',
+  16914836: 'tmpfs (in memory: fsync costs nothing, so the ratios mean little)',
 };
 
 /** Describes the machine and the file system that holds `directory`. */
@@ -30,7 +30,7 @@ export async function describeMachine(directory: string): Promise<Machine> {
   const { type } = await statfs(directory);
   const [first] = cpus();
   return {
-    cores: cpus().length,
+    cores: availableParallelism(),
     model: first?.model ?? 'unknown',
     memory: `${Math.round(totalmem() / 1024 ** 3)} GB`,
     kernel: `${process.platform} ${release()}`,
@@ -43,36 +43,34 @@ export async function describeMachine(directory: string): Promise<Machine> {
 /** A tool of the system: where it is and which version. */
 export type Tool = { readonly path: string; readonly version: string };
 
+/** Where Debian keeps each major version of PostgreSQL. */
+const DEBIAN_DIRECTORY = '/usr/lib/postgresql';
+
+/** The oldest version that the service supports, which Debian 12 has. */
+const OWN_VERSION = '15';
+
 /** Finds pgbench in PATH or where Debian keeps it, the newest first. */
 export function findPgbench(): Tool | undefined {
-  const debian = '/usr/lib/postgresql';
-  const versions = existsSync(debian) ? readdirSync(debian).sort((one, other) => Number(other) - Number(one)) : [];
-  return firstThatRuns(['pgbench', ...versions.map((version) => join(debian, version, 'bin/pgbench'))], '--version');
-}
-
-/** Finds wrk in PATH. */
-export function findWrk(): Tool | undefined {
-  return firstThatRuns(['wrk'], '-v');
-}
-
-function firstThatRuns(paths: readonly string[], versionOption: string): Tool | undefined {
-  for (const path of paths) {
-    const version = askVersion(path, versionOption);
+  const versions = existsSync(DEBIAN_DIRECTORY)
+    ? readdirSync(DEBIAN_DIRECTORY).sort((one, other) => Number(other) - Number(one))
+    : [];
+  for (const path of ['pgbench', ...versions.map((version) => join(DEBIAN_DIRECTORY, version, 'bin/pgbench'))]) {
+    const version = readVersion(path);
     if (version !== undefined) return { path, version };
   }
   return undefined;
 }
 
-/** wrk says its version and ends with 1, so the exit code says nothing. */
-function askVersion(path: string, option: string): string | undefined {
-  try {
-    return firstLine(execFileSync(path, [option], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
-  } catch (error) {
-    const output: unknown = error instanceof Error ? Reflect.get(error, 'stdout') : undefined;
-    return typeof output === 'string' && output !== '' ? firstLine(output) : undefined;
-  }
+/** The programs of Debian's PostgreSQL 15. */
+export function findOwnPostgres(): string | undefined {
+  const directory = join(DEBIAN_DIRECTORY, OWN_VERSION, 'bin');
+  return existsSync(join(directory, 'postgres')) && existsSync(join(directory, 'initdb')) ? directory : undefined;
 }
 
-function firstLine(text: string): string {
-  return (text.split('\n')[0] ?? '').replace(/\s*(\[epoll\])?\s*Copyright.*$/, '').trim();
+function readVersion(path: string): string | undefined {
+  try {
+    return execFileSync(path, ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return undefined;
+  }
 }

@@ -1,52 +1,69 @@
 import type { Ledger, Served } from './ledger/ledger.ts';
-import { runClosedLoop } from './load/closed-loop.ts';
-import type { LoadResult, Traffic } from './load/traffic.ts';
+import type { DatabaseServer } from './ledger/server.ts';
+import { sendTransfers } from './load/run-generator.ts';
+import type { Latencies, LoadResult, Traffic } from './load/traffic.ts';
 import { familyProcessorTimeMilliseconds, processorTimeMilliseconds } from './processor-time.ts';
 import type { Stage } from './stage.ts';
 
-/** Connections of a closed loop that asks for all there is. More make groups no larger: 256 is the most of a group. */
+/** Connections that reach the maximum rate. More make groups no larger: 256 is the maximum of a group. */
 export const MANY_CONNECTIONS = 256;
 
-/** What a run came to, and what it cost. */
-export type Run = LoadResult & {
-  /** Transfers a second. */
+/** What a run achieved, and what it cost: of the service, of pgbench or of the bare route. */
+export type Run = {
+  /** Transfers, transactions or requests that succeeded. */
+  readonly count: number;
+  readonly elapsedSeconds: number;
+  /** How many per second. */
   readonly rate: number;
-  /** CPU of the service, of PostgreSQL and of the generator for one transfer, in microseconds. */
-  readonly service_us: number;
-  readonly postgres_us: number;
-  readonly generator_us: number;
-  /** Write-ahead log for one transfer, in bytes. */
-  readonly log_bytes: number;
+  readonly latenciesMilliseconds: Latencies;
+  /** CPU for each of them, of the service (or bare route), of PostgreSQL, and of the generator or pgbench. */
+  readonly serviceMicroseconds: number;
+  readonly postgresMicroseconds: number;
+  readonly generatorMicroseconds: number;
+  /** CPU time of the generator, in cores. */
+  readonly generatorCores: number;
+  /** Write-ahead log for each of them. */
+  readonly logBytes: number;
 };
 
-type Costs = {
-  readonly serviceMilliseconds: number;
-  readonly postgresMilliseconds: number;
-  readonly log_bytes: number;
-};
+/** What is measured: the books that must hold what was acknowledged, and the process whose CPU counts. */
+export type Measured = { readonly ledger: Ledger; readonly service: Served };
 
-/** What is measured: the books that must hold what is answered, and the processes whose CPU counts. */
-export type Measured = { readonly ledger: Ledger; readonly services: readonly Served[] };
-
-/** Runs a load and notes what it cost. Throws when anything but success was answered: such a rate is worth nothing. */
+/** Runs a load and notes what it cost. Throws when a request failed: such a rate means nothing. */
 export async function measure(
-  stage: Stage,
-  { ledger, services }: Measured,
+  { server }: Pick<Stage, 'server'>,
+  { ledger, service }: Measured,
   load: () => Promise<LoadResult>,
 ): Promise<Run> {
-  const before = await readCosts(stage, services);
+  const before = await readCosts(server, service.processId);
   const result = await load();
-  const after = await readCosts(stage, services);
-  ledger.answered += result.answered;
+  const after = await readCosts(server, service.processId);
+  ledger.acknowledged += result.succeeded;
+  return toRun(result, before, after);
+}
+
+/** The processor time and the position of the log before or after a run. */
+export type Costs = {
+  readonly serviceMilliseconds: number;
+  readonly postgresMilliseconds: number;
+  readonly logBytes: number;
+};
+
+/** What a run cost, from the counters before and after it. Throws when a request failed. */
+export function toRun(result: LoadResult, before: Costs, after: Costs): Run {
+  const { succeeded, elapsedSeconds, generatorCores } = result;
   if (result.failed > 0) throw new Error(`${result.failed} requests failed. The first: ${result.firstFailure}`);
-  const perTransfer = (name: keyof Costs): number => (after[name] - before[name]) / result.answered;
+  const each = (name: keyof Costs): number => (after[name] - before[name]) / succeeded;
   return {
-    ...result,
-    rate: result.answered / result.elapsed_s,
-    service_us: perTransfer('serviceMilliseconds') * 1000,
-    postgres_us: perTransfer('postgresMilliseconds') * 1000,
-    generator_us: (result.generatorCores * result.elapsed_s * 1e6) / result.answered,
-    log_bytes: perTransfer('log_bytes'),
+    count: succeeded,
+    elapsedSeconds,
+    rate: succeeded / elapsedSeconds,
+    latenciesMilliseconds: result.latenciesMilliseconds,
+    serviceMicroseconds: each('serviceMilliseconds') * 1000,
+    postgresMicroseconds: each('postgresMilliseconds') * 1000,
+    generatorMicroseconds: (generatorCores * elapsedSeconds * 1e6) / succeeded,
+    generatorCores,
+    logBytes: each('logBytes'),
   };
 }
 
@@ -54,29 +71,34 @@ export async function measure(
 export function measureTransfers(
   stage: Stage,
   measured: Measured,
-  {
-    traffic,
-    connections,
-    seconds,
-  }: { readonly traffic: Traffic; readonly connections: number; readonly seconds: number },
+  traffic: Traffic,
+  connections: number,
+  seconds: number = stage.options.seconds,
 ): Promise<Run> {
   return measure(stage, measured, () =>
-    withCheckpoint(stage, seconds, () => runClosedLoop(loopOf(stage), traffic, connections, seconds)),
+    withCheckpoint(stage, seconds, () => sendTransfers(stage.belongings, traffic, connections, seconds)),
   );
 }
 
 /** Lets the just-in-time compilers and the caches see the traffic before anything is measured. */
-export async function warmUp(stage: Stage, ledger: Ledger, traffic: Traffic, connections: number): Promise<void> {
-  const result = await runClosedLoop(loopOf(stage), traffic, connections, stage.options.warmUp_s);
-  ledger.answered += result.answered;
+export async function warmUp(
+  { belongings, options }: Stage,
+  ledger: Ledger,
+  traffic: Traffic,
+  connections: number,
+  seconds: number = options.warmUpSeconds,
+): Promise<void> {
+  const { succeeded, failed, firstFailure } = await sendTransfers(belongings, traffic, connections, seconds);
+  if (failed > 0) throw new Error(`${failed} requests of the warm-up failed. The first: ${firstFailure}`);
+  ledger.acknowledged += succeeded;
 }
 
 /**
- * Orders a checkpoint when a third of the time has passed. PostgreSQL makes one every few minutes, after which each page
- * goes to the log whole once more; so every run pays for one, whatever its length, and none by chance.
+ * Requests a checkpoint when a third of the time has passed. PostgreSQL makes one every few minutes, after which the
+ * first change of each page writes the whole page to the log; so every run includes one, whatever its length.
  */
 export async function withCheckpoint<Result>(
-  { server }: Stage,
+  { server }: { readonly server: DatabaseServer },
   seconds: number,
   run: () => Promise<Result>,
 ): Promise<Result> {
@@ -95,16 +117,12 @@ export async function withCheckpoint<Result>(
   }
 }
 
-/** The closed loop of a stage. */
-export function loopOf({ belongings, wrk }: Stage): Parameters<typeof runClosedLoop>[0] {
-  return { belongings, wrk: wrk?.path };
-}
-
-async function readCosts({ server }: Stage, services: readonly Served[]): Promise<Costs> {
+/** Reads the counters of a service (0 for none) and of its PostgreSQL. */
+export async function readCosts(server: DatabaseServer, serviceProcessId: number): Promise<Costs> {
   const { rows } = await server.query('postgres', "select pg_current_wal_insert_lsn() - '0/0' as position");
   return {
-    serviceMilliseconds: services.reduce((sum, { processId }) => sum + processorTimeMilliseconds(processId), 0),
+    serviceMilliseconds: serviceProcessId === 0 ? 0 : processorTimeMilliseconds(serviceProcessId),
     postgresMilliseconds: familyProcessorTimeMilliseconds(server.processId),
-    log_bytes: Number(rows[0]?.position),
+    logBytes: Number(rows[0]?.position),
   };
 }

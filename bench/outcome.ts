@@ -1,21 +1,28 @@
-/** One row of the table: what a target demands and what was measured. */
+/** One row of the table: what was measured, and the target. */
 export type Outcome = {
-  /** Number of the target in docs/performance.md. */
-  readonly target: number;
+  /** Number of the row in docs/performance.md. A row with two targets has two outcomes. */
+  readonly row: number;
   readonly title: string;
   readonly measured: string;
   readonly against: string;
-  readonly ratio: number;
-  /** The bound, and on which side of it the ratio must be. */
-  readonly bound: { readonly at: 'least' | 'most'; readonly ratio: number };
+  /** What is compared with the target: a ratio, or an amount in `unit`. */
+  readonly value: number;
+  readonly unit: '' | 'KB';
+  readonly target: { readonly at: 'least' | 'most'; readonly value: number };
   /** What would be better still. */
   readonly aim: number | null;
-  /** Single runs, so that a reader sees how far they lie apart. */
+  /** The values of the single runs or rounds, so that a reader sees how far apart they are. */
   readonly runs: Readonly<Record<string, readonly number[]>>;
   readonly notes: readonly string[];
 };
 
 /** Whether the target was reached. */
-export function isMet({ ratio, bound }: Outcome): boolean {
-  return bound.at === 'least' ? ratio >= bound.ratio : ratio <= bound.ratio;
+export function isMet({ value, target }: Outcome): boolean {
+  return target.at === 'least' ? value >= target.value : value <= target.value;
+}
+
+/** By which share of the target it was missed; zero or less when it was met. */
+export function shortfall({ value, target }: Outcome): number {
+  const over = (value - target.value) / target.value;
+  return target.at === 'least' ? -over : over;
 }

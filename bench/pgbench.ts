@@ -5,75 +5,82 @@ import { runProgram } from './child-program.ts';
 import { median } from './figures.ts';
 import type { DatabaseServer } from './ledger/server.ts';
 import type { Tool } from './machine.ts';
-import { withCheckpoint } from './measure.ts';
-import { familyProcessorTimeMilliseconds } from './processor-time.ts';
+import { type Run, readCosts, withCheckpoint } from './measure.ts';
 import type { Stage } from './stage.ts';
 
-const DATABASE = 'bench_pgbench';
+/**
+ * Scales of TPC-B: 1 has one branch, whose row every transaction updates, as every transfer of the hot account does; 100
+ * spreads the transactions over a hundred branches and ten million accounts.
+ */
+export type Scale = 1 | 100;
 
-/** A run of pgbench's built-in TPC-B-like script. */
-export type PgbenchRun = {
-  readonly clients: number;
-  readonly rate: number;
-  /** Median latency in milliseconds; NaN where it was not asked for. */
-  readonly p50Milliseconds: number;
-  /** CPU of PostgreSQL and of pgbench for one transaction, in microseconds. */
-  readonly postgres_us: number;
-  readonly generator_us: number;
-};
+/** Threads of pgbench itself: one of them cannot drive 48 clients at the rates seen. */
+const MAX_THREADS = 2;
 
-/** Fills pgbench's own database; 100,000 accounts for each unit of the scale. */
+function databaseOf(scale: Scale): string {
+  return `bench_pgbench_${scale}`;
+}
+
+/** Fills a database of pgbench's own; 100,000 accounts for each unit of the scale. */
 export async function preparePgbench(
   belongings: Belongings,
   server: DatabaseServer,
   pgbench: Tool,
-  scale: number,
-): Promise<string> {
-  await server.query('postgres', `create database ${DATABASE}`);
-  await runProgram(belongings, pgbench.path, [...connectionOf(server), '-i', '-s', `${scale}`, '-q', DATABASE]);
-  return DATABASE;
+  scale: Scale,
+): Promise<void> {
+  const database = databaseOf(scale);
+  await server.query('postgres', `create database ${database}`);
+  await runProgram(belongings, pgbench.path, [...connectionOf(server), '-i', '-s', `${scale}`, '-q', database]);
 }
 
-/** Client counts of which the best counts. On two cores the fewest were the best, so more than these are not tried. */
-export const PGBENCH_CLIENTS = [16, 32, 48] as const;
-
-/** Runs it once, as it is run by default: prepared statements, one vacuum of its small tables before. */
-export async function runPgbench(
-  { belongings, server, pgbench, options }: Stage,
+/**
+ * A run of pgbench's built-in TPC-B-like script with prepared statements, with a checkpoint in it. Before it starts,
+ * pgbench vacuums its small tables, as it does by default. `withMedian` logs every latency, which costs a little.
+ */
+export async function measurePgbench(
+  stage: Stage,
+  scale: Scale,
   clients: number,
-  { seconds = options.seconds, withMedian = false } = {},
-): Promise<PgbenchRun> {
-  if (pgbench === undefined) throw new Error('there is no pgbench');
+  { seconds = stage.options.seconds, withMedian = false } = {},
+): Promise<Run> {
+  const { belongings, server, pgbench } = stage;
+  if (pgbench === undefined) throw new Error('pgbench is not installed');
   const directory = await mkdtemp(join(server.directory, 'pgbench-'));
-  const threads = `${Math.min(2, clients)}`;
+  const threads = `${Math.min(MAX_THREADS, clients)}`;
   const log = withMedian ? ['--log', '--log-prefix', 'run'] : [];
   const settings = ['-M', 'prepared', '-c', `${clients}`, '-j', threads, '-T', `${seconds}`, ...log];
-  const words = [...connectionOf(server), ...settings, DATABASE];
-  const beforeMilliseconds = familyProcessorTimeMilliseconds(server.processId);
-  const ending = await runProgram(belongings, pgbench.path, words, { cwd: directory });
-  const postgresMilliseconds = familyProcessorTimeMilliseconds(server.processId) - beforeMilliseconds;
-  const rate = Number(/^tps = ([0-9.]+)/m.exec(ending.output)?.[1]);
-  const failed = Number(/^number of failed transactions: ([0-9]+)/m.exec(ending.output)?.[1] ?? 0);
-  if (failed > 0 || Number.isNaN(rate)) throw new Error(`pgbench did not succeed: ${ending.output}`);
-  const p50Milliseconds = withMedian ? await readMedian(directory) : Number.NaN;
+  const words = [...connectionOf(server), ...settings, databaseOf(scale)];
+  const before = await readCosts(server, 0);
+  const ending = await withCheckpoint(stage, seconds, () =>
+    runProgram(belongings, pgbench.path, words, { cwd: directory }),
+  );
+  const after = await readCosts(server, 0);
+  const rate = readNumber(ending.output, /^tps = ([0-9.]+)/m);
+  const count = readNumber(ending.output, /^number of transactions actually processed: ([0-9]+)/m);
+  const failed = /^number of failed transactions: ([0-9]+)/m.exec(ending.output)?.[1] ?? '0';
+  if (failed !== '0') throw new Error(`transactions of pgbench failed: ${ending.output}`);
+  const p50 = withMedian ? await readMedian(directory) : Number.NaN;
   await rm(directory, { recursive: true });
-  const made = Number(/^number of transactions actually processed: ([0-9]+)/m.exec(ending.output)?.[1]);
-  const each_us = (spentMilliseconds: number): number => (spentMilliseconds * 1000) / made;
   return {
-    clients,
+    count,
+    elapsedSeconds: count / rate,
     rate,
-    p50Milliseconds,
-    postgres_us: each_us(postgresMilliseconds),
-    generator_us: each_us(ending.processorTimeMilliseconds),
+    latenciesMilliseconds: { p50, p90: Number.NaN, p99: Number.NaN, p999: Number.NaN, maximum: Number.NaN },
+    serviceMicroseconds: 0,
+    postgresMicroseconds: ((after.postgresMilliseconds - before.postgresMilliseconds) * 1000) / count,
+    generatorMicroseconds: (ending.processorTimeMilliseconds * 1000) / count,
+    generatorCores: ending.processorTimeMilliseconds / ending.elapsedMilliseconds,
+    logBytes: (after.logBytes - before.logBytes) / count,
   };
 }
 
-/** A measured run with a checkpoint in it, as the service's runs have. */
-export function measurePgbench(stage: Stage, clients: number, withMedian = false): Promise<PgbenchRun> {
-  return withCheckpoint(stage, stage.options.seconds, () => runPgbench(stage, clients, { withMedian }));
+function readNumber(output: string, pattern: RegExp): number {
+  const found = pattern.exec(output)?.[1];
+  if (found === undefined) throw new Error(`pgbench printed something else: ${output}`);
+  return Number(found);
 }
 
-/** Lines of the log are: client, number of the transaction, microseconds, and what does not matter here. */
+/** Lines of the log are: client, number of the transaction, microseconds, and three more columns. */
 async function readMedian(directory: string): Promise<number> {
   const latencies: number[] = [];
   for (const name of await readdir(directory)) {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Linux counts the CPU time of processes in hundredths of a second, whatever its own clock. */
 const MILLISECONDS_PER_TICK = 10;
 
-/** CPU time of a process, or NaN where there is no /proc or no such process any more. */
+/** CPU time of a process and of its children that have ended; NaN where there is no /proc or the process has ended. */
 export function processorTimeMilliseconds(processId: number): number {
   const fields = readStatus(processId);
   return fields === undefined ? Number.NaN : (fields.own + fields.ofChildren) * MILLISECONDS_PER_TICK;
@@ -26,19 +26,35 @@ export function residentBytes(processId: number): number {
   return Number(kilobytes) * 1024;
 }
 
-type Status = { readonly parent: number; readonly own: number; readonly ofChildren: number };
+/** CPU time of the threads of a process in milliseconds, those of one name added up. */
+export type ThreadTimes = ReadonlyMap<string, number>;
 
-function readStatus(processId: number): Status | undefined {
+/** Reads them; the main thread is called `main`. */
+export function readThreadTimes(processId: number): ThreadTimes {
+  const times = new Map<string, number>();
+  for (const id of readdirSync(`/proc/${processId}/task`)) {
+    const fields = readStatus(processId, `/task/${id}`);
+    if (fields === undefined) continue;
+    const name = id === `${processId}` ? 'main' : fields.name;
+    times.set(name, (times.get(name) ?? 0) + fields.own * MILLISECONDS_PER_TICK);
+  }
+  return times;
+}
+
+type Status = { readonly name: string; readonly parent: number; readonly own: number; readonly ofChildren: number };
+
+function readStatus(processId: number, thread = ''): Status | undefined {
   try {
-    const text = readFileSync(`/proc/${processId}/stat`, 'utf8');
-    // The command's name may hold anything; what follows its closing bracket is state, parent, ...
+    const text = readFileSync(`/proc/${processId}${thread}/stat`, 'utf8');
+    // The name may contain anything; what follows its closing bracket is state, parent, ...
     const fields = text
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
       .map(Number);
     const [, parent = 0] = fields;
     const [user = 0, system = 0, childrenUser = 0, childrenSystem = 0] = fields.slice(11, 15);
-    return { parent, own: user + system, ofChildren: childrenUser + childrenSystem };
+    const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'));
+    return { name, parent, own: user + system, ofChildren: childrenUser + childrenSystem };
   } catch {
     return undefined;
   }

@@ -1,21 +1,28 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { examineBooks } from './ledger/books.ts';
 import { createLedger, dropLedger, serve } from './ledger/ledger.ts';
 import { MANY_CONNECTIONS, measureTransfers, warmUp } from './measure.ts';
+import { readThreadTimes, type ThreadTimes } from './processor-time.ts';
 import type { Stage } from './stage.ts';
 
-/** Where the microseconds of a transfer go, by room of the house. */
+/** A function of the service and its self time for one transfer. */
+export type FunctionTime = { readonly name: string; readonly part: string; readonly microseconds: number };
+
+/** Where the microseconds of a transfer go. */
 export type Profile = {
-  /** With the profiler on, which costs a part of the rate. */
+  /** With the profiler on, which takes a part of the rate. */
   readonly rate: number;
-  readonly service_us: number;
-  readonly postgres_us: number;
-  readonly generator_us: number;
-  /** Time of the service's main thread for one transfer, waiting included, in microseconds. */
-  readonly rooms: readonly { readonly room: string; readonly us: number }[];
-  readonly functions: readonly { readonly name: string; readonly room: string; readonly us: number }[];
+  readonly serviceMicroseconds: number;
+  readonly postgresMicroseconds: number;
+  readonly generatorMicroseconds: number;
+  /** Processor time of the service's threads for one transfer, by the name of the thread. */
+  readonly threads: readonly { readonly name: string; readonly microseconds: number }[];
+  /** Self time of the main thread for one transfer by part of the program, waiting included. */
+  readonly parts: readonly { readonly part: string; readonly microseconds: number }[];
+  /** The same by function, the largest first. */
+  readonly functions: readonly FunctionTime[];
 };
 
 type Frame = { readonly functionName: string; readonly url: string; readonly lineNumber: number };
@@ -27,114 +34,130 @@ type Samples = {
   readonly timeDeltas: readonly number[];
 };
 
-/** What the main thread does while it has nothing to do. */
-export const WAITING = 'waiting (idle)';
+/** The main thread when it has nothing to do. */
+export const IDLE = 'idle';
 
 const ROOT = new URL('../', import.meta.url).href;
-const SAMPLE_EVERY_US = 250;
-const FUNCTIONS_SHOWN = 20;
+const INTERVAL_MICROSECONDS = 250;
 
-/** Runs the hot account under the sampling profiler of V8 and adds its samples up. */
-export async function profileTransfers(stage: Stage): Promise<Profile> {
-  const { options, server } = stage;
+/** What V8 calls the states in which no JavaScript runs. */
+const STATES: Readonly<Record<string, string>> = {
+  '(idle)': IDLE,
+  '(garbage collector)': 'garbage collector',
+  '(program)': 'native code (system calls, compiler)',
+};
+
+/** Runs the hot account under V8's sampling profiler and adds its samples up. */
+export async function profileTransfers(stage: Stage, keepIn: string): Promise<Profile> {
+  const { server, options } = stage;
   const directory = join(server.directory, 'profile');
   await mkdir(directory);
   const ledger = await createLedger(stage);
-  const nodeOptions = `--cpu-prof --cpu-prof-interval=${SAMPLE_EVERY_US} --cpu-prof-dir=${directory}`;
+  const nodeOptions = `--cpu-prof --cpu-prof-interval=${INTERVAL_MICROSECONDS} --cpu-prof-dir=${directory}`;
   const service = await serve(stage, ledger, nodeOptions);
-  const { traffic } = service;
-  await warmUp(stage, ledger, traffic, MANY_CONNECTIONS);
-  // The profiler's clock is the machine's monotonic one, and so is this: the samples of the run can be told.
-  const begun_us = Number(process.hrtime.bigint() / 1000n);
-  const run = await measureTransfers(
-    stage,
-    { ledger, services: [service] },
-    { traffic, connections: MANY_CONNECTIONS, seconds: options.seconds },
-  );
-  const ended_us = begun_us + run.elapsed_s * 1e6;
+  await warmUp(stage, ledger, service.traffic, MANY_CONNECTIONS, options.warmUpSeconds * 2);
+  // The profiler's clock is the monotonic one of the machine, and so is this: it tells which samples belong to the run.
+  const begun = Number(process.hrtime.bigint() / 1000n);
+  const threadsBefore = readThreadTimes(service.processId);
+  const run = await measureTransfers(stage, { ledger, service }, service.traffic, MANY_CONNECTIONS);
+  const threads = difference(threadsBefore, readThreadTimes(service.processId), run.count);
+  const ended = begun + run.elapsedSeconds * 1e6;
   await service.stop();
-  await examineBooks(server, ledger.database, ledger.answered);
+  await examineBooks(server, ledger.database, ledger.acknowledged);
   await dropLedger(stage, ledger);
   const [name = ''] = (await readdir(directory)).filter((file) => file.endsWith('.cpuprofile'));
   const samples = JSON.parse(await readFile(join(directory, name), 'utf8')) as Samples;
-  const { rate, service_us, postgres_us, generator_us } = run;
-  return { rate, service_us, postgres_us, generator_us, ...addUp(samples, begun_us, ended_us, run.answered) };
+  await mkdir(keepIn, { recursive: true });
+  await copyFile(join(directory, name), join(keepIn, 'transfers.cpuprofile'));
+  const { rate, serviceMicroseconds, postgresMicroseconds, generatorMicroseconds } = run;
+  return {
+    ...{ rate, serviceMicroseconds, postgresMicroseconds, generatorMicroseconds, threads },
+    ...addUp(samples, begun, ended, run.count),
+  };
+}
+
+function difference(before: ThreadTimes, after: ThreadTimes, transfers: number): Profile['threads'] {
+  return [...after]
+    .map(([name, milliseconds]) => ({
+      name,
+      microseconds: ((milliseconds - (before.get(name) ?? 0)) * 1000) / transfers,
+    }))
+    .filter(({ microseconds }) => microseconds >= 0.05)
+    .sort((one, other) => other.microseconds - one.microseconds);
 }
 
 function addUp(
   { nodes, startTime, samples, timeDeltas }: Samples,
-  from_us: number,
-  to_us: number,
+  from: number,
+  to: number,
   transfers: number,
-): Pick<Profile, 'rooms' | 'functions'> {
+): Pick<Profile, 'parts' | 'functions'> {
   const places = placesOf(nodes);
-  const rooms = new Map<string, number>();
-  const functions = new Map<string, { name: string; room: string; us: number }>();
-  let now_us = startTime;
+  const parts = new Map<string, number>();
+  const functions = new Map<string, { name: string; part: string; microseconds: number }>();
+  let now = startTime;
   for (const [index, delta] of timeDeltas.entries()) {
-    now_us += delta;
-    if (now_us < from_us || now_us > to_us) continue;
+    now += delta;
     const place = places.get(samples[index] ?? 0);
-    if (place === undefined) continue;
-    const us = delta / transfers;
-    rooms.set(place.room, (rooms.get(place.room) ?? 0) + us);
-    const known = functions.get(place.name) ?? { name: place.name, room: place.room, us: 0 };
-    known.us += us;
+    if (now < from || now > to || place === undefined) continue;
+    const microseconds = delta / transfers;
+    parts.set(place.part, (parts.get(place.part) ?? 0) + microseconds);
+    const known = functions.get(place.name) ?? { ...place, microseconds: 0 };
+    known.microseconds += microseconds;
     functions.set(place.name, known);
   }
   return {
-    rooms: [...rooms].map(([room, us]) => ({ room, us })).sort((one, other) => other.us - one.us),
-    functions: [...functions.values()]
-      .filter(({ name }) => !name.startsWith('('))
-      .sort((one, other) => other.us - one.us)
-      .slice(0, FUNCTIONS_SHOWN),
+    parts: [...parts]
+      .map(([part, microseconds]) => ({ part, microseconds }))
+      .sort((one, other) => other.microseconds - one.microseconds),
+    functions: [...functions.values()].sort((one, other) => other.microseconds - one.microseconds),
   };
 }
 
-type Place = { readonly room: string; readonly name: string };
+type Place = Pick<FunctionTime, 'part' | 'name'>;
 
-/** The room of each node; what V8 itself does for a function (JSON, arrays, buffers) counts to that function's room. */
+/** The part of each node; what V8 itself does for a function (JSON, arrays, buffers) counts for that function's part. */
 function placesOf(nodes: readonly Node[]): ReadonlyMap<number, Place> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const places = new Map<number, Place>();
   const [root] = nodes;
-  const waiting = root === undefined ? [] : [{ node: root, above: 'node: the rest' }];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+  const open = root === undefined ? [] : [{ node: root, above: 'node: other' }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { node, above } = next;
-    const room = roomOf(node.callFrame) ?? above;
-    places.set(node.id, { room, name: nameOf(node.callFrame) });
+    const part = partOf(node.callFrame) ?? above;
+    places.set(node.id, { part, name: nameOf(node.callFrame) });
     for (const child of node.children ?? []) {
       const found = byId.get(child);
-      if (found !== undefined) waiting.push({ node: found, above: room });
+      if (found !== undefined) open.push({ node: found, above: part });
     }
   }
   return places;
 }
 
-function roomOf({ functionName, url }: Frame): string | undefined {
-  if (functionName === '(idle)') return WAITING;
-  if (functionName === '(garbage collector)') return 'garbage collector';
-  if (functionName === '(program)') return 'native code (sockets, compilers)';
-  if (url.startsWith('node:')) return moduleOf(url);
+/** Undefined for what V8 does for its caller. */
+function partOf({ functionName, url }: Frame): string | undefined {
+  const state = STATES[functionName];
+  if (state !== undefined) return state;
+  if (url.startsWith('node:')) return partOfNode(url);
   if (!url.startsWith(ROOT)) return url === '' ? undefined : 'other';
   const path = url.slice(ROOT.length);
   const packageName = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
   if (packageName !== undefined) return packageName.startsWith('pg') ? 'pg' : packageName;
   const [top = '', second = ''] = path.split('/');
-  return top === 'server' && !second.endsWith('.ts') ? second : top;
+  return top === 'server' && !second.endsWith('.ts') ? `server/${second}` : top;
 }
 
 /** Node's own modules by what they are for. */
-function moduleOf(url: string): string {
+function partOfNode(url: string): string {
   if (/_http_|internal\/http/.test(url)) return 'node: http';
   if (/crypto/.test(url)) return 'node: crypto';
   if (/node:net|stream/.test(url)) return 'node: sockets and streams';
-  return /timers|task_queues|events|async_hooks/.test(url) ? 'node: timers, events, promises' : 'node: the rest';
+  return /timers|task_queues|events|async_hooks/.test(url) ? 'node: timers, events, promises' : 'node: other';
 }
 
 function nameOf({ functionName, url, lineNumber }: Frame): string {
-  if (functionName.startsWith('(')) return functionName;
+  if (functionName.startsWith('(')) return STATES[functionName] ?? functionName;
   const file = url.startsWith('file:') ? fileURLToPath(url).slice(fileURLToPath(ROOT).length) : url;
   const name = functionName === '' ? 'anonymous' : functionName;
-  return file === '' ? `${name} (V8)` : `${name} ${file.replace(/^.*node_modules\//, '')}:${lineNumber + 1}`;
+  return file === '' ? `${name} (native)` : `${name} ${file.replace(/^.*node_modules\//, '')}:${lineNumber + 1}`;
 }

@@ -4,14 +4,16 @@ import type { Seed } from './ledger/seed.ts';
 import type { DatabaseServer } from './ledger/server.ts';
 import type { Tool } from './machine.ts';
 
+/** A PostgreSQL with the database that its ledgers are copied from. */
+export type Site = { readonly server: DatabaseServer; readonly seed: Seed };
+
 /** All that a part of the bench works with. */
-export type Stage = {
+export type Stage = Site & {
   readonly options: Options;
   readonly belongings: Belongings;
-  readonly server: DatabaseServer;
-  readonly seed: Seed;
-  /** Ready to run, its database filled; undefined where there is none. */
+  /** Ready to run, its databases filled; undefined when it is not installed or not needed. */
   readonly pgbench: Tool | undefined;
-  readonly wrk: Tool | undefined;
+  /** A PostgreSQL 15 with the settings of its distribution; undefined when it is not installed or not needed. */
+  readonly ownSite: Site | undefined;
   readonly say: (line: string) => void;
 };

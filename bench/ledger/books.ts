@@ -2,10 +2,10 @@ import { FIND_DIFFERING_ACCOUNTS, SUM_KINDS } from '../../server/store/ledger/tr
 import type { DatabaseServer } from './server.ts';
 
 /**
- * Draws up the trial balance with the service's own statements, but without its time limit, and counts the transfers.
- * Throws when a balance is wrong or a transfer that was answered with 201 is not there.
+ * Computes the trial balance with the service's own statements, but without its time limit, and counts the transfers.
+ * Throws when a balance is wrong or an acknowledged transfer is missing.
  */
-export async function examineBooks(server: DatabaseServer, database: string, answered: number): Promise<void> {
+export async function examineBooks(server: DatabaseServer, database: string, acknowledged: number): Promise<void> {
   const sums = await server.query(database, SUM_KINDS.text);
   const byCurrency = new Map<string, bigint>();
   for (const { currency, balance } of sums.rows) {
@@ -19,7 +19,9 @@ export async function examineBooks(server: DatabaseServer, database: string, ans
     throw new Error(`${differing.rows.length} accounts of ${database} differ from their postings`);
   }
   const stored = await countTransfers(server, database);
-  if (stored < answered) throw new Error(`${answered} transfers were answered, and ${database} holds ${stored}`);
+  if (stored < acknowledged) {
+    throw new Error(`${acknowledged} transfers were acknowledged, and ${database} holds ${stored}`);
+  }
 }
 
 /** How many transfers a ledger holds. */

@@ -126,7 +126,7 @@ export class Fill {
         const last = Math.min(transfers, first + CHUNK) - 1;
         await run(TRANSFERS + ROWS, { first, last, cards, total });
         this.#filled = last + 1;
-        this.#ledger.answered += last - first + 1;
+        this.#ledger.acknowledged += last - first + 1;
       }
     });
     await server.query(this.#ledger.database, 'vacuum analyze');

@@ -1,6 +1,6 @@
 import { startService } from '../../test/harness/process.ts';
 import type { Traffic } from '../load/traffic.ts';
-import type { Stage } from '../stage.ts';
+import type { Site, Stage } from '../stage.ts';
 import { examineBooks } from './books.ts';
 import { HOT_CARDS } from './seed.ts';
 import { databaseUrl, LIVE } from './server.ts';
@@ -9,37 +9,40 @@ import { databaseUrl, LIVE } from './server.ts';
 export type Served = {
   readonly database: string;
   readonly processId: number;
-  /** Transfers over one hot funding account and a thousand cards; a part may change programs and cards. */
+  /** Transfers from one hot funding account to a thousand cards; a part may change programs and cards. */
   readonly traffic: Traffic;
   /** Ends the service as an operator does; throws when it does not end well. */
   readonly stop: () => Promise<void>;
 };
 
-/** A database with the schema and the seed, and how many transfers the bench was told it holds. */
+/** A database with the schema and the seed, and how many transfers it must hold. */
 export type Ledger = {
   readonly database: string;
-  /** Transfers that were answered with 201 so far; the books must hold as many. */
-  answered: number;
+  /** Transfers that were acknowledged with 201, or filled in. */
+  acknowledged: number;
 };
 
 let made = 0;
 
-/** Copies the seed into a database of its own. */
-export async function createLedger({ server, seed }: Stage): Promise<Ledger> {
+/** Copies the seed into a new database. */
+export async function createLedger({ server, seed }: Site): Promise<Ledger> {
   made += 1;
   const database = `bench_ledger_${made}`;
   await server.query('postgres', `create database ${database} owner transfer_service template ${seed.database}`);
-  return { database, answered: 0 };
+  return { database, acknowledged: 0 };
 }
 
-/** Removes a ledger, so that no vacuum of it disturbs what comes next. */
-export async function dropLedger({ server }: Stage, { database }: Ledger): Promise<void> {
+/** Removes a ledger, so that no vacuum of it disturbs what follows. */
+export async function dropLedger({ server }: Site, { database }: Ledger): Promise<void> {
   await server.query('postgres', `drop database ${database} with (force)`);
 }
 
 /** Starts a service in live mode on a ledger. */
-export async function serve(stage: Stage, { database }: Ledger, nodeOptions = ''): Promise<Served> {
-  const { belongings, seed, server } = stage;
+export async function serve(
+  { belongings, seed, server }: Pick<Stage, 'belongings' | 'seed' | 'server'>,
+  { database }: Ledger,
+  nodeOptions = '',
+): Promise<Served> {
   made += 1;
   const service = await startService({
     ...LIVE,
@@ -56,8 +59,8 @@ export async function serve(stage: Stage, { database }: Ledger, nodeOptions = ''
 }
 
 /**
- * Makes a new ledger with a service on it, lets `run` work with both, and then holds the books against what was
- * answered: a rate counts only if the money is right.
+ * Makes a new ledger with a service on it, lets `run` work with both, and then compares the books with what was
+ * acknowledged: a rate counts only if the money is right.
  */
 export async function withLedger<Result>(
   stage: Stage,
@@ -67,7 +70,7 @@ export async function withLedger<Result>(
   const service = await serve(stage, ledger);
   const result = await run(service, ledger);
   await service.stop();
-  await examineBooks(stage.server, ledger.database, ledger.answered);
+  await examineBooks(stage.server, ledger.database, ledger.acknowledged);
   await dropLedger(stage, ledger);
   return result;
 }

@@ -4,7 +4,7 @@ import { lockAccounts } from '../../server/store/ledger/account.ts';
 import { readTransfer } from '../../server/store/transfers/transfer.ts';
 import { listTransfers, type Stretch } from '../../server/store/transfers/transfer-list.ts';
 import { NO_FILTER } from '../../server/store/transfers/transfer-route.ts';
-import type { ListedRequest } from '../load/generator.ts';
+import type { ListedRequest } from '../load/requests.ts';
 import { runGenerator } from '../load/run-generator.ts';
 import { AMOUNT, cardName } from '../load/traffic.ts';
 import type { Stage } from '../stage.ts';
@@ -17,9 +17,9 @@ export type ReadLatencies = Readonly<Record<(typeof READS)[number], number>>;
 /** The reads that must not slow down as a ledger grows. */
 export const READS = ['get_transfer', 'list_transfers of a card', 'list_transfers', 'replay of an old key'] as const;
 
-/** Measures each kind of read by a lone caller, on transfers and keys drawn by chance from the whole ledger. */
+/** Measures each kind of read by a lone caller, on transfers and keys chosen at random from the whole ledger. */
 export async function measureReads(stage: Stage, service: Served): Promise<ReadLatencies> {
-  const count = stage.options.quick ? 500 : 3000;
+  const count = stage.options.quick ? 300 : 2000;
   const drawn = await drawTransfers(stage, service.database, count);
   const requests: Record<(typeof READS)[number], readonly ListedRequest[]> = {
     get_transfer: drawn.map(({ id }) => ({ method: 'GET', path: `/api/v0.1/core/transfer/${id}` })),
@@ -62,7 +62,7 @@ async function drawTransfers(stage: Stage, database: string, count: number): Pro
   return rows.map(({ transfer_id, key, name }) => ({ id: toWireId('tr', transfer_id), key, card: name }));
 }
 
-/** How PostgreSQL goes about the reads, and the locks of every transfer, when it does not know the values. */
+/** The generic plans of the reads, and of the locks of every transfer: made without knowing the values. */
 export async function explainReads(
   stage: Stage,
   database: string,
@@ -73,7 +73,7 @@ export async function explainReads(
     get_transfer: readTransfer(programId, programId),
     'list_transfers of a card': listTransfers(programId, { ...NO_FILTER, cardName: cardName(1) }, page),
     list_transfers: listTransfers(programId, NO_FILTER, page),
-    'answers to keys': readStoredResponses([]),
+    'stored responses of keys': readStoredResponses([]),
     'locks of accounts': lockAccounts([], []),
   };
   const plans: Record<string, readonly string[]> = {};
@@ -84,7 +84,7 @@ export async function explainReads(
   return plans;
 }
 
-/** Where a plan costs more with every row: a growing table read from end to end, or a list sorted before its limit. */
+/** Where the cost of a plan grows with the table: a growing table read in full, or a list sorted before its limit. */
 export function growingPlans(plans: Readonly<Record<string, readonly string[]>>): readonly string[] {
   return Object.entries(plans).flatMap(([name, lines]) => {
     const scan = lines.find((line) => /Seq Scan on (transfer|posting|idempotency|account|card|event)/.test(line));

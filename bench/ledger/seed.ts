@@ -4,16 +4,25 @@ import type { Belongings } from '../belongings.ts';
 import { cardName } from '../load/traffic.ts';
 import { createOperatorKey, type DatabaseServer, databaseUrl, LIVE } from './server.ts';
 
-/** Enough for every run there is, and far from the largest balance. In minor units. */
+/** Enough for every run, and far from the maximum balance. In minor units. */
 const FUNDING = 900_000_000_000;
 
-/** Programs of which each has one card, to spread transfers over funding accounts. */
+/** Never reached. Each of them is checked for every transfer, over all days of its period. */
+const LIMIT = 900_000_000_000;
+
+/** Three limits on the total of a program. */
+const PROGRAM_LIMITS = { in: { daily_amount: LIMIT, weekly_amount: LIMIT, monthly_amount: LIMIT } } as const;
+
+/** Two limits of each card. */
+export const CARD_LIMITS = { in: { daily_amount: LIMIT, monthly_amount: LIMIT } } as const;
+
+/** Programs with one card each, to spread transfers over funding accounts. */
 const SPREAD_PROGRAMS = 1000;
 
-/** Cards of the one program whose funding account every transfer debits. */
+/** Cards of the program whose funding account every transfer debits. */
 export const HOT_CARDS = 1000;
 
-/** Calls at once while the seed is sown. */
+/** Calls at once while the seed is made. */
 const CALLS = 8;
 
 /** What every ledger of the bench begins with: they are copies of one database. */
@@ -21,46 +30,54 @@ export type Seed = {
   readonly database: string;
   /** An operator's key. */
   readonly key: string;
-  /** One program with a thousand cards. */
+  /** A program with a thousand cards and all limits. */
   readonly hotProgram: string;
-  /** A thousand programs with a card each. */
+  /** The same without limits; undefined when no row needs it. */
+  readonly unlimitedProgram: string | undefined;
+  /** A thousand programs with a card and all limits each; none when no row needs them. */
   readonly spreadPrograms: readonly string[];
 };
 
+/** What a seed has beside the hot program. */
+export type SeedContent = { readonly unlimited: boolean; readonly spread: boolean };
+
 /** Makes the database that all ledgers are copied from, through the service's own API. */
-export async function makeSeed(belongings: Belongings, server: DatabaseServer): Promise<Seed> {
+export async function makeSeed(belongings: Belongings, server: DatabaseServer, content: SeedContent): Promise<Seed> {
   const database = 'bench_seed';
   await server.query('postgres', `create database ${database} owner transfer_service`);
   const url = databaseUrl(server, database);
   const key = await createOperatorKey(belongings, url);
   const service = await startService({ ...LIVE, DATABASE_URL: url, DATA_DIR: `${server.directory}/seed` });
-  const stop = belongings.add('the service that sows', async () => void (await service.stop()));
-  const seed = await sow({ database, key, url: service.url }).catch((error: unknown) => {
-    throw new Error(`the seed could not be sown. The service said: ${service.errors().slice(-2000)}`, { cause: error });
+  const stop = belongings.add('the service that makes the seed', async () => void (await service.stop()));
+  const seed = await create({ database, key, url: service.url }, content).catch((error: unknown) => {
+    throw new Error(`the seed could not be made. The service said: ${service.errors().slice(-2000)}`, { cause: error });
   });
   await stop();
   await server.query(database, 'vacuum analyze');
   return seed;
 }
 
-async function sow({ database, key, url }: Pick<Seed, 'database' | 'key'> & { readonly url: string }): Promise<Seed> {
+async function create(
+  { database, key, url }: Pick<Seed, 'database' | 'key'> & { readonly url: string },
+  content: SeedContent,
+): Promise<Seed> {
   const operator = new TransferService({ baseUrl: url, key });
-  const within = (programId: string) => new TransferService({ baseUrl: url, key, programId });
-  const makeProgram = async (name: string): Promise<string> => {
+  const makeProgram = async (name: string, cards: number, isLimited: boolean): Promise<string> => {
     const { program_id } = await operator.programs.create({ name, currency: 'USD' });
+    if (isLimited) await operator.programs.update(program_id, { limits: PROGRAM_LIMITS });
     await operator.deposits.create(program_id, { amount: FUNDING });
+    const program = new TransferService({ baseUrl: url, key, programId: program_id });
+    const limits = isLimited ? { limits: CARD_LIMITS } : {};
+    await inParallel(cards, (index) => program.cards.create({ card_id: cardName(index + 1), ...limits }));
     return program_id;
   };
-  const hotProgram = await makeProgram('hot');
-  const hot = within(hotProgram);
-  await inParallel(HOT_CARDS, (index) => hot.cards.create({ card_id: cardName(index + 1) }));
+  const hotProgram = await makeProgram('hot', HOT_CARDS, true);
+  const unlimitedProgram = content.unlimited ? await makeProgram('unlimited', HOT_CARDS, false) : undefined;
   const spreadPrograms: string[] = [];
-  await inParallel(SPREAD_PROGRAMS, async (index) => {
-    const programId = await makeProgram(`spread ${index}`);
-    await within(programId).cards.create({ card_id: cardName(1) });
-    spreadPrograms.push(programId);
+  await inParallel(content.spread ? SPREAD_PROGRAMS : 0, async (index) => {
+    spreadPrograms.push(await makeProgram(`spread ${index}`, 1, true));
   });
-  return { database, key, hotProgram, spreadPrograms };
+  return { database, key, hotProgram, unlimitedProgram, spreadPrograms };
 }
 
 async function inParallel(count: number, call: (index: number) => Promise<unknown>): Promise<void> {
@@ -68,5 +85,5 @@ async function inParallel(count: number, call: (index: number) => Promise<unknow
   const work = async (): Promise<void> => {
     while (next < count) await call(next++);
   };
-  await Promise.all(Array.from({ length: CALLS }, work));
+  await Promise.all(Array.from({ length: Math.min(CALLS, count) }, work));
 }

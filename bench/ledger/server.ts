@@ -3,16 +3,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { embeddedServerOf, startService } from '../../test/harness/process.ts';
+import { stockPostgresIn, stopStockPostgresIn } from '../../test/harness/stock-postgres.ts';
 import type { Belongings } from '../belongings.ts';
 import { runProgram } from '../child-program.ts';
 
 const ADMINISTRATION = fileURLToPath(new URL('../../server/administration.ts', import.meta.url));
 
 /** Not below /tmp, which may be in memory: there fsync costs nothing. */
-const PLACE = '/var/tmp/transfer-service-bench-';
+const PREFIX = '/var/tmp/transfer-service-bench-';
 
 /**
- * What every service of the bench runs with: live mode, so that nothing of the sandbox flatters it. The rate limits
+ * The settings of every service of the bench: live mode, in which nothing of the sandbox makes it faster. The rate limits
  * count every request as in any live service, and are so high that the one caller of the bench never meets them.
  */
 export const LIVE = {
@@ -23,25 +24,25 @@ export const LIVE = {
   RATE_LIMIT_PER_KEY: '999999',
 } as const;
 
-/** The one PostgreSQL of a bench run, which the service has started; all that is compared runs on it. */
+/** A PostgreSQL server of a bench run. */
 export type DatabaseServer = {
   /** Directory of the socket, as libpq's PGHOST. */
   readonly host: string;
   readonly port: number;
   /** The main process; every other process of the server is its child. */
   readonly processId: number;
-  /** A directory of the bench, gone at its end. */
+  /** A directory of the bench, removed at its end. */
   readonly directory: string;
   /** Runs a statement as the superuser, with no time limit. */
   readonly query: (database: string, text: string, values?: readonly unknown[]) => Promise<pg.QueryResult>;
-  /** A connection of its own, for work that needs more than one statement. */
+  /** A new connection, for work that needs more than one statement. */
   readonly connect: (database: string) => Promise<pg.Client>;
 };
 
-/** Starts a service in live mode on its embedded PostgreSQL, which is then the bench's. */
-export async function startDatabaseServer(belongings: Belongings): Promise<DatabaseServer> {
-  const directory = await mkdtemp(PLACE);
-  // Where the bench runs as root, PostgreSQL runs as nobody and must get to its data.
+/** Starts a service in live mode on its embedded PostgreSQL, on which the bench then makes its own databases. */
+export async function startEmbeddedServer(belongings: Belongings): Promise<DatabaseServer> {
+  const directory = await mkdtemp(PREFIX);
+  // Where the bench runs as root, PostgreSQL runs as nobody and must reach its data.
   await chmod(directory, 0o711);
   belongings.add(directory, () => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
   const dataDirectory = join(directory, 'data');
@@ -51,10 +52,25 @@ export async function startDatabaseServer(belongings: Belongings): Promise<Datab
   }
   const owner = await startService(environment);
   belongings.add('the service that owns PostgreSQL', async () => void (await owner.stop()));
-  const { processId, databaseUrl } = await embeddedServerOf(dataDirectory);
-  const url = new URL(databaseUrl.replace('@/', '@localhost/'));
-  const host = url.searchParams.get('host') ?? '';
-  const port = Number(url.searchParams.get('port'));
+  const { processId, databaseUrl: address } = await embeddedServerOf(dataDirectory);
+  const url = new URL(address.replace('@/', '@localhost/'));
+  return serverAt(url.searchParams.get('host') ?? '', Number(url.searchParams.get('port')), processId, directory);
+}
+
+/** Starts the PostgreSQL of a distribution with the settings that `initdb` writes, in the directory of the bench. */
+export async function startOwnServer(
+  belongings: Belongings,
+  binaries: string,
+  directory: string,
+): Promise<DatabaseServer> {
+  const dataDirectory = join(directory, 'own');
+  const server = await stockPostgresIn(dataDirectory, binaries);
+  belongings.add('the own PostgreSQL', () => stopStockPostgresIn(dataDirectory));
+  const { host, port } = server.connection;
+  return serverAt(host, port, server.processId() ?? 0, directory);
+}
+
+function serverAt(host: string, port: number, processId: number, directory: string): DatabaseServer {
   const connect = async (database: string): Promise<pg.Client> => {
     const client = new pg.Client({ host, port, user: 'postgres', database });
     client.on('error', () => undefined);
@@ -72,11 +88,11 @@ export async function startDatabaseServer(belongings: Belongings): Promise<Datab
   return { host, port, processId, directory, connect, query };
 }
 
-/** Makes an operator's key in a database, and its schema before it. */
-export async function createOperatorKey(belongings: Belongings, databaseUrl: string): Promise<string> {
-  const words = [ADMINISTRATION, 'operator-key', 'bench'];
-  const environment = { ...LIVE, DATABASE_URL: databaseUrl };
+/** Creates the schema in a database, and an operator's key. */
+export async function createOperatorKey(belongings: Belongings, address: string): Promise<string> {
+  const environment = { ...LIVE, DATABASE_URL: address };
   await runProgram(belongings, process.execPath, [ADMINISTRATION, 'migrate'], { environment });
+  const words = [ADMINISTRATION, 'operator-key', 'bench'];
   return (await runProgram(belongings, process.execPath, words, { environment })).output.trim();
 }
 
@@ -85,7 +101,7 @@ export function databaseUrl({ host, port }: DatabaseServer, database: string): s
   return `postgresql://transfer_service@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
 }
 
-/** Settings on which durability and speed hang. */
+/** Settings that decide durability and speed. */
 const SETTINGS = [
   'server_version',
   'fsync',
@@ -93,6 +109,7 @@ const SETTINGS = [
   'full_page_writes',
   'wal_level',
   'wal_sync_method',
+  'wal_compression',
   'data_checksums',
   'shared_buffers',
   'max_wal_size',
@@ -101,13 +118,13 @@ const SETTINGS = [
   'jit',
 ] as const;
 
-/** Reads them in one database; pgbench's and the service's must be the same. */
-export async function readSettings(
-  server: DatabaseServer,
-  database: string,
-): Promise<Readonly<Record<string, string>>> {
+/** The settings of a server by name. */
+export type Settings = Readonly<Record<string, string>>;
+
+/** Reads the settings of a server. */
+export async function readSettings(server: DatabaseServer): Promise<Settings> {
   const { rows } = await server.query(
-    database,
+    'postgres',
     'select name, current_setting(name) as value from unnest($1::text[]) as name',
     [SETTINGS],
   );

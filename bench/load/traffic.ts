@@ -4,13 +4,13 @@ export type Traffic = {
   readonly url: string;
   /** The Bearer key, of an operator: the program is named by a header. */
   readonly key: string;
-  /** Ids of card programs on the wire; each request picks one by chance. */
+  /** Ids of card programs on the wire; each request picks one at random. */
   readonly programs: readonly string[];
-  /** Each request picks one of the cards bench-0000001 to this number, by chance. */
+  /** Each request picks one of the cards bench-0000001 to this number at random. */
   readonly cards: number;
 };
 
-/** What the measured transfers move, in minor units. The fill moves the same, so that old keys can be replayed. */
+/** The amount of the measured transfers, in minor units. The fill uses the same, so that its keys can be replayed. */
 export const AMOUNT = 100;
 
 /** The id of a card of the bench, from 1. */
@@ -24,19 +24,19 @@ export type Latencies = {
   readonly p90: number;
   readonly p99: number;
   readonly p999: number;
-  readonly most: number;
+  readonly maximum: number;
 };
 
 /** What a generator counted. */
 export type LoadResult = {
-  /** Transfers (or reads) that were answered with 200 or 201. */
-  readonly answered: number;
-  /** Everything else: other answers, broken connections, timeouts. */
+  /** Transfers (or reads) with a response of 200 or 201. */
+  readonly succeeded: number;
+  /** Everything else: other responses, broken connections. */
   readonly failed: number;
-  readonly elapsed_s: number;
+  readonly elapsedSeconds: number;
   readonly latenciesMilliseconds: Latencies;
   /** CPU time of the generator, in cores. */
   readonly generatorCores: number;
-  /** The first bad answer, for the person who has to find out. */
+  /** The first failure, for the person who has to find its cause. */
   readonly firstFailure: string | null;
 };

@@ -1,5 +1,5 @@
 import { inWords, short, whole } from '../figures.ts';
-import { WAITING } from '../profile.ts';
+import { IDLE } from '../profile.ts';
 import { drawBars } from './bar-chart.ts';
 import { type Axis, drawLines } from './line-chart.ts';
 import type { Results } from './results.ts';
@@ -7,7 +7,7 @@ import type { Results } from './results.ts';
 /** Draws what was measured; gives SVG texts by file name. */
 export function drawPlots(results: Results): Readonly<Record<string, string>> {
   const plots = {
-    'rate-by-concurrency.svg': drawConcurrency(results),
+    'rate-by-connections.svg': drawConnections(results),
     'rate-by-stored-transfers.svg': drawGrowth(results),
     'latency-percentiles.svg': drawLatencies(results),
     'time-of-a-transfer.svg': drawProfile(results),
@@ -18,7 +18,7 @@ export function drawPlots(results: Results): Readonly<Record<string, string>> {
 const perSecond = (value: number): string => `${whole(value)}/s`;
 
 function rateAxis(rates: readonly number[]): Axis {
-  return { label: 'Transfers a second', ticks: roundTicks(Math.max(...rates)), isLogarithmic: false };
+  return { label: 'Transfers per second', ticks: roundTicks(Math.max(...rates)), isLogarithmic: false };
 }
 
 /** Zero and three to six round values, the last at or above the most. */
@@ -35,23 +35,18 @@ function powersOfTwo(most: number): Axis['ticks'] {
   return ticks;
 }
 
-function drawConcurrency({ concurrency, machine }: Results): string | undefined {
-  if (concurrency === null) return undefined;
-  const { service, pgbench } = concurrency;
-  const series = [
-    { name: 'create_transfer', points: service.map(({ callers, rate }) => [callers, rate] as const) },
-    { name: 'pgbench TPC-B', points: pgbench.map(({ callers, rate }) => [callers, rate] as const) },
-  ].filter(({ points }) => points.length > 0);
+function drawConnections({ connections, machine }: Results): string | undefined {
+  if (connections === null) return undefined;
   return drawLines({
-    title: 'Rate by callers',
-    subtitle: `Single runs on ${machine.cores} cores. create_transfer: over HTTP, one hot funding account; pgbench: without HTTP`,
+    title: 'Rate by connections',
+    subtitle: `Single runs on ${machine.cores} cores, one hot funding account, everything on`,
     x: {
-      label: 'Callers at once, each waiting for its answer',
-      ticks: powersOfTwo(Math.max(...service.map(({ callers }) => callers))),
+      label: 'Connections, each of which waits for its response',
+      ticks: powersOfTwo(Math.max(...connections.map((point) => point.connections))),
       isLogarithmic: true,
     },
-    y: rateAxis([...service, ...pgbench].map(({ rate }) => rate)),
-    series,
+    y: rateAxis(connections.map(({ rate }) => rate)),
+    series: [{ name: 'create_transfer', points: connections.map((point) => [point.connections, point.rate] as const) }],
     format: perSecond,
   });
 }
@@ -60,9 +55,8 @@ function drawGrowth({ stored }: Results): string | undefined {
   if (stored === null) return undefined;
   const { growth } = stored;
   return drawLines({
-    title: 'Rate by what is stored',
-    subtitle:
-      'One hot funding account, a thousand cards; the first and the last point are medians, those between single runs',
+    title: 'Rate by stored transfers',
+    subtitle: 'One hot funding account, a thousand cards; the first and the last point are medians',
     x: {
       label: 'Transfers stored',
       ticks: growth.map(({ stored: at }) => ({ at, text: inWords(at) })),
@@ -74,7 +68,7 @@ function drawGrowth({ stored }: Results): string | undefined {
   });
 }
 
-/** Percentiles stand as far apart as they are rarer: 90, 99 and 99.9 in equal steps. */
+/** Equal steps between 90, 99 and 99.9 %. */
 const PERCENTILES = [
   { name: 'p50', at: 2, text: '50 %' },
   { name: 'p90', at: 10, text: '90 %' },
@@ -84,8 +78,8 @@ const PERCENTILES = [
 
 function drawLatencies({ latencies }: Results): string | undefined {
   if (latencies === null) return undefined;
-  const named = { full: 'all there is', half: 'half the rate', alone: 'lone caller' } as const;
-  const series = (['full', 'half', 'alone'] as const).map((which) => ({
+  const named = { hot: 'maximum rate', half: 'half the rate', lone: 'lone caller' } as const;
+  const series = (['hot', 'half', 'lone'] as const).map((which) => ({
     name: named[which],
     points: PERCENTILES.map(({ name, at }) => [at, latencies[which][name]] as const),
   }));
@@ -95,10 +89,10 @@ function drawLatencies({ latencies }: Results): string | undefined {
   const last = bounds.find((bound) => bound >= Math.max(...values)) ?? 5000;
   const ticks = bounds.filter((bound) => bound >= first && bound <= last).map((at) => ({ at, text: `${at}` }));
   return drawLines({
-    title: 'How long a caller waits',
-    subtitle: 'Latency of create_transfer at its percentiles; half the rate arrives at a constant pace (open loop)',
+    title: 'Latency',
+    subtitle: 'Percentiles of create_transfer; half the rate arrives at a constant rate (open loop)',
     x: {
-      label: 'Answered within this time: share of all requests',
+      label: 'Share of requests with a response within this time',
       ticks: PERCENTILES.map(({ at, text }) => ({ at, text })),
       isLogarithmic: true,
     },
@@ -112,9 +106,14 @@ function drawProfile({ profile }: Results): string | undefined {
   if (profile === null) return undefined;
   return drawBars({
     title: 'Where the time of a transfer goes',
-    subtitle: `Main thread of the service under full load, by room. PostgreSQL beside it: ${whole(profile.postgres_us)} µs of CPU`,
-    bars: profile.rooms
-      .filter(({ us }) => us >= 0.5)
-      .map(({ room, us }) => ({ name: room, value: us, text: `${us.toFixed(1)} µs`, isMuted: room === WAITING })),
+    subtitle: `Main thread of the service at full load. PostgreSQL uses ${whole(profile.postgresMicroseconds)} µs of CPU beside it`,
+    bars: profile.parts
+      .filter(({ microseconds }) => microseconds >= 0.5)
+      .map(({ part, microseconds }) => ({
+        name: part,
+        value: microseconds,
+        text: `${microseconds.toFixed(1)} µs`,
+        isMuted: part === IDLE,
+      })),
   });
 }

@@ -1,10 +1,14 @@
 import type { Options } from '../command-line.ts';
-import type { Concurrency } from '../concurrency.ts';
+import type { RatesByConnections } from '../connections.ts';
+import type { Settings } from '../ledger/server.ts';
+import type { Latencies } from '../load/traffic.ts';
 import type { Machine } from '../machine.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Profile } from '../profile.ts';
-import type { HalfRateLatencies } from '../targets/half-rate.ts';
-import type { StoredLedger } from '../targets/stored-ledger.ts';
+import type { StoredLedger } from '../rows/stored-ledger.ts';
+
+/** Latencies for the chart, each percentile as the median of the rounds. */
+export type ChartLatencies = Readonly<Record<'lone' | 'half' | 'hot', Latencies>>;
 
 /** All that a run of the bench found, as latest.json has it. */
 export type Results = {
@@ -12,16 +16,17 @@ export type Results = {
   readonly form: 'full' | 'quick' | 'partial';
   readonly options: Omit<Options, 'out'>;
   readonly machine: Machine;
-  readonly tools: { readonly pgbench: string | null; readonly wrk: string | null };
-  /** Settings of PostgreSQL, the same for all that is compared. */
-  readonly settings: Readonly<Record<string, string>>;
+  readonly pgbench: string | null;
+  /** Settings of the embedded PostgreSQL, and of the own one. */
+  readonly settings: Settings;
+  readonly ownSettings: Settings | null;
   readonly outcomes: readonly Outcome[];
-  readonly leftOut: readonly string[];
+  readonly omitted: readonly string[];
   /** Parts that failed, with the reason: a request that was refused, books that do not balance. */
   readonly failed: readonly string[];
-  readonly latencies: HalfRateLatencies | null;
-  readonly stored: StoredLedger | null;
-  readonly concurrency: Concurrency | null;
+  readonly latencies: ChartLatencies | null;
+  readonly stored: Pick<StoredLedger, 'growth' | 'plans' | 'reads'> | null;
+  readonly connections: RatesByConnections | null;
   readonly profile: Profile | null;
-  readonly elapsed_s: number;
+  readonly elapsedSeconds: number;
 };

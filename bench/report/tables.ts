@@ -1,30 +1,45 @@
 import { short, whole } from '../figures.ts';
-import { isMet, type Outcome } from '../outcome.ts';
+import { isMet, type Outcome, shortfall } from '../outcome.ts';
+import type { Profile } from '../profile.ts';
 import type { Results } from './results.ts';
 
-function boundOf({ bound, aim }: Outcome): string {
-  const aimed = aim === null ? '' : ` (aim ${aim})`;
-  return `${bound.at === 'least' ? 'at least' : 'at most'} ${bound.ratio}${aimed}`;
+const HEADINGS = ['', 'row', 'measured', 'against', 'result', 'target', 'verdict'] as const;
+
+function withUnit(text: string, unit: string): string {
+  return unit === '' ? text : `${text} ${unit}`;
 }
 
-const HEADINGS = ['', 'target', 'measured', 'against', 'ratio', 'required', ''] as const;
+function targetOf({ target, aim, unit }: Outcome): string {
+  const sign = target.at === 'least' ? '≥' : '≤';
+  const aimed = aim === null ? '' : `, aim ${aim}`;
+  return `${sign} ${withUnit(`${target.value}`, unit)}${aimed}`;
+}
+
+/** `met`, or by how much it was missed. */
+export function verdictOf(outcome: Outcome): string {
+  if (isMet(outcome)) return 'met';
+  return Number.isNaN(outcome.value) ? 'not measured' : `missed by ${short(shortfall(outcome) * 100)} %`;
+}
 
 function rowsOf(outcomes: readonly Outcome[]): readonly (readonly string[])[] {
   return outcomes.map((outcome) => [
-    `${outcome.target}`,
+    `${outcome.row}`,
     outcome.title,
     outcome.measured,
     outcome.against,
-    short(outcome.ratio),
-    boundOf(outcome),
-    isMet(outcome) ? 'met' : 'missed',
+    withUnit(short(outcome.value), outcome.unit),
+    targetOf(outcome),
+    verdictOf(outcome),
   ]);
 }
 
 /** The table for a terminal. */
 export function terminalTable(outcomes: readonly Outcome[]): string {
-  const rows = [HEADINGS, ...rowsOf(outcomes)];
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return alignColumns([HEADINGS, ...rowsOf(outcomes)]);
+}
+
+function alignColumns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) =>
       row
@@ -35,6 +50,36 @@ export function terminalTable(outcomes: readonly Outcome[]): string {
     .join('\n');
 }
 
+/** Functions below this are left out. */
+const MIN_MICROSECONDS = 0.2;
+
+/** The profile for a terminal: threads, parts of the program, and every function that takes some time. */
+export function terminalProfile(profile: Profile): string {
+  const { threads, parts, functions } = profile;
+  const micro = (value: number): string => value.toFixed(2).padStart(8);
+  const rows = functions
+    .filter(({ microseconds }) => microseconds >= MIN_MICROSECONDS)
+    .map(({ name, part, microseconds }) => [micro(microseconds), part, name]);
+  return [
+    profileSentence(profile),
+    `Threads of the service: ${threads.map(({ name, microseconds }) => `${name} ${microseconds.toFixed(1)}`).join(', ')} µs.`,
+    alignColumns([
+      ['      µs', 'part of the program'],
+      ...parts
+        .filter(({ microseconds }) => microseconds >= MIN_MICROSECONDS)
+        .map(({ part, microseconds }) => [micro(microseconds), part]),
+    ]),
+    alignColumns([['      µs', 'part', 'function (self time)'], ...rows]),
+  ].join('\n\n');
+}
+
+function profileSentence({ rate, serviceMicroseconds, postgresMicroseconds, generatorMicroseconds }: Profile): string {
+  return (
+    `Profile at ${whole(rate)}/s (the profiler takes a part of it). CPU for a transfer, as the kernel counts it: service ` +
+    `${whole(serviceMicroseconds)} µs, PostgreSQL ${whole(postgresMicroseconds)} µs, generator ${whole(generatorMicroseconds)} µs.`
+  );
+}
+
 function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
@@ -42,48 +87,62 @@ function markdownTable(headings: readonly string[], rows: readonly (readonly str
 
 /** The part of docs/performance.md that a run rewrites. */
 export function resultsInMarkdown(results: Results): string {
-  const { machine, settings, tools, options, outcomes, leftOut, failed, profile, stored } = results;
-  const { stored: size } = options;
-  const form = {
-    full: 'A full run',
-    quick: '**A quick run, on a machine that did other things as well: a placeholder until the full run replaces it**',
-    partial: '**Some parts only**',
-  }[results.form];
-  const facts = [
-    `${form}, on ${results.measuredOn}, ${Math.round(results.elapsed_s / 60)} minutes; ${options.rounds} interleaved ` +
-      `runs of ${options.seconds} s, each with a checkpoint; ${whole(size.transfers)} transfers and ${whole(size.cards)} ` +
-      `cards stored for target 6; pgbench at scale ${options.pgbenchScale}.`,
-    `Machine: ${machine.cores} cores (${machine.model}), ${machine.memory}, ${machine.kernel}, ${machine.fileSystem}, ` +
-      `Node ${machine.node}, load average at the start ${machine.loadAtStart}. Generators: ${tools.wrk ?? 'our own'}` +
-      `${tools.pgbench === null ? '' : `, ${tools.pgbench}`}.`,
-    `PostgreSQL, all sides: ${Object.entries(settings)
-      .map(([name, value]) => `\`${name}\` ${value}`)
-      .join(', ')}.`,
-    ...(failed.length === 0 ? [] : [`**Failed: ${failed.join('; ')}.**`]),
-    ...(leftOut.length === 0 ? [] : [`Left out: ${leftOut.join('; ')}.`]),
-  ];
-  const notes = outcomes.flatMap(({ target, notes: all }) => all.map((note) => `- ${target}: ${note}`));
-  const runs = outcomes.flatMap(({ target, runs: all }) =>
-    Object.entries(all).map(([name, values]) => [`${target}`, name, values.map(short).join(', ')]),
+  const { outcomes, profile, stored } = results;
+  const notes = outcomes.flatMap(({ row, notes: all }) => all.map((note) => `- ${row}: ${note}`));
+  const runs = outcomes.flatMap(({ row, runs: all }) =>
+    Object.entries(all).map(([name, values]) => [`${row}`, name, values.map(short).join(', ')]),
   );
   return [
-    ...facts,
+    ...factsOf(results),
     markdownTable(HEADINGS, rowsOf(outcomes)),
     notes.join('\n'),
-    `Single runs:\n\n${markdownTable(['', 'what', 'runs'], runs)}`,
-    ...(profile === null ? [] : [profileInMarkdown(profile)]),
+    `<details><summary>The single rounds</summary>\n\n${markdownTable(['row', 'figure', 'rounds'], runs)}\n\n</details>`,
     ...(stored === null ? [] : [plansInMarkdown(stored.plans)]),
+    ...(profile === null ? [] : [profileInMarkdown(profile)]),
   ].join('\n\n');
 }
 
-function profileInMarkdown(profile: NonNullable<Results['profile']>): string {
-  const rooms = profile.rooms.filter(({ us }) => us >= 0.05).map(({ room, us }) => [room, us.toFixed(1)]);
-  const functions = profile.functions.map(({ name, room, us }) => [`\`${name}\``, room, us.toFixed(2)]);
+const FORMS: Readonly<Record<Results['form'], string>> = {
+  full: 'A full run',
+  quick: '**A quick run: an estimate**',
+  partial: '**Some rows only**',
+};
+
+function factsOf(results: Results): readonly string[] {
+  const { machine, settings, ownSettings, options, omitted, failed, pgbench } = results;
+  const { stored, rounds, seconds } = options;
+  const list = (all: Readonly<Record<string, string>>): string =>
+    Object.entries(all)
+      .map(([name, value]) => `\`${name}\` ${value}`)
+      .join(', ');
+  const differing = Object.entries(ownSettings ?? {}).filter(([name, value]) => settings[name] !== value);
   return [
-    `Profile at ${whole(profile.rate)}/s (the profiler costs some): CPU for a transfer, by the kernel's count: service ` +
-      `${whole(profile.service_us)} µs, PostgreSQL ${whole(profile.postgres_us)} µs, generator ${whole(profile.generator_us)} µs.`,
-    markdownTable(['room of the service', 'µs a transfer'], rooms),
-    `<details><summary>The functions that took most</summary>\n\n${markdownTable(['function', 'room', 'µs'], functions)}\n\n</details>`,
+    `${FORMS[results.form]} on ${results.measuredOn}, ${Math.round(results.elapsedSeconds / 60)} minutes: ${rounds} ` +
+      `interleaved rounds, runs of ${seconds} s with a checkpoint each; ${whole(stored.transfers)} transfers and ` +
+      `${whole(stored.cards)} cards stored for row 10.`,
+    `Machine: ${machine.cores} cores (${machine.model}), ${machine.memory}, ${machine.kernel}, ${machine.fileSystem}, ` +
+      `Node ${machine.node}, load average at the start ${machine.loadAtStart}${pgbench === null ? '' : `; ${pgbench}`}.`,
+    `PostgreSQL, for the service and for pgbench: ${list(settings)}.`,
+    ...(differing.length === 0 ? [] : [`Own PostgreSQL, where it differs: ${list(Object.fromEntries(differing))}.`]),
+    ...(failed.length === 0 ? [] : [`**Failed: ${failed.join('; ')}.**`]),
+    ...(omitted.length === 0 ? [] : [`Omitted: ${omitted.join('; ')}.`]),
+  ];
+}
+
+/** The functions that the document shows. */
+const FUNCTIONS_SHOWN = 25;
+
+function profileInMarkdown(profile: Profile): string {
+  const parts = profile.parts
+    .filter(({ microseconds }) => microseconds >= MIN_MICROSECONDS)
+    .map(({ part, microseconds }) => [part, microseconds.toFixed(1)]);
+  const functions = profile.functions
+    .slice(0, FUNCTIONS_SHOWN)
+    .map(({ name, part, microseconds }) => [`\`${name}\``, part, microseconds.toFixed(2)]);
+  return [
+    profileSentence(profile),
+    markdownTable(['part of the service', 'µs of its main thread for a transfer'], parts),
+    `<details><summary>The functions with the most self time</summary>\n\n${markdownTable(['function', 'part', 'µs'], functions)}\n\n</details>`,
   ].join('\n\n');
 }
 

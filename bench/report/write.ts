@@ -17,8 +17,8 @@ const BEGIN = '<!-- Written by npm run bench: begin -->';
 const END = '<!-- Written by npm run bench: end -->';
 
 /**
- * Writes what was found to a directory: data, plots and tables. Where that is the committed one, the tables go into
- * docs/performance.md, between their two marks.
+ * Writes data, charts and tables to a directory. If it is the committed one, the tables go into docs/performance.md,
+ * between two markers.
  */
 export async function writeResults(results: Results, directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
@@ -33,6 +33,6 @@ export async function writeResults(results: Results, directory: string): Promise
   spawnSync(process.execPath, [BIOME, 'format', '--write', directory], { stdio: 'ignore' });
   const [before, rest] = (await readFile(DOCUMENT, 'utf8')).split(BEGIN);
   const after = rest?.split(END)[1];
-  if (after === undefined) throw new Error(`${DOCUMENT} has lost the marks between which the results stand`);
+  if (after === undefined) throw new Error(`${DOCUMENT} has no markers for the results`);
   await writeFile(DOCUMENT, `${before}${BEGIN}\n\n${text}\n\n${END}${after}`);
 }

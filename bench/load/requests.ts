@@ -1,0 +1,107 @@
+import { randomFillSync } from 'node:crypto';
+import { AMOUNT, cardName, type Traffic } from './traffic.ts';
+
+/** A request of a list: method, path, and what a replay needs in addition. */
+export type ListedRequest = {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly idempotencyKey?: string;
+  readonly body?: string;
+};
+
+/** What is sent: transfers, batches of them, or the requests of a list one after the other. */
+export type Sending =
+  | { readonly kind: 'transfers' }
+  | { readonly kind: 'batches'; readonly rows: number }
+  | { readonly kind: 'listed'; readonly requests: readonly ListedRequest[] };
+
+/** The bytes of a request, valid until the next one of the same connection, and how many transfers it asks for. */
+export type Request = { readonly bytes: Buffer; readonly transfers: number };
+
+const KEY_DIGITS = 32;
+const CARD_DIGITS = 7;
+/** The character 0. */
+const ZERO = 48;
+const TRANSFER_PATH = '/api/v0.1/core/transfer';
+
+const random = Buffer.allocUnsafe(65_536);
+const digits = Buffer.allocUnsafe(random.length * 2);
+let digitsAt = digits.length;
+
+/** Where the next 32 random hex digits begin in `digits`. Drawn in bulk: one call per key would cost more than the sending. */
+function nextKey(): number {
+  if (digitsAt + KEY_DIGITS > digits.length) {
+    randomFillSync(random);
+    digits.write(random.toString('hex'), 'latin1');
+    digitsAt = 0;
+  }
+  digitsAt += KEY_DIGITS;
+  return digitsAt - KEY_DIGITS;
+}
+
+function newKey(): string {
+  const at = nextKey();
+  return digits.toString('latin1', at, at + KEY_DIGITS);
+}
+
+function pick(count: number): number {
+  return Math.floor(Math.random() * count);
+}
+
+/** Composes the requests of one connection; each connection needs its own, because the bytes are used again. */
+export function composer(traffic: Traffic, sending: Sending): () => Request {
+  if (sending.kind === 'transfers') return composeTransfers(traffic);
+  if (sending.kind === 'batches') return composeBatches(traffic, sending.rows);
+  let next = 0;
+  return () => {
+    const listed = sending.requests[next++ % sending.requests.length];
+    if (listed === undefined) throw new Error('the list of requests is empty');
+    const { method, path, idempotencyKey, body } = listed;
+    const text = method === 'POST' ? post(traffic, path, idempotencyKey, body ?? '') : `GET ${head(traffic, path)}\r\n`;
+    return { bytes: Buffer.from(text, 'latin1'), transfers: 1 };
+  };
+}
+
+/** Transfers differ in three places of constant length only: the program, the key and the digits of the card. */
+function composeTransfers(traffic: Traffic): () => Request {
+  const { cards, programs } = traffic;
+  const [firstProgram = ''] = programs;
+  const keyPlace = 'k'.repeat(KEY_DIGITS);
+  const body = `{"amount":${AMOUNT},"card_id":"${cardName(0)}"}`;
+  const bytes = Buffer.from(post({ ...traffic, programs: [firstProgram] }, TRANSFER_PATH, keyPlace, body), 'latin1');
+  const programAt = bytes.indexOf(firstProgram);
+  const keyAt = bytes.indexOf(keyPlace);
+  const cardEnd = bytes.length - '"}'.length;
+  const request: Request = { bytes, transfers: 1 };
+  return () => {
+    if (programs.length > 1) bytes.write(programs[pick(programs.length)] ?? '', programAt, 'latin1');
+    const key = nextKey();
+    digits.copy(bytes, keyAt, key, key + KEY_DIGITS);
+    let card = 1 + pick(cards);
+    for (let at = cardEnd - 1; at >= cardEnd - CARD_DIGITS; at -= 1) {
+      bytes[at] = ZERO + (card % 10);
+      card = Math.floor(card / 10);
+    }
+    return request;
+  };
+}
+
+function composeBatches(traffic: Traffic, rows: number): () => Request {
+  const row = (): string =>
+    `{"amount":${AMOUNT},"card_id":"${cardName(1 + pick(traffic.cards))}","idempotency_key":"${newKey()}"}`;
+  return () => {
+    const body = `{"transfers":[${Array.from({ length: rows }, row).join(',')}]}`;
+    return { bytes: Buffer.from(post(traffic, `${TRANSFER_PATH}/batch`, undefined, body), 'latin1'), transfers: rows };
+  };
+}
+
+function head({ url, key, programs }: Traffic, path: string): string {
+  const program = programs[pick(programs.length)] ?? '';
+  return `${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAuthorization: Bearer ${key}\r\nProgram-Id: ${program}\r\n`;
+}
+
+function post(traffic: Traffic, path: string, key: string | undefined, body: string): string {
+  const keyLine = key === undefined ? '' : `Idempotency-Key: ${key}\r\n`;
+  const length = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  return `POST ${head(traffic, path)}${keyLine}${length}${body}`;
+}

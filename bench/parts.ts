@@ -1,0 +1,111 @@
+import type { Row } from './command-line.ts';
+import { measureConnections } from './connections.ts';
+import { median } from './figures.ts';
+import type { Latencies } from './load/traffic.ts';
+import type { Outcome } from './outcome.ts';
+import { profileTransfers } from './profile.ts';
+import type { ChartLatencies, Results } from './report/results.ts';
+import { type Rounds, runRounds, workloadsOf } from './rounds/run-rounds.ts';
+import { ROUND_ROWS } from './rows/from-rounds.ts';
+import { measureGrowth, memoryRow, storageRows } from './rows/growth.ts';
+import { percentile } from './rows/latencies.ts';
+import { measureStoredLedger, storedLedgerRows } from './rows/stored-ledger.ts';
+import type { Stage } from './stage.ts';
+
+/** The rows that need pgbench. */
+export const PGBENCH_ROWS: readonly Row[] = [1, 2, 3, 8];
+
+type Findings = Pick<Results, 'outcomes' | 'latencies' | 'stored' | 'connections' | 'profile' | 'omitted' | 'failed'>;
+
+type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
+
+/** Measures what the options ask for. A part that fails leaves the others alone. */
+export async function measureParts(stage: Stage, cores: number, directory: string): Promise<Findings> {
+  const { options } = stage;
+  const { possible, omitted } = divideRows(stage);
+  const outcomes: Outcome[] = [];
+  const failed: string[] = [];
+  const findings: Mutable<Pick<Findings, 'latencies' | 'stored' | 'connections' | 'profile'>> = {
+    latencies: null,
+    stored: null,
+    connections: null,
+    profile: null,
+  };
+  const attempt = (name: string, task: () => Promise<void>) => attemptPart(stage, failed, name, task);
+  const roundRows = possible.filter((row) => ROUND_ROWS[row] !== undefined);
+  if (roundRows.length > 0) {
+    await attempt(`rows ${roundRows.join(', ')}`, async () => {
+      const rounds = await runRounds(stage, workloadsOf(roundRows, options.pgbenchClients));
+      for (const row of roundRows) outcomes.push(...[ROUND_ROWS[row]?.(rounds, { cores, options }) ?? []].flat());
+      findings.latencies = chartLatencies(rounds);
+    });
+  }
+  if (possible.includes(13) || possible.includes(14)) {
+    await attempt('rows 13, 14', async () => {
+      const growth = await measureGrowth(stage);
+      if (possible.includes(13)) outcomes.push(memoryRow(growth));
+      if (possible.includes(14)) outcomes.push(...storageRows(growth));
+    });
+  }
+  if (options.extras.includes('connections')) {
+    await attempt('connections', async () => {
+      findings.connections = await measureConnections(stage);
+    });
+  }
+  if (options.extras.includes('profile')) {
+    await attempt('profile', async () => {
+      findings.profile = await profileTransfers(stage, directory);
+    });
+  }
+  if (possible.includes(10)) {
+    await attempt('row 10', async () => {
+      const stored = await measureStoredLedger(stage);
+      outcomes.push(...storedLedgerRows(stage, stored));
+      const { growth, plans, reads } = stored;
+      findings.stored = { growth, plans, reads };
+    });
+  }
+  outcomes.sort((one, other) => one.row - other.row);
+  return { ...findings, outcomes, omitted, failed };
+}
+
+function divideRows({ options, pgbench, ownSite }: Stage) {
+  const needPgbench = options.rows.filter((row) => pgbench === undefined && PGBENCH_ROWS.includes(row));
+  const needOwn = options.rows.filter((row) => ownSite === undefined && row === 12);
+  return {
+    possible: options.rows.filter((row) => !needPgbench.includes(row) && !needOwn.includes(row)),
+    omitted: [
+      ...needPgbench.map((row) => `row ${row}, which needs pgbench (Debian: postgresql)`),
+      ...needOwn.map((row) => `row ${row}, which needs PostgreSQL 15 (Debian: postgresql-15)`),
+    ],
+  };
+}
+
+async function attemptPart(
+  { belongings, say }: Stage,
+  failed: string[],
+  name: string,
+  task: () => Promise<void>,
+): Promise<void> {
+  say(`${new Date().toTimeString().slice(0, 8)}  ${name}`);
+  const belongingsBefore = belongings.count;
+  try {
+    await task();
+  } catch (error) {
+    if (belongings.isOver) throw error;
+    failed.push(`${name}: ${String(error)}`);
+    say(`  ${name} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    await belongings.endAll(say, belongingsBefore);
+  }
+}
+
+/** Each percentile as the median of the rounds; null when one of the workloads was not run. */
+function chartLatencies(rounds: Rounds): ChartLatencies | null {
+  const { lone, half, hot } = rounds;
+  if (lone === undefined || half === undefined || hot === undefined) return null;
+  const middle = (runs: typeof lone): Latencies => {
+    const of = (name: keyof Latencies): number => median(percentile(runs, name));
+    return { p50: of('p50'), p90: of('p90'), p99: of('p99'), p999: of('p999'), maximum: of('maximum') };
+  };
+  return { lone: middle(lone), half: middle(half), hot: middle(hot) };
+}

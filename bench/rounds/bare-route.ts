@@ -1,0 +1,20 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Belongings } from '../belongings.ts';
+
+const SERVER = fileURLToPath(new URL('bare-route-server.ts', import.meta.url));
+
+/** A running bare route. */
+export type BareRoute = { readonly url: string; readonly processId: number; readonly stop: () => Promise<void> };
+
+/** Starts the bare route in a process of its own. */
+export async function startBareRoute(belongings: Belongings): Promise<BareRoute> {
+  const child = spawn(process.execPath, [SERVER], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const stop = belongings.add('the bare route', async () => {
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  return { url: line.toString().trim(), processId: child.pid ?? 0, stop };
+}

@@ -1,0 +1,64 @@
+import { examineBooks } from '../ledger/books.ts';
+import { createLedger, dropLedger, type Ledger, type Served, serve } from '../ledger/ledger.ts';
+import { MANY_CONNECTIONS, warmUp } from '../measure.ts';
+import type { Site, Stage } from '../stage.ts';
+import { type BareRoute, startBareRoute } from './bare-route.ts';
+
+/** A stage on one PostgreSQL, with a service on a ledger of it. */
+export type ServiceOnLedger = { readonly stage: Stage; readonly service: Served; readonly ledger: Ledger };
+
+/** What the workloads of one round share. Everything is started when the first of them needs it. */
+export class Round {
+  readonly #stage: Stage;
+  readonly #started = new Map<string, Promise<unknown>>();
+  readonly #ends: (() => Promise<void>)[] = [];
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+  }
+
+  /** A new process on a new, empty ledger of the embedded PostgreSQL, warmed up with the hot account. */
+  embedded(): Promise<ServiceOnLedger> {
+    return this.#once('embedded', () => this.#startService(this.#stage));
+  }
+
+  /** The same on an own PostgreSQL 15. */
+  own(): Promise<ServiceOnLedger> {
+    const { ownSite } = this.#stage;
+    if (ownSite === undefined) throw new Error('PostgreSQL 15 is not installed');
+    return this.#once('own', () => this.#startService(ownSite));
+  }
+
+  /** The bare route, warmed up. */
+  bareRoute(): Promise<BareRoute> {
+    return this.#once('bare route', async () => {
+      const route = await startBareRoute(this.#stage.belongings);
+      this.#ends.push(route.stop);
+      return route;
+    });
+  }
+
+  /** Ends what was started, and compares the books of each ledger with what was acknowledged. */
+  async close(): Promise<void> {
+    for (const end of this.#ends) await end();
+  }
+
+  async #startService(site: Site): Promise<ServiceOnLedger> {
+    const stage = { ...this.#stage, ...site };
+    const ledger = await createLedger(stage);
+    const service = await serve(stage, ledger);
+    this.#ends.push(async () => {
+      await service.stop();
+      await examineBooks(stage.server, ledger.database, ledger.acknowledged);
+      await dropLedger(stage, ledger);
+    });
+    await warmUp(stage, ledger, service.traffic, MANY_CONNECTIONS);
+    return { stage, service, ledger };
+  }
+
+  #once<Value>(name: string, start: () => Promise<Value>): Promise<Value> {
+    const known = (this.#started.get(name) as Promise<Value> | undefined) ?? start();
+    this.#started.set(name, known);
+    return known;
+  }
+}

@@ -1,0 +1,134 @@
+import { runGenerator, sendTransfers } from '../load/run-generator.ts';
+import type { Traffic } from '../load/traffic.ts';
+import { MANY_CONNECTIONS, measure, measureTransfers, type Run, toRun, warmUp, withCheckpoint } from '../measure.ts';
+import { measurePgbench, type Scale } from '../pgbench.ts';
+import { processorTimeMilliseconds } from '../processor-time.ts';
+import type { Stage } from '../stage.ts';
+import type { Round, ServiceOnLedger } from './round.ts';
+
+/** Rows of one call: the most there may be. */
+export const BATCH_ROWS = 1000;
+
+/** Callers of the batch at once: one waits for its response while the rows of the other are committed. */
+export const BATCH_CALLERS = 2;
+
+/** Connections of the row about fewer callers. */
+export const FEWER_CONNECTIONS = 64;
+
+/** What is run once in every round. */
+export type WorkloadName =
+  /** Single transfers over 256 connections from one hot funding account, everything on. */
+  | 'hot'
+  /** The same over 64 connections. */
+  | 'fewer'
+  /** The same in a program without limits, to cards without limits. */
+  | 'unlimited'
+  /** The same in a thousand programs with one card each, under the same operator's key. */
+  | 'spread'
+  /** One connection. */
+  | 'lone'
+  /** Requests at a constant rate, half of what `hot` reached. */
+  | 'half'
+  /** Batches of a thousand rows. */
+  | 'batch'
+  /** The same as `hot` on an own PostgreSQL 15. */
+  | 'own'
+  /** The same requests to a bare Fastify route. */
+  | 'bare'
+  /** One client of pgbench. */
+  | 'pgbench lone'
+  /** TPC-B at a scale and a number of clients. */
+  | `pgbench ${Scale}, ${number}`;
+
+/** The rate that `hot` reached last. */
+export type Memory = { hotRate: number };
+
+/** Seconds of warm-up before a workload that is not the one with which its service was warmed up. */
+const SHORT_WARM_UP = 1;
+
+/** Runs one workload in a round. */
+export async function runWorkload(stage: Stage, round: Round, name: WorkloadName, memory: Memory): Promise<Run> {
+  if (name === 'pgbench lone') return measurePgbench(stage, 100, 1, { withMedian: true });
+  if (name.startsWith('pgbench')) {
+    const [scale = 0, clients = 0] = name.match(/[0-9]+/g)?.map(Number) ?? [];
+    return measurePgbench(stage, scale === 1 ? 1 : 100, clients);
+  }
+  if (name === 'bare') return runBareRoute(stage, round);
+  const target = await (name === 'own' ? round.own() : round.embedded());
+  const run = await runOnService(target, name, memory);
+  if (name === 'hot') memory.hotRate = run.rate;
+  return run;
+}
+
+async function runOnService(target: ServiceOnLedger, name: WorkloadName, memory: Memory): Promise<Run> {
+  const { stage, service } = target;
+  const { unlimitedProgram, spreadPrograms } = stage.seed;
+  const { traffic } = service;
+  switch (name) {
+    case 'fewer':
+      return closedLoop(target, traffic, FEWER_CONNECTIONS);
+    case 'lone':
+      return closedLoop(target, traffic, 1);
+    case 'unlimited':
+      return closedLoop(target, { ...traffic, programs: [unlimitedProgram ?? ''] }, MANY_CONNECTIONS);
+    case 'spread':
+      return closedLoop(target, { ...traffic, programs: spreadPrograms, cards: 1 }, MANY_CONNECTIONS);
+    case 'batch':
+      return sendBatches(target);
+    case 'half':
+      return sendAtHalfTheRate(target, memory);
+    default:
+      return measureTransfers(stage, target, traffic, MANY_CONNECTIONS);
+  }
+}
+
+async function closedLoop(target: ServiceOnLedger, traffic: Traffic, connections: number): Promise<Run> {
+  await warmUp(target.stage, target.ledger, traffic, connections, SHORT_WARM_UP);
+  return measureTransfers(target.stage, target, traffic, connections);
+}
+
+async function sendBatches(target: ServiceOnLedger): Promise<Run> {
+  const { stage, service, ledger } = target;
+  const { belongings, options } = stage;
+  const send = (seconds: number) =>
+    runGenerator(belongings, {
+      ...service.traffic,
+      mode: 'closed',
+      connections: BATCH_CALLERS,
+      seconds,
+      send: { kind: 'batches', rows: BATCH_ROWS },
+    });
+  ledger.acknowledged += (await send(SHORT_WARM_UP)).succeeded;
+  return measure(stage, target, () => withCheckpoint(stage, options.seconds, () => send(options.seconds)));
+}
+
+/** When this is the first workload of all, the maximum rate is measured for it. */
+async function sendAtHalfTheRate(target: ServiceOnLedger, memory: Memory): Promise<Run> {
+  const { stage, service } = target;
+  const { belongings, options } = stage;
+  const { seconds } = options;
+  if (memory.hotRate === 0) memory.hotRate = (await closedLoop(target, service.traffic, MANY_CONNECTIONS)).rate;
+  const plan = {
+    ...service.traffic,
+    mode: 'open',
+    rate: memory.hotRate / 2,
+    connections: MANY_CONNECTIONS,
+    seconds,
+    send: { kind: 'transfers' },
+  } as const;
+  return measure(stage, target, () => withCheckpoint(stage, seconds, () => runGenerator(belongings, plan)));
+}
+
+async function runBareRoute(stage: Stage, round: Round): Promise<Run> {
+  const { belongings, options, seed } = stage;
+  const { url, processId } = await round.bareRoute();
+  const traffic = { url, key: seed.key, programs: [seed.hotProgram], cards: 1000 };
+  await sendTransfers(belongings, traffic, MANY_CONNECTIONS, SHORT_WARM_UP);
+  const costs = () => ({
+    serviceMilliseconds: processorTimeMilliseconds(processId),
+    postgresMilliseconds: 0,
+    logBytes: 0,
+  });
+  const before = costs();
+  return toRun(await sendTransfers(belongings, traffic, MANY_CONNECTIONS, options.seconds), before, costs());
+}

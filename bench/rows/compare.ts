@@ -1,0 +1,50 @@
+import { median } from '../figures.ts';
+import type { Run } from '../measure.ts';
+import type { Rounds } from '../rounds/run-rounds.ts';
+import type { WorkloadName } from '../rounds/workloads.ts';
+
+/** Two workloads compared, round by round. */
+export type Comparison = {
+  /** The median of the ratios of the rounds: what changes more slowly than a round does not change it. */
+  readonly ratio: number;
+  readonly ratios: readonly number[];
+  readonly own: readonly number[];
+  readonly other: readonly number[];
+};
+
+/** The runs of a workload. Throws when it was not run. */
+export function runsOf(rounds: Rounds, name: WorkloadName): readonly Run[] {
+  const runs = rounds[name];
+  if (runs === undefined || runs.length === 0) throw new Error(`the workload '${name}' was not run`);
+  return runs;
+}
+
+/** Compares one figure of two workloads. */
+export function compare(own: readonly number[], other: readonly number[]): Comparison {
+  const ratios = own.map((value, round) => value / (other[round] ?? Number.NaN));
+  return { ratio: median(ratios), ratios, own, other };
+}
+
+/** The number of clients with the highest median rate, and its runs. */
+export function bestOfPgbench(
+  rounds: Rounds,
+  scale: 1 | 100,
+  clientCounts: readonly number[],
+): { readonly clients: number; readonly runs: readonly Run[] } {
+  const tried = clientCounts.map((clients) => ({ clients, runs: runsOf(rounds, `pgbench ${scale}, ${clients}`) }));
+  return tried.reduce((best, next) => (medianOf(next.runs, 'rate') > medianOf(best.runs, 'rate') ? next : best));
+}
+
+type Figure = {
+  [Name in keyof Run]: Run[Name] extends number ? Name : never;
+}[keyof Run];
+
+/** One figure of each run. */
+export function figures(runs: readonly Run[], name: Figure): readonly number[] {
+  return runs.map((run) => run[name]);
+}
+
+/** The median of one figure. */
+export function medianOf(runs: readonly Run[], name: Figure): number {
+  return median(figures(runs, name));
+}

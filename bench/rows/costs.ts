@@ -1,0 +1,62 @@
+import { short, whole } from '../figures.ts';
+import type { Run } from '../measure.ts';
+import type { Outcome } from '../outcome.ts';
+import type { Rounds } from '../rounds/run-rounds.ts';
+import { bestOfPgbench, compare, figures, medianOf, runsOf } from './compare.ts';
+
+/**
+ * Row 3: CPU of the service and its PostgreSQL for a transfer, against that of PostgreSQL and pgbench for a transaction.
+ * Whoever sends the transfers over HTTP is a client of the service and does not count; pgbench does, since it takes the
+ * place of the service.
+ */
+export function costAgainstPgbench(rounds: Rounds, clientCounts: readonly number[]): Outcome {
+  const hot = runsOf(rounds, 'hot');
+  const { clients, runs } = bestOfPgbench(rounds, 100, clientCounts);
+  const own = hot.map((run) => run.serviceMicroseconds + run.postgresMicroseconds);
+  const other = runs.map((run) => run.generatorMicroseconds + run.postgresMicroseconds);
+  const { ratio, ratios } = compare(own, other);
+  const cost = (all: readonly Run[], name: 'serviceMicroseconds' | 'postgresMicroseconds' | 'generatorMicroseconds') =>
+    medianOf(all, name);
+  const service = cost(hot, 'serviceMicroseconds');
+  const postgres = cost(hot, 'postgresMicroseconds');
+  const otherPostgres = cost(runs, 'postgresMicroseconds');
+  const pgbench = cost(runs, 'generatorMicroseconds');
+  return {
+    row: 3,
+    title: 'CPU of the service and PostgreSQL for a transfer, against PostgreSQL and pgbench for a TPC-B transaction',
+    measured: `${whole(service)} + ${whole(postgres)} µs`,
+    against: `${whole(otherPostgres)} + ${whole(pgbench)} µs (\`-s 100\`, ${clients} clients)`,
+    value: ratio,
+    unit: '',
+    target: { at: 'most', value: 0.4 },
+    aim: null,
+    runs: { ratio: ratios, 'a transfer, µs': own, 'a TPC-B transaction, µs': other },
+    notes: [
+      `The generator of the transfers used ${short(medianOf(hot, 'generatorMicroseconds'))} µs each, not included.`,
+    ],
+  };
+}
+
+/** Row 4: CPU of the service's process for a transfer, against that of a bare route. */
+export function costAgainstBareRoute(rounds: Rounds): Outcome {
+  const hot = runsOf(rounds, 'hot');
+  const bare = runsOf(rounds, 'bare');
+  const own = figures(hot, 'serviceMicroseconds');
+  const { ratio, ratios, other } = compare(own, figures(bare, 'serviceMicroseconds'));
+  const bareCores = (medianOf(bare, 'serviceMicroseconds') * medianOf(bare, 'rate')) / 1e6;
+  return {
+    row: 4,
+    title: 'CPU of the Node process for a transfer, against a bare Fastify route that validates and returns the body',
+    measured: `${short(medianOf(hot, 'serviceMicroseconds'))} µs`,
+    against: `${short(medianOf(bare, 'serviceMicroseconds'))} µs`,
+    value: ratio,
+    unit: '',
+    target: { at: 'most', value: 4 },
+    aim: 3.5,
+    runs: { ratio: ratios, 'a transfer, µs': own, 'the bare route, µs': other },
+    notes: [
+      `The bare route reached ${whole(medianOf(bare, 'rate'))}/s with ${short(bareCores)} cores; the generator used ` +
+        `${short(medianOf(bare, 'generatorCores'))} there and ${short(medianOf(hot, 'generatorCores'))} at the service.`,
+    ],
+  };
+}

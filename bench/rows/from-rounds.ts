@@ -1,0 +1,107 @@
+import type { Options, Row } from '../command-line.ts';
+import { whole } from '../figures.ts';
+import type { Outcome } from '../outcome.ts';
+import type { Rounds } from '../rounds/run-rounds.ts';
+import { BATCH_CALLERS, BATCH_ROWS, FEWER_CONNECTIONS, type WorkloadName } from '../rounds/workloads.ts';
+import { bestOfPgbench, compare, figures, medianOf, runsOf } from './compare.ts';
+import { costAgainstBareRoute, costAgainstPgbench } from './costs.ts';
+import { latencyAtHalfTheRate, latencyOfLoneCaller } from './latencies.ts';
+
+/** What the targets of some rows depend on. */
+export type Circumstances = { readonly cores: number; readonly options: Options };
+
+/** A machine with this many cores or fewer has the targets for two. */
+const TWO_CORES = 2;
+
+/** The rows that are computed from the rounds; rows 10, 13 and 14 have runs of their own. */
+export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumstances: Circumstances) => Outcome>>> = {
+  1: (rounds, { options }) => againstPgbench(rounds, options, 1),
+  2: (rounds, { options, cores }) => againstPgbench(rounds, options, 100, cores <= TWO_CORES),
+  3: (rounds, { options }) => costAgainstPgbench(rounds, options.pgbenchClients),
+  4: costAgainstBareRoute,
+  5: (rounds) =>
+    compareRates(rounds, ['fewer', 'hot'], {
+      row: 5,
+      title: `${FEWER_CONNECTIONS} connections, against 256`,
+      least: 0.7,
+    }),
+  6: (rounds) =>
+    compareRates(rounds, ['hot', 'unlimited'], {
+      row: 6,
+      title: 'five limits set (three of the program, two of the card), against none',
+      least: 0.9,
+    }),
+  7: (rounds) =>
+    compareRates(rounds, ['hot', 'spread'], { row: 7, title: 'one funding account, against 1,000', least: 0.9 }),
+  8: latencyOfLoneCaller,
+  9: latencyAtHalfTheRate,
+  11: (rounds) => {
+    const outcome = compareRates(rounds, ['batch', 'hot'], {
+      row: 11,
+      title: `batches of ${whole(BATCH_ROWS)}, against single transfers`,
+      least: 1.9,
+    });
+    const cost = (name: WorkloadName) => whole(medianOf(runsOf(rounds, name), 'serviceMicroseconds'));
+    return {
+      ...outcome,
+      notes: [
+        `${BATCH_CALLERS} callers of the batch. CPU of the service for a transfer: ${cost('batch')} µs in a batch, ` +
+          `${cost('hot')} µs alone.`,
+      ],
+    };
+  },
+  12: (rounds) =>
+    compareRates(rounds, ['own', 'hot'], {
+      row: 12,
+      title: "own PostgreSQL 15 with Debian's default settings, against the embedded PostgreSQL 18",
+      least: 0.8,
+    }),
+};
+
+function againstPgbench(rounds: Rounds, options: Options, scale: 1 | 100, isSmall = false): Outcome {
+  const { clients, runs } = bestOfPgbench(rounds, scale, options.pgbenchClients);
+  const hot = runsOf(rounds, 'hot');
+  const { ratio, ratios } = compare(figures(hot, 'rate'), figures(runs, 'rate'));
+  const spread = isSmall ? { least: 1.5, aim: 1.8 } : { least: 1.1, aim: 1.6 };
+  const { least, aim } = scale === 1 ? { least: 4.5, aim: 6 } : spread;
+  const others = options.pgbenchClients.map((count) => {
+    const tried = runsOf(rounds, `pgbench ${scale}, ${count}`);
+    return [`pgbench -s ${scale}, ${count} clients, per second`, figures(tried, 'rate')] as const;
+  });
+  return {
+    row: scale === 1 ? 1 : 2,
+    title:
+      scale === 1
+        ? 'one hot account, 256 connections, against TPC-B with one hot row (`-s 1`)'
+        : 'the same, against TPC-B without contention (`-s 100`)',
+    measured: `${whole(medianOf(hot, 'rate'))}/s`,
+    against: `${whole(medianOf(runs, 'rate'))}/s at ${clients} clients`,
+    value: ratio,
+    unit: '',
+    target: { at: 'least', value: least },
+    aim,
+    runs: { ratio: ratios, 'transfers per second': figures(hot, 'rate'), ...Object.fromEntries(others) },
+    notes: [],
+  };
+}
+
+function compareRates(
+  rounds: Rounds,
+  [own, other]: readonly [WorkloadName, WorkloadName],
+  { row, title, least }: { readonly row: Row; readonly title: string; readonly least: number },
+): Outcome {
+  const { ratio, ratios } = compare(figures(runsOf(rounds, own), 'rate'), figures(runsOf(rounds, other), 'rate'));
+  const rates = (name: WorkloadName) => figures(runsOf(rounds, name), 'rate');
+  return {
+    row,
+    title,
+    measured: `${whole(medianOf(runsOf(rounds, own), 'rate'))}/s`,
+    against: `${whole(medianOf(runsOf(rounds, other), 'rate'))}/s`,
+    value: ratio,
+    unit: '',
+    target: { at: 'least', value: least },
+    aim: null,
+    runs: { ratio: ratios, 'measured, per second': rates(own), 'against, per second': rates(other) },
+    notes: [],
+  };
+}

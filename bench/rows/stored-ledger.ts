@@ -1,0 +1,148 @@
+import { inWords, median, short, whole } from '../figures.ts';
+import { examineBooks } from '../ledger/books.ts';
+import { Fill } from '../ledger/fill.ts';
+import { createLedger, dropLedger, type Ledger, type Served, serve } from '../ledger/ledger.ts';
+import { explainReads, growingPlans, measureReads, READS, type ReadLatencies } from '../ledger/reads.ts';
+import type { Traffic } from '../load/traffic.ts';
+import { MANY_CONNECTIONS, measureTransfers, type Run, warmUp } from '../measure.ts';
+import type { Outcome } from '../outcome.ts';
+import { interleave } from '../rounds/interleave.ts';
+import { describe } from '../rounds/run-rounds.ts';
+import type { Stage } from '../stage.ts';
+import { compare, figures, medianOf } from './compare.ts';
+
+type Plans = Readonly<Record<string, readonly string[]>>;
+
+const NAMES = ['empty', 'filled', 'every card'] as const;
+
+/** What a filled ledger showed. */
+export type StoredLedger = {
+  readonly runs: Readonly<Record<(typeof NAMES)[number], readonly Run[]>>;
+  /** Rates at a number of stored transfers; those between the first and the last are single runs. */
+  readonly growth: readonly { readonly stored: number; readonly rate: number }[];
+  readonly reads: Readonly<Record<'empty' | 'filled', ReadLatencies>>;
+  /** Generic plans on the filled ledger, and on one that was empty when its statistics were made. */
+  readonly plans: Readonly<Record<'filled' | 'young', Plans>>;
+  readonly filledBytes: number;
+};
+
+/** Shares of the whole at which the fill pauses for a run. */
+const PAUSES = [0.4, 1] as const;
+
+/**
+ * Measures the rate with millions of transfers and a million cards stored, and that of an empty ledger. Every run has a
+ * new process on both sides, and the empty ledger is a new one each time: its own transfers must not fill it.
+ */
+export async function measureStoredLedger(stage: Stage): Promise<StoredLedger> {
+  const { options } = stage;
+  const { transfers, cards } = options.stored;
+  const { filled, growth } = await fillLedger(stage);
+  let young: Plans | undefined;
+  const reads: Partial<Record<'empty' | 'filled', ReadLatencies>> = {};
+  const contents = {
+    empty: async () => {
+      const empty = await createLedger(stage);
+      const run = await runOn(stage, empty, {}, async (service) => {
+        reads.empty ??= await measureReads(stage, service);
+        young ??= await explainReads(stage, empty.database);
+      });
+      await examineBooks(stage.server, empty.database, empty.acknowledged);
+      await dropLedger(stage, empty);
+      return run;
+    },
+    filled: () =>
+      runOn(stage, filled, {}, async (service) => {
+        reads.filled ??= await measureReads(stage, service);
+      }),
+    'every card': () => runOn(stage, filled, { cards }),
+  };
+  const runs = await interleave(options.rounds, NAMES, async (name, round) => {
+    const run = await contents[name]();
+    stage.say(`  round ${round + 1}  ${name.padEnd(16)} ${describe(run)}`);
+    return run;
+  });
+  const plans = { filled: await explainReads(stage, filled.database), young: young ?? {} };
+  const size = await stage.server.query(filled.database, 'select pg_database_size(current_database()) as bytes');
+  await examineBooks(stage.server, filled.database, filled.acknowledged);
+  await dropLedger(stage, filled);
+  if (reads.empty === undefined || reads.filled === undefined) throw new Error('the reads were not measured');
+  const rate = (name: (typeof NAMES)[number]): number => median(figures(runs[name], 'rate'));
+  return {
+    runs,
+    growth: [{ stored: 0, rate: rate('empty') }, ...growth, { stored: transfers, rate: rate('filled') }],
+    reads: { empty: reads.empty, filled: reads.filled },
+    plans,
+    filledBytes: Number(size.rows[0]?.bytes),
+  };
+}
+
+async function fillLedger(stage: Stage) {
+  const { transfers, cards } = stage.options.stored;
+  const filled = await createLedger(stage);
+  const fill = new Fill(stage, filled);
+  const begun = performance.now();
+  const report = (what: string): void =>
+    stage.say(`  ${what} stored after ${whole((performance.now() - begun) / 1000)} s`);
+  await fill.addCards();
+  report(`${inWords(cards)} cards`);
+  const growth: { stored: number; rate: number }[] = [];
+  for (const share of PAUSES) {
+    await fill.fillUpTo(Math.round(transfers * share));
+    report(`${inWords(transfers * share)} transfers`);
+    if (share < 1) growth.push({ stored: filled.acknowledged, rate: (await runOn(stage, filled)).rate });
+  }
+  return { filled, growth };
+}
+
+async function runOn(
+  stage: Stage,
+  ledger: Ledger,
+  change: Partial<Traffic> = {},
+  andThen: (service: Served) => Promise<void> = async () => undefined,
+): Promise<Run> {
+  const service = await serve(stage, ledger);
+  const traffic = { ...service.traffic, ...change };
+  await warmUp(stage, ledger, traffic, MANY_CONNECTIONS);
+  const run = await measureTransfers(stage, { ledger, service }, traffic, MANY_CONNECTIONS);
+  await andThen(service);
+  await service.stop();
+  return run;
+}
+
+/** Row 10, which has two targets. */
+export function storedLedgerRows(
+  { options }: Stage,
+  { runs, reads, plans, filledBytes }: StoredLedger,
+): readonly Outcome[] {
+  const { cards, transfers } = options.stored;
+  const row = (name: 'filled' | 'every card', title: string, least: number, notes: readonly string[]): Outcome => {
+    const { ratio, ratios, own, other } = compare(figures(runs[name], 'rate'), figures(runs.empty, 'rate'));
+    return {
+      row: 10,
+      title,
+      measured: `${whole(medianOf(runs[name], 'rate'))}/s`,
+      against: `${whole(medianOf(runs.empty, 'rate'))}/s`,
+      value: ratio,
+      unit: '',
+      target: { at: 'least', value: least },
+      aim: null,
+      runs: { ratio: ratios, 'filled, per second': own, 'empty, per second': other },
+      notes,
+    };
+  };
+  return [
+    row('filled', `${inWords(transfers)} transfers and ${inWords(cards)} cards stored, against none`, 0.9, [
+      `The filled ledger took ${short(filledBytes / 1024 ** 3)} GiB of disk.`,
+      ...(['filled', 'young'] as const).map((which) => planNote(which, growingPlans(plans[which]))),
+      ...READS.map(
+        (name) => `${name}: ${short(reads.filled[name])} ms, empty ${short(reads.empty[name])} ms (median).`,
+      ),
+    ]),
+    row('every card', `the same with transfers to any of the ${inWords(cards)} cards`, 0.8, []),
+  ];
+}
+
+function planNote(which: string, growing: readonly string[]): string {
+  if (growing.length === 0) return `Generic plans on the ${which} ledger: none reads more rows than it returns.`;
+  return `Generic plans on the ${which} ledger whose cost grows with the table: ${growing.join('; ')}.`;
+}
