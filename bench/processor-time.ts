@@ -11,13 +11,25 @@ export function processorTimeMilliseconds(processId: number): number {
 
 /** CPU time of a process and of its children, those that have ended included. */
 export function familyProcessorTimeMilliseconds(processId: number): number {
-  let sum = processorTimeMilliseconds(processId);
-  for (const name of readdirSync('/proc')) {
-    if (!/^[0-9]+$/.test(name)) continue;
-    const fields = readStatus(Number(name));
-    if (fields?.parent === processId) sum += fields.own * MILLISECONDS_PER_TICK;
+  // A child that ends between the two readings would be in neither of them, so they are repeated until none has.
+  for (;;) {
+    const before = readStatus(processId);
+    const running = runningChildrenTicks(processId);
+    const after = readStatus(processId);
+    if (before === undefined || after === undefined) return Number.NaN;
+    if (before.ofChildren === after.ofChildren) {
+      return (after.own + after.ofChildren + running) * MILLISECONDS_PER_TICK;
+    }
   }
-  return sum;
+}
+
+function runningChildrenTicks(processId: number): number {
+  let ticks = 0;
+  for (const name of readdirSync('/proc')) {
+    const fields = /^[0-9]+$/.test(name) ? readStatus(Number(name)) : undefined;
+    if (fields?.parent === processId) ticks += fields.own;
+  }
+  return ticks;
 }
 
 /** Memory of a process that is in RAM, in bytes. */

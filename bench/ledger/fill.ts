@@ -99,7 +99,7 @@ export class Fill {
   constructor(stage: Stage, ledger: Ledger) {
     this.#stage = stage;
     this.#ledger = ledger;
-    this.#program = fromWireId('prog', stage.seed.hotProgram) ?? '';
+    this.#program = fromWireId('prog', stage.seed.hot.programId) ?? '';
   }
 
   /** Makes all cards, and the partition for the events of the last weeks, which a real service would have had. */

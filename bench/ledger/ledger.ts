@@ -9,7 +9,7 @@ import { databaseUrl, LIVE } from './server.ts';
 export type Served = {
   readonly database: string;
   readonly processId: number;
-  /** Transfers from one hot funding account to a thousand cards; a part may change programs and cards. */
+  /** Transfers from one hot funding account to a thousand cards; a workload may change keys and cards. */
   readonly traffic: Traffic;
   /** Ends the service as an operator does; throws when it does not end well. */
   readonly stop: () => Promise<void>;
@@ -54,7 +54,7 @@ export async function serve(
     const code = await service.stop();
     if (code !== 0) throw new Error(`a measured service ended with ${code}: ${service.errors()}`);
   });
-  const traffic = { url: service.url, key: seed.key, programs: [seed.hotProgram], cards: HOT_CARDS };
+  const traffic = { url: service.url, keys: [seed.hot.key], cards: HOT_CARDS };
   return { database, processId: service.child.pid ?? 0, traffic, stop };
 }
 

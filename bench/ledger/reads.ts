@@ -67,7 +67,7 @@ export async function explainReads(
   stage: Stage,
   database: string,
 ): Promise<Readonly<Record<string, readonly string[]>>> {
-  const programId = fromWireId('prog', stage.seed.hotProgram) ?? '';
+  const programId = fromWireId('prog', stage.seed.hot.programId) ?? '';
   const page: Stretch = { order: 'newest_first', after: null, until: null, count: 21, look: 21 };
   const statements = {
     get_transfer: readTransfer(programId, programId),

@@ -25,17 +25,18 @@ export const HOT_CARDS = 1000;
 /** Calls at once while the seed is made. */
 const CALLS = 8;
 
+/** A card program, and a key that is bound to it. */
+export type SeedProgram = { readonly programId: string; readonly key: string };
+
 /** What every ledger of the bench begins with: they are copies of one database. */
 export type Seed = {
   readonly database: string;
-  /** An operator's key. */
-  readonly key: string;
   /** A program with a thousand cards and all limits. */
-  readonly hotProgram: string;
+  readonly hot: SeedProgram;
   /** The same without limits; undefined when no row needs it. */
-  readonly unlimitedProgram: string | undefined;
+  readonly unlimited: SeedProgram | undefined;
   /** A thousand programs with a card and all limits each; none when no row needs them. */
-  readonly spreadPrograms: readonly string[];
+  readonly spread: readonly SeedProgram[];
 };
 
 /** What a seed has beside the hot program. */
@@ -58,26 +59,28 @@ export async function makeSeed(belongings: Belongings, server: DatabaseServer, c
 }
 
 async function create(
-  { database, key, url }: Pick<Seed, 'database' | 'key'> & { readonly url: string },
+  { database, key, url }: { readonly database: string; readonly key: string; readonly url: string },
   content: SeedContent,
 ): Promise<Seed> {
   const operator = new TransferService({ baseUrl: url, key });
-  const makeProgram = async (name: string, cards: number, isLimited: boolean): Promise<string> => {
+  const makeProgram = async (name: string, cards: number, isLimited: boolean): Promise<SeedProgram> => {
     const { program_id } = await operator.programs.create({ name, currency: 'USD' });
     if (isLimited) await operator.programs.update(program_id, { limits: PROGRAM_LIMITS });
     await operator.deposits.create(program_id, { amount: FUNDING });
     const program = new TransferService({ baseUrl: url, key, programId: program_id });
     const limits = isLimited ? { limits: CARD_LIMITS } : {};
     await inParallel(cards, (index) => program.cards.create({ card_id: cardName(index + 1), ...limits }));
-    return program_id;
+    const scopes = ['transfers:write', 'transfers:read', 'cards:read'] as const;
+    const created = await operator.keys.create({ name: 'bench', program_id, scopes: [...scopes] });
+    return { programId: program_id, key: created.key ?? '' };
   };
-  const hotProgram = await makeProgram('hot', HOT_CARDS, true);
-  const unlimitedProgram = content.unlimited ? await makeProgram('unlimited', HOT_CARDS, false) : undefined;
-  const spreadPrograms: string[] = [];
+  const hot = await makeProgram('hot', HOT_CARDS, true);
+  const unlimited = content.unlimited ? await makeProgram('unlimited', HOT_CARDS, false) : undefined;
+  const spread: SeedProgram[] = [];
   await inParallel(content.spread ? SPREAD_PROGRAMS : 0, async (index) => {
-    spreadPrograms.push(await makeProgram(`spread ${index}`, 1, true));
+    spread.push(await makeProgram(`spread ${index}`, 1, true));
   });
-  return { database, key, hotProgram, unlimitedProgram, spreadPrograms };
+  return { database, hot, unlimited, spread };
 }
 
 async function inParallel(count: number, call: (index: number) => Promise<unknown>): Promise<void> {

@@ -62,21 +62,21 @@ export function composer(traffic: Traffic, sending: Sending): () => Request {
   };
 }
 
-/** Transfers differ in three places of constant length only: the program, the key and the digits of the card. */
+/** Transfers differ in three places of constant length only: two keys, and the digits of the card. */
 function composeTransfers(traffic: Traffic): () => Request {
-  const { cards, programs } = traffic;
-  const [firstProgram = ''] = programs;
-  const keyPlace = 'k'.repeat(KEY_DIGITS);
+  const { cards, keys } = traffic;
+  const [firstKey = ''] = keys;
+  const idempotencyPlace = 'k'.repeat(KEY_DIGITS);
   const body = `{"amount":${AMOUNT},"card_id":"${cardName(0)}"}`;
-  const bytes = Buffer.from(post({ ...traffic, programs: [firstProgram] }, TRANSFER_PATH, keyPlace, body), 'latin1');
-  const programAt = bytes.indexOf(firstProgram);
-  const keyAt = bytes.indexOf(keyPlace);
+  const bytes = Buffer.from(post({ ...traffic, keys: [firstKey] }, TRANSFER_PATH, idempotencyPlace, body), 'latin1');
+  const keyAt = bytes.indexOf(firstKey);
+  const idempotencyAt = bytes.indexOf(idempotencyPlace);
   const cardEnd = bytes.length - '"}'.length;
   const request: Request = { bytes, transfers: 1 };
   return () => {
-    if (programs.length > 1) bytes.write(programs[pick(programs.length)] ?? '', programAt, 'latin1');
-    const key = nextKey();
-    digits.copy(bytes, keyAt, key, key + KEY_DIGITS);
+    if (keys.length > 1) bytes.write(keys[pick(keys.length)] ?? '', keyAt, 'latin1');
+    const digitsFrom = nextKey();
+    digits.copy(bytes, idempotencyAt, digitsFrom, digitsFrom + KEY_DIGITS);
     let card = 1 + pick(cards);
     for (let at = cardEnd - 1; at >= cardEnd - CARD_DIGITS; at -= 1) {
       bytes[at] = ZERO + (card % 10);
@@ -95,9 +95,8 @@ function composeBatches(traffic: Traffic, rows: number): () => Request {
   };
 }
 
-function head({ url, key, programs }: Traffic, path: string): string {
-  const program = programs[pick(programs.length)] ?? '';
-  return `${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAuthorization: Bearer ${key}\r\nProgram-Id: ${program}\r\n`;
+function head({ url, keys }: Traffic, path: string): string {
+  return `${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAuthorization: Bearer ${keys[pick(keys.length)]}\r\n`;
 }
 
 function post(traffic: Traffic, path: string, key: string | undefined, body: string): string {

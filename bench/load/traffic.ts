@@ -2,10 +2,8 @@
 export type Traffic = {
   /** Where the service listens, such as http://127.0.0.1:8080. */
   readonly url: string;
-  /** The Bearer key, of an operator: the program is named by a header. */
-  readonly key: string;
-  /** Ids of card programs on the wire; each request picks one at random. */
-  readonly programs: readonly string[];
+  /** Bearer keys, each bound to one card program; each request picks one at random. */
+  readonly keys: readonly string[];
   /** Each request picks one of the cards bench-0000001 to this number at random. */
   readonly cards: number;
 };

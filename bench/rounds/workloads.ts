@@ -1,3 +1,4 @@
+import { HOT_CARDS } from '../ledger/seed.ts';
 import { runGenerator, sendTransfers } from '../load/run-generator.ts';
 import type { Traffic } from '../load/traffic.ts';
 import { MANY_CONNECTIONS, measure, measureTransfers, type Run, toRun, warmUp, withCheckpoint } from '../measure.ts';
@@ -23,7 +24,7 @@ export type WorkloadName =
   | 'fewer'
   /** The same in a program without limits, to cards without limits. */
   | 'unlimited'
-  /** The same in a thousand programs with one card each, under the same operator's key. */
+  /** The same in a thousand programs with one card and one key each. */
   | 'spread'
   /** One connection. */
   | 'lone'
@@ -62,7 +63,7 @@ export async function runWorkload(stage: Stage, round: Round, name: WorkloadName
 
 async function runOnService(target: ServiceOnLedger, name: WorkloadName, memory: Memory): Promise<Run> {
   const { stage, service } = target;
-  const { unlimitedProgram, spreadPrograms } = stage.seed;
+  const { unlimited, spread } = stage.seed;
   const { traffic } = service;
   switch (name) {
     case 'fewer':
@@ -70,9 +71,9 @@ async function runOnService(target: ServiceOnLedger, name: WorkloadName, memory:
     case 'lone':
       return closedLoop(target, traffic, 1);
     case 'unlimited':
-      return closedLoop(target, { ...traffic, programs: [unlimitedProgram ?? ''] }, MANY_CONNECTIONS);
+      return closedLoop(target, { ...traffic, keys: [unlimited?.key ?? ''] }, MANY_CONNECTIONS);
     case 'spread':
-      return closedLoop(target, { ...traffic, programs: spreadPrograms, cards: 1 }, MANY_CONNECTIONS);
+      return closedLoop(target, { ...traffic, keys: spread.map(({ key }) => key), cards: 1 }, MANY_CONNECTIONS);
     case 'batch':
       return sendBatches(target);
     case 'half':
@@ -122,7 +123,7 @@ async function sendAtHalfTheRate(target: ServiceOnLedger, memory: Memory): Promi
 async function runBareRoute(stage: Stage, round: Round): Promise<Run> {
   const { belongings, options, seed } = stage;
   const { url, processId } = await round.bareRoute();
-  const traffic = { url, key: seed.key, programs: [seed.hotProgram], cards: 1000 };
+  const traffic = { url, keys: [seed.hot.key], cards: HOT_CARDS };
   await sendTransfers(belongings, traffic, MANY_CONNECTIONS, SHORT_WARM_UP);
   const costs = () => ({
     serviceMilliseconds: processorTimeMilliseconds(processId),
