@@ -81,7 +81,7 @@ function viewOf({ card, days }: LoadedCard, loaded: Loaded<'switch' | 'rules' | 
     },
     // The program's counters are those of its funding account.
     usage: (accountId, direction) =>
-      usageOf((accountId === card.accountId ? days : program.days)[direction], program.rules.calendar),
+      usageOf((accountId === card.accountId ? days : program.days)?.[direction] ?? [], program.rules.calendar),
   };
 }
 

@@ -20,13 +20,12 @@ import { insertEvents } from '../store/event.ts';
 import { insertPostings, lockAccounts, toAccount, updateAccounts } from '../store/ledger/account.ts';
 import { shareSwitchAndLockNames } from '../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../store/program.ts';
-import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { insertCompletedTransfers } from '../store/transfers/transfer.ts';
 import { toTransferRecord } from '../transfers/respond.ts';
 import { checkLimits, readLimitsChange } from './limits.ts';
 import { toCardRecord } from './record.ts';
 
-type LoadName = 'lockSwitch' | 'lockAccounts' | 'switch' | 'rules' | 'card';
+type LoadName = 'lockSwitch' | 'lockAccounts' | 'rules' | 'card';
 
 type UpdateCall = Call<'update_card'>;
 
@@ -77,7 +76,6 @@ function loadFor(programId: string, name: string, { balanceTo }: CardChange): Re
   return {
     lockSwitch: shareSwitchAndLockNames([], 'wait'),
     lockAccounts: lockAccounts([{ programId, name, withFunding: balanceTo !== undefined }], []),
-    switch: READ_SWITCH,
     rules: readProgramRules([programId]),
     card: readCardDetails(programId, name),
   };
@@ -139,13 +137,13 @@ function decide(
 function viewOf(programId: string, loaded: Loaded<LoadName>): CardView {
   const [row] = loaded.rules;
   if (row === undefined) throw new Error('the card program of a request does not exist');
-  const { rules, now } = toRulesNow(row);
+  const { rules, now, switches } = toRulesNow(row);
   const accounts = loaded.lockAccounts.map(toAccount);
   return {
     programId,
     now,
     rules,
-    switches: toSwitchReading(loaded.switch).settings,
+    switches,
     account: (accountId) => {
       const account = accounts.find((one) => one.accountId === accountId);
       if (account === undefined) throw new LedgerViolation('a decision needs an account that was not locked');

@@ -1,9 +1,8 @@
 import type { Card, CardStatus } from '../../domain/cards/card.ts';
 import type { Account } from '../../domain/ledger/ledger.ts';
-import type { CountedDay } from '../../domain/ledger/limits.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { NAMED_TRANSFER, toAccount } from './ledger/account.ts';
-import { countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
+import { type CountedDays, countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
 import {
   CURRENCY,
   columns,
@@ -19,11 +18,8 @@ import {
   word,
 } from './sql.ts';
 
-/** A card for a decision, with what was counted on its account in the last weeks, where a limit applies to it. */
-export type LoadedCard = {
-  readonly card: Card;
-  readonly days: { readonly in: readonly CountedDay[]; readonly out: readonly CountedDay[] };
-};
+/** A card for a decision, with what was counted on its account in the last weeks; null where no limit applies to it. */
+export type LoadedCard = { readonly card: Card; readonly days: CountedDays | null };
 
 /** A card with everything its record shows, and the current day in its program's time zone (YYYY-MM-DD). */
 export type CardDetails = {
@@ -65,15 +61,15 @@ const FOR_DECISION = `${CARD_COLUMNS}, case when card.limits is not null or prog
 
 const DETAILS = `${CARD_COLUMNS}, ${SHOWN.of('card')},
   (service_now() at time zone program.time_zone)::date::text as today, account.kind, account.balance, account.held,
-  account.incoming, account.floor, account.sequence`;
+  account.incoming, account.floor, account.sequence, account.version`;
 
 const WITH_PROGRAM = `cross join lateral (
     select card_limits from program where program.program_id = card.program_id limit 1
   ) as program`;
 
 /**
- * Reads cards by the names in requests. Must come after their accounts were locked: a card and its counters change only
- * under the lock of its account.
+ * Reads cards by the names in requests. Must come after their accounts were locked or read: a card and its counters change
+ * only under the lock of its account, with its version.
  */
 export const readCards = statementOfRows(
   'read_cards',
@@ -169,7 +165,7 @@ const UPDATE_CARD = statement(
     where card.program_id = :programId and card.card_id = :cardId`,
 );
 
-/** Updates a card; its account must be locked. */
+/** Updates a card, and by its trigger the version of its account, which must be locked. */
 export function updateCard({ card, ...shown }: Omit<CardDetails, 'account' | 'today' | 'createdAt'>): Statement {
   return UPDATE_CARD({ ...card, ...shown });
 }

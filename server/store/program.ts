@@ -1,7 +1,9 @@
-import type { CountedDay, Limits, Period, ProgramRules } from '../../domain/ledger/limits.ts';
+import type { Limits, Period, ProgramRules } from '../../domain/ledger/limits.ts';
+import type { SwitchSetting } from '../../domain/switch.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
+import { type CountedDays, countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
 import { CURRENCY, columns, DATE, insertRow, json, many, NUMBER, nullable, statement, TEXT, UUID } from './sql.ts';
+import { DISABLED_SCOPE, toDisabledScopes } from './switch.ts';
 
 /** A card program. */
 export type Program = {
@@ -126,12 +128,15 @@ export function knowsTimeZone(name: string): Statement {
   return KNOWS_TIME_ZONE({ name });
 }
 
-/** The rules of a program at the moment of a decision, and what was counted on its funding in the last weeks. */
+/** The rules of a program and the switch at the moment of a decision. */
 export type RulesNow = {
   readonly rules: ProgramRules;
   /** The database's clock, in milliseconds since 1970; the same in all rows of one query. */
   readonly now: number;
-  readonly days: { readonly in: readonly CountedDay[]; readonly out: readonly CountedDay[] };
+  /** What is disabled, in any program. */
+  readonly switches: readonly SwitchSetting[];
+  /** What was counted on its funding account in the last weeks; null where the program has no limits. */
+  readonly days: CountedDays | null;
 };
 
 const milliseconds = (time: string): string => `(extract(epoch from ${time}) * 1000)::bigint`;
@@ -144,8 +149,10 @@ const boundsOf = (period: Period): string => `
 const READ_PROGRAM_RULES = statement(
   'read_program_rules',
   { programIds: many(UUID) },
-  `with moment as materialized (select service_now() as now)
-    select ${milliseconds('moment.now')} as now, program.program_id, program.currency, program.limits,
+  `with moment as materialized (
+      select service_now() as now, (select json_agg(${DISABLED_SCOPE}) from switch where disabled) as disabled
+    )
+    select ${milliseconds('moment.now')} as now, moment.disabled, program.program_id, program.currency, program.limits,
       program.card_limits, local.now::date::text as today, ${boundsOf('day')}, ${boundsOf('week')}, ${boundsOf('month')},
       case when program.limits is not null then (
         select ${countedDays('account.program_id', 'account.account_id')} from account
@@ -159,8 +166,9 @@ const READ_PROGRAM_RULES = statement(
 );
 
 /**
- * Reads the limits of programs, their calendars and the clock. Must come after the locks. The clock is read once for all
- * of them, so that the decisions of a group have one time and one day.
+ * Reads the limits of programs, their calendars, the switch and the clock. Must come after the switch was locked, in a
+ * statement of its own, and after the accounts were locked or read. The clock is read once for all programs, so that the
+ * decisions of a group have one time and one day.
  */
 export function readProgramRules(programIds: readonly string[]): Statement {
   return READ_PROGRAM_RULES({ programIds: [...new Set(programIds)] });
@@ -185,5 +193,6 @@ export function toRulesNow(row: Row): RulesNow {
     week: { start: weekStart, end: weekEnd },
     month: { start: monthStart, end: monthEnd },
   };
-  return { now, days: toCountedDays(row.used), rules: { ...RULES.read(row), calendar } };
+  const switches = toDisabledScopes(row.disabled);
+  return { now, switches, days: toCountedDays(row.used), rules: { ...RULES.read(row), calendar } };
 }

@@ -18,6 +18,17 @@ const SWITCH = columns({
 
 const COLUMNS = `(extract(epoch from service_now()) * 1000)::bigint as now, switch_id, ${SWITCH.names}`;
 
+/** SQL: a row of `switch` as JSON. */
+export const DISABLED_SCOPE = `json_build_object('programId', switch.program_id, 'transferType', switch.transfer_type,
+    'disabled', switch.disabled, 'reason', switch.reason, 'actor', switch.actor,
+    'since', (extract(epoch from switch.since) * 1000)::bigint,
+    'until', (extract(epoch from switch.until) * 1000)::bigint)`;
+
+/** The settings from an aggregate of {@link DISABLED_SCOPE}; null stands for none. */
+export function toDisabledScopes(found: unknown): readonly SwitchSetting[] {
+  return (found ?? []) as readonly SwitchSetting[];
+}
+
 /** Reads what is disabled, and the clock. Must come after the switch was locked, in a statement of its own. */
 export const READ_SWITCH: Statement = {
   name: 'read_switch',

@@ -1,4 +1,5 @@
 import { errorRecord } from '../../contract/errors/catalogue.ts';
+import type { Card } from '../../domain/cards/card.ts';
 import type { DomainEvent } from '../../domain/event.ts';
 import { replay, type StoredResponse } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
@@ -26,17 +27,18 @@ import type { Hold } from '../../domain/transfers/hold.ts';
 import { decideReversal, type Reversal, type ReversalPlan } from '../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
+import { ChainBroken } from '../commit/chain.ts';
 import { refusalToStore, storedRefusal, successToStore } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
 import type { AuditNote } from '../store/audit.ts';
-import { type LoadedCard, toLoadedCard } from '../store/card.ts';
+import { toLoadedCard } from '../store/card.ts';
 import type { Loaded, Statement } from '../store/connection/database.ts';
 import { type KeyedResponse, type KeyInScope, keyText, toStoredResponses } from '../store/idempotency.ts';
-import { type CausedPosting, toAccount } from '../store/ledger/account.ts';
-import type { CounterChangeOf } from '../store/ledger/limits.ts';
+import { type CausedPosting, type DecidedAccount, type StoredAccount, toAccount } from '../store/ledger/account.ts';
+import type { CountedDays, CounterChangeOf } from '../store/ledger/limits.ts';
 import { type RulesNow, toRulesNow } from '../store/program.ts';
-import { type SwitchReading, toSwitchReading } from '../store/switch.ts';
 import { toStandingTransfer } from '../store/transfers/transfer.ts';
+import { Memory } from './memory.ts';
 import {
   type ChangeRequest,
   type CreateRequest,
@@ -45,13 +47,15 @@ import {
   transferMissing,
 } from './request.ts';
 import { type Outcome, toReversalRecord, toTransferRecord } from './respond.ts';
-import { type BookChanges, writesOf } from './write.ts';
+import { type BookChanges, type ChainedWrites, chainedWritesOf, writesOf } from './write.ts';
 
-/** Statements of a group's load, in the order they are sent: the locks in their global order, then the reads. */
+/**
+ * Statements of a group's load, in the order they are sent: the locks in their global order, then the reads. Accounts that
+ * are not locked are read before all that belongs to them.
+ */
 export type LoadName =
   | 'lockNames'
-  | 'lockAccounts'
-  | 'switch'
+  | 'accounts'
   | 'rules'
   | 'cards'
   | 'cardsOfTransfers'
@@ -65,12 +69,15 @@ export function keyInScope(request: TransferRequest): KeyInScope | undefined {
   return { programId: request.programId, operation: `${request.command}_transfer`, key: request.key.text };
 }
 
-/** What the transaction of a group has loaded. Each decision changes it for the next. */
+/** An account that a decision of the group has looked at, before the group and after its last decision. */
+type Looked = { readonly before: StoredAccount; account: Account; isChanged: boolean };
+
+/** What the decisions of a group rest on. Each decision changes it for the next. */
 export class Books {
-  readonly #switch: SwitchReading;
+  readonly #memory: Memory;
   readonly #rules: ReadonlyMap<string, RulesNow>;
-  readonly #cards: ReadonlyMap<string, LoadedCard>;
-  readonly #accounts: Map<string, Account>;
+  readonly #looked = new Map<string, Looked>();
+  /** What was counted on accounts, by {@link dayKey}, where the group has changed it. */
   readonly #days = new Map<string, readonly CountedDay[]>();
   /** The usage of the running periods, by the same key, where a decision needed it. */
   readonly #usage = new Map<string, Usage>();
@@ -81,7 +88,6 @@ export class Books {
   readonly #changes: BookChanges = {
     created: new Map<string, Transfer>(),
     changed: new Map<string, Transfer>(),
-    accounts: new Map<string, Account>(),
     opened: new Map<string, Hold>(),
     ended: new Map<string, Hold>(),
     counts: new Map<string, CounterChangeOf>(),
@@ -92,17 +98,18 @@ export class Books {
     audited: [] as AuditNote[],
   };
 
-  constructor(loaded: Loaded<LoadName>) {
-    this.#switch = toSwitchReading(loaded.switch);
+  /** `memory`: what earlier groups have left; empty where the accounts of the group are locked. */
+  constructor(loaded: Loaded<LoadName>, memory: Memory = new Memory()) {
+    this.#memory = memory;
     this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
-    this.#accounts = new Map(loaded.lockAccounts.map(toAccount).map((account) => [account.accountId, account]));
     const cards = [...loaded.cards, ...loaded.cardsOfTransfers].map(toLoadedCard);
-    this.#cards = new Map(cards.map((found) => [`${found.card.programId}\n${found.card.name}`, found]));
-    for (const { card, days } of cards) this.#keepDays(card.accountId, days);
+    const learned = memory.learn(loaded.accounts.map(toAccount), cards);
     // The counters of a program are those of its funding account in its own currency.
     for (const { card } of cards) {
       const found = this.#rules.get(card.programId);
-      if (found?.rules.currency === card.currency) this.#keepDays(card.fundingAccountId, found.days);
+      if (found?.rules.currency === card.currency && learned.has(card.fundingAccountId)) {
+        memory.learnDays(card.fundingAccountId, found.days);
+      }
     }
     const standing = loaded.transfers.map(toStandingTransfer);
     this.#standing = new Map(standing.map((one) => [transferKey(one.transfer), one]));
@@ -114,10 +121,10 @@ export class Books {
 
   /** Whether the accounts of a card are locked for this group, or held by another transaction. */
   lockedOf(programId: string, name: string, withFunding: boolean): 'unknown' | 'locked' | 'card_held' | 'funding_held' {
-    const found = this.#cards.get(`${programId}\n${name}`);
-    if (found === undefined) return 'unknown';
-    if (!this.#accounts.has(found.card.accountId)) return 'card_held';
-    return withFunding && !this.#accounts.has(found.card.fundingAccountId) ? 'funding_held' : 'locked';
+    const card = this.#memory.card(programId, name);
+    if (card === undefined) return 'unknown';
+    if (this.#memory.account(card.accountId) === undefined) return 'card_held';
+    return withFunding && this.#memory.account(card.fundingAccountId) === undefined ? 'funding_held' : 'locked';
   }
 
   /** A loaded transfer, after the decisions before this one. */
@@ -203,23 +210,63 @@ export class Books {
       programId,
       now,
       rules,
-      switches: this.#switch.settings,
+      switches: found.switches,
       card: this.#card(programId, cardName),
       destinationCard: this.#card(programId, destinationCardName),
-      account: (accountId) => {
-        const account = this.#accounts.get(accountId);
-        if (account === undefined)
-          throw new LedgerViolation('a decision needs an account that the group has not locked');
-        return account;
-      },
-      usage: (accountId, direction) => this.#usageOf(dayKey(accountId, direction), rules.calendar),
+      account: (accountId) => this.#look(accountId).account,
+      usage: (accountId, direction) => this.#usageOf(accountId, direction, rules.calendar),
     };
   }
 
-  /** The statements that write all decisions; none when nothing changes. */
+  /** The statements that write all decisions on locked accounts; none when nothing changes. */
   writes(batchId: string): readonly Statement[] {
+    const changed = this.#decided().flatMap(({ before, after }) => (before === after ? [] : [after]));
+    return writesOf(this.#changes, changed, batchId, this.#now());
+  }
+
+  /** The statements that write all decisions of a group in a chain. */
+  chainedWrites(batchId: string): ChainedWrites {
+    return chainedWritesOf(this.#changes, this.#decided(), batchId, this.#now());
+  }
+
+  /** Hands on to the next group what this one has changed. */
+  handOn(): void {
+    for (const { before, after } of this.#decided()) {
+      if (before !== after) this.#memory.keep(after, this.#daysOf(after.accountId));
+    }
+    this.#memory.trim();
+  }
+
+  /** Every account that was looked at. */
+  #decided(): readonly DecidedAccount[] {
+    return [...this.#looked.values()].map(({ before, account, isChanged }) => ({
+      before,
+      after: isChanged ? { ...account, version: before.version + 1n } : before,
+    }));
+  }
+
+  #now(): number {
     const [first] = this.#rules.values();
-    return first === undefined ? [] : writesOf(this.#changes, batchId, first.now);
+    if (first === undefined) throw new Error('the card programs of a group do not exist');
+    return first.now;
+  }
+
+  #daysOf(accountId: string): CountedDays | null {
+    const before = this.#memory.days(accountId);
+    if (before === null) return null;
+    const of = (direction: Direction) => this.#days.get(dayKey(accountId, direction)) ?? before[direction];
+    return { in: of('in'), out: of('out') };
+  }
+
+  /** An account, as the decisions before this one have left it. */
+  #look(accountId: string): Looked {
+    const known = this.#looked.get(accountId);
+    if (known !== undefined) return known;
+    const before = this.#memory.account(accountId);
+    if (before === undefined) throw new LedgerViolation('a decision needs an account that the group has not loaded');
+    const looked = { before, account: before, isChanged: false };
+    this.#looked.set(accountId, looked);
+    return looked;
   }
 
   #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
@@ -247,10 +294,9 @@ export class Books {
     const { transfer, hold } = plan;
     const { programId, transferId } = transfer;
     const key = transferKey(transfer);
-    for (const account of plan.accounts) {
-      this.#accounts.set(account.accountId, account);
-      changes.accounts.set(account.accountId, account);
-    }
+    for (const account of plan.accounts) Object.assign(this.#look(account.accountId), { account, isChanged: true });
+    // A transfer may change without its accounts. Who decides on it elsewhere has to notice that, too.
+    if (!isNew) this.#raiseVersions(transfer);
     if (isNew || changes.created.has(key)) changes.created.set(key, transfer);
     else changes.changed.set(key, transfer);
     if (isNew && transfer.reference !== null) this.#references.set(`${programId}\n${transfer.reference}`, transferId);
@@ -265,8 +311,22 @@ export class Books {
     for (const count of plan.counts) this.#count({ ...count, programId });
   }
 
-  #usageOf(key: string, calendar: Calendar): Usage {
-    const usage = this.#usage.get(key) ?? usageOf(this.#days.get(key) ?? [], calendar);
+  #raiseVersions({ programId, cardName, destinationCardName }: Transfer): void {
+    for (const name of [cardName, destinationCardName]) {
+      const card = name === null ? undefined : this.#card(programId, name);
+      if (card !== undefined) this.#look(card.accountId).isChanged = true;
+    }
+  }
+
+  #usageOf(accountId: string, direction: Direction, calendar: Calendar): Usage {
+    const key = dayKey(accountId, direction);
+    const known = this.#usage.get(key);
+    if (known !== undefined) return known;
+    this.#look(accountId);
+    const days = this.#days.get(key) ?? this.#memory.days(accountId)?.[direction];
+    // A limit was set on the program after the account was loaded.
+    if (days === undefined) throw new ChainBroken('the counters of an account are not known');
+    const usage = usageOf(days, calendar);
     this.#usage.set(key, usage);
     return usage;
   }
@@ -277,7 +337,9 @@ export class Books {
     const before = this.#changes.counts.get(`${key} ${dayStart}`) ?? { ...change, amount: 0n, count: 0n };
     const sum = { ...change, amount: before.amount + amount, count: before.count + count };
     this.#changes.counts.set(`${key} ${dayStart}`, sum);
-    this.#days.set(key, addToDays(this.#days.get(key) ?? [], change));
+    const days = this.#days.get(key) ?? this.#memory.days(accountId)?.[direction];
+    if (days === undefined) return;
+    this.#days.set(key, addToDays(days, change));
     const usage = this.#usage.get(key);
     const calendar = this.#rules.get(change.programId)?.rules.calendar;
     if (usage !== undefined && calendar !== undefined) this.#usage.set(key, addToUsage(usage, change, calendar));
@@ -291,15 +353,12 @@ export class Books {
     this.#changes.responses.push({ ...key, ...response, eventIndex });
   }
 
-  #keepDays(accountId: string, days: LoadedCard['days']): void {
-    this.#days.set(dayKey(accountId, 'in'), days.in);
-    this.#days.set(dayKey(accountId, 'out'), days.out);
-  }
-
-  #card(programId: string, name: string | null) {
-    const found = name === null ? undefined : this.#cards.get(`${programId}\n${name}`);
-    // A card that was created between the locks and the reads has no locked account. It does not exist yet here.
-    return found !== undefined && this.#accounts.has(found.card.accountId) ? found.card : undefined;
+  #card(programId: string, name: string | null): Card | undefined {
+    const card = name === null ? undefined : this.#memory.card(programId, name);
+    // A card that was created between the reads of accounts and of cards has no account here. It does not exist yet.
+    if (card === undefined || this.#memory.account(card.accountId) === undefined) return undefined;
+    this.#look(card.accountId);
+    return card;
   }
 }
 

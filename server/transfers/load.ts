@@ -1,16 +1,18 @@
 import { isStored } from '../../contract/errors/catalogue.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { ANY_NEED, Blocked, GroupCommit, type LaneBounds, type LockMode } from '../commit/group-commit.ts';
+import { ANY_NEED } from '../commit/contention.ts';
+import { GroupCommit, type LaneBounds } from '../commit/group-commit.ts';
+import { Blocked, type ChainedWork, type LockMode } from '../commit/group-work.ts';
 import { readCards, readCardsOfTransfers } from '../store/card.ts';
 import type { Database, Statement, Steps } from '../store/connection/database.ts';
 import { readStoredResponses } from '../store/idempotency.ts';
-import { lockAccounts, type NamedCard } from '../store/ledger/account.ts';
+import { lockAccounts, type NamedCard, readAccounts } from '../store/ledger/account.ts';
 import { hashOf, type LockedName, shareSwitchAndLockNames, toMissedNames } from '../store/locks.ts';
 import { readProgramRules } from '../store/program.ts';
-import { READ_SWITCH } from '../store/switch.ts';
 import { readReferences, readTransfersForChange } from '../store/transfers/transfer.ts';
 import { Books, keyInScope, type LoadName } from './decide.ts';
+import { Memory } from './memory.ts';
 import type { CreateRequest, TransferRequest } from './request.ts';
 import type { Outcome } from './respond.ts';
 
@@ -23,8 +25,9 @@ export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>,
  */
 export function openTransferLane(databases: Pick<Database, 'forProgram'>, bounds?: LaneBounds): TransferLane {
   const programOf = ({ programId }: TransferRequest): string => programId;
-  const open = () => new GroupCommit(databases, { stepsOf, programOf, needsOf, transferOf }, bounds);
-  const [programs, operators] = [open(), open()];
+  const work = { stepsOf, programOf, needsOf, transferOf };
+  const programs = new GroupCommit(databases, { ...work, chained: CHAINED }, bounds);
+  const operators = new GroupCommit(databases, work, bounds);
   return {
     submit: (request, deadline) => (request.operator === null ? programs : operators).submit(request, deadline),
   };
@@ -52,25 +55,50 @@ function stepsOf(
   };
 }
 
+/** The same for groups in a chain, which hand on what they have decided. */
+const CHAINED: ChainedWork<TransferRequest, Outcome, LoadName> = {
+  begin: () => {
+    const memory = new Memory();
+    return (requests) => ({
+      load: loadFor(requests, 'unlocked', memory),
+      decide: (loaded, batchId) => {
+        const books = new Books(loaded, memory);
+        const outcomes = requests.map((request) => books.decide(request));
+        const writes = books.chainedWrites(batchId);
+        books.handOn();
+        return { result: outcomes, ...writes, readsOnly: !outcomes.some(showsState) };
+      },
+    });
+  },
+  changeOf: (request) => (isCreation(request) ? undefined : `${request.programId}\n${request.transferId}`),
+};
+
 /** Whether an outcome may show a change that was committed before: a success, and a refusal by the state of the ledger. */
 function showsState(outcome: Outcome | Blocked): boolean {
   if (outcome instanceof Blocked) return false;
   return !(outcome instanceof Refusal) || isStored(outcome.code);
 }
 
-/** The locks and reads that a group needs. */
-export function loadFor(requests: readonly TransferRequest[], mode: LockMode): Record<LoadName, Statement | null> {
+/** The locks and reads that a group needs, except what `memory` knows. */
+export function loadFor(
+  requests: readonly TransferRequest[],
+  mode: LockMode | 'unlocked',
+  memory?: Memory,
+): Record<LoadName, Statement | null> {
   const creations = requests.filter(isCreation);
   const standing = requests.filter((request) => !isCreation(request));
-  const cards = cardsOf(creations);
+  const cards = cardsOf(creations).filter(
+    ({ programId, name, withFunding }) => memory?.knows(programId, name, withFunding) !== true,
+  );
   const keys = requests.flatMap((request) => keyInScope(request) ?? []);
   const references = creations.flatMap(({ programId, terms: { reference } }) =>
     reference === null ? [] : [{ programId, reference }],
   );
+  const names = requests.flatMap(namesOf);
+  const isKnown = cards.length + standing.length === 0;
   return {
-    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),
-    lockAccounts: lockAccounts(cards, standing, mode),
-    switch: READ_SWITCH,
+    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),
+    accounts: isKnown ? null : accountsFor(cards, standing, mode),
     rules: readProgramRules(requests.map(({ programId }) => programId)),
     cards: cards.length === 0 ? null : readCards(cards),
     cardsOfTransfers: standing.length === 0 ? null : readCardsOfTransfers(standing),
@@ -78,6 +106,14 @@ export function loadFor(requests: readonly TransferRequest[], mode: LockMode): R
     responses: keys.length === 0 ? null : readStoredResponses(keys),
     references: references.length === 0 ? null : readReferences(references),
   };
+}
+
+function accountsFor(
+  cards: readonly NamedCard[],
+  standing: readonly Exclude<TransferRequest, CreateRequest>[],
+  mode: LockMode | 'unlocked',
+): Statement {
+  return mode === 'unlocked' ? readAccounts(cards, standing) : lockAccounts(cards, standing, mode);
 }
 
 function isCreation(request: TransferRequest): request is CreateRequest {

@@ -1,5 +1,4 @@
 import type { DomainEvent } from '../../domain/event.ts';
-import type { Account } from '../../domain/ledger/ledger.ts';
 import type { Hold } from '../../domain/transfers/hold.ts';
 import type { Reversal } from '../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfers/transfer.ts';
@@ -7,7 +6,15 @@ import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
 import type { Statement } from '../store/connection/database.ts';
 import { insertEvents } from '../store/event.ts';
 import { insertStoredResponses, type KeyedResponse } from '../store/idempotency.ts';
-import { type CausedPosting, insertPostings, updateAccounts } from '../store/ledger/account.ts';
+import {
+  type CausedPosting,
+  checkAccountsUnchanged,
+  type DecidedAccount,
+  insertPostings,
+  type StoredAccount,
+  updateAccounts,
+  updateAccountsIfUnchanged,
+} from '../store/ledger/account.ts';
 import { addToCounters, type CounterChangeOf, giveBackToCounters } from '../store/ledger/limits.ts';
 import { mergeWrites } from '../store/sql.ts';
 import { deleteHolds, insertHolds } from '../store/transfers/hold.ts';
@@ -19,11 +26,10 @@ import {
   updateTransfers,
 } from '../store/transfers/transfer.ts';
 
-/** Everything that a group of decisions has changed, each thing after the last decision. */
+/** Everything but accounts that a group of decisions has changed, each thing after the last decision. */
 export type BookChanges = {
   readonly created: Map<string, Transfer>;
   readonly changed: Map<string, Transfer>;
-  readonly accounts: Map<string, Account>;
   readonly opened: Map<string, Hold>;
   readonly ended: Map<string, Hold>;
   /** Sums, by account, direction and day. */
@@ -36,17 +42,53 @@ export type BookChanges = {
   readonly audited: AuditNote[];
 };
 
+/** The writes of a group in a chain. */
+export type ChainedWrites = {
+  /** Sent at once: rows under ids that the group has made, or under names that it has locked. */
+  readonly early: readonly Statement[];
+  /** Sent when the group before is committed. The first one fails if an account has changed since the decision. */
+  readonly late: readonly Statement[];
+  /** Instead of both, where nothing is written: fails if an account has changed since the decision. */
+  readonly check: Statement | null;
+};
+
 /**
- * One statement for all writes, none when nothing changes. The audit log has its own statement, which comes last because
- * it takes the last of all locks. `now` in milliseconds since 1970.
+ * One statement for all writes of a group that has locked its accounts, none when nothing changes. The audit log has its
+ * own statement, which comes last because it takes the last of all locks. `now` in milliseconds since 1970.
  */
-export function writesOf(changes: BookChanges, batchId: string, now: number): readonly Statement[] {
+export function writesOf(
+  changes: BookChanges,
+  accounts: readonly StoredAccount[],
+  batchId: string,
+  now: number,
+): readonly Statement[] {
+  const writes = [...insertsOf(changes, batchId, now), ...some(accounts, updateAccounts), ...changesOf(changes, now)];
+  return writes.length > 0 ? [mergeWrites(writes), ...some(changes.audited, insertAuditEntries)] : [];
+}
+
+/** The same for a group that has not locked its accounts. */
+export function chainedWritesOf(
+  changes: BookChanges,
+  looked: readonly DecidedAccount[],
+  batchId: string,
+  now: number,
+): ChainedWrites {
+  const early = insertsOf(changes, batchId, now);
+  if (early.length === 0) {
+    return { early, late: [], check: looked.length === 0 ? null : checkAccountsUnchanged(looked) };
+  }
+  const late = changesOf(changes, now);
+  return {
+    early: [mergeWrites(early)],
+    late: [...some(looked, updateAccountsIfUnchanged), ...(late.length === 0 ? [] : [mergeWrites(late)])],
+    check: null,
+  };
+}
+
+/** Rows that no other transaction can be waiting to write: their ids are new, and their names are locked. */
+function insertsOf(changes: BookChanges, batchId: string, now: number): readonly Statement[] {
   const created = [...changes.created.values()];
-  const counts = [...changes.counts.values()].filter(({ amount, count }) => amount !== 0n || count !== 0n);
-  const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
-  const some = <Item>(items: readonly Item[], write: (items: readonly Item[]) => Statement): readonly Statement[] =>
-    items.length > 0 ? [write(items)] : [];
-  const writes = [
+  return [
     ...some(created.filter(isPlain), (transfers) => insertCompletedTransfers(transfers, now)),
     ...some(
       created.filter((transfer) => !isPlain(transfer)),
@@ -56,21 +98,31 @@ export function writesOf(changes: BookChanges, batchId: string, now: number): re
       created.filter(({ metadata }) => Object.keys(metadata).length > 0),
       insertMetadata,
     ),
+    ...some(changes.events, (events) => insertEvents(batchId, events, now)),
+    ...some(changes.responses, (responses) => insertStoredResponses(responses, batchId, now)),
+  ];
+}
+
+/** What belongs to the accounts, and is written under their locks. */
+function changesOf(changes: BookChanges, now: number): readonly Statement[] {
+  const counts = [...changes.counts.values()].filter(({ amount, count }) => amount !== 0n || count !== 0n);
+  const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
+  return [
     ...some([...changes.changed.values()], updateTransfers),
     ...some([...changes.opened.values()], insertHolds),
     ...some([...changes.ended.values()], deleteHolds),
     ...some(changes.reversals, insertReversals),
     ...some(changes.postings, (postings) => insertPostings(postings, now)),
-    ...some([...changes.accounts.values()], updateAccounts),
     ...some(
       counts.filter((change) => !isBack(change)),
       addToCounters,
     ),
     ...some(counts.filter(isBack), giveBackToCounters),
-    ...some(changes.events, (events) => insertEvents(batchId, events, now)),
-    ...some(changes.responses, (responses) => insertStoredResponses(responses, batchId, now)),
   ];
-  return writes.length > 0 ? [mergeWrites(writes), ...some(changes.audited, insertAuditEntries)] : [];
+}
+
+function some<Item>(items: readonly Item[], write: (items: readonly Item[]) => Statement): readonly Statement[] {
+  return items.length > 0 ? [write(items)] : [];
 }
 
 /** A transfer that was created as completed and has not changed since: most of them, with fewer columns to write. */

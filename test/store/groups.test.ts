@@ -7,8 +7,11 @@ import { useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
 // Behind each decision stands a wall in the database, which makes up for a wrong one: the group fails, is tried again,
 // and is halved until it comes out right. So what was decided wrongly is seen by the round trips that it takes.
 
-/** Of one transaction: the load after the last answer before it, and the save after the load. */
-const TURNS_OF_TRANSACTION = 2;
+/**
+ * Of two transactions, at most: each loads and then saves, and the second one, which is chained to the first, may save in
+ * two parts. A group that failed would take at least two more.
+ */
+const TURNS_OF_TWO = 2 + 3;
 
 const server = await useServer();
 const proxy = await useProxy(server);
@@ -44,7 +47,7 @@ test('two requests of a group with one reference: the second is refused by the d
   const twice = { ...first, reference: randomUUID() };
   const { outcomes, turns } = await sendTogether([first, twice, twice]);
   expect(outcomes).toEqual(['201', '201', 'duplicate_reference']);
-  expect(turns).toBe(2 * TURNS_OF_TRANSACTION);
+  expect(turns).toBeLessThanOrEqual(TURNS_OF_TWO);
 });
 
 test('requests of a group that spend one balance: each is decided on what the ones before it have left', async () => {
@@ -53,7 +56,7 @@ test('requests of a group that spend one balance: each is decided on what the on
   const spend = { amount: 40, card_id: 'spent_in_a_group', type: 'unload' };
   const { outcomes, turns } = await sendTogether([first, spend, spend, spend, spend]);
   expect(outcomes).toEqual(['201', '201', '201', 'insufficient_funds', 'insufficient_funds']);
-  expect(turns).toBe(2 * TURNS_OF_TRANSACTION);
+  expect(turns).toBeLessThanOrEqual(TURNS_OF_TWO);
 });
 
 test('requests of a group with one key: the first is done and the others are answered like it', async () => {
@@ -65,5 +68,5 @@ test('requests of a group with one key: the first is done and the others are ans
   ]);
   expect(new Set(replies.slice(1).map(({ body }) => body)).size).toBe(1);
   expect(replies.filter(({ replayed }) => replayed === true)).toHaveLength(4);
-  expect(proxy.turns() - before).toBe(2 * TURNS_OF_TRANSACTION);
+  expect(proxy.turns() - before).toBeLessThanOrEqual(TURNS_OF_TWO);
 });

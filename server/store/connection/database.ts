@@ -1,56 +1,25 @@
 import type pg from 'pg';
 import type { Connections } from './connections.ts';
-import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
+import { CommitUnknown, StoreFailure } from './failure.ts';
 import type { Pool } from './pool.ts';
-import { serverOf } from './session-settings.ts';
+import { decideOrRollBack, leave, load, rolledBack, save, sendTogether } from './round-trips.ts';
 import { REPLICATED, type Standby } from './standby.ts';
+import {
+  type ChainedSteps,
+  type ChainPlace,
+  type Loaded,
+  type Row,
+  type Statement,
+  toQuery,
+  type Work,
+} from './work.ts';
 
-/** A prepared statement with its values. One name, one text: PostgreSQL keeps its plan under the name. */
-export type Statement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
-
-/** A row of PostgreSQL; `bigint` columns are JavaScript bigints, `timestamptz` columns Dates. */
-export type Row = Record<string, unknown>;
-
-/**
- * One transaction in two round trips: BEGIN with every statement of `load`, then every statement of the decision with
- * COMMIT. `decide` is pure and gets the rows of each load statement under its name.
- */
-export type Work<Result, Name extends string = string> = Steps<Result, Name> & {
-  /** Identifies the transaction: a commit whose response is lost is settled by this id (see {@link Database.settle}). */
-  readonly batchId: string;
-};
-
-/** What a transaction does, before it has an id. */
-export type Steps<Result, Name extends string = string> = {
-  /** Sent in this order; null loads no rows. */
-  readonly load: { readonly [Key in Name]: Statement | null };
-  readonly decide: (loaded: Loaded<Name>, batchId: string) => Decision<Result>;
-};
-
-/** The rows of each load statement. */
-export type Loaded<Name extends string = string> = { readonly [Key in Name]: readonly Row[] };
-
-/**
- * The result of a decision, and the statements that write it; none means that nothing changes. A result without writes
- * usually reports what was done before, as a replay does, and is returned when that is on the standby (where there is
- * one); `readsOnly` when it reports no such thing.
- */
-export type Decision<Result> = {
-  readonly result: Result;
-  readonly writes: readonly Statement[];
-  readonly readsOnly?: boolean;
-};
+export type { ChainedSteps, Decision, Loaded, Row, Statement, Steps, Work } from './work.ts';
 
 /** How a transaction with an unknown outcome ended: it `committed`, it never can (`abandoned`), or it is not known yet. */
 export type Settlement = 'committed' | 'abandoned' | 'unknown';
 
 type Begun<Name extends string> = { readonly client: pg.PoolClient; readonly loaded: Loaded<Name> };
-
-const FENCE = {
-  name: 'fence_batch',
-  text: `insert into write_batch (batch_id, created_at) values ($1, clock_timestamp())
-    returning created_at, ${REPLICATED}`,
-};
 
 const ABANDON = {
   name: 'abandon_batch',
@@ -62,8 +31,6 @@ const LOOK_UP_FENCE = {
   name: 'look_up_batch',
   text: `select abandoned, ${REPLICATED} from write_batch where batch_id = $1`,
 };
-
-const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
 
 /**
  * PostgreSQL as one role of the service. Everything but the migrations uses its methods.
@@ -126,16 +93,56 @@ export class Database {
    * Runs a transaction. Throws {@link StoreFailure} when it certainly changed nothing and {@link CommitUnknown} when
    * it is not known whether it was committed; whatever `decide` throws is thrown again after a rollback.
    */
-  async transact<Result, Name extends string>(work: Work<Result, Name>, deadline?: number): Promise<Result> {
+  transact<Result, Name extends string>(work: Work<Result, Name>, deadline?: number): Promise<Result> {
+    return this.#run(work, deadline, async (client, loaded) => {
+      const decision = await decideOrRollBack(client, () => work.decide(loaded, work.batchId));
+      if (decision.writes.length === 0) await leave(client, decision);
+      else await save(client, work.batchId, [decision.writes], decision.result, this.#standby);
+      return { result: decision.result, hasWritten: decision.writes.length > 0 };
+    });
+  }
+
+  /**
+   * Runs a transaction of a chain. Throws like {@link transact}, and what `whenBroken` returns when the transaction before
+   * it was not committed.
+   */
+  transactChained<Result, Name extends string>(
+    work: ChainedSteps<Result, Name> & { readonly batchId: string },
+    place: ChainPlace,
+    deadline: number,
+  ): Promise<Result> {
+    return this.#run(work, deadline, async (client, loaded) => {
+      const { batchId } = work;
+      const decision = await decideOrRollBack(client, () => work.decide(loaded, batchId));
+      place.onDecided();
+      const { early, late, result } = decision;
+      const hasWritten = early.length > 0;
+      const isAhead = place.baseCommitted() !== true;
+      if (isAhead && !hasWritten && decision.check === null) await leave(client, decision);
+      else if (!hasWritten) {
+        if (!(await place.baseCommitted())) {
+          await rolledBack(client, place.whenBroken());
+          throw place.whenBroken();
+        }
+        await leave(client, decision, decision.check);
+      } else if (!isAhead) await save(client, batchId, [[...early, ...late]], result, this.#standby);
+      else await save(client, batchId, [early, late], result, this.#standby, place);
+      return { result, hasWritten };
+    });
+  }
+
+  async #run<Result, Name extends string>(
+    work: { readonly load: Work<unknown, Name>['load'] },
+    deadline: number | undefined,
+    finish: (client: pg.PoolClient, loaded: Loaded<Name>) => Promise<{ result: Result; hasWritten: boolean }>,
+  ): Promise<Result> {
     const { client, loaded } = await this.#begin(work, deadline);
     let isFit = false;
     try {
-      const decision = await decideOrRollBack(client, work, loaded);
-      if (decision.writes.length === 0) await leave(client, decision);
-      else await save(client, work.batchId, decision, this.#standby);
+      const { result, hasWritten } = await finish(client, loaded);
       isFit = true;
-      if (decision.writes.length > 0) this.#connections.group.committedAt = performance.now();
-      return decision.result;
+      if (hasWritten) this.#connections.group.committedAt = performance.now();
+      return result;
     } catch (error) {
       const isUnknown = error instanceof CommitUnknown && error.doubt !== 'unconfirmed';
       isFit = !isUnknown && !(error instanceof StoreFailure && error.unfit);
@@ -249,8 +256,8 @@ export class Database {
   }
 
   /** BEGIN and the load; repeated on a new connection when the server had closed the first while it was idle. */
-  async #begin<Result, Name extends string>(
-    work: Work<Result, Name>,
+  async #begin<Name extends string>(
+    work: { readonly load: Work<unknown, Name>['load'] },
     deadline: number | undefined,
     again = true,
   ): Promise<Begun<Name>> {
@@ -266,10 +273,6 @@ export class Database {
   }
 }
 
-function toQuery(statement: Statement): pg.QueryConfig {
-  return { name: statement.name, text: statement.text, values: statement.values as unknown[] };
-}
-
 async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
   try {
     return await pool.take(deadline);
@@ -282,106 +285,4 @@ async function connect(pool: Pool, deadline?: number): Promise<pg.PoolClient> {
 function insistOnUuid(id: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;
   throw new Error('the id of a card program is no UUID');
-}
-
-async function load<Name extends string>(
-  client: pg.PoolClient,
-  programs: string | null,
-  statements: Readonly<Record<Name, Statement | null>>,
-): Promise<Loaded<Name>> {
-  const wanted = Object.entries<Statement | null>(statements);
-  const [begun, ...responses] = await sendTogether(client, () => [
-    client.query(programs === null ? 'begin' : `begin; set local ${programs}`),
-    ...wanted.map(([, statement]) => (statement === null ? null : client.query(toQuery(statement)))),
-  ]);
-  const failed = [begun, ...responses].find((response) => response?.status === 'rejected');
-  if (failed !== undefined) throw await rolledBack(client, failed.reason);
-  const loaded = {} as Record<Name, readonly Row[]>;
-  for (const [index, response] of responses.entries()) {
-    const name = wanted[index]?.[0] as Name;
-    loaded[name] = response.status === 'fulfilled' ? (response.value?.rows ?? []) : [];
-  }
-  return loaded;
-}
-
-async function decideOrRollBack<Result, Name extends string>(
-  client: pg.PoolClient,
-  work: Work<Result, Name>,
-  loaded: Loaded<Name>,
-): Promise<Decision<Result>> {
-  try {
-    return work.decide(loaded, work.batchId);
-  } catch (error) {
-    await rolledBack(client, error);
-    throw error;
-  }
-}
-
-/** Ends a transaction that changes nothing. */
-async function leave(client: pg.PoolClient, { result, readsOnly }: Decision<unknown>): Promise<void> {
-  const [, read] = await sendTogether(client, () => [
-    client.query('rollback'),
-    readsOnly === true ? null : client.query(toQuery(READ_REPLICATED)),
-  ]);
-  if (readsOnly === true) return;
-  // No response is no proof either.
-  const isLasting = read?.status === 'fulfilled' && read.value?.rows[0]?.replicated === null;
-  const cause = new Error('the standby may lack what was found');
-  if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));
-}
-
-async function save<Result>(
-  client: pg.PoolClient,
-  batchId: string,
-  { writes, result }: Decision<Result>,
-  standby: Standby,
-): Promise<void> {
-  let warned = false;
-  const listen = (notice: { severity?: string | undefined; code?: string | undefined }): void => {
-    // A server that shuts down at once warns, too (class 57), but not about a commit that it has confirmed.
-    warned ||= notice.severity === 'WARNING' && notice.code?.startsWith('57') !== true;
-  };
-  client.on('notice', listen);
-  const responses = await sendTogether(client, () => [
-    ...[{ ...FENCE, values: [batchId] }, ...writes].map((statement) => client.query(toQuery(statement))),
-    client.query('commit'),
-  ]);
-  client.off('notice', listen);
-  const [commit] = responses.slice(-1);
-  const failed = responses.find((response) => response.status === 'rejected');
-  if (commit === undefined || commit.status === 'rejected') {
-    const reason: unknown = commit?.reason;
-    // Only an ordinary error says that the server has rolled back; a lost or closing connection says nothing.
-    if (describeFailure(reason).connectionLost || isFatal(reason))
-      throw new CommitUnknown(reason, result, 'response_lost');
-    throw await rolledBack(client, failed?.reason);
-  }
-  // PostgreSQL responds to COMMIT with ROLLBACK when an earlier statement has failed.
-  if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
-  // "Committed locally": the server could not wait for its standby, so the commit may be lost.
-  if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
-  const [fence] = responses;
-  const begun: Row | undefined = fence?.status === 'fulfilled' ? fence.value?.rows[0] : undefined;
-  if (typeof begun?.replicated === 'string') standby.note(begun.created_at as Date, begun.replicated);
-}
-
-/** Sends queries in one packet where they fit: what is written between cork and uncork is sent together. */
-function sendTogether(
-  client: pg.PoolClient,
-  send: () => readonly (Promise<pg.QueryResult> | null)[],
-): Promise<readonly PromiseSettledResult<pg.QueryResult | null>[]> {
-  const { stream } = client.connection;
-  stream.cork();
-  try {
-    return Promise.allSettled(send());
-  } finally {
-    stream.uncork();
-  }
-}
-
-/** The failure to throw, after a rollback if the connection is still open. */
-async function rolledBack(client: pg.PoolClient, reason: unknown): Promise<StoreFailure> {
-  const failure = new StoreFailure(reason);
-  if (!isFatal(reason)) await client.query('rollback').catch(() => undefined);
-  return failure;
 }

@@ -29,6 +29,9 @@ export const READ_ONLY = '25006';
 /** The SQLSTATE for a full disk. */
 export const DISK_FULL = '53100';
 
+/** Our own SQLSTATE: an account has changed since the decision that is being written (`refuse_changed_accounts`). */
+export const ACCOUNTS_CHANGED = 'TS001';
+
 /** The messages of `pg` for a time-out: of a response, of a new connection. */
 const SILENCES: ReadonlySet<string> = new Set([
   'Query read timeout',
@@ -108,6 +111,11 @@ export class StoreFailure extends Error {
   /** The transaction may succeed when repeated: a deadlock, or another transaction was first. */
   get conflict(): boolean {
     return this.sqlState === '40001' || this.sqlState === '40P01' || this.sqlState === '23505';
+  }
+
+  /** Accounts that were decided on without a lock have changed since: the decision must be made again. */
+  get accountsChanged(): boolean {
+    return this.sqlState === ACCOUNTS_CHANGED;
   }
 
   /** One row of a batch can be the cause: constraint violations (23), data exceptions (22), a lock not available. */

@@ -5,6 +5,7 @@ import {
   BOOLEAN,
   CURRENCY,
   columns,
+  NUMBER,
   nullable,
   rows,
   SMALLINT,
@@ -26,10 +27,17 @@ const ACCOUNT = columns({
   incoming: BIGINT,
   floor: nullable(BIGINT),
   sequence: BIGINT,
+  version: BIGINT,
 });
 
+/**
+ * An account as it is stored. `version` is raised by every change of the account, its holds, its counters, its card and
+ * the transfers between its cards, so that a decision that did not lock the account can be checked when it is written.
+ */
+export type StoredAccount = Account & { readonly version: bigint };
+
 /** An account from a row with its columns. */
-export function toAccount(row: Row): Account {
+export function toAccount(row: Row): StoredAccount {
   return ACCOUNT.read(row);
 }
 
@@ -75,26 +83,35 @@ const OF_TRANSFERS = `select transfers.program_id, of_card.account_id
          else array[found.account_id, found.funding_account_id] end
   ) as of_card(account_id)`;
 
-const lockText = (wanted: string, mode: 'wait' | 'skip'): string => `select account.* from (
+/** How accounts are read: locked, waiting for other transactions or omitting what they have locked; or not locked. */
+type AccountMode = 'wait' | 'skip' | 'unlocked';
+
+const ENDS: Readonly<Record<AccountMode, string>> = {
+  wait: 'for no key update',
+  skip: 'for no key update skip locked',
+  unlocked: 'limit 1',
+};
+
+const accountsText = (wanted: string, mode: AccountMode): string => `select account.* from (
     select distinct program_id, account_id from (${wanted}) as wanted order by account_id, program_id
   ) as ordered
   cross join lateral (
     select ${ACCOUNT.names} from account
     where account.program_id = ordered.program_id and account.account_id = ordered.account_id
-    for no key update ${mode === 'skip' ? 'skip locked' : ''}
+    ${ENDS[mode]}
   ) as account`;
 
 const { cards: CARDS } = NAMED;
 const OF_BOTH = `${OF_CARDS} union ${OF_TRANSFERS}`;
-const LOCK_ACCOUNTS = {
-  wait: {
-    ofCards: statement('lock_accounts_of_cards', { cards: CARDS }, lockText(OF_CARDS, 'wait')),
-    ofBoth: statement('lock_accounts_of_cards_and_transfers', NAMED, lockText(OF_BOTH, 'wait')),
-  },
-  skip: {
-    ofCards: statement('lock_free_accounts_of_cards', { cards: CARDS }, lockText(OF_CARDS, 'skip')),
-    ofBoth: statement('lock_free_accounts_of_cards_and_transfers', NAMED, lockText(OF_BOTH, 'skip')),
-  },
+const accountsIn = (name: string, mode: AccountMode) => ({
+  ofCards: statement(`${name}_of_cards`, { cards: CARDS }, accountsText(OF_CARDS, mode)),
+  ofBoth: statement(`${name}_of_cards_and_transfers`, NAMED, accountsText(OF_BOTH, mode)),
+});
+
+const ACCOUNTS = {
+  wait: accountsIn('lock_accounts', 'wait'),
+  skip: accountsIn('lock_free_accounts', 'skip'),
+  unlocked: accountsIn('read_accounts', 'unlocked'),
 };
 
 /**
@@ -109,7 +126,20 @@ export function lockAccounts(
   transfers: readonly NamedTransfer[],
   mode: 'wait' | 'skip' = 'wait',
 ): Statement {
-  const { ofCards, ofBoth } = LOCK_ACCOUNTS[mode];
+  return accountsOf(cards, transfers, mode);
+}
+
+/**
+ * Reads the same accounts without locks. For decisions that are checked when they are written
+ * ({@link updateAccountsIfUnchanged}), and only before what belongs to the accounts is read (cards, counters, transfers): a
+ * version that is read later than they are would hide a change between the two.
+ */
+export function readAccounts(cards: readonly NamedCard[], transfers: readonly NamedTransfer[]): Statement {
+  return accountsOf(cards, transfers, 'unlocked');
+}
+
+function accountsOf(cards: readonly NamedCard[], transfers: readonly NamedTransfer[], mode: AccountMode): Statement {
+  const { ofCards, ofBoth } = ACCOUNTS[mode];
   return transfers.length === 0 ? ofCards({ cards }) : ofBoth({ cards, transfers });
 }
 
@@ -167,14 +197,73 @@ export function createCardAccount(programId: string, accountId: string, cardId: 
   return CREATE_CARD_ACCOUNT({ programId, accountId, cardId, currency });
 }
 
+const WRITTEN = ACCOUNT.pick('programId', 'accountId', 'balance', 'held', 'incoming', 'sequence');
+
+const SET_WRITTEN = `balance = sent.balance, held = sent.held, incoming = sent.incoming, sequence = sent.sequence`;
+
 /** Updates accounts, which must be locked. */
 export const updateAccounts = statementOfRows(
   'update_accounts',
-  ACCOUNT.pick('programId', 'accountId', 'balance', 'held', 'incoming', 'sequence'),
-  `update account set balance = sent.balance, held = sent.held, incoming = sent.incoming, sequence = sent.sequence
+  WRITTEN,
+  `update account set ${SET_WRITTEN}, version = account.version + 1
     from :sent
     where account.program_id = sent.program_id and account.account_id = sent.account_id`,
 );
+
+/** An account that a decision has looked at: as it was then, and as it is to be written. */
+export type DecidedAccount = { readonly before: StoredAccount; readonly after: StoredAccount };
+
+const UPDATE_IF_UNCHANGED = statement(
+  'update_accounts_if_unchanged',
+  {
+    sent: rows(columns({ ...WRITTEN.columns, version: BIGINT, sequenceBefore: BIGINT, versionBefore: BIGINT })),
+    number: NUMBER,
+  },
+  `with written as (
+      update account set ${SET_WRITTEN}, version = sent.version
+      from :sent
+      where account.program_id = sent.program_id and account.account_id = sent.account_id
+        and account.sequence = sent.sequence_before and account.version = sent.version_before
+      returning 1
+    )
+    select case when (select count(*) from written) <> :number then refuse_changed_accounts() end`,
+);
+
+/**
+ * Locks the accounts of a decision, in the order of their ids, and updates them if all of them still are as they were when
+ * it was made. Otherwise it fails with {@link ACCOUNTS_CHANGED}. Another transaction that changes one of them is waited
+ * for: the row is then compared as that transaction has left it.
+ */
+export function updateAccountsIfUnchanged(decided: readonly DecidedAccount[]): Statement {
+  const sent = inLockOrder(decided).map(({ before, after }) => ({
+    ...after,
+    sequenceBefore: before.sequence,
+    versionBefore: before.version,
+  }));
+  return UPDATE_IF_UNCHANGED({ sent, number: sent.length });
+}
+
+const CHECK_UNCHANGED = statement(
+  'check_accounts_unchanged',
+  { sent: rows(ACCOUNT.pick('programId', 'accountId', 'sequence', 'version')), number: NUMBER },
+  `select case when (
+      select count(*) from :sent cross join lateral (
+        select from account
+        where account.program_id = sent.program_id and account.account_id = sent.account_id
+          and account.sequence = sent.sequence and account.version = sent.version
+        limit 1
+      ) as unchanged
+    ) <> :number then refuse_changed_accounts() end`,
+);
+
+/** Fails with {@link ACCOUNTS_CHANGED} unless the accounts of a decision that writes nothing are as they were. */
+export function checkAccountsUnchanged(decided: readonly DecidedAccount[]): Statement {
+  return CHECK_UNCHANGED({ sent: inLockOrder(decided).map(({ before }) => before), number: decided.length });
+}
+
+function inLockOrder(decided: readonly DecidedAccount[]): readonly DecidedAccount[] {
+  return decided.toSorted(({ before: left }, { before: right }) => (left.accountId < right.accountId ? -1 : 1));
+}
 
 /** A posting with its cause: a transfer, a reversal or a funding movement, as inner UUID. */
 export type CausedPosting = Posting & { readonly programId: string; readonly causeId: string };

@@ -84,19 +84,23 @@ export const KEPT_COUNTER_DAYS = HELD_DAYS + 8;
  */
 export function countedDays(program: string, account: string): string {
   return `(
-    select json_agg(json_build_array(direction, (extract(epoch from day_start) * 1000)::bigint, amount::text, count::text))
+    select coalesce(
+        json_agg(json_build_array(direction, (extract(epoch from day_start) * 1000)::bigint, amount::text, count::text)),
+        '[]'
+      )
     from limit_counter
     where limit_counter.program_id = ${program} and limit_counter.account_id = ${account}
       and direction in ('in', 'out') and day_start > (select service_now()) - interval '${READ_DAYS} days'
   )`;
 }
 
-/** What {@link countedDays} found, by direction. */
-export function toCountedDays(found: unknown): {
-  readonly in: readonly CountedDay[];
-  readonly out: readonly CountedDay[];
-} {
-  const rows = (found ?? []) as readonly (readonly [string, number, string, string])[];
+/** The counted days of an account, by direction. */
+export type CountedDays = { readonly [Way in Direction]: readonly CountedDay[] };
+
+/** What {@link countedDays} found; null where it was not wanted. */
+export function toCountedDays(found: unknown): CountedDays | null {
+  if (found === null || found === undefined) return null;
+  const rows = found as readonly (readonly [string, number, string, string])[];
   const days = rows.map(([direction, dayStart, amount, count]) => ({
     direction,
     day: { dayStart, amount: BigInt(amount), count: BigInt(count) },

@@ -1,0 +1,178 @@
+import { newId } from '../ids.ts';
+import type { Database } from '../store/connection/database.ts';
+import { CommitUnknown } from '../store/connection/failure.ts';
+import type { ChainedWork, Pending } from './group-work.ts';
+
+/** Groups in flight at the same time: one is committed, one is saved, one is loaded. */
+const DEPTH = 3;
+
+/** Items that are enough for a group while others are in flight. Smaller groups cost more than they gain. */
+const ENOUGH = 64;
+
+/** A group was rolled back because one before it has failed, or because what the chain remembers is not enough. */
+export class ChainBroken extends Error {
+  override readonly name = 'ChainBroken';
+}
+
+/** A group in flight. */
+type Link<Item, Outcome> = {
+  readonly group: readonly Pending<Item, Outcome>[];
+  readonly batchId: string;
+  /** What its items change, so that another group that changes the same waits. */
+  readonly changes: readonly string[];
+  /** Undefined while it is in flight; then whether it is committed, or its error. */
+  end: 'committed' | { readonly error: unknown } | undefined;
+};
+
+/** What became of a chain that broke: the first group that failed, and the ones after it, which were rolled back. */
+export type Break<Item, Outcome> = {
+  readonly failed: {
+    readonly group: readonly Pending<Item, Outcome>[];
+    readonly batchId: string;
+    readonly error: unknown;
+  };
+  readonly successors: readonly Pending<Item, Outcome>[];
+};
+
+/** What a chain does with the groups that end well, and where it gets a database for a group. */
+type Ends<Item, Outcome> = {
+  readonly databaseOf: (group: readonly Pending<Item, Outcome>[]) => Database;
+  readonly resolve: (group: readonly Pending<Item, Outcome>[], outcomes: readonly Outcome[]) => void;
+  /** A group that wrote nothing has read what may not be on the standby yet. */
+  readonly settle: (group: readonly Pending<Item, Outcome>[], batchId: string, unknown: CommitUnknown) => void;
+};
+
+/**
+ * Groups of items, each decided on what the group before it is about to commit. See ARCHITECTURE.md, "Chained groups".
+ *
+ * Groups are loaded and decided one after the other, and committed in that order: the writes that need the locks of
+ * accounts are sent when the group before is committed. If one fails, all after it are rolled back, and the chain is
+ * broken: it takes no more groups.
+ */
+export class Chain<Item, Outcome, Name extends string> {
+  readonly #ends: Ends<Item, Outcome>;
+  readonly #changeOf: ChainedWork<Item, Outcome, Name>['changeOf'];
+  readonly #stepsOf: ReturnType<ChainedWork<Item, Outcome, Name>['begin']>;
+  /** Groups in flight, and after a break also those that have ended since, in the order in which they were begun. */
+  #links: Link<Item, Outcome>[] = [];
+  #isBroken = false;
+  /** Whether the last group was committed; a promise while it is in flight. */
+  #lastCommitted: true | Promise<boolean> = true;
+  #changed = Promise.withResolvers<void>();
+
+  constructor(work: ChainedWork<Item, Outcome, Name>, ends: Ends<Item, Outcome>) {
+    this.#ends = ends;
+    this.#changeOf = work.changeOf;
+    this.#stepsOf = work.begin();
+  }
+
+  /** Whether no group is in flight. */
+  get isIdle(): boolean {
+    return this.#links.every(({ end }) => end !== undefined);
+  }
+
+  /** Whether no group is in flight and none waits to be committed again. */
+  get isSettled(): boolean {
+    return this.#links.length === 0;
+  }
+
+  /** Whether it takes no more groups. */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  /** Whether a group of the items that wait should be begun now. `waiting`: their number. */
+  isReady(waiting: number): boolean {
+    const { length } = this.#links;
+    if (length === 0) return true;
+    if (length >= DEPTH) return false;
+    // With few callers half of them are in flight, and the other half is the next group.
+    const inFlight = this.#links.reduce((sum, { group }) => sum + group.length, 0);
+    return waiting >= Math.min(ENOUGH, (inFlight + waiting) / 3);
+  }
+
+  /** Resolves when a group in flight has ended, or when it is told so. */
+  get nextChange(): Promise<void> {
+    return this.#changed.promise;
+  }
+
+  /** Resolves {@link nextChange}: more items wait. */
+  tell(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+
+  /** Whether a group in flight changes what an item changes. */
+  concerns(item: Item): boolean {
+    const change = this.#changeOf(item);
+    return change !== undefined && this.#links.some(({ changes }) => changes.includes(change));
+  }
+
+  /** Begins a group; resolves when it is decided, or has failed, so that the next one may begin. */
+  async begin(group: readonly Pending<Item, Outcome>[]): Promise<void> {
+    const link: Link<Item, Outcome> = {
+      group,
+      batchId: newId(),
+      changes: group.flatMap(({ item }) => this.#changeOf(item) ?? []),
+      end: undefined,
+    };
+    this.#links.push(link);
+    const decided = Promise.withResolvers<void>();
+    const committed = this.#commit(link, this.#lastCommitted, decided.resolve);
+    this.#lastCommitted = committed;
+    await Promise.race([decided.promise, committed]);
+  }
+
+  /** How a chain broke. Only when it is broken and idle. */
+  takeBreak(): Break<Item, Outcome> {
+    const [first, ...rest] = this.#links;
+    if (first === undefined || typeof first.end !== 'object') throw new Error('the chain has not broken');
+    const { group, batchId, end } = first;
+    return { failed: { group, batchId, error: end.error }, successors: rest.flatMap((link) => link.group) };
+  }
+
+  /** Whether a group was committed, and with it all before it. Never rejects. */
+  async #commit(link: Link<Item, Outcome>, before: true | Promise<boolean>, onDecided: () => void): Promise<boolean> {
+    const { group, batchId } = link;
+    let base = before;
+    if (base !== true) void base.then((isCommitted) => isCommitted && (base = true));
+    try {
+      const { load, decide } = this.#stepsOf(group.map(({ item }) => item));
+      const outcomes = await this.#ends.databaseOf(group).transactChained(
+        {
+          batchId,
+          load,
+          decide: (loaded, id) => {
+            if (this.#isBroken) throw new ChainBroken('a group before this one has failed');
+            return decide(loaded, id);
+          },
+        },
+        {
+          onDecided,
+          baseCommitted: () => base,
+          whenBroken: () => new ChainBroken('a group before this one has failed'),
+        },
+        Math.min(...group.map(({ deadline }) => deadline)),
+      );
+      this.#end(link, 'committed');
+      this.#ends.resolve(group, outcomes);
+      return await base;
+    } catch (error) {
+      if (error instanceof CommitUnknown && error.doubt === 'unconfirmed') {
+        this.#end(link, 'committed');
+        this.#ends.settle(group, batchId, error);
+        return await base;
+      }
+      this.#isBroken = true;
+      this.#end(link, { error });
+      return false;
+    }
+  }
+
+  #end(link: Link<Item, Outcome>, end: Link<Item, Outcome>['end']): void {
+    link.end = end;
+    // Groups are committed in their order, so what is committed comes before what has failed.
+    this.#links = this.#links.filter((one) => one.end !== 'committed');
+    this.tell();
+  }
+}

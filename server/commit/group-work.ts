@@ -1,0 +1,46 @@
+import type { ChainedSteps, Steps } from '../store/connection/database.ts';
+
+/** What a group does about locks that others hold: wait for them, or skip the items that need them. */
+export type LockMode = 'wait' | 'skip';
+
+/** In place of an outcome: the item was skipped, because another transaction holds what `blockedBy` names. */
+export class Blocked {
+  readonly blockedBy: string;
+
+  constructor(blockedBy: string) {
+    this.blockedBy = blockedBy;
+  }
+}
+
+/** What a lane, a queue of items that are committed in groups, does with its items. */
+export type GroupWork<Item, Outcome, Name extends string> = {
+  /** The transaction for a group of items, with the outcomes in the order of the items. */
+  readonly stepsOf: (items: readonly Item[], mode: LockMode) => Steps<readonly (Outcome | Blocked)[], Name>;
+  /** Inner UUID of the card program of an item. A group reaches the programs of its items. */
+  readonly programOf: (item: Item) => string;
+  /** Names of what an item must lock, as {@link Blocked} names them. */
+  readonly needsOf: (item: Item) => readonly string[];
+  /** Id on the wire of the transfer that an outcome created or changed, now or before; none for a refusal. */
+  readonly transferOf: (item: Item, outcome: Outcome) => string | undefined;
+  /** How groups are chained; omitted where they are not. */
+  readonly chained?: ChainedWork<Item, Outcome, Name>;
+};
+
+/** How groups are decided on what the groups before them have not committed yet. */
+export type ChainedWork<Item, Outcome, Name extends string> = {
+  /** Begins a chain, which remembers what its groups leave to the next. */
+  readonly begin: () => (items: readonly Item[]) => ChainedSteps<readonly Outcome[], Name>;
+  /**
+   * What an item changes that is read from the database and not remembered. It waits for the group in flight that changes
+   * the same.
+   */
+  readonly changeOf: (item: Item) => string | undefined;
+};
+
+/** An item with its caller. */
+export type Pending<Item, Outcome> = {
+  readonly item: Item;
+  readonly deadline: number;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+};

@@ -1,0 +1,180 @@
+import { newId } from '../ids.ts';
+import { OperationFailure } from '../operations/call.ts';
+import type { Database } from '../store/connection/database.ts';
+import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
+import { ChainBroken } from './chain.ts';
+import type { Contention } from './contention.ts';
+import { Blocked, type GroupWork, type LockMode, type Pending } from './group-work.ts';
+import { toOperationFailure } from './transaction.ts';
+
+/** Attempts of a whole group that meets conflicts with other transactions. */
+const ATTEMPTS = 4;
+
+/** An item is tried again only if this is left before its deadline: time for a slow commit. */
+const RETRY_MILLISECONDS = 700;
+
+/** Pause between two attempts of an item whose locks others hold. */
+const PAUSE_MILLISECONDS = 25;
+
+/** A database of which a group reaches the programs of its items. */
+export type Reachable = Pick<Database, 'forProgram'>;
+
+/** A group whose transaction has failed. */
+export type FailedGroup<Item, Outcome> = {
+  readonly group: readonly Pending<Item, Outcome>[];
+  readonly batchId: string;
+  readonly error: unknown;
+};
+
+/**
+ * Commits groups whose accounts are locked when they are loaded: one group after the other, and whatever the chain could
+ * not commit. Failures are isolated:
+ * - When a lock times out, the group is committed without the items that need it. Those, and later items that need the
+ *   same lock until it is free, are tried by themselves ({@link Contention}).
+ * - A group that fails because of one row is halved until that row is alone.
+ * - An ambiguous commit is resolved, and a standby is waited for, while the next group is already being committed.
+ */
+export class LockingPath<Item, Outcome, Name extends string> {
+  readonly #databases: Reachable;
+  readonly #work: GroupWork<Item, Outcome, Name>;
+  readonly #contention: Contention;
+
+  constructor(databases: Reachable, work: GroupWork<Item, Outcome, Name>, contention: Contention) {
+    this.#databases = databases;
+    this.#work = work;
+    this.#contention = contention;
+  }
+
+  /** Ends when the next group may begin; some outcomes may come later. Never rejects. */
+  async commit(group: readonly Pending<Item, Outcome>[], mode: LockMode = 'wait', attempts = ATTEMPTS): Promise<void> {
+    const batchId = newId();
+    try {
+      const steps = this.#work.stepsOf(
+        group.map((pending) => pending.item),
+        mode,
+      );
+      this.resolve(group, await this.databaseOf(group).transact({ ...steps, batchId }, firstDeadline(group)));
+    } catch (error) {
+      await this.#recover({ group, batchId, error }, mode, attempts);
+    }
+  }
+
+  /** Commits a group that failed in a chain, if it can be committed. Ends like {@link commit}. */
+  async recover(failed: FailedGroup<Item, Outcome>): Promise<void> {
+    const { group, error } = failed;
+    const wasOvertaken = error instanceof ChainBroken || (error instanceof StoreFailure && error.accountsChanged);
+    if (wasOvertaken) await this.commit(group);
+    else await this.#recover(failed, 'wait', ATTEMPTS);
+  }
+
+  async #recover(failed: FailedGroup<Item, Outcome>, mode: LockMode, attempts: number): Promise<void> {
+    const { group, batchId, error } = failed;
+    if (error instanceof CommitUnknown) void this.settle(group, batchId, error);
+    else if (error instanceof StoreFailure && error.conflict && attempts > 1) {
+      await this.commit(group, mode, attempts - 1);
+    } else if (isLockTimeout(error) && mode === 'wait') await this.commit(group, 'skip');
+    else if (group.length > 1 && isOneItemsFault(error)) void this.#halve(group, mode);
+    else this.#fail(group, error);
+  }
+
+  async #halve(group: readonly Pending<Item, Outcome>[], mode: LockMode): Promise<void> {
+    const middle = Math.ceil(group.length / 2);
+    await this.commit(group.slice(0, middle), mode);
+    await this.commit(group.slice(middle), mode);
+  }
+
+  /** Tries an item whose locks others hold by itself, until it has them or its deadline is near. */
+  async commitAlone(pending: Pending<Item, Outcome>): Promise<void> {
+    const needs = this.#work.needsOf(pending.item);
+    let done = false;
+    while (!done && pending.deadline - performance.now() > RETRY_MILLISECONDS) {
+      await this.#contention.takeTurn(needs, async () => {
+        done = await this.#tryAlone(pending, needs);
+      });
+      if (!done) await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
+    }
+    const message = 'another transaction holds what the request needs';
+    if (!done) pending.reject(new OperationFailure(message, { busy: true, moneyMoved: 'no' }));
+  }
+
+  /**
+   * One attempt; false when a lock was held. It never waits for a lock: it would hold its other locks meanwhile, the
+   * funding account among them, and every request that needs those would wait too.
+   */
+  async #tryAlone(pending: Pending<Item, Outcome>, needs: readonly string[]): Promise<boolean> {
+    if (pending.deadline - performance.now() < RETRY_MILLISECONDS) return false;
+    const batchId = newId();
+    try {
+      const steps = this.#work.stepsOf([pending.item], 'skip');
+      const [outcome] = await this.databaseOf([pending]).transact({ ...steps, batchId }, pending.deadline);
+      if (outcome instanceof Blocked) {
+        this.#contention.begin(outcome.blockedBy);
+        return false;
+      }
+      this.#contention.end(needs);
+      this.resolve([pending], outcome === undefined ? [] : [outcome]);
+    } catch (error) {
+      if (error instanceof StoreFailure && (error.lockTimeout || error.conflict)) return false;
+      if (error instanceof CommitUnknown) await this.settle([pending], batchId, error);
+      else this.#fail([pending], error);
+    }
+    return true;
+  }
+
+  /** Resolves a group whose commit has an unknown outcome. Never rejects. */
+  async settle(group: readonly Pending<Item, Outcome>[], batchId: string, lost: CommitUnknown): Promise<void> {
+    const settlement = await this.databaseOf(group).clear(lost, batchId, firstDeadline(group));
+    const outcomes = lost.result as readonly (Outcome | Blocked)[];
+    if (settlement === 'committed') this.resolve(group, outcomes);
+    else if (settlement === 'abandoned') this.#fail(group, new StoreFailure(lost.cause));
+    else this.#leaveOpen(group, outcomes, lost);
+  }
+
+  /** Whether the transaction is committed is unknown. What moves no money in either case can still say so. */
+  #leaveOpen(
+    group: readonly Pending<Item, Outcome>[],
+    outcomes: readonly (Outcome | Blocked)[],
+    lost: CommitUnknown,
+  ): void {
+    for (const [index, pending] of group.entries()) {
+      const outcome = outcomes[index] as Outcome | Blocked;
+      const made = outcome instanceof Blocked ? undefined : this.#work.transferOf(pending.item, outcome);
+      const undone = new OperationFailure('the response could not be stored', { moneyMoved: 'no', cause: lost });
+      pending.reject(made === undefined ? undone : toOperationFailure(lost, made));
+    }
+  }
+
+  /** Gives the items of a committed group their outcomes. */
+  resolve(group: readonly Pending<Item, Outcome>[], outcomes: readonly (Outcome | Blocked)[]): void {
+    for (const [index, pending] of group.entries()) {
+      const outcome = outcomes[index] as Outcome | Blocked;
+      if (outcome instanceof Blocked) {
+        this.#contention.begin(outcome.blockedBy);
+        void this.commitAlone(pending);
+      } else pending.resolve(outcome);
+    }
+  }
+
+  /** The database, limited to the programs of a group. */
+  databaseOf(group: readonly Pending<Item, Outcome>[]): Database {
+    return this.#databases.forProgram(...new Set(group.map(({ item }) => this.#work.programOf(item))));
+  }
+
+  #fail(group: readonly Pending<Item, Outcome>[], error: unknown): void {
+    for (const pending of group) pending.reject(toOperationFailure(error));
+  }
+}
+
+/** The earliest deadline of a group. */
+export function firstDeadline(group: readonly { readonly deadline: number }[]): number {
+  return Math.min(...group.map(({ deadline }) => deadline));
+}
+
+/** Whether a group may do better in halves: a row's fault, or something thrown while deciding. */
+function isOneItemsFault(error: unknown): boolean {
+  return error instanceof StoreFailure ? error.rowAtFault : true;
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof StoreFailure && error.lockTimeout;
+}

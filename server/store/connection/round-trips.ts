@@ -1,0 +1,138 @@
+import type pg from 'pg';
+import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
+import { serverOf } from './session-settings.ts';
+import { REPLICATED, type Standby } from './standby.ts';
+import { type ChainPlace, type Decision, type Loaded, type Row, type Statement, toQuery } from './work.ts';
+
+/** Sends BEGIN with what a transaction loads. */
+export async function load<Name extends string>(
+  client: pg.PoolClient,
+  programs: string | null,
+  statements: Readonly<Record<Name, Statement | null>>,
+): Promise<Loaded<Name>> {
+  const wanted = Object.entries<Statement | null>(statements);
+  const [begun, ...responses] = await sendTogether(client, () => [
+    client.query(programs === null ? 'begin' : `begin; set local ${programs}`),
+    ...wanted.map(([, statement]) => (statement === null ? null : client.query(toQuery(statement)))),
+  ]);
+  const failed = [begun, ...responses].find((response) => response?.status === 'rejected');
+  if (failed !== undefined) throw await rolledBack(client, failed.reason);
+  const loaded = {} as Record<Name, readonly Row[]>;
+  for (const [index, response] of responses.entries()) {
+    const name = wanted[index]?.[0] as Name;
+    loaded[name] = response.status === 'fulfilled' ? (response.value?.rows ?? []) : [];
+  }
+  return loaded;
+}
+
+/** Decides, or rolls back and throws what the decision threw. */
+export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: () => Result): Promise<Result> {
+  try {
+    return decide();
+  } catch (error) {
+    await rolledBack(client, error);
+    throw error;
+  }
+}
+
+const FENCE = {
+  name: 'fence_batch',
+  text: `insert into write_batch (batch_id, created_at) values ($1, clock_timestamp())
+    returning created_at, ${REPLICATED}`,
+};
+
+const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
+
+/** Ends a transaction that changes nothing, if the check finds what it was decided on unchanged. */
+export async function leave(
+  client: pg.PoolClient,
+  { result, readsOnly }: Pick<Decision<unknown>, 'result' | 'readsOnly'>,
+  check: Statement | null = null,
+): Promise<void> {
+  const [checked, , read] = await sendTogether(client, () => [
+    check === null ? null : client.query(toQuery(check)),
+    client.query('rollback'),
+    readsOnly === true ? null : client.query(toQuery(READ_REPLICATED)),
+  ]);
+  if (checked?.status === 'rejected') throw new StoreFailure(checked.reason);
+  if (readsOnly === true) return;
+  // No response is no proof either.
+  const isLasting = read?.status === 'fulfilled' && read.value?.rows[0]?.replicated === null;
+  const cause = new Error('the standby may lack what was found');
+  if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));
+}
+
+/**
+ * Writes and commits. With a place in a chain there are two parts, and the second one, with the commit, is sent when the
+ * transaction before is committed.
+ */
+export async function save(
+  client: pg.PoolClient,
+  batchId: string,
+  [first, second]: readonly [readonly Statement[]] | readonly [readonly Statement[], readonly Statement[]],
+  result: unknown,
+  standby: Standby,
+  place?: ChainPlace,
+): Promise<void> {
+  let warned = false;
+  const listen = (notice: { severity?: string | undefined; code?: string | undefined }): void => {
+    // A server that shuts down at once warns, too (class 57), but not about a commit that it has confirmed.
+    warned ||= notice.severity === 'WARNING' && notice.code?.startsWith('57') !== true;
+  };
+  const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>
+    statements.map((statement) => client.query(toQuery(statement)));
+  const begin = (): Promise<pg.QueryResult>[] => send([{ ...FENCE, values: [batchId] }, ...first]);
+  client.on('notice', listen);
+  let responses: Responses;
+  if (place === undefined) responses = await sendTogether(client, () => [...begin(), client.query('commit')]);
+  else {
+    const early = sendTogether(client, begin);
+    if (!(await place.baseCommitted())) {
+      client.off('notice', listen);
+      await rolledBack(client, place.whenBroken());
+      throw place.whenBroken();
+    }
+    const late = sendTogether(client, () => [...send(second ?? []), client.query('commit')]);
+    responses = [...(await early), ...(await late)];
+  }
+  client.off('notice', listen);
+  const [commit] = responses.slice(-1);
+  const failed = responses.find((response) => response.status === 'rejected');
+  if (commit === undefined || commit.status === 'rejected') {
+    const reason: unknown = commit?.reason;
+    // Only an ordinary error says that the server has rolled back; a lost or closing connection says nothing.
+    if (describeFailure(reason).connectionLost || isFatal(reason))
+      throw new CommitUnknown(reason, result, 'response_lost');
+    throw await rolledBack(client, failed?.reason);
+  }
+  // PostgreSQL responds to COMMIT with ROLLBACK when an earlier statement has failed.
+  if (commit.value?.command !== 'COMMIT') throw new StoreFailure(failed?.reason ?? new Error('rolled back at commit'));
+  // "Committed locally": the server could not wait for its standby, so the commit may be lost.
+  if (warned) throw new CommitUnknown(new Error('the server warned at commit'), result, 'local');
+  const [fence] = responses;
+  const begun: Row | undefined = fence?.status === 'fulfilled' ? fence.value?.rows[0] : undefined;
+  if (typeof begun?.replicated === 'string') standby.note(begun.created_at as Date, begun.replicated);
+}
+
+type Responses = readonly PromiseSettledResult<pg.QueryResult | null>[];
+
+/** Sends queries in one packet where they fit: what is written between cork and uncork is sent together. */
+export function sendTogether(
+  client: pg.PoolClient,
+  send: () => readonly (Promise<pg.QueryResult> | null)[],
+): Promise<Responses> {
+  const { stream } = client.connection;
+  stream.cork();
+  try {
+    return Promise.allSettled(send());
+  } finally {
+    stream.uncork();
+  }
+}
+
+/** The failure to throw, after a rollback if the connection is still open. */
+export async function rolledBack(client: pg.PoolClient, reason: unknown): Promise<StoreFailure> {
+  const failure = new StoreFailure(reason);
+  if (!isFatal(reason)) await client.query('rollback').catch(() => undefined);
+  return failure;
+}

@@ -1,0 +1,70 @@
+import type pg from 'pg';
+
+/** A prepared statement with its values. One name, one text: PostgreSQL keeps its plan under the name. */
+export type Statement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
+
+/** A row of PostgreSQL; `bigint` columns are JavaScript bigints, `timestamptz` columns Dates. */
+export type Row = Record<string, unknown>;
+
+/**
+ * One transaction in two round trips: BEGIN with every statement of `load`, then every statement of the decision with
+ * COMMIT. `decide` is pure and gets the rows of each load statement under its name.
+ */
+export type Work<Result, Name extends string = string> = Steps<Result, Name> & {
+  /** Identifies the transaction: a commit whose response is lost is settled by this id. */
+  readonly batchId: string;
+};
+
+/** What a transaction does, before it has an id. */
+export type Steps<Result, Name extends string = string> = {
+  /** Sent in this order; null loads no rows. */
+  readonly load: { readonly [Key in Name]: Statement | null };
+  readonly decide: (loaded: Loaded<Name>, batchId: string) => Decision<Result>;
+};
+
+/** The rows of each load statement. */
+export type Loaded<Name extends string = string> = { readonly [Key in Name]: readonly Row[] };
+
+/**
+ * The result of a decision, and the statements that write it; none means that nothing changes. A result without writes
+ * usually reports what was done before, as a replay does, and is returned when that is on the standby (where there is
+ * one); `readsOnly` when it reports no such thing.
+ */
+export type Decision<Result> = {
+  readonly result: Result;
+  readonly writes: readonly Statement[];
+  readonly readsOnly?: boolean;
+};
+
+/** What a transaction of a chain does: it decides on accounts that it has not locked. */
+export type ChainedSteps<Result, Name extends string = string> = {
+  readonly load: Steps<Result, Name>['load'];
+  readonly decide: (loaded: Loaded<Name>, batchId: string) => ChainedDecision<Result>;
+};
+
+/** A decision that rests on what the transaction before it in the chain is about to commit. */
+export type ChainedDecision<Result> = {
+  readonly result: Result;
+  /** Sent at once. They wait for no lock that another transaction of the chain holds. */
+  readonly early: readonly Statement[];
+  /** Sent when the transaction before is committed. The first one fails if what was decided on has changed. */
+  readonly late: readonly Statement[];
+  /** Instead of both, where nothing is written: fails if what was decided on has changed. */
+  readonly check: Statement | null;
+  readonly readsOnly: boolean;
+};
+
+/** The place of a transaction in its chain. */
+export type ChainPlace = {
+  /** Called when the decision is made: the next transaction may be loaded. */
+  readonly onDecided: () => void;
+  /** Whether the transaction before is committed; a promise while it is not known. */
+  readonly baseCommitted: () => boolean | Promise<boolean>;
+  /** The error to throw, after a rollback, when it was not. */
+  readonly whenBroken: () => Error;
+};
+
+/** A statement as `pg` takes it. */
+export function toQuery(statement: Statement): pg.QueryConfig {
+  return { name: statement.name, text: statement.text, values: statement.values as unknown[] };
+}
