@@ -135,7 +135,9 @@ export class Chain<Item, Outcome, Name extends string> {
   async #commit(link: Link<Item, Outcome>, before: true | Promise<boolean>, onDecided: () => void): Promise<boolean> {
     const { group, batchId } = link;
     let base = before;
-    if (base !== true) void base.then((isCommitted) => isCommitted && (base = true));
+    void Promise.resolve(before).then((isCommitted) => {
+      if (isCommitted) base = true;
+    });
     try {
       const { load, decide } = this.#stepsOf(group.map(({ item }) => item));
       const outcomes = await this.#ends.databaseOf(group).transactChained(
