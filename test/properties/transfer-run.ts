@@ -61,7 +61,8 @@ function simplerThan([opening, commands]: CreateHistory): readonly CreateHistory
   return [...shorter, ...openings.map((each): CreateHistory => [each, commands])];
 }
 
-class Run {
+/** A story while it is told. */
+export class Run {
   readonly model: Model;
   readonly world: World;
   readonly #opening: Opening;
@@ -75,7 +76,8 @@ class Run {
     this.world = new World(opening, decisions);
   }
 
-  take(step: Step): void {
+  /** Takes a step on both sides, which must agree; gives the refusal, null when it was done. */
+  take(step: Step): Refused | null {
     const { now } = this.world;
     const expected = this.model.perform(step);
     this.#history.push({ step, now, refused: expected });
@@ -85,6 +87,7 @@ class Run {
     }
     if (expected !== null) count(this.#tally, `refused ${step.does} ${expected.code}`);
     this.compare();
+    return expected;
   }
 
   compare(): void {

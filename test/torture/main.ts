@@ -14,6 +14,7 @@ import { COMMIT_CUTS } from './rows/commit-cuts.ts';
 import { DISK_FULL } from './rows/disk-full.ts';
 import { KEYS } from './rows/keys.ts';
 import { KILLS } from './rows/kills.ts';
+import { LANE_MODEL } from './rows/lane-model.ts';
 import { MODEL } from './rows/model.ts';
 import { MUTANTS } from './rows/mutants-row.ts';
 import { OVERLOAD } from './rows/overload.ts';
@@ -32,6 +33,7 @@ const ROWS: readonly Row[] = [
   BANK,
   CHANGES,
   MODEL,
+  LANE_MODEL,
   MUTANTS,
   RESTORE,
   ROLLING_RESTART,

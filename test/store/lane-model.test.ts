@@ -1,0 +1,29 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readBooksAt } from '../crashes/books.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
+import { freezeClock } from '../properties/lane-ledger.ts';
+import { runThroughLane } from '../properties/lane-run.ts';
+import { anyStory } from '../properties/transfer-commands.ts';
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const client = await useConnection(server.connection);
+await freezeClock(client);
+
+/** Stories that are told side by side. */
+const BESIDE = 24;
+
+test('what is sent through one lane without waiting comes out as the plain model says, in the order in which it was sent', async () => {
+  const seed = 1 + Math.floor(Math.random() * 999_999_999);
+  const stories = fc.sample(anyStory, { numRuns: BESIDE, seed });
+  let round = 0;
+  const next = (): boolean => {
+    round += 1;
+    return round % 2 === 0;
+  };
+  const { steps, problems } = await runThroughLane(client, ledger, stories, { next });
+  console.log(`${steps} steps, seed ${seed}`);
+  expect(problems, `seed ${seed}`).toEqual([]);
+  expect((await readBooksAt(server.connection, [])).faults).toEqual({});
+});
