@@ -13,10 +13,10 @@ import { toWireId } from '../../domain/identifier.ts';
 import type { AmountAsSent } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
-import type { AnyReply, Caller } from '../operations/call.ts';
+import type { AnyCall, Caller } from '../operations/call.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
 import { chooseProgram, identifyCaller, type ProgramChoice, programMissing, requireScope } from './admission/caller.ts';
-import { withTimeout } from './admission/timeouts.ts';
+import { beginWaiting, endWaiting, withTimeout } from './admission/timeouts.ts';
 import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
 import { closingRefusal, type HttpService } from './service.ts';
@@ -32,51 +32,136 @@ import {
 } from './wire/request-head.ts';
 import { JsonFault, parseStrictJson } from './wire/strict-json.ts';
 
-/** Serves one request of an operation, from its credentials to its response. Never throws and never rejects. */
+/**
+ * Serves one request of an operation, from its credentials to its response. Never throws and never rejects. It waits only
+ * for what is not there yet: each wait costs as much as reading a small body.
+ */
 export async function serveOperation(
   service: HttpService,
   context: RequestContext,
   id: OperationId,
   parameters: Readonly<Record<string, string>>,
 ): Promise<void> {
+  const { gateway, settings } = service;
+  const operation: Operation = OPERATIONS[id];
+  const timeoutMilliseconds = settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds;
   context.operation = id;
   context.parameters = parameters;
   try {
-    const reply = await perform(service, context, id, parameters);
-    await sendReply(service, context, id, reply);
+    const head = context.head ?? readHead(context.request, settings.maxHeaders);
+    const identity = identify(service, context, operation, head);
+    const { caller, programId } =
+      identity instanceof Promise ? await withTimeout(context, timeoutMilliseconds, identity) : identity;
+    context.programId = programId === '' ? undefined : programId;
+    if (operation.csv && programId !== undefined) service.limits.admitExport(context, programId);
+    provokeAsAsked(service, context, id, head);
+    let body: Buffer | undefined;
+    if (operation.body !== undefined) {
+      const label = readBodyLabel(head, operation.method);
+      // Node reports the head before it has read the body, which usually came with it.
+      if (!context.request.complete) await undefined;
+      const maxBodyBytes = operation.maxBodyBytes ?? settings.maxBodyBytes;
+      const received = receiveBody(context, maxBodyBytes, settings.maxDiscardedBytes);
+      body = checkBody(service, context, label, received instanceof Promise ? await received : received, maxBodyBytes);
+    }
+    const call = readCall(service, context, head, body, caller, programId);
+    context.begun = true;
+    beginWaiting(context, timeoutMilliseconds, (reason) => {
+      endWaiting(context);
+      context.isAbandoned = true;
+      void sendError(service, context, reason);
+    });
+    const reply = await gateway.handlers[id](call);
+    if (!endWaiting(context)) return;
+    const sent = sendReply(service, context, id, reply);
+    if (sent !== undefined) await sent;
   } catch (thrown) {
-    await sendError(service, context, thrown);
+    if (endWaiting(context)) await sendError(service, context, thrown);
   }
 }
 
+/** The caller, and the card program of the request. */
+type Identity = { readonly caller: Caller; readonly programId: ProgramChoice };
+
 /**
- * The steps of a request, in the order of precedence of the contract (`precedenceOf`): the first fault is returned. Faults
- * of HTTP itself were refused before.
+ * Identifies the caller, checks its scope and rate limits, and finds the card program of the request. Faults of HTTP itself
+ * were refused before.
  */
-async function perform(
+function identify(
   service: HttpService,
   context: RequestContext,
-  id: OperationId,
-  parameters: Readonly<Record<string, string>>,
-): Promise<AnyReply> {
-  const { gateway, settings } = service;
-  const operation: Operation = OPERATIONS[id];
+  operation: Operation,
+  head: RequestHead,
+): Identity | Promise<Identity> {
+  const { settings, limits } = service;
   context.isExport = operation.csv;
-  const timeoutMilliseconds = settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds;
-  const head = context.head ?? readHead(context.request, settings.maxHeaders);
   context.ignoresKey = operation.idempotency === 'none' && head.idempotencyKey !== undefined;
-  service.limits.admitAddress(context);
-  const { caller, programId } = await withTimeout(
-    context,
-    timeoutMilliseconds,
-    identify(service, context, operation, head),
-  );
-  if (head.sandboxProvoke !== undefined && gateway.mode === 'sandbox') {
-    context.allow ??= service.routes.methodsOf(context.path).join(', ');
-    context.idempotencyKey = readIdempotencyKey(head, operation.idempotency) ?? undefined;
-    provoke(head.sandboxProvoke, precedenceOf(id), `${id}_schema`, toWireId('tr', newId()));
+  limits.admitAddress(context);
+  const deadline = performance.now() + settings.operationTimeoutMilliseconds;
+  const refuse = (error: unknown): never => {
+    if (error instanceof Refusal && error.code === 'unauthenticated') limits.chargeRefusedCredential(context);
+    throw error;
+  };
+  let caller: Caller | Promise<Caller>;
+  try {
+    caller = identifyCaller(service, context, head, deadline);
+  } catch (error) {
+    return refuse(error);
   }
-  const body = operation.body === undefined ? undefined : await takeBody(service, context, head, operation);
+  if (!(caller instanceof Promise)) return admitCaller(service, context, operation, head, caller, deadline);
+  return caller.then((identified) => admitCaller(service, context, operation, head, identified, deadline), refuse);
+}
+
+function admitCaller(
+  service: HttpService,
+  context: RequestContext,
+  operation: Operation,
+  head: RequestHead,
+  caller: Caller,
+  deadline: number,
+): Identity | Promise<Identity> {
+  context.caller = caller;
+  service.limits.admitCaller(context, caller);
+  requireScope(service, context, head, caller, operation);
+  const programId = chooseProgram(service.gateway, caller, operation, head, deadline);
+  if (!(programId instanceof Promise)) return { caller, programId };
+  return programId.then((chosen) => ({ caller, programId: chosen }));
+}
+
+/** Responds as the caller of a sandbox asked for, if it did. */
+function provokeAsAsked(service: HttpService, context: RequestContext, id: OperationId, head: RequestHead): void {
+  if (head.sandboxProvoke === undefined || service.gateway.mode !== 'sandbox') return;
+  context.allow ??= service.routes.methodsOf(context.path).join(', ');
+  context.idempotencyKey = readIdempotencyKey(head, OPERATIONS[id].idempotency) ?? undefined;
+  provoke(head.sandboxProvoke, precedenceOf(id), `${id}_schema`, toWireId('tr', newId()));
+}
+
+/** Charges a received body, and refuses a form and a body that is too large. */
+function checkBody(
+  { limits }: HttpService,
+  context: RequestContext,
+  label: BodyLabel,
+  body: ReceivedBody,
+  maxBodyBytes: number,
+): Buffer {
+  limits.chargeBody(context, body.received);
+  refuseForm(label, body.bytes);
+  if (body.overflow) throw new Refusal('payload_too_large', `The body has more than ${maxBodyBytes} bytes.`);
+  return body.bytes;
+}
+
+/** The call of a request whose body has arrived; throws the first fault in the order of the contract (`precedenceOf`). */
+function readCall(
+  service: HttpService,
+  context: RequestContext,
+  head: RequestHead,
+  body: Buffer | undefined,
+  caller: Caller,
+  programId: ProgramChoice,
+): AnyCall {
+  const id = context.operation as OperationId;
+  const parameters = context.parameters ?? {};
+  const operation: Operation = OPERATIONS[id];
   const idempotencyKey = readIdempotencyKey(head, operation.idempotency);
   context.idempotencyKey = idempotencyKey ?? undefined;
   if (programId === undefined) throw programMissing(id);
@@ -94,51 +179,13 @@ async function perform(
     body: operation.body === undefined ? undefined : fields,
     sent: body === undefined ? sent.query : sent.body,
     idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
-    deadline: performance.now() + settings.operationTimeoutMilliseconds,
+    deadline: performance.now() + service.settings.operationTimeoutMilliseconds,
   };
   context.fields = fields;
   service.limits.chargeRows(context, rowsIn(fields));
-  refuseCardNumbers(id, head, { ...sent, parameters, fields });
+  refuseCardNumbers(id, head, parameters, sent, fields);
   if (service.isRefusing) throw closingRefusal();
-  context.begun = true;
-  return withTimeout(context, timeoutMilliseconds, gateway.handlers[id](call));
-}
-
-/** Identifies the caller, checks its scope and rate limits, and finds the card program of the request. */
-async function identify(
-  service: HttpService,
-  context: RequestContext,
-  operation: Operation,
-  head: RequestHead,
-): Promise<{ readonly caller: Caller; readonly programId: ProgramChoice }> {
-  const { gateway, settings, limits } = service;
-  const deadline = performance.now() + settings.operationTimeoutMilliseconds;
-  const caller = await identifyCaller(service, context, head, deadline).catch((error: unknown) => {
-    if (error instanceof Refusal && error.code === 'unauthenticated') limits.chargeRefusedCredential(context);
-    throw error;
-  });
-  context.caller = caller;
-  limits.admitCaller(context, caller);
-  await requireScope(service, context, head, caller, operation);
-  const programId = await chooseProgram(gateway, caller, operation, head, deadline);
-  context.programId = programId === '' ? undefined : programId;
-  if (operation.csv && programId !== undefined) limits.admitExport(context, programId);
-  return { caller, programId };
-}
-
-/** Receives the body, if its head allows it. */
-async function takeBody(
-  { limits, settings }: HttpService,
-  context: RequestContext,
-  head: RequestHead,
-  { method, maxBodyBytes = settings.maxBodyBytes }: Operation,
-): Promise<Buffer> {
-  const label: BodyLabel = readBodyLabel(head, method);
-  const body: ReceivedBody = await receiveBody(context, { ...settings, maxBodyBytes });
-  limits.chargeBody(context, body.received);
-  refuseForm(label, body.bytes);
-  if (body.overflow) throw new Refusal('payload_too_large', `The body has more than ${maxBodyBytes} bytes.`);
-  return body.bytes;
+  return call;
 }
 
 /** No id has control characters, and PostgreSQL could not even look up some of them. */
@@ -214,15 +261,6 @@ function schemaRefusal(id: OperationId, message: string, field: string | undefin
   return new Refusal(`${id}_schema`, message, field === undefined ? {} : { field });
 }
 
-/** All values of a request that the service reads. */
-type RequestValues = {
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly query: JsonValue;
-  readonly body: JsonValue;
-  /** The parsed fields, for the amount among them. */
-  readonly fields: Readonly<Record<string, unknown>>;
-};
-
 /**
  * Refuses a request with a card number in its path, query, headers or body. Called before the operation starts, so that a
  * card number is never stored, not even as an idempotency key. The caller's Request-Id is not stored and not checked here;
@@ -230,17 +268,23 @@ type RequestValues = {
  *
  * @throws {Refusal} card_number_refused, or invalid_amount where the amount is none either
  */
-function refuseCardNumbers(id: OperationId, head: RequestHead, values: RequestValues): void {
+function refuseCardNumbers(
+  id: OperationId,
+  head: RequestHead,
+  parameters: Readonly<Record<string, string>>,
+  sent: Sent,
+  { amount }: Readonly<Record<string, unknown>>,
+): void {
   const operation: Operation = OPERATIONS[id];
   const problem =
-    findInPath(values.parameters) ??
-    findCardNumber(values.query, operation.query, 'query') ??
+    findInPath(parameters) ??
+    findCardNumber(sent.query, operation.query, 'query') ??
     findCardNumberInKey(head.idempotencyKey) ??
     findCardNumberIn('The Program-Id header', head.programId) ??
-    findCardNumber(values.body, operation.body, 'body');
+    findCardNumber(sent.body, operation.body, 'body');
   if (problem === undefined) return;
   const isAmountFirst = operation.errors.includes('invalid_amount');
-  throw refusalOfCardNumber(problem, isAmountFirst ? (values.fields.amount as AmountAsSent | undefined) : undefined);
+  throw refusalOfCardNumber(problem, isAmountFirst ? (amount as AmountAsSent | undefined) : undefined);
 }
 
 function findInPath(parameters: Readonly<Record<string, string>>): Problem | undefined {

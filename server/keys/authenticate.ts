@@ -28,12 +28,13 @@ type LookUp = { readonly startedAt: number; readonly caller: Promise<Bearing> };
  * a second. The result counts from the start of the look-up, for the cache and for those who share it: however slow the
  * database is, a key is refused a second after its revocation.
  *
- * `onUse` is called with the id of every accepted key; it must not throw.
+ * `onUse` is called with the id of every accepted key; it must not throw. The check of a cached key throws and returns at
+ * once, that of any other rejects and resolves.
  */
 export function openAuthentication(
   database: Database,
   onUse: (keyId: string) => void = () => undefined,
-): (key: string) => Promise<Caller> {
+): (key: string) => Caller | Promise<Caller> {
   const cache = new Map<string, Known>();
   const lookUps = new Map<string, LookUp>();
   const lookUp = async (parts: KeyParts, digest: string, startedAt: number): Promise<Bearing> => {
@@ -63,10 +64,13 @@ export function openAuthentication(
     lookUps.set(digest, { startedAt: now, caller });
     return caller;
   };
-  return async (sent) => {
-    const caller = await find(sent);
+  const use = (caller: Bearing): Bearing => {
     onUse(caller.keyId);
     return caller;
+  };
+  return (sent) => {
+    const caller = find(sent);
+    return caller instanceof Promise ? caller.then(use) : use(caller);
   };
 }
 

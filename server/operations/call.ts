@@ -151,11 +151,11 @@ export type Gateway = {
   readonly supportContact: string;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
   /** The caller of a Bearer key; throws a Refusal `unauthenticated` if the key is invalid. */
-  readonly authenticate: (key: string, deadline: number) => Promise<Caller>;
+  readonly authenticate: (key: string, deadline: number) => Caller | Promise<Caller>;
   /** Called for every refused credential, once for each request; must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;
   /** Inner UUID of the program that a call without a bound key names; throws a Refusal `program_not_found`. */
-  readonly findProgram: (programId: string, deadline: number) => Promise<string>;
+  readonly findProgram: (programId: string, deadline: number) => string | Promise<string>;
   /** Inner UUID of the sandbox's demo program. */
   readonly demoProgramId: string;
   /** Whether operations can be served; never throws. */

@@ -25,15 +25,19 @@ export async function listPrograms(service: Service, call: Call<'list_programs'>
   return { record };
 }
 
+/** Maximum number of cached programs; beyond it the cache is cleared. */
+const MAX_CACHED = 100_000;
+
 /** Finds the inner UUID of the program that a Program-Id header names. Cached, since programs are never deleted. */
-export function openProgramSearch(database: Database): (sentId: string) => Promise<string> {
-  const known = new Set<string>();
-  return async (sentId) => {
+export function openProgramSearch(database: Database): (sentId: string) => string | Promise<string> {
+  const known = new Map<string, string>();
+  const lookUp = async (sentId: string): Promise<string> => {
     const programId = fromWireId('prog', sentId);
     if (programId === undefined) throw programMissing(sentId);
-    if (known.has(programId)) return programId;
     if ((await readRows(database, findProgram(programId))).length === 0) throw programMissing(sentId);
-    known.add(programId);
+    if (known.size >= MAX_CACHED) known.clear();
+    known.set(sentId, programId);
     return programId;
   };
+  return (sentId) => known.get(sentId) ?? lookUp(sentId);
 }

@@ -29,46 +29,53 @@ const MAX_KEY_LENGTH = 512;
 const MAX_PROGRAM_ID_LENGTH = 255;
 
 /**
- * Identifies the caller: by its API key, or, in a sandbox without keys, as any process on this machine.
+ * Identifies the caller: by its API key, or, in a sandbox without keys, as any process on this machine. Most keys were
+ * looked up a moment ago, and then there is no promise to wait for.
  *
  * @throws {Refusal} unauthenticated, forbidden; whatever the gateway throws
  */
-export async function identifyCaller(
+export function identifyCaller(
   reporter: CredentialService,
   context: RequestContext,
   head: RequestHead,
   deadline: number,
-): Promise<Caller> {
+): Caller | Promise<Caller> {
   const { gateway } = reporter;
   const { authorization } = head;
-  if (authorization !== undefined) {
-    return reportRefusal(reporter, context, authorization, () =>
-      gateway.authenticate(bearerKey(authorization), deadline),
-    );
+  if (authorization === undefined) {
+    if (!gateway.keyless) {
+      throw new Refusal(
+        'unauthenticated',
+        "The request has no API key. Send the header 'Authorization: Bearer <key>'.",
+      );
+    }
+    refuseRemoteCallers(context, head);
+    return KEYLESS_CALLER;
   }
-  if (!gateway.keyless) {
-    throw new Refusal('unauthenticated', "The request has no API key. Send the header 'Authorization: Bearer <key>'.");
+  const refuse = (error: unknown): never => {
+    reportRefusal(reporter, context, authorization, error);
+    throw error;
+  };
+  try {
+    const caller = gateway.authenticate(bearerKey(authorization), deadline);
+    return caller instanceof Promise ? caller.catch(refuse) : caller;
+  } catch (error) {
+    return refuse(error);
   }
-  refuseRemoteCallers(context, head);
-  return { kind: 'sandbox' };
 }
 
-/** Runs a check of a credential, and reports a refusal to the gateway. */
-async function reportRefusal<Result>(
+const KEYLESS_CALLER: Caller = { kind: 'sandbox' };
+
+/** Reports a refused credential to the gateway. */
+function reportRefusal(
   { gateway, limits }: CredentialService,
   context: RequestContext,
   sent: string,
-  check: () => Result | Promise<Result>,
-): Promise<Result> {
-  try {
-    return await check();
-  } catch (error) {
-    if (error instanceof Refusal) {
-      const reason = String(error.details.saw?.refused_because ?? error.code);
-      gateway.onRefusedCredential({ address: limits.addressOf(context), sent, reason });
-    }
-    throw error;
-  }
+  error: unknown,
+): void {
+  if (!(error instanceof Refusal)) return;
+  const reason = String(error.details.saw?.refused_because ?? error.code);
+  gateway.onRefusedCredential({ address: limits.addressOf(context), sent, reason });
 }
 
 function bearerKey(authorization: string): string {
@@ -135,24 +142,24 @@ function forbidden(message: string): Refusal {
  *
  * @throws {Refusal} forbidden
  */
-export async function requireScope(
+export function requireScope(
   reporter: CredentialService,
   context: RequestContext,
   head: RequestHead,
   caller: Caller,
   operation: Operation,
-): Promise<void> {
+): void {
   if (caller.kind !== 'program_key' && caller.kind !== 'operator_key') return;
   const needed = operation.scope;
   if (caller.scopes.includes(needed)) return;
-  await reportRefusal(reporter, context, head.authorization ?? '', () => {
-    const operators = needed === 'operator' ? ', which only operator keys can have' : '';
-    throw new Refusal(
-      'forbidden',
-      `This operation needs the scope '${needed}'${operators}. This key has: ${caller.scopes.join(', ')}.`,
-      { saw: { refused_because: `no scope ${needed}` } },
-    );
-  });
+  const operators = needed === 'operator' ? ', which only operator keys can have' : '';
+  const refusal = new Refusal(
+    'forbidden',
+    `This operation needs the scope '${needed}'${operators}. This key has: ${caller.scopes.join(', ')}.`,
+    { saw: { refused_because: `no scope ${needed}` } },
+  );
+  reportRefusal(reporter, context, head.authorization ?? '', refusal);
+  throw refusal;
 }
 
 /** Inner UUID of the card program of a request; '' for operations without one; undefined if the header is missing. */
@@ -163,13 +170,13 @@ export type ProgramChoice = string | undefined;
  *
  * @throws {Refusal} forbidden, program_not_found; whatever the gateway throws
  */
-export async function chooseProgram(
+export function chooseProgram(
   gateway: Gateway,
   caller: Caller,
   operation: Operation,
   head: RequestHead,
   deadline: number,
-): Promise<ProgramChoice> {
+): ProgramChoice | Promise<ProgramChoice> {
   const named = head.programId === '' ? undefined : head.programId;
   if (caller.kind === 'program_key') {
     if (named !== undefined && fromWireId('prog', named) !== caller.programId) {

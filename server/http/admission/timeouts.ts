@@ -10,25 +10,36 @@ export class NoResponseError extends Error {
 }
 
 /**
- * Waits for a step for at most `maxMilliseconds`. The server checks all requests at intervals ({@link abandonOverdue}),
- * because a timer for each request would be expensive.
+ * Notes that a request waits, for at most `maxMilliseconds`. The server checks all requests at intervals
+ * ({@link abandonOverdue}), because a timer for each request would be expensive.
  */
+export function beginWaiting(context: RequestContext, maxMilliseconds: number, abandon: (reason: Error) => void): void {
+  context.waitingSince = performance.now();
+  context.timesOutAt = context.waitingSince + maxMilliseconds;
+  context.abandon = abandon;
+}
+
+/** Notes that a request waits no longer; false when it was abandoned, and has its response. */
+export function endWaiting(context: RequestContext): boolean {
+  context.abandon = undefined;
+  return !context.isAbandoned;
+}
+
+/** Waits for a step of a request; rejects when the request is abandoned. */
 export function withTimeout<Value>(
   context: RequestContext,
   maxMilliseconds: number,
   step: Promise<Value>,
 ): Promise<Value> {
   return new Promise((resolve, reject) => {
-    context.waitingSince = performance.now();
-    context.timesOutAt = context.waitingSince + maxMilliseconds;
-    context.abandon = reject;
+    beginWaiting(context, maxMilliseconds, reject);
     step.then(
       (value) => {
-        context.abandon = undefined;
+        endWaiting(context);
         resolve(value);
       },
       (error) => {
-        context.abandon = undefined;
+        endWaiting(context);
         reject(error);
       },
     );

@@ -13,31 +13,54 @@ export class CallerGone extends Error {
 export type ReceivedBody = { readonly bytes: Buffer; readonly received: number; readonly overflow: boolean };
 
 /**
- * Receives a body of at most `settings.maxBodyBytes` bytes. Up to `settings.maxDiscardedBytes` of a larger body are read and
- * discarded, so that the caller has finished sending when the response arrives; then the connection closes.
+ * Receives a body of at most `maxBodyBytes` bytes; one that has arrived already is returned at once. Up to
+ * `maxDiscardedBytes` of a larger body are read and discarded, so that the caller has finished sending when the response
+ * arrives; then the connection closes.
  *
  * @throws {Refusal} when the body is cut short; {@link CallerGone}
  */
-export function receiveBody(context: RequestContext, settings: HttpSettings): Promise<ReceivedBody> {
+export function receiveBody(
+  context: RequestContext,
+  maxBodyBytes: number,
+  maxDiscardedBytes: number,
+): ReceivedBody | Promise<ReceivedBody> {
   const { request } = context;
   const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > settings.maxBodyBytes && (context.awaitsContinue || announced > settings.maxDiscardedBytes)) {
+  if (announced > maxBodyBytes && (context.awaitsContinue || announced > maxDiscardedBytes)) {
     context.mustClose = true;
     request.resume();
-    return Promise.resolve({ bytes: Buffer.alloc(0), received: 0, overflow: true });
+    return { bytes: NO_BYTES, received: 0, overflow: true };
+  }
+  if (hasArrived(context)) {
+    const bytes: Buffer = request.read() ?? NO_BYTES;
+    return { bytes, received: bytes.length, overflow: bytes.length > maxBodyBytes };
   }
   const chunks: Buffer[] = [];
   let received = 0;
   const keep = (chunk: Buffer): void => {
     received += chunk.length;
-    if (received <= settings.maxBodyBytes || chunks.length === 0) chunks.push(chunk);
+    if (received <= maxBodyBytes || chunks.length === 0) chunks.push(chunk);
   };
-  return readToEnd(context, settings.maxBodyBytes + settings.maxDiscardedBytes, keep).then((isWhole) => {
+  return readToEnd(context, maxBodyBytes + maxDiscardedBytes, keep).then((isWhole) => {
     if (!isWhole) context.mustClose = true;
     const [only] = chunks;
     const bytes = only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
-    return { bytes, received, overflow: received > settings.maxBodyBytes };
+    return { bytes, received, overflow: received > maxBodyBytes };
   });
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** Whether all of a body is in memory and none of it was read. A stream with listeners would take several times as long. */
+function hasArrived(context: RequestContext): boolean {
+  const { request, connection } = context;
+  return (
+    request.complete &&
+    !context.awaitsContinue &&
+    !request.destroyed &&
+    request.readableFlowing === null &&
+    connection.fault === undefined
+  );
 }
 
 /** Reads and discards the rest of a body before the response is sent. If it does not end in time, the connection closes. */

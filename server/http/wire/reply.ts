@@ -17,22 +17,22 @@ import { streamText } from './stream.ts';
 /** The media type of an export. */
 const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
-/** Sends the reply of an operation. */
-export async function sendReply(
+/** Sends the reply of an operation; resolves when it is sent, where that takes time. */
+export function sendReply(
   service: HttpService,
   context: RequestContext,
   id: OperationId,
   reply: AnyReply,
-): Promise<void> {
+): Promise<void> | undefined {
   if ('csv' in reply) return sendCsv(service, context, reply.csv);
   const { status, body, location, replayed } = writeReply(id, reply);
-  const more: OutgoingHttpHeader[] = [];
-  if (location !== undefined) more.push('Location', headerSafe(location));
-  if (replayed === true) more.push('Idempotent-Replayed', 'true');
+  const headers: OutgoingHttpHeader[] = [];
+  if (location !== undefined) headers.push('Location', headerSafe(location));
+  if (replayed === true) headers.push('Idempotent-Replayed', 'true');
   if ('refusedRow' in reply && reply.refusedRow !== undefined) {
     reportError(service, reportRow(reply.refusedRow, context, service));
   }
-  await sendBody(service, context, { status, type: JSON_TYPE, body, headers: more });
+  return sendBody(service, context, { status, type: JSON_TYPE, body, headers });
 }
 
 /** A success as it is sent. */
@@ -78,14 +78,23 @@ export type WholeBody = {
   readonly headers: readonly OutgoingHttpHeader[];
 };
 
-/** Sends a success whose body is complete. */
-export async function sendBody(service: HttpService, context: RequestContext, whole: WholeBody): Promise<void> {
-  const { status, type, body, headers } = whole;
-  if (!context.request.complete) await discardBody(context, service.settings);
+/** Sends a success whose body is complete; resolves when it is sent, where the request has not yet arrived. */
+export function sendBody(service: HttpService, context: RequestContext, whole: WholeBody): Promise<void> | undefined {
+  if (context.request.complete) {
+    sendWhole(service, context, whole);
+    return undefined;
+  }
+  return discardBody(context, service.settings).then(() => sendWhole(service, context, whole));
+}
+
+function sendWhole(service: HttpService, context: RequestContext, whole: WholeBody): void {
   if (context.responded) return;
-  const length = String(Buffer.byteLength(body));
-  writeHead(service, context, status, ['Content-Type', type, 'Content-Length', length, ...headers]);
-  context.response.end(body);
+  const { status, type, body, headers } = whole;
+  const bytes = Buffer.byteLength(body);
+  writeHead(service, context, status, ['Content-Type', type, 'Content-Length', String(bytes), ...headers]);
+  // In ASCII each character is a byte, and Node copies it instead of converting it.
+  if (bytes === body.length) context.response.end(body, 'latin1');
+  else context.response.end(body);
   writeLog(service, context, status, undefined);
 }
 
