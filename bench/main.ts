@@ -56,18 +56,18 @@ async function bench(options: Options): Promise<void> {
     ...findings,
     elapsedSeconds: (performance.now() - begun) / 1000,
   };
+  report(results);
   await writeResults(results, directory);
-  report(results, directory);
+  say(`\n${Math.round(results.elapsedSeconds)} s. Results in ${directory}`);
 }
 
-function report(results: Results, directory: string): void {
-  const { outcomes, omitted, failed, profile, elapsedSeconds } = results;
+function report(results: Results): void {
+  const { outcomes, omitted, failed, profile } = results;
   if (profile !== null) say(`\n${terminalProfile(profile)}`);
   if (outcomes.length > 0) say(`\n${terminalTable(outcomes)}\n`);
   for (const { row, notes } of outcomes) for (const note of notes) say(`${row}: ${note}`);
   for (const reason of omitted) say(`Omitted: ${reason}`);
   for (const reason of failed) say(`Failed: ${reason}`);
-  say(`\n${Math.round(elapsedSeconds)} s. Results in ${directory}`);
   if (!outcomes.every(isMet)) say('Some targets were missed.');
   if (failed.length > 0) process.exitCode = 1;
 }

@@ -41,11 +41,11 @@ const ROOT = new URL('../', import.meta.url).href;
 const INTERVAL_MICROSECONDS = 250;
 
 /** What V8 calls the states in which no JavaScript runs. */
-const STATES: Readonly<Record<string, string>> = {
-  '(idle)': IDLE,
-  '(garbage collector)': 'garbage collector',
-  '(program)': 'native code (system calls, compiler)',
-};
+const STATES: ReadonlyMap<string, string> = new Map([
+  ['(idle)', IDLE],
+  ['(garbage collector)', 'garbage collector'],
+  ['(program)', 'native code (system calls, compiler)'],
+]);
 
 /** Runs the hot account under V8's sampling profiler and adds its samples up. */
 export async function profileTransfers(stage: Stage, keepIn: string): Promise<Profile> {
@@ -136,7 +136,7 @@ function placesOf(nodes: readonly Node[]): ReadonlyMap<number, Place> {
 
 /** Undefined for what V8 does for its caller. */
 function partOf({ functionName, url }: Frame): string | undefined {
-  const state = STATES[functionName];
+  const state = STATES.get(functionName);
   if (state !== undefined) return state;
   if (url.startsWith('node:')) return partOfNode(url);
   if (!url.startsWith(ROOT)) return url === '' ? undefined : 'other';
@@ -156,7 +156,7 @@ function partOfNode(url: string): string {
 }
 
 function nameOf({ functionName, url, lineNumber }: Frame): string {
-  if (functionName.startsWith('(')) return STATES[functionName] ?? functionName;
+  if (functionName.startsWith('(')) return STATES.get(functionName) ?? functionName;
   const file = url.startsWith('file:') ? fileURLToPath(url).slice(fileURLToPath(ROOT).length) : url;
   const name = functionName === '' ? 'anonymous' : functionName;
   return file === '' ? `${name} (native)` : `${name} ${file.replace(/^.*node_modules\//, '')}:${lineNumber + 1}`;
