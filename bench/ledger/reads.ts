@@ -1,9 +1,4 @@
-import { fromWireId, toWireId } from '../../domain/identifier.ts';
-import { readStoredResponses } from '../../server/store/idempotency.ts';
-import { lockAccounts } from '../../server/store/ledger/account.ts';
-import { readTransfer } from '../../server/store/transfers/transfer.ts';
-import { listTransfers, type Stretch } from '../../server/store/transfers/transfer-list.ts';
-import { NO_FILTER } from '../../server/store/transfers/transfer-route.ts';
+import { toWireId } from '../../domain/identifier.ts';
 import type { ListedRequest } from '../load/requests.ts';
 import { runGenerator } from '../load/run-generator.ts';
 import { AMOUNT, cardName } from '../load/traffic.ts';
@@ -60,35 +55,4 @@ async function drawTransfers(stage: Stage, database: string, count: number): Pro
     [count],
   );
   return rows.map(({ transfer_id, key, name }) => ({ id: toWireId('tr', transfer_id), key, card: name }));
-}
-
-/** The generic plans of the reads, and of the locks of every transfer: made without knowing the values. */
-export async function explainReads(
-  stage: Stage,
-  database: string,
-): Promise<Readonly<Record<string, readonly string[]>>> {
-  const programId = fromWireId('prog', stage.seed.hot.programId) ?? '';
-  const page: Stretch = { order: 'newest_first', after: null, until: null, count: 21, look: 21 };
-  const statements = {
-    get_transfer: readTransfer(programId, programId),
-    'list_transfers of a card': listTransfers(programId, { ...NO_FILTER, cardName: cardName(1) }, page),
-    list_transfers: listTransfers(programId, NO_FILTER, page),
-    'stored responses of keys': readStoredResponses([]),
-    'locks of accounts': lockAccounts([], []),
-  };
-  const plans: Record<string, readonly string[]> = {};
-  for (const [name, { text }] of Object.entries(statements)) {
-    const { rows } = await stage.server.query(database, `explain (generic_plan, costs off) ${text}`);
-    plans[name] = rows.map((row) => row['QUERY PLAN']);
-  }
-  return plans;
-}
-
-/** Where the cost of a plan grows with the table: a growing table read in full, or a list sorted before its limit. */
-export function growingPlans(plans: Readonly<Record<string, readonly string[]>>): readonly string[] {
-  return Object.entries(plans).flatMap(([name, lines]) => {
-    const scan = lines.find((line) => /Seq Scan on (transfer|posting|idempotency|account|card|event)/.test(line));
-    const sort = name.startsWith('list_') ? lines.find((line) => /-> {2}(Incremental )?Sort/.test(line)) : undefined;
-    return [scan, sort].flatMap((line) => (line === undefined ? [] : [`${name} (${line.replace('->', '').trim()})`]));
-  });
 }

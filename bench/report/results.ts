@@ -25,7 +25,7 @@ export type Results = {
   /** Parts that failed, with the reason: a request that was refused, books that do not balance. */
   readonly failed: readonly string[];
   readonly latencies: ChartLatencies | null;
-  readonly stored: Pick<StoredLedger, 'growth' | 'plans' | 'reads'> | null;
+  readonly stored: Pick<StoredLedger, 'growth' | 'reads'> | null;
   readonly connections: RatesByConnections | null;
   readonly profile: Profile | null;
   readonly elapsedSeconds: number;

@@ -87,7 +87,7 @@ function markdownTable(headings: readonly string[], rows: readonly (readonly str
 
 /** The part of docs/performance.md that a run rewrites. */
 export function resultsInMarkdown(results: Results): string {
-  const { outcomes, profile, stored } = results;
+  const { outcomes, profile } = results;
   const notes = outcomes.flatMap(({ row, notes: all }) => all.map((note) => `- ${row}: ${note}`));
   const runs = outcomes.flatMap(({ row, runs: all }) =>
     Object.entries(all).map(([name, values]) => [`${row}`, name, values.map(short).join(', ')]),
@@ -97,7 +97,6 @@ export function resultsInMarkdown(results: Results): string {
     markdownTable(HEADINGS, rowsOf(outcomes)),
     notes.join('\n'),
     `<details><summary>The single rounds</summary>\n\n${markdownTable(['row', 'figure', 'rounds'], runs)}\n\n</details>`,
-    ...(stored === null ? [] : [plansInMarkdown(stored.plans)]),
     ...(profile === null ? [] : [profileInMarkdown(profile)]),
   ].join('\n\n');
 }
@@ -144,9 +143,4 @@ function profileInMarkdown(profile: Profile): string {
     markdownTable(['part of the service', 'µs of its main thread for a transfer'], parts),
     `<details><summary>The functions with the most self time</summary>\n\n${markdownTable(['function', 'part', 'µs'], functions)}\n\n</details>`,
   ].join('\n\n');
-}
-
-function plansInMarkdown({ filled: plans }: NonNullable<Results['stored']>['plans']): string {
-  const texts = Object.entries(plans).map(([name, lines]) => `${name}:\n\n\`\`\`text\n${lines.join('\n')}\n\`\`\``);
-  return `<details><summary>Plans on the filled ledger (generic: made without knowing the values)</summary>\n\n${texts.join('\n\n')}\n\n</details>`;
 }

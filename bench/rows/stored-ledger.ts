@@ -2,7 +2,7 @@ import { inWords, median, short, whole } from '../figures.ts';
 import { examineBooks } from '../ledger/books.ts';
 import { Fill } from '../ledger/fill.ts';
 import { createLedger, dropLedger, type Ledger, type Served, serve } from '../ledger/ledger.ts';
-import { explainReads, growingPlans, measureReads, READS, type ReadLatencies } from '../ledger/reads.ts';
+import { measureReads, READS, type ReadLatencies } from '../ledger/reads.ts';
 import type { Traffic } from '../load/traffic.ts';
 import { MANY_CONNECTIONS, measureTransfers, type Run, warmUp } from '../measure.ts';
 import type { Outcome } from '../outcome.ts';
@@ -10,8 +10,6 @@ import { interleave } from '../rounds/interleave.ts';
 import { describe } from '../rounds/run-rounds.ts';
 import type { Stage } from '../stage.ts';
 import { compare, figures, medianOf } from './compare.ts';
-
-type Plans = Readonly<Record<string, readonly string[]>>;
 
 const NAMES = ['empty', 'filled', 'every card'] as const;
 
@@ -21,8 +19,6 @@ export type StoredLedger = {
   /** Rates at a number of stored transfers; those between the first and the last are single runs. */
   readonly growth: readonly { readonly stored: number; readonly rate: number }[];
   readonly reads: Readonly<Record<'empty' | 'filled', ReadLatencies>>;
-  /** Generic plans on the filled ledger, and on one that was empty when its statistics were made. */
-  readonly plans: Readonly<Record<'filled' | 'young', Plans>>;
   readonly filledBytes: number;
 };
 
@@ -37,14 +33,12 @@ export async function measureStoredLedger(stage: Stage): Promise<StoredLedger> {
   const { options } = stage;
   const { transfers, cards } = options.stored;
   const { filled, growth } = await fillLedger(stage);
-  let young: Plans | undefined;
   const reads: Partial<Record<'empty' | 'filled', ReadLatencies>> = {};
   const contents = {
     empty: async () => {
       const empty = await createLedger(stage);
       const run = await runOn(stage, empty, {}, async (service) => {
         reads.empty ??= await measureReads(stage, service);
-        young ??= await explainReads(stage, empty.database);
       });
       await examineBooks(stage.server, empty.database, empty.acknowledged);
       await dropLedger(stage, empty);
@@ -61,7 +55,6 @@ export async function measureStoredLedger(stage: Stage): Promise<StoredLedger> {
     stage.say(`  round ${round + 1}  ${name.padEnd(16)} ${describe(run)}`);
     return run;
   });
-  const plans = { filled: await explainReads(stage, filled.database), young: young ?? {} };
   const size = await stage.server.query(filled.database, 'select pg_database_size(current_database()) as bytes');
   await examineBooks(stage.server, filled.database, filled.acknowledged);
   await dropLedger(stage, filled);
@@ -71,7 +64,6 @@ export async function measureStoredLedger(stage: Stage): Promise<StoredLedger> {
     runs,
     growth: [{ stored: 0, rate: rate('empty') }, ...growth, { stored: transfers, rate: rate('filled') }],
     reads: { empty: reads.empty, filled: reads.filled },
-    plans,
     filledBytes: Number(size.rows[0]?.bytes),
   };
 }
@@ -110,10 +102,7 @@ async function runOn(
 }
 
 /** Row 10, which has two targets. */
-export function storedLedgerRows(
-  { options }: Stage,
-  { runs, reads, plans, filledBytes }: StoredLedger,
-): readonly Outcome[] {
+export function storedLedgerRows({ options }: Stage, { runs, reads, filledBytes }: StoredLedger): readonly Outcome[] {
   const { cards, transfers } = options.stored;
   const row = (name: 'filled' | 'every card', title: string, least: number, notes: readonly string[]): Outcome => {
     const { ratio, ratios, own, other } = compare(figures(runs[name], 'rate'), figures(runs.empty, 'rate'));
@@ -133,16 +122,10 @@ export function storedLedgerRows(
   return [
     row('filled', `${inWords(transfers)} transfers and ${inWords(cards)} cards stored, against none`, 0.9, [
       `The filled ledger took ${short(filledBytes / 1024 ** 3)} GiB of disk.`,
-      ...(['filled', 'young'] as const).map((which) => planNote(which, growingPlans(plans[which]))),
       ...READS.map(
         (name) => `${name}: ${short(reads.filled[name])} ms, empty ${short(reads.empty[name])} ms (median).`,
       ),
     ]),
     row('every card', `the same with transfers to any of the ${inWords(cards)} cards`, 0.8, []),
   ];
-}
-
-function planNote(which: string, growing: readonly string[]): string {
-  if (growing.length === 0) return `Generic plans on the ${which} ledger: none reads more rows than it returns.`;
-  return `Generic plans on the ${which} ledger whose cost grows with the table: ${growing.join('; ')}.`;
 }
