@@ -10,7 +10,9 @@ export type CommitFault =
   /** Cuts it when the server has committed, before any of its response gets back. */
   | 'cut_after'
   /** Lets the server have it, and the service's side is gone at once: the server works for nobody, if it goes on. */
-  | 'orphan';
+  | 'orphan'
+  /** Cuts the connection of a chained group between its early and its late part; of any other, like `cut_before`. */
+  | 'cut_early';
 
 /** Where on the way of a transaction a trap lies. */
 export type TrapPlace =
@@ -18,6 +20,8 @@ export type TrapPlace =
   | 'before_load'
   /** They have reached the server; its response is held back. */
   | 'during_load'
+  /** The early part of a chained group has come from the service and has not gone on. */
+  | 'before_early'
   /** The writes and COMMIT have come from the service and have not gone on. */
   | 'before_save'
   /** The server has done the writes; COMMIT has not gone on. */
@@ -46,6 +50,8 @@ export type DatabaseProxy = {
   readonly faults: CommitFault[];
   /** Traps for the transactions to come; the first one springs when its place is reached, and is taken off. */
   readonly traps: Trap[];
+  /** Transactions that have begun and have not ended: groups in flight, where the service does nothing else. */
+  readonly open: () => number;
   /** How often the talk on any connection has turned: the client spoke after the server had. */
   readonly turns: () => number;
   /** Cuts every connection. */
@@ -67,13 +73,19 @@ const SOCKET = '.s.PGSQL.5432';
 const BEGIN = /Q\0\0[\s\S]{2}begin(; set local [^\0]*)?\0/;
 const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 
-/** The server's response to COMMIT. */
+/** The prepared statement that every transaction begins its writes with. */
+const FENCE = Buffer.from('fence_batch\0', 'latin1');
+
+/** The server's responses to COMMIT and to ROLLBACK. */
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
+const ROLLED_BACK = Buffer.from('ROLLBACK\0', 'latin1');
 
 /** What all connections of one proxy share. */
 type Setting = {
   readonly faults: CommitFault[];
   readonly traps: Trap[];
+  /** Wires in the middle of a transaction. */
+  readonly open: Set<Wire>;
   turns: number;
   isMute: boolean;
   milliseconds: number;
@@ -113,6 +125,7 @@ class Wire {
   }
 
   cut(): void {
+    this.#setting.open.delete(this);
     this.#client.destroy();
     this.#server.destroy();
   }
@@ -124,9 +137,9 @@ class Wire {
     if (this.#setting.isMute) return;
     if (BEGIN.test(chunk.toString('latin1'))) return this.#load(chunk);
     const at = chunk.indexOf(COMMIT);
-    if (at === -1) return this.#pass(this.#server, chunk);
+    if (at === -1) return chunk.includes(FENCE) ? this.#early(chunk) : this.#pass(this.#server, chunk);
     this.#fault = faults.shift();
-    if (this.#fault === 'cut_before') {
+    if (this.#fault === 'cut_before' || this.#fault === 'cut_early') {
       // The statements before it do arrive, as they would on a network.
       this.#isOrphan = true;
       this.#server.end(chunk.subarray(0, at));
@@ -137,7 +150,17 @@ class Wire {
     if (this.#fault === 'orphan') this.#abandon();
   }
 
+  async #early(chunk: Buffer): Promise<void> {
+    if (!(await this.#passes('before_early', () => this.#server.write(chunk)))) return;
+    if (this.#setting.faults[0] !== 'cut_early') return this.#pass(this.#server, chunk);
+    this.#setting.faults.shift();
+    this.#isOrphan = true;
+    this.#server.end(chunk);
+    this.#client.destroy();
+  }
+
   async #load(chunk: Buffer): Promise<void> {
+    this.#setting.open.add(this);
     if (!(await this.#passes('before_load', () => this.#server.write(chunk)))) return;
     const trap = this.#take('during_load');
     if (trap === undefined) return this.#pass(this.#server, chunk);
@@ -168,6 +191,7 @@ class Wire {
     this.#serverSpoke = true;
     if (this.#isSwallowed || this.#setting.isMute) return;
     const isCommitted = chunk.includes(COMMITTED);
+    if (isCommitted || chunk.includes(ROLLED_BACK)) this.#setting.open.delete(this);
     if (this.#fault !== undefined) {
       if (isCommitted) this.cut();
       return;
@@ -224,13 +248,24 @@ class Wire {
 /** Starts a proxy in front of the server whose Unix socket is in `target`. */
 export async function startProxy(target: string): Promise<DatabaseProxy> {
   const host = await mkdtemp('/tmp/proxy-');
-  const setting: Setting = { faults: [], traps: [], turns: 0, isMute: false, milliseconds: 0, isSliced: false };
+  const setting: Setting = {
+    faults: [],
+    traps: [],
+    open: new Set(),
+    turns: 0,
+    isMute: false,
+    milliseconds: 0,
+    isSliced: false,
+  };
   const wires = new Set<Wire>();
   const server: Server = createServer((client) => {
     const upstream = createConnection(join(target, SOCKET));
     const wire = new Wire(setting, client, upstream);
     wires.add(wire);
-    upstream.once('close', () => wires.delete(wire));
+    upstream.once('close', () => {
+      wires.delete(wire);
+      setting.open.delete(wire);
+    });
   });
   const [here, away] = [join(host, SOCKET), join(host, 'away')];
   await new Promise<void>((resolve) => server.listen(here, resolve));
@@ -241,6 +276,7 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
     host,
     faults: setting.faults,
     traps: setting.traps,
+    open: () => setting.open.size,
     turns: () => setting.turns,
     cutAll,
     listen: (isListening) => (isListening ? rename(away, here) : rename(here, away)),

@@ -27,7 +27,8 @@ const DYING: Readonly<Record<Victims, readonly (0 | 1)[]>> = {
   everything: [0, 1],
 };
 
-const CLIENTS = 32;
+/** Enough for several groups to be in flight when something is killed. */
+const CLIENTS = 96;
 
 /** Kills on one ledger: its books are compared whole after each, so they must not grow for ever. */
 const KILLS_OF_LEDGER = 25;
@@ -54,6 +55,8 @@ class Siege {
   readonly #tally: Tally;
   readonly #load: Load;
   readonly #random: () => number;
+  /** Whether clients use both services, which then break each other's chains; or one, whose chain lives until a kill. */
+  readonly #usesBoth: boolean;
   readonly #path: string;
   /** The same after each start of PostgreSQL, so what survives finds it again. */
   readonly #databaseUrl: string;
@@ -66,6 +69,7 @@ class Siege {
     this.#tally = tally;
     this.#random = streamOf(setting.seed, ledger, 1);
     this.#load = new Load(CLIENTS, `ledger-${ledger}`, streamOf(setting.seed, ledger, 2));
+    this.#usesBoth = ledger % 2 === 0;
     this.#path = path;
     this.#databaseUrl = databaseUrl;
     this.#services = [...both];
@@ -107,9 +111,9 @@ class Siege {
     try {
       await makeCards(this.#load, this.#services[0]);
       for (let kill = 1; kill <= kills && !this.#tally.isEnough; kill += 1) {
-        this.#load.start(...this.#urls());
+        this.#load.start(...this.#loaded(kill));
         await this.#untilEnough(kill);
-        await this.#kill(this.#choose(kill));
+        await this.#kill(kill, this.#choose(kill));
         await this.#load.pause();
         await this.#check(`kill ${done + kill}`);
         this.#setting.progress(done + kill, `${this.#tally.count('violations')} violations`);
@@ -129,6 +133,12 @@ class Siege {
     return this.#services.map(({ url }) => url);
   }
 
+  /** The addresses that clients use until a kill and after it. */
+  #loaded(kill: number): readonly string[] {
+    const urls = this.#urls();
+    return this.#usesBoth ? urls : urls.slice(kill % 2).slice(0, 1);
+  }
+
   /** Alternating, and at random now and then; every other kill is of a service. */
   #choose(kill: number): Victims {
     const at = (bound: number): number => Math.floor(this.#random() * bound);
@@ -146,7 +156,7 @@ class Siege {
   }
 
   /** The clients go on meanwhile with whatever is left, and with what comes back. */
-  async #kill(victims: Victims): Promise<void> {
+  async #kill(kill: number, victims: Victims): Promise<void> {
     this.#tally.add(`kills_${victims}`);
     const killedAt = performance.now();
     const dying = DYING[victims];
@@ -159,7 +169,7 @@ class Siege {
     ]);
     // The owner first: it brings the database, without which the other does not start.
     for (const place of dying) this.#services[place] = await this.#start(place);
-    this.#load.redirect(...this.#urls());
+    this.#load.redirect(...this.#loaded(kill));
     // Killed again while it recovers, one time in ten.
     if (dying.length === 0 && this.#random() < 0.1) {
       await pause(this.#random() * 200);

@@ -4,7 +4,8 @@ import { attackWire, type Ledger, overLedgers } from '../ledgers.ts';
 import { untilAtWork } from '../loads.ts';
 import { type Findings, pause, type Row, type Setting, Tally } from '../row.ts';
 
-const CLIENTS = 24;
+/** Enough for several groups to be in flight when the network fails. */
+const CLIENTS = 96;
 
 const FAULTS_OF_LEDGER = 100;
 
@@ -13,7 +14,7 @@ const SENT_AGAIN = 200;
 /** Back to normal after healing, in milliseconds at most. */
 const HEALED = 10_000;
 
-const PLACES: readonly TrapPlace[] = ['during_load', 'after_commit'];
+const PLACES: readonly TrapPlace[] = ['during_load', 'before_early', 'before_commit', 'after_commit'];
 
 /** A way in which a network is bad; `spoil` ends when it has been long enough. */
 type Fault = { readonly name: string; readonly spoil: (stage: Stage, random: () => number) => Promise<void> };
@@ -82,6 +83,7 @@ async function spoil(setting: Setting, tally: Tally, { done, attacks }: Ledger, 
   for (let at = 1; at <= attacks; at += 1) {
     const fault = FAULTS[Math.floor(random() * FAULTS.length)];
     if (fault === undefined) continue;
+    tally.add(`in_flight_${stage.proxy.open()}`);
     await fault.spoil(stage, random);
     tally.add(fault.name);
     const healing = await untilAtWork(stage.service().url);
