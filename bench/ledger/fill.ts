@@ -91,8 +91,9 @@ const ROWS = [
     select '%program', transfer_id, 'load', card_id, ${AMOUNT}, ${AMOUNT}, 'USD', 'completed', 'final', 'automatic', '{}',
       request_id, moment, moment, moment
     from bench_fill.fresh order by place;`,
-  `insert into idempotency (program_id, operation, key, fingerprint, status, subject_id, batch_id, event_index, created_at)
-    select '%program', 'create_transfer', key, sha256(convert_to(
+  `insert into idempotency (key_hash, program_id, operation, key, fingerprint, status, subject_id, batch_id, event_index,
+      created_at)
+    select idempotency_key_hash('%program', 'create_transfer', key), '%program', 'create_transfer', key, sha256(convert_to(
         E'1\\ncreate_transfer\\n[]\\n{"amount":${AMOUNT},"card_id":"' || name || '"}', 'UTF8')), 201, transfer_id,
       batch_id, (ordinal - 1) % ${GROUP}, moment
     from bench_fill.fresh order by place;`,

@@ -9,6 +9,7 @@ import type { Database, Decision, Loaded, Statement, Steps } from '../store/conn
 import {
   insertStoredResponses,
   type KeyInScope,
+  keyInScope,
   NO_PROGRAM,
   readStoredResponses,
   toStoredResponses,
@@ -81,7 +82,7 @@ export async function transactUnderKey<Id extends OperationId, Name extends stri
 
 function scopeOf(call: CallContext, programId: string | undefined): KeyInScope | undefined {
   if (call.idempotencyKey === null) return undefined;
-  return { programId: programId ?? NO_PROGRAM, operation: call.operation, key: call.idempotencyKey };
+  return keyInScope(programId ?? NO_PROGRAM, call.operation, call.idempotencyKey);
 }
 
 function loadFor<Record, Name extends string>(

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { RefusalCode } from '../../domain/error-codes.ts';
 import type { StoredResponse } from '../../domain/idempotency.ts';
 import type { Row, Statement } from './connection/database.ts';
@@ -27,14 +28,31 @@ import {
 export const NO_PROGRAM = '00000000-0000-0000-0000-000000000000';
 
 /** An idempotency key within its program and operation. */
-export type KeyInScope = { readonly programId: string; readonly operation: string; readonly key: string };
+export type KeyInScope = {
+  readonly programId: string;
+  readonly operation: string;
+  readonly key: string;
+  /** What the row of the key is found by: see {@link hashKey}. */
+  readonly keyHash: string;
+};
 
-/** One text for one key in its scope, to find the response of a request among those of a batch. */
-export function keyText(scope: KeyInScope): string {
-  return `${scope.programId}\n${scope.operation}\n${scope.key}`;
+/** A key with what it is found by. */
+export function keyInScope(programId: string, operation: string, key: string): KeyInScope {
+  return { programId, operation, key, keyHash: hashKey(programId, operation, key) };
 }
 
-const SCOPE = columns({ programId: UUID, operation: word(), key: TEXT });
+/**
+ * The first half of the SHA-256 of a key in its scope, as a UUID. `idempotency_key_hash` is the same in SQL. Not the key
+ * itself, whose index entries would be three times as large, and are written and read in any order.
+ */
+export function hashKey(programId: string, operation: string, key: string): string {
+  const digits = hash('sha256', `${programId}\n${operation}\n${key}`);
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20, 32)}`;
+}
+
+const KEY_HASH = columns({ keyHash: UUID });
+
+const SCOPE = columns({ ...KEY_HASH.columns, programId: UUID, operation: word(), key: TEXT });
 
 const OUTCOME = columns({
   fingerprint: HEX,
@@ -61,21 +79,19 @@ export type KeyedResponse = KeyInScope & StoredResponse & { readonly eventIndex:
  */
 export const readStoredResponses = statementOfRows(
   'read_stored_responses',
-  SCOPE,
+  KEY_HASH,
   `select found.* from :sent
     cross join lateral (
-      select ${SCOPE.names}, ${OUTCOME.names},
+      select ${KEY_HASH.names}, ${OUTCOME.names},
         case when batch_id is null then body else event_payload(batch_id, event_index, created_at) end as body
       from idempotency
-      where idempotency.program_id = sent.program_id and idempotency.operation = sent.operation
-        and idempotency.key = sent.key
-      limit 1
+      where idempotency.key_hash = sent.key_hash limit 1
     ) as found`,
 );
 
-/** The responses that {@link readStoredResponses} found, by {@link keyText}. */
+/** The responses that {@link readStoredResponses} found, by the hash of the key. */
 export function toStoredResponses(found: readonly Row[]): Map<string, StoredResponse> {
-  return new Map(found.map((row) => [keyText(SCOPE.read(row)), toStoredResponse(row)]));
+  return new Map(found.map((row) => [row.key_hash as string, toStoredResponse(row)]));
 }
 
 function toStoredResponse(row: Row): StoredResponse {

@@ -33,7 +33,7 @@ import { idAt } from '../ids.ts';
 import type { AuditNote } from '../store/audit.ts';
 import { toLoadedCard } from '../store/card.ts';
 import type { Loaded, Statement } from '../store/connection/database.ts';
-import { type KeyedResponse, type KeyInScope, keyText, toStoredResponses } from '../store/idempotency.ts';
+import { type KeyedResponse, toStoredResponses } from '../store/idempotency.ts';
 import { type CausedPosting, type DecidedAccount, type StoredAccount, toAccount } from '../store/ledger/account.ts';
 import type { CountedDays, CounterChangeOf } from '../store/ledger/limits.ts';
 import { type RulesNow, toRulesNow } from '../store/program.ts';
@@ -62,12 +62,6 @@ export type LoadName =
   | 'transfers'
   | 'responses'
   | 'references';
-
-/** The idempotency key of a request, in the scope of what it asks for. */
-export function keyInScope(request: TransferRequest): KeyInScope | undefined {
-  if (request.key === null) return undefined;
-  return { programId: request.programId, operation: `${request.command}_transfer`, key: request.key.text };
-}
 
 /** An account that a decision of the group has looked at, before the group and after its last decision. */
 type Looked = { readonly before: StoredAccount; account: Account; isChanged: boolean };
@@ -180,8 +174,7 @@ export class Books {
 
   /** The first response to the request's key, if there is one. */
   stored(request: TransferRequest): StoredResponse | undefined {
-    const key = keyInScope(request);
-    return key === undefined ? undefined : this.#storedResponses.get(keyText(key));
+    return request.key === null ? undefined : this.#storedResponses.get(request.key.keyHash);
   }
 
   /** What the rules look at for one request, after the decisions before it. */
@@ -347,9 +340,9 @@ export class Books {
 
   /** Stores a first response; its body is stored once, in the event with this index of the group. */
   #keep(request: TransferRequest, response: StoredResponse | undefined, eventIndex: number | null = null): void {
-    const key = keyInScope(request);
-    if (key === undefined || response === undefined) return;
-    this.#storedResponses.set(keyText(key), response);
+    const { key } = request;
+    if (key === null || response === undefined) return;
+    this.#storedResponses.set(key.keyHash, response);
     this.#changes.responses.push({ ...key, ...response, eventIndex });
   }
 

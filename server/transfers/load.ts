@@ -11,7 +11,7 @@ import { lockAccounts, type NamedCard, readAccounts } from '../store/ledger/acco
 import { hashOf, type LockedName, shareSwitchAndLockNames, toMissedNames } from '../store/locks.ts';
 import { readProgramRules } from '../store/program.ts';
 import { readReferences, readTransfersForChange } from '../store/transfers/transfer.ts';
-import { Books, keyInScope, type LoadName } from './decide.ts';
+import { Books, type LoadName } from './decide.ts';
 import { Memory } from './memory.ts';
 import type { CreateRequest, TransferRequest } from './request.ts';
 import type { Outcome } from './respond.ts';
@@ -90,7 +90,7 @@ export function loadFor(
   const cards = cardsOf(creations).filter(
     ({ programId, name, withFunding }) => memory?.knows(programId, name, withFunding) !== true,
   );
-  const keys = requests.flatMap((request) => keyInScope(request) ?? []);
+  const keys = requests.flatMap(({ key }) => key ?? []);
   const references = creations.flatMap(({ programId, terms: { reference } }) =>
     reference === null ? [] : [{ programId, reference }],
   );
@@ -122,10 +122,9 @@ function isCreation(request: TransferRequest): request is CreateRequest {
 
 /** The names that a request locks: its idempotency key and its reference, if any. */
 function namesOf(request: TransferRequest): readonly LockedName[] {
-  const { programId } = request;
+  const { programId, key } = request;
   const names: LockedName[] = [];
-  const key = keyInScope(request);
-  if (key !== undefined) names.push({ programId, kind: 'idempotency_key', scope: key.operation, name: key.key });
+  if (key !== null) names.push({ programId, kind: 'idempotency_key', scope: key.operation, name: key.key });
   if (isCreation(request) && request.terms.reference !== null) {
     names.push({ programId, kind: 'reference', scope: '', name: request.terms.reference });
   }

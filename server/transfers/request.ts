@@ -6,13 +6,14 @@ import type { TransferNotes, TransferTerms } from '../../domain/transfers/transf
 import { actorOf } from '../audit/audit.ts';
 import { fingerprintOf } from '../commit/under-key.ts';
 import { type Call, type CallContext, schemaRefusal } from '../operations/call.ts';
+import { type KeyInScope, keyInScope } from '../store/idempotency.ts';
 
 /** What every request about a transfer has. */
 type Origin = {
   readonly programId: string;
   readonly requestId: string;
   /** The idempotency key; null without one. */
-  readonly key: { readonly text: string; readonly fingerprint: string } | null;
+  readonly key: (KeyInScope & { readonly fingerprint: string }) | null;
   /** The operator who sent it, as the audit log names them; null for a card program. */
   readonly operator: string | null;
 };
@@ -79,11 +80,12 @@ export function toChange(
 }
 
 function originOf(call: CallContext): Origin {
-  const { programId, requestId, caller, idempotencyKey: text } = call;
+  const { programId, requestId, caller, operation, idempotencyKey } = call;
+  const key = idempotencyKey === null ? null : keyInScope(programId, operation, idempotencyKey);
   return {
     programId,
     requestId,
-    key: text === null ? null : { text, fingerprint: fingerprintOf(call) },
+    key: key === null ? null : { ...key, fingerprint: fingerprintOf(call) },
     operator: caller.kind === 'operator_key' ? actorOf(caller) : null,
   };
 }

@@ -15,7 +15,7 @@ import {
   updateAccounts,
   updateAccountsIfUnchanged,
 } from '../store/ledger/account.ts';
-import { addToCounters, type CounterChangeOf, giveBackToCounters } from '../store/ledger/limits.ts';
+import { type CounterChangeOf, insertCounters, updateCounters } from '../store/ledger/limits.ts';
 import { mergeWrites } from '../store/sql.ts';
 import { deleteHolds, insertHolds } from '../store/transfers/hold.ts';
 import { insertReversals } from '../store/transfers/reversal.ts';
@@ -113,11 +113,11 @@ function changesOf(changes: BookChanges, now: number): readonly Statement[] {
     ...some([...changes.ended.values()], deleteHolds),
     ...some(changes.reversals, insertReversals),
     ...some(changes.postings, (postings) => insertPostings(postings, now)),
+    ...some(counts, updateCounters),
     ...some(
       counts.filter((change) => !isBack(change)),
-      addToCounters,
+      insertCounters,
     ),
-    ...some(counts.filter(isBack), giveBackToCounters),
   ];
 }
 

@@ -76,8 +76,8 @@ async function fillTransfers(client: pg.Client): Promise<void> {
 
 async function fillAround(client: pg.Client): Promise<void> {
   await client.query(
-    `insert into idempotency (program_id, operation, key, fingerprint, status, subject_id, created_at)
-     select program_id, 'create_transfer', 'key ' || transfer_id, sha256(transfer_id::text::bytea), 201, transfer_id, now()
+    `insert into idempotency (key_hash, program_id, operation, key, fingerprint, status, subject_id, created_at)
+     select gen_random_uuid(), program_id, 'create_transfer', 'key ' || transfer_id, sha256(transfer_id::text::bytea), 201, transfer_id, now()
      from transfer`,
   );
   await client.query(

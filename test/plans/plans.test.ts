@@ -16,7 +16,7 @@ import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
 import { listKeys, readKey } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
-import { forgetCounters, giveBackToCounters } from '../../server/store/ledger/limits.ts';
+import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
 import { findDueTransfers, findExpiredHolds } from '../../server/store/transfers/due.ts';
@@ -144,7 +144,7 @@ const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['locking the free accounts of transfers', lockAccounts(cards, [transfer], 'skip')],
   ['reading the cards', readCards(cards)],
   ['reading the cards of transfers', readCardsOfTransfers([transfer])],
-  ['reading kept answers', readStoredResponses([{ programId: PROGRAM, operation: 'create_transfer', key: 'x' }])],
+  ['reading kept answers', readStoredResponses([{ keyHash: after }])],
   ['reading references', readReferences([{ programId: PROGRAM, reference: 'x' }])],
   ['reading transfers', readTransfersForChange([transfer])],
   ['reading the rules', readProgramRules([PROGRAM])],
@@ -152,7 +152,8 @@ const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['updating the accounts', updateAccounts([])],
   ['updating transfers', updateTransfers([])],
   ['ending holds', deleteHolds([])],
-  ['giving back to limits', giveBackToCounters([])],
+  ['adding to the counters of limits', updateCounters([])],
+  ['making counters of limits', insertCounters([])],
   ['writing metadata', writeMetadata(transfer, {}, 0)],
   ['taking metadata away', deleteMetadata(transfer)],
 ];

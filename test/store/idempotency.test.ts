@@ -180,8 +180,8 @@ test('after 30 days what is no transfer is still not done again, and a card is s
 
 test('what there is to forget is found without reading what was forgotten before', async () => {
   await client.query(
-    `insert into idempotency (program_id, operation, key, fingerprint, status, subject_id, body, created_at)
-     select $1, 'create_transfer', 'old ' || number, sha256(''), 201, gen_random_uuid(),
+    `insert into idempotency (key_hash, program_id, operation, key, fingerprint, status, subject_id, body, created_at)
+     select gen_random_uuid(), $1, 'create_transfer', 'old ' || number, sha256(''), 201, gen_random_uuid(),
        case when number > 20000 then '{}' end, now() - interval '60 days' + number * interval '1 minute'
      from generate_series(1, 20005) as number`,
     [PROGRAM],

@@ -133,8 +133,8 @@ async function fill(): Promise<void> {
     );
   }
   await client.query(
-    `insert into idempotency (program_id, operation, key, fingerprint, status, subject_id, created_at)
-     select $1, 'create_transfer', key, sha256(''), 201, id, now() from unnest($2::text[], $3::uuid[]) as named(key, id)
+    `insert into idempotency (key_hash, program_id, operation, key, fingerprint, status, subject_id, created_at)
+     select idempotency_key_hash($1, 'create_transfer', key), $1, 'create_transfer', key, sha256(''), 201, id, now() from unnest($2::text[], $3::uuid[]) as named(key, id)
      where key is not null`,
     [PROGRAM, samples.map((row) => row.key), samples.map((row) => row.id)],
   );

@@ -46,6 +46,7 @@ const READ_MOVEMENT = statement(
       case kind when 'deposit' then posting.destination_balance else posting.source_balance end as balance
     from funding_movement
     join posting on posting.program_id = funding_movement.program_id and posting.cause_id = movement_id
+      and posting.purpose in ('deposit', 'withdrawal')
     where funding_movement.program_id = :programId and movement_id = :movementId`,
 );
 

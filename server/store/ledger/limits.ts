@@ -119,23 +119,33 @@ const COUNTER = columns({
   count: BIGINT,
 });
 
-/** Adds to counters; those that do not exist yet are created with what is added. */
-export const addToCounters = statementOfRows(
-  'add_to_counters',
-  COUNTER,
-  `insert into limit_counter (${COUNTER.names}) select ${COUNTER.names} from :sent
-    on conflict (program_id, account_id, direction, day_start) do update
-      set amount = limit_counter.amount + excluded.amount, count = limit_counter.count + excluded.count`,
-);
-
-/** Subtracts from counters that exist: the changes are negative. One that subtracted too much would break a CHECK. */
-export const giveBackToCounters = statementOfRows(
-  'give_back_to_counters',
+/**
+ * Adds to the counters that exist, or subtracts from them where a change is negative. One that subtracted too much would
+ * break a CHECK.
+ */
+export const updateCounters = statementOfRows(
+  'update_counters',
   COUNTER,
   `update limit_counter set amount = limit_counter.amount + sent.amount, count = limit_counter.count + sent.count
     from :sent
     where limit_counter.program_id = sent.program_id and limit_counter.account_id = sent.account_id
       and limit_counter.direction = sent.direction and limit_counter.day_start = sent.day_start`,
+);
+
+/**
+ * Inserts the counters that do not exist yet. It goes into one statement with {@link updateCounters}: both see the tables
+ * as they were before, so each change is made by one of them. An insert with ON CONFLICT would do for both, but it writes
+ * a lock to the log for each row that it updates, and nearly every counter exists.
+ */
+export const insertCounters = statementOfRows(
+  'insert_counters',
+  COUNTER,
+  `insert into limit_counter (${COUNTER.names}) select ${COUNTER.names} from :sent
+    where not exists (
+      select from limit_counter
+      where limit_counter.program_id = sent.program_id and limit_counter.account_id = sent.account_id
+        and limit_counter.direction = sent.direction and limit_counter.day_start = sent.day_start
+    )`,
 );
 
 /** A number that no other lock of this kind has: the process that holds it deletes counters. */

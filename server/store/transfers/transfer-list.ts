@@ -1,6 +1,7 @@
 import type { Transfer, TransferStatus, TransferType } from '../../../domain/transfers/transfer.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { REPLICATED } from '../connection/standby.ts';
+import { hashKey } from '../idempotency.ts';
 import { DATE, NUMBER, nullable, statement, statementVariants, TEXT, UUID, word } from '../sql.ts';
 import { TRANSFER_COLUMNS, toTransfer } from './transfer.ts';
 import { type Along, cardIdOf, type Route, routeFor, type TransferFilter } from './transfer-route.ts';
@@ -48,7 +49,7 @@ const LIST_TRANSFERS = statementVariants({
   type: nullable(word<TransferType>()),
   status: nullable(word<TransferStatus>()),
   reference: nullable(TEXT),
-  idempotencyKey: nullable(TEXT),
+  keyHash: nullable(UUID),
   metadataName: nullable(TEXT),
   metadataValue: nullable(TEXT),
   createdFrom: nullable(DATE),
@@ -75,10 +76,11 @@ export function listTransfers(programId: string, filter: TransferFilter, stretch
   const isTimed = filter.createdFrom !== null || filter.createdTo !== null;
   const variant = { route, order: stretch.order, isTimed, isSifted: isSifted(filter) };
   const isDown = stretch.order === 'newest_first';
-  const { metadata, ...rest } = filter;
+  const { metadata, idempotencyKey, ...rest } = filter;
   return LIST_TRANSFERS(nameOf(variant), () => textOf(variant), {
     ...rest,
     programId,
+    keyHash: idempotencyKey === null ? null : hashKey(programId, 'create_transfer', idempotencyKey),
     metadataName: metadata?.name ?? null,
     metadataValue: metadata?.value ?? null,
     low: (isDown ? null : stretch.after) ?? FIRST_ID,

@@ -86,8 +86,7 @@ const BY_KEY: Route = {
   covers: ['idempotencyKey'],
   relations: (_along, isOnPage) => [
     `select transfer.* from (
-        select subject_id from idempotency where idempotency.program_id = :programId
-          and idempotency.operation = 'create_transfer' and idempotency.key = :idempotencyKey limit 1
+        select subject_id from idempotency where idempotency.key_hash = :keyHash limit 1
       ) as found cross join lateral (
         select * from transfer where transfer.program_id = :programId and transfer.transfer_id = found.subject_id limit 1
       ) as transfer where ${isOnPage('transfer.transfer_id')}`,
