@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { examineBooks } from './ledger/books.ts';
 import { createLedger, dropLedger, serve } from './ledger/ledger.ts';
+import { makeSeed } from './ledger/seed.ts';
+import { startEmbeddedServer } from './ledger/server.ts';
 import { MANY_CONNECTIONS, measureTransfers, warmUp } from './measure.ts';
 import { readThreadTimes, type ThreadTimes } from './processor-time.ts';
-import type { Stage } from './stage.ts';
+import type { Site, Stage } from './stage.ts';
+import { countsStatements, readStatements, resetStatements, type StatementTime } from './statements.ts';
 
 /** A function of the service and its self time for one transfer. */
 export type FunctionTime = { readonly name: string; readonly part: string; readonly microseconds: number };
@@ -23,6 +26,8 @@ export type Profile = {
   readonly parts: readonly { readonly part: string; readonly microseconds: number }[];
   /** The same by function, the largest first. */
   readonly functions: readonly FunctionTime[];
+  /** What PostgreSQL did for one transfer, by statement, the largest first. */
+  readonly statements: readonly StatementTime[];
 };
 
 type Frame = { readonly functionName: string; readonly url: string; readonly lineNumber: number };
@@ -47,8 +52,12 @@ const STATES: ReadonlyMap<string, string> = new Map([
   ['(program)', 'native code (system calls, compiler)'],
 ]);
 
-/** Runs the hot account under V8's sampling profiler and adds its samples up. */
-export async function profileTransfers(stage: Stage, keepIn: string): Promise<Profile> {
+/**
+ * Runs the hot account under V8's sampling profiler and adds its samples up. PostgreSQL counts the time of its statements:
+ * unless the server of the stage does so already, another one is started.
+ */
+export async function profileTransfers(given: Stage, keepIn: string): Promise<Profile> {
+  const stage = (await countsStatements(given.server)) ? given : { ...given, ...(await startCountingSite(given)) };
   const { server, options } = stage;
   const directory = join(server.directory, 'profile');
   await mkdir(directory);
@@ -58,8 +67,10 @@ export async function profileTransfers(stage: Stage, keepIn: string): Promise<Pr
   await warmUp(stage, ledger, service.traffic, MANY_CONNECTIONS, options.warmUpSeconds * 2);
   // The profiler's clock is the monotonic one of the machine, and so is this: it tells which samples belong to the run.
   const begun = Number(process.hrtime.bigint() / 1000n);
+  await resetStatements(server);
   const threadsBefore = readThreadTimes(service.processId);
   const run = await measureTransfers(stage, { ledger, service }, service.traffic, MANY_CONNECTIONS);
+  const statements = await readStatements(server, ledger.database, run.count);
   const threads = difference(threadsBefore, readThreadTimes(service.processId), run.count);
   const ended = begun + run.elapsedSeconds * 1e6;
   await service.stop();
@@ -71,9 +82,14 @@ export async function profileTransfers(stage: Stage, keepIn: string): Promise<Pr
   await copyFile(join(directory, name), join(keepIn, 'transfers.cpuprofile'));
   const { rate, serviceMicroseconds, postgresMicroseconds, generatorMicroseconds } = run;
   return {
-    ...{ rate, serviceMicroseconds, postgresMicroseconds, generatorMicroseconds, threads },
+    ...{ rate, serviceMicroseconds, postgresMicroseconds, generatorMicroseconds, threads, statements },
     ...addUp(samples, begun, ended, run.count),
   };
+}
+
+async function startCountingSite({ belongings }: Stage): Promise<Site> {
+  const server = await startEmbeddedServer(belongings, { countsStatements: true });
+  return { server, seed: await makeSeed(belongings, server, { unlimited: false, spread: false }) };
 }
 
 function difference(before: ThreadTimes, after: ThreadTimes, transfers: number): Profile['threads'] {

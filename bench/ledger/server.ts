@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, chmod, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -24,6 +24,9 @@ export const LIVE = {
   RATE_LIMIT_PER_KEY: '999999',
 } as const;
 
+/** Statements inside functions do not count: they are part of the statement that called the function. */
+const COUNT_STATEMENTS = "shared_preload_libraries = 'pg_stat_statements'\npg_stat_statements.save = off\n";
+
 /** A PostgreSQL server of a bench run. */
 export type DatabaseServer = {
   /** Directory of the socket, as libpq's PGHOST. */
@@ -39,8 +42,14 @@ export type DatabaseServer = {
   readonly connect: (database: string) => Promise<pg.Client>;
 };
 
-/** Starts a service in live mode on its embedded PostgreSQL, on which the bench then makes its own databases. */
-export async function startEmbeddedServer(belongings: Belongings): Promise<DatabaseServer> {
+/**
+ * Starts a service in live mode on its embedded PostgreSQL, on which the bench then makes its own databases. With
+ * `countsStatements`, PostgreSQL counts the time of every statement, which takes a little of it.
+ */
+export async function startEmbeddedServer(
+  belongings: Belongings,
+  { countsStatements = false } = {},
+): Promise<DatabaseServer> {
   const directory = await mkdtemp(PREFIX);
   // Where the bench runs as root, PostgreSQL runs as nobody and must reach its data.
   await chmod(directory, 0o711);
@@ -50,11 +59,21 @@ export async function startEmbeddedServer(belongings: Belongings): Promise<Datab
   for (const words of [['migrate'], ['operator-key', 'owner']]) {
     await runProgram(belongings, process.execPath, [ADMINISTRATION, ...words], { environment });
   }
+  if (countsStatements) {
+    await appendFile(join(dataDirectory, 'postgresql', 'postgresql.auto.conf'), COUNT_STATEMENTS);
+  }
   const owner = await startService(environment);
   belongings.add('the service that owns PostgreSQL', async () => void (await owner.stop()));
   const { processId, databaseUrl: address } = await embeddedServerOf(dataDirectory);
   const url = new URL(address.replace('@/', '@localhost/'));
-  return serverAt(url.searchParams.get('host') ?? '', Number(url.searchParams.get('port')), processId, directory);
+  const server = serverAt(
+    url.searchParams.get('host') ?? '',
+    Number(url.searchParams.get('port')),
+    processId,
+    directory,
+  );
+  if (countsStatements) await server.query('postgres', 'create extension pg_stat_statements');
+  return server;
 }
 
 /** Starts the PostgreSQL of a distribution with the settings that `initdb` writes, in the directory of the bench. */

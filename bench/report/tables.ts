@@ -1,6 +1,7 @@
 import { short, whole } from '../figures.ts';
 import { isMet, type Outcome, shortfall } from '../outcome.ts';
 import type { Profile } from '../profile.ts';
+import type { Chart } from './charts.ts';
 import type { Results } from './results.ts';
 
 const HEADINGS = ['', 'row', 'measured', 'against', 'result', 'target', 'verdict'] as const;
@@ -50,7 +51,11 @@ function alignColumns(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** Functions below this are left out. */
+/** Characters of a statement that tell it from the others. */
+const STATEMENT_LENGTH = 150;
+const STATEMENT_LENGTH_IN_TABLE = 80;
+
+/** Functions and statements below this are left out. */
 const MIN_MICROSECONDS = 0.2;
 
 /** The profile for a terminal: threads, parts of the program, and every function that takes some time. */
@@ -70,6 +75,17 @@ export function terminalProfile(profile: Profile): string {
         .map(({ part, microseconds }) => [micro(microseconds), part]),
     ]),
     alignColumns([['      µs', 'part', 'function (self time)'], ...rows]),
+    alignColumns([
+      ['      µs', 'WAL bytes', 'calls per 1,000', 'statement of PostgreSQL (time until its end, waiting included)'],
+      ...profile.statements
+        .filter(({ microseconds }) => microseconds >= MIN_MICROSECONDS)
+        .map(({ microseconds, logBytes, callsPerThousand, text }) => [
+          micro(microseconds),
+          whole(logBytes).padStart(9),
+          short(callsPerThousand).padStart(15),
+          text.slice(0, STATEMENT_LENGTH),
+        ]),
+    ]),
   ].join('\n\n');
 }
 
@@ -85,8 +101,11 @@ function markdownTable(headings: readonly string[], rows: readonly (readonly str
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
+/** Where the charts are, seen from docs/performance.md. */
+const DIRECTORY = 'performance';
+
 /** The part of docs/performance.md that a run rewrites. */
-export function resultsInMarkdown(results: Results): string {
+export function resultsInMarkdown(results: Results, charts: readonly Chart[]): string {
   const { outcomes, profile } = results;
   const notes = outcomes.flatMap(({ row, notes: all }) => all.map((note) => `- ${row}: ${note}`));
   const runs = outcomes.flatMap(({ row, runs: all }) =>
@@ -96,6 +115,7 @@ export function resultsInMarkdown(results: Results): string {
     ...factsOf(results),
     markdownTable(HEADINGS, rowsOf(outcomes)),
     notes.join('\n'),
+    charts.map(({ title, file }) => `![${title}](${DIRECTORY}/${file})`).join('\n\n'),
     `<details><summary>The single rounds</summary>\n\n${markdownTable(['row', 'figure', 'rounds'], runs)}\n\n</details>`,
     ...(profile === null ? [] : [profileInMarkdown(profile)]),
   ].join('\n\n');
@@ -138,9 +158,17 @@ function profileInMarkdown(profile: Profile): string {
   const functions = profile.functions
     .slice(0, FUNCTIONS_SHOWN)
     .map(({ name, part, microseconds }) => [`\`${name}\``, part, microseconds.toFixed(2)]);
+  const statements = profile.statements
+    .filter(({ microseconds }) => microseconds >= MIN_MICROSECONDS)
+    .map(({ microseconds, logBytes, text }) => [
+      `\`${text.slice(0, STATEMENT_LENGTH_IN_TABLE)}\``,
+      microseconds.toFixed(1),
+      whole(logBytes),
+    ]);
   return [
     profileSentence(profile),
     markdownTable(['part of the service', 'µs of its main thread for a transfer'], parts),
+    markdownTable(['statement of PostgreSQL', 'µs for a transfer, waiting included', 'WAL bytes'], statements),
     `<details><summary>The functions with the most self time</summary>\n\n${markdownTable(['function', 'part', 'µs'], functions)}\n\n</details>`,
   ].join('\n\n');
 }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { drawPlots } from './plots.ts';
+import { drawCharts } from './charts.ts';
 import type { Results } from './results.ts';
 import { resultsInMarkdown } from './tables.ts';
 
@@ -23,8 +23,9 @@ const END = '<!-- Written by npm run bench: end -->';
 export async function writeResults(results: Results, directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'latest.json'), `${JSON.stringify(results, undefined, 2)}\n`);
-  for (const [name, text] of Object.entries(drawPlots(results))) await writeFile(join(directory, name), text);
-  const text = resultsInMarkdown(results);
+  const charts = drawCharts(results);
+  for (const { file, svg } of charts) await writeFile(join(directory, file), svg);
+  const text = resultsInMarkdown(results, charts);
   if (directory !== COMMITTED) {
     await writeFile(join(directory, 'results.md'), `${text}\n`);
     return;

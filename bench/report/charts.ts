@@ -4,15 +4,18 @@ import { drawBars } from './bar-chart.ts';
 import { type Axis, drawLines } from './line-chart.ts';
 import type { Results } from './results.ts';
 
-/** Draws what was measured; gives SVG texts by file name. */
-export function drawPlots(results: Results): Readonly<Record<string, string>> {
-  const plots = {
-    'rate-by-connections.svg': drawConnections(results),
-    'rate-by-stored-transfers.svg': drawGrowth(results),
-    'latency-percentiles.svg': drawLatencies(results),
-    'time-of-a-transfer.svg': drawProfile(results),
-  };
-  return Object.fromEntries(Object.entries(plots).filter((plot): plot is [string, string] => plot[1] !== undefined));
+/** A chart as a file. */
+export type Chart = { readonly file: string; readonly title: string; readonly svg: string };
+
+/** Draws what was measured. */
+export function drawCharts(results: Results): readonly Chart[] {
+  const charts = [
+    { file: 'rate-by-connections.svg', title: 'Rate by connections', svg: drawConnections(results) },
+    { file: 'rate-by-stored-transfers.svg', title: 'Rate by stored transfers', svg: drawGrowth(results) },
+    { file: 'latency-percentiles.svg', title: 'Latency percentiles', svg: drawLatencies(results) },
+    { file: 'time-of-a-transfer.svg', title: 'Where the time of a transfer goes', svg: drawProfile(results) },
+  ];
+  return charts.flatMap(({ svg, ...chart }) => (svg === undefined ? [] : [{ ...chart, svg }]));
 }
 
 const perSecond = (value: number): string => `${whole(value)}/s`;
