@@ -67,8 +67,10 @@ function settingsFor(socketDirectory: string): Record<string, string> {
     // The pools of three service processes at once (27 each, at most), the loops, and a person with psql.
     max_connections: '100',
     // A checkpoint makes each page go to the log whole once more, so load must not force one every few seconds ...
-    max_wal_size: '2GB',
-    // ... but what was written since the last one is replayed after a crash, while the service returns errors.
+    max_wal_size: '4GB',
+    // ... and these pages are not compressed: this build only has pglz, which costs more time than the writing.
+    wal_compression: 'off',
+    // What was written since the last checkpoint is replayed after a crash, while the service returns errors.
     checkpoint_timeout: '5min',
     // Compiling a statement takes longer than any statement of the service.
     jit: 'off',
