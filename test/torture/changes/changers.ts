@@ -16,6 +16,9 @@ export type Setting = {
 const PAUSE_MILLISECONDS = 30;
 const LONG_PAUSE_MILLISECONDS = 500;
 
+/** The pause between two changes that leave chains alone for long enough to grow, in milliseconds. */
+const QUIET_MILLISECONDS = 450;
+
 /** How long something is disabled, in milliseconds at most. */
 const DISABLED_MILLISECONDS = 40;
 
@@ -32,8 +35,8 @@ export class Changers {
     this.#setting = setting;
   }
 
-  /** Changes these programs and their cards while `goesOn`. */
-  async run(places: readonly Place[], goesOn: () => boolean): Promise<void> {
+  /** Changes these programs and their cards all the time, while `goesOn`. */
+  async runDensely(places: readonly Place[], goesOn: () => boolean): Promise<void> {
     this.#places = places;
     const loop = async (change: () => Promise<unknown>, milliseconds = PAUSE_MILLISECONDS): Promise<void> => {
       while (goesOn()) {
@@ -48,6 +51,25 @@ export class Changers {
       loop(() => this.#throwSwitch(), LONG_PAUSE_MILLISECONDS),
       loop(() => this.#fund()),
     ]);
+  }
+
+  /** Changes one thing at a time, in the middle of chains that have had time to grow, while `goesOn`. */
+  async runSparsely(places: readonly Place[], goesOn: () => boolean): Promise<void> {
+    this.#places = places;
+    const { random } = this.#setting;
+    const changes = [
+      () => this.#changeStatus(),
+      () => this.#changeStatus(),
+      () => this.#changeCardLimits(),
+      () => this.#changeCardLimits(),
+      () => this.#changeProgram(),
+      () => this.#throwSwitch(),
+      () => this.#fund(),
+    ];
+    while (goesOn()) {
+      await pauseWhile(goesOn, QUIET_MILLISECONDS * (0.5 + random()));
+      await pick(changes, random)();
+    }
   }
 
   /** Nobody else changes the first half of the changing cards; the second half has its limits changed. */

@@ -50,6 +50,8 @@ export type History = {
   readonly keys: ReadonlyMap<string, StoredKey>;
   readonly cards: readonly KnownCard[];
   readonly accounts: readonly KnownAccount[];
+  /** How many transactions were decided on accounts that their predecessors had not written yet. */
+  readonly chained: number;
 };
 
 /**
@@ -60,12 +62,13 @@ export type History = {
  * inserts its fence early, but it updates each account that it has looked at, and does that after its predecessor.
  */
 const INSTALL = `
-  create unlogged table torture_log (position bigserial, xid bigint not null, account jsonb);
+  create unlogged table torture_log (position bigserial, xid bigint not null, account jsonb, snapshot pg_snapshot);
   create function torture_log() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
   begin
-    insert into torture_log (xid, account) values (
+    insert into torture_log (xid, account, snapshot) values (
       pg_current_xact_id()::text::bigint,
-      case when tg_table_name = 'account' then to_jsonb(new) end
+      case when tg_table_name = 'account' then to_jsonb(new) end,
+      case when tg_table_name <> 'account' then pg_current_snapshot() end
     );
     return null;
   end $$;
@@ -78,6 +81,12 @@ export async function recordHistory(client: pg.Client): Promise<void> {
   await client.query(INSTALL);
 }
 
+/** How many transactions were decided on accounts that their predecessors had not written yet. */
+export async function countChained(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ chained: string }>(CHAINED);
+  return Number(rows[0]?.chained);
+}
+
 type AccountRow = {
   readonly account_id: string;
   readonly balance: number;
@@ -87,6 +96,17 @@ type AccountRow = {
 };
 
 const POSITIONS = 'select xid, max(position) as position from torture_log group by xid';
+
+/**
+ * Who locks what it decides on has seen the commit of the last writer before it inserts its fence. A chained group has not,
+ * if it was decided before that commit.
+ */
+const CHAINED = `select count(distinct written.xid) as chained from (
+    select xid, lag(xid) over (partition by account->>'account_id' order by position) as writer
+    from torture_log where account is not null
+  ) as written
+  join torture_log as fence on fence.xid = written.xid and fence.account is null
+  where writer <> written.xid and not pg_visible_in_snapshot(writer::text::xid8, fence.snapshot)`;
 
 const EVENTS = `select event.xmin::text as xid, type, subject_id, payload from event
   where created_at >= $1 order by batch_id, index`;
@@ -112,6 +132,7 @@ export async function readHistory(client: pg.Client, since: Date): Promise<Histo
   ]);
   const keys = await client.query<{ name: string; xid: string; status: number; now: string }>(KEYS, [since]);
   const updates = await client.query<{ xid: string; account: AccountRow }>(ACCOUNTS);
+  const chained = await countChained(client);
   const cards = await client.query<KnownCard>(CARDS);
   const accounts = await client.query<Omit<KnownAccount, 'floor'> & { floor: string | null }>(KNOWN);
   await client.query('rollback');
@@ -139,6 +160,7 @@ export async function readHistory(client: pg.Client, since: Date): Promise<Histo
     keys: new Map(
       keys.rows.map(({ name, xid, status, now }) => [name, { position: place(xid), status, now: Number(now) }]),
     ),
+    chained,
     cards: cards.rows,
     accounts: accounts.rows.map((row) => ({ ...row, floor: row.floor === null ? null : BigInt(row.floor) })),
   };

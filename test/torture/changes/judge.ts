@@ -169,6 +169,7 @@ class Judge {
     for (const { sent, heard, from } of left) this.#untrue(from, sent, heard);
     this.problems.push(...replay.problems);
     this.#count('transactions', this.#history.transactions.length);
+    this.#count('chained', this.#history.chained);
   }
 
   /** Between which places refusals were decided that left no trace: after all that was heard of before, before all that was sent later. */

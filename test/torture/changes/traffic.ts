@@ -11,10 +11,10 @@ export type Place = {
   readonly changing: string[];
 };
 
-/** Which programs the clients of each service work in. */
-export type Phase = readonly (readonly Place[])[];
+/** Which programs the clients of each service work in, and whether what is sent twice goes to both services. */
+export type Phase = { readonly places: readonly (readonly Place[])[]; readonly isCrossed: boolean };
 
-/** Of all transfers, those about cards that are changed; those that are held; those that are sent to both services. */
+/** Of all transfers, those about cards that are changed; those that are held; those that are sent twice at once. */
 const ABOUT_CHANGING = 0.25;
 const HELD = 0.15;
 const DOUBLED = 0.03;
@@ -22,8 +22,8 @@ const DOUBLED = 0.03;
 /** Of all requests, those that do something with a transfer that is there. */
 const CHANGES = 0.12;
 
-/** Of the holds, those that end by themselves soon, and after how many milliseconds. */
-const SHORT_HOLDS = 0.1;
+/** Of the holds, those that end by themselves soon, and after how many milliseconds. Either service may find them. */
+const SHORT_HOLDS = 0.02;
 const SHORT_MILLISECONDS = 3_000;
 
 /** Of all transfers, those with a reference; of these, those with one that was used before. */
@@ -65,7 +65,7 @@ export class Traffic {
     const agent = keptConnections(this.#clients * this.#urls.length * 2);
     const clients = this.#urls.flatMap((_, service) =>
       Array.from({ length: this.#clients }, async () => {
-        while (goesOn()) await this.#step(service, phase[service] ?? [], agent);
+        while (goesOn()) await this.#step(service, phase, agent);
       }),
     );
     await Promise.all(clients);
@@ -87,10 +87,11 @@ export class Traffic {
     return this.#send([0, 1], { key, place, asked }, agent);
   }
 
-  async #step(service: number, places: readonly Place[], agent: Agent): Promise<void> {
+  async #step(service: number, { places: all, isCrossed }: Phase, agent: Agent): Promise<void> {
+    const places = all[service] ?? [];
     this.#keys += 1;
     const key = `key-${this.#keys}`;
-    const services = this.#random() < DOUBLED ? [service, 1 - service] : [service];
+    const services = this.#random() < DOUBLED ? [service, isCrossed ? 1 - service : service] : [service];
     const waiting = this.#random() < CHANGES ? this.#take(places) : undefined;
     if (waiting !== undefined) {
       await this.#send(services, { key, place: waiting.place, asked: this.#newChange(waiting) }, agent);

@@ -97,6 +97,9 @@ class Trial {
       const { problems, figures } = judgeHistory(await readHistory(client, rows[0]?.now ?? new Date(0)), this.#record);
       this.#tally.violate(`ledger ${this.#ledger.number}`, problems);
       for (const [what, count] of Object.entries(figures)) this.#tally.add(what, count);
+      // A form in haste is over before anything is certain to be in flight.
+      const isTrial = this.#setting.inHaste === true || figures.chained !== 0;
+      if (!isTrial) this.#tally.violate('chains', ['no group was chained: this was no trial of them']);
       this.#checkDelays();
       await this.#checkBooks();
     } finally {
@@ -105,35 +108,37 @@ class Trial {
   }
 
   /**
-   * Both services on one program break each other's chains; on programs of their own, each has a chain that lives until
-   * the third party breaks it.
+   * Both services on one program break each other's chains, as do changes and locks all the time; on programs of their
+   * own, each has a chain that lives until somebody changes something.
    */
   async #attack([hot, one, two]: readonly Place[]): Promise<void> {
     if (hot === undefined || one === undefined || two === undefined) throw new Error('a program is missing');
-    const phases: readonly { readonly share: number; readonly phase: Phase }[] = [
-      { share: 0.45, phase: [[one], [two]] },
-      { share: 0.1, phase: [[hot], [hot]] },
-      { share: 0.35, phase: [[two], [one]] },
-      {
-        share: 0.1,
-        phase: [
-          [hot, one],
-          [hot, two],
-        ],
-      },
+    const apart = [[one], [two]];
+    const swapped = [[two], [one]];
+    const mixed = [
+      [hot, one],
+      [hot, two],
+    ];
+    const phases = [
+      { share: 0.45, places: apart, isDense: false },
+      { share: 0.05, places: [[hot], [hot]], isDense: true },
+      { share: 0.4, places: swapped, isDense: false },
+      { share: 0.05, places: apart, isDense: true },
+      { share: 0.05, places: mixed, isDense: true },
     ];
     const made = (): number => this.#traffic.made;
     const changers = new Changers({ record: this.#record, urls: this.#urls, random: this.#random, made });
     let until = 0;
-    for (const { share, phase } of phases) {
+    for (const { share, places: ofServices, isDense } of phases) {
       until += share * this.#ledger.attacks;
       const goesOn = (): boolean => this.#traffic.made < until;
-      const places = [...new Set(phase.flat())];
-      await Promise.all([
-        this.#traffic.run(phase, goesOn),
-        changers.run(places, goesOn),
-        this.#holdLocks(places, goesOn),
-      ]);
+      const phase: Phase = { places: ofServices, isCrossed: isDense };
+      const places = [...new Set(ofServices.flat())];
+      const around = isDense
+        ? [changers.runDensely(places, goesOn), this.#holdLocks(places, goesOn)]
+        : [changers.runSparsely(places, goesOn)];
+      await Promise.all([this.#traffic.run(phase, goesOn), ...around]);
+      this.#setting.progress(this.#ledger.done + this.#traffic.made, `${this.#tally.count('violations')} violations`);
     }
   }
 

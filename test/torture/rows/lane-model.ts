@@ -4,6 +4,7 @@ import { connect, openLedger, startServer } from '../../harness/ledger.ts';
 import { freezeClock } from '../../properties/lane-ledger.ts';
 import { runThroughLane } from '../../properties/lane-run.ts';
 import { anyStory } from '../../properties/transfer-commands.ts';
+import { countChained, recordHistory } from '../changes/history.ts';
 import { type Ledger, overLedgers } from '../ledgers.ts';
 import { type Findings, type Row, type Setting, streamOf, Tally } from '../row.ts';
 
@@ -24,6 +25,7 @@ async function tell(setting: Setting, tally: Tally, { number, done, attacks }: L
   const random = streamOf(setting.seed, number);
   try {
     await freezeClock(client);
+    await recordHistory(client);
     for (let taken = 0; taken < attacks && !tally.isEnough; ) {
       const seed = 1 + Math.floor(random() * 999_999_999);
       const stories = fc.sample(anyStory, { numRuns: BESIDE, seed });
@@ -34,6 +36,9 @@ async function tell(setting: Setting, tally: Tally, { number, done, attacks }: L
       taken += steps;
       setting.progress(done + Math.min(taken, attacks), `${tally.count('violations')} violations`);
     }
+    const chained = await countChained(client);
+    tally.add('chained', chained);
+    if (chained === 0) tally.violate('chains', ['no group was chained: this was no trial of them']);
     const { faults } = await readBooksAt(server.connection, []);
     tally.violate(
       'books',
