@@ -7,7 +7,7 @@ const TURNS = 3;
 /** Stands among the needs of an item for what is known only when the item is loaded. */
 export const ANY_NEED = '*';
 
-type Turn = { readonly names: readonly string[]; readonly run: () => Promise<void>; readonly done: () => void };
+type Turn = { readonly names: readonly string[]; readonly run: () => Promise<void> };
 
 /**
  * Names that other transactions hold, such as a card whose account is locked by a frozen process. Items that need one stay
@@ -54,10 +54,10 @@ export class Contention {
    * Runs when a turn is free and no running item needs one of these names, as far as they are held; resolves when it has
    * run. Turns are given in the order of the calls.
    */
-  takeTurn(needs: readonly string[], run: () => Promise<void>): Promise<void> {
+  takeTurn<Result>(needs: readonly string[], run: () => Promise<Result>): Promise<Result> {
     const names = needs.filter((name) => this.#heldUntil.has(name));
-    return new Promise((resolve) => {
-      this.#queue.push({ names, run, done: resolve });
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ names, run: () => run().then(resolve, reject) });
       this.#next();
     });
   }
@@ -72,7 +72,6 @@ export class Contention {
       void turn.run().finally(() => {
         this.#running -= 1;
         for (const name of turn.names) this.#busy.delete(name);
-        turn.done();
         this.#next();
       });
     }

@@ -56,7 +56,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   ) {
     this.#work = work;
     this.#bounds = bounds;
-    this.#lockingPath = new LockingPath(databases, work, this.#contention);
+    this.#lockingPath = new LockingPath(databases, work, this.#contention, (pending) => this.#queue(pending));
   }
 
   /** Resolves when the item's transaction has ended. Rejects with {@link OperationFailure}, or what the work threw. */
@@ -69,12 +69,14 @@ export class GroupCommit<Item, Outcome, Name extends string> {
       const pending = { item, deadline, resolve, reject };
       if (!this.#contention.isQuiet && this.#contention.concerns(this.#work.needsOf(item)))
         void this.#lockingPath.commitAlone(pending);
-      else {
-        this.#waiting.push(pending);
-        if (!this.#running) void this.#drain();
-        else if (this.#chain?.isReady(this.#waiting.length) === true) this.#chain.tell();
-      }
+      else this.#queue(pending);
     });
+  }
+
+  #queue(pending: Pending<Item, Outcome>): void {
+    this.#waiting.push(pending);
+    if (!this.#running) void this.#drain();
+    else if (this.#chain?.isReady(this.#waiting.length) === true) this.#chain.tell();
   }
 
   /** Whether too many items wait, or more than can be committed in time at the pace of the last groups. */

@@ -38,11 +38,19 @@ export class LockingPath<Item, Outcome, Name extends string> {
   readonly #databases: Reachable;
   readonly #work: GroupWork<Item, Outcome, Name>;
   readonly #contention: Contention;
+  /** Lets an item wait for a group again, because nobody else holds what it needs. */
+  readonly #queueAgain: (pending: Pending<Item, Outcome>) => void;
 
-  constructor(databases: Reachable, work: GroupWork<Item, Outcome, Name>, contention: Contention) {
+  constructor(
+    databases: Reachable,
+    work: GroupWork<Item, Outcome, Name>,
+    contention: Contention,
+    queueAgain: (pending: Pending<Item, Outcome>) => void,
+  ) {
     this.#databases = databases;
     this.#work = work;
     this.#contention = contention;
+    this.#queueAgain = queueAgain;
   }
 
   /** Ends when the next group may begin; some outcomes may come later. Never rejects. */
@@ -83,42 +91,59 @@ export class LockingPath<Item, Outcome, Name extends string> {
     await this.commit(group.slice(middle), mode);
   }
 
-  /** Tries an item whose locks others hold by itself, until it has them or its deadline is near. */
+  /**
+   * Tries an item whose locks others hold by itself, until it has them or its deadline is near. As soon as they are free it
+   * waits for a group again: groups lock the funding account all the time, and a single item would hardly ever find it free.
+   */
   async commitAlone(pending: Pending<Item, Outcome>): Promise<void> {
     const needs = this.#work.needsOf(pending.item);
-    let done = false;
-    while (!done && pending.deadline - performance.now() > RETRY_MILLISECONDS) {
-      await this.#contention.takeTurn(needs, async () => {
-        done = await this.#tryAlone(pending, needs);
-      });
-      if (!done) await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
+    while (pending.deadline - performance.now() > RETRY_MILLISECONDS) {
+      const tried = await this.#contention.takeTurn(needs, async () =>
+        this.#contention.concerns(needs) ? await this.#tryAlone(pending, needs) : 'free',
+      );
+      if (tried === 'done') return;
+      if (tried === 'free') {
+        this.#queueAgain(pending);
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
     }
     const message = 'another transaction holds what the request needs';
-    if (!done) pending.reject(new OperationFailure(message, { busy: true, moneyMoved: 'no' }));
+    pending.reject(new OperationFailure(message, { busy: true, moneyMoved: 'no' }));
   }
 
   /**
-   * One attempt; false when a lock was held. It never waits for a lock: it would hold its other locks meanwhile, the
-   * funding account among them, and every request that needs those would wait too.
+   * One attempt. It never waits for a lock: it would hold its other locks meanwhile, the funding account among them, and
+   * every request that needs those would wait too.
    */
-  async #tryAlone(pending: Pending<Item, Outcome>, needs: readonly string[]): Promise<boolean> {
-    if (pending.deadline - performance.now() < RETRY_MILLISECONDS) return false;
+  async #tryAlone(pending: Pending<Item, Outcome>, needs: readonly string[]): Promise<'done' | 'held' | 'free'> {
+    if (pending.deadline - performance.now() < RETRY_MILLISECONDS) return 'held';
     const batchId = newId();
     try {
       const steps = this.#work.stepsOf([pending.item], 'skip');
       const [outcome] = await this.databaseOf([pending]).transact({ ...steps, batchId }, pending.deadline);
-      if (outcome instanceof Blocked) {
-        this.#contention.begin(outcome.blockedBy);
-        return false;
-      }
+      if (outcome instanceof Blocked) return this.#noteBlocked(pending.item, needs, outcome.blockedBy);
       this.#contention.end(needs);
       this.resolve([pending], outcome === undefined ? [] : [outcome]);
     } catch (error) {
-      if (error instanceof StoreFailure && (error.lockTimeout || error.conflict)) return false;
+      if (error instanceof StoreFailure && (error.lockTimeout || error.conflict)) return 'held';
       if (error instanceof CommitUnknown) await this.settle([pending], batchId, error);
       else this.#fail([pending], error);
     }
-    return true;
+    return 'done';
+  }
+
+  /**
+   * Accounts of funding come last among what is examined. If only that is locked, and was not known to be held, then it was
+   * locked by a group of this lane, and everything else is free.
+   */
+  #noteBlocked(item: Item, needs: readonly string[], blockedBy: string): 'held' | 'free' {
+    if (blockedBy === this.#work.programOf(item) && !this.#contention.concerns([blockedBy])) {
+      this.#contention.end(needs);
+      return 'free';
+    }
+    this.#contention.begin(blockedBy);
+    return 'held';
   }
 
   /** Resolves a group whose commit has an unknown outcome. Never rejects. */
