@@ -114,8 +114,13 @@ export function limitsNothing(limits: Limits): boolean {
   return limits.maximumBalance === null && Object.keys(limits.in).length + Object.keys(limits.out).length === 0;
 }
 
-/** The usual case, for which nothing is computed. */
 const NO_LIMITS: readonly EffectiveLimit[] = [];
+
+/** Limits of a direction that were computed for the same limits before: they are read again for every transfer. */
+type KnownLimits = { [Way in Direction]?: readonly EffectiveLimit[] };
+const NONE: Limits = { in: {}, out: {}, maximumBalance: null };
+const knownForCards = new WeakMap<Limits, WeakMap<Limits, KnownLimits>>();
+const knownForPrograms = new WeakMap<Limits, KnownLimits>();
 
 /** The limits of a card in one direction: its own, and its program's for each card where it has none of that name. */
 export function cardLimitsFor(
@@ -124,13 +129,18 @@ export function cardLimitsFor(
   direction: Direction,
 ): readonly EffectiveLimit[] {
   if (card.limits === null && rules.cardLimits === null) return NO_LIMITS;
-  const own = card.limits?.[direction] ?? {};
-  const inherited = rules.currency === card.currency ? (rules.cardLimits?.[direction] ?? {}) : {};
-  return namesOf({ ...inherited, ...own }).map(([name, value]) => ({
+  const own = card.limits ?? NONE;
+  const inherited = (rules.currency === card.currency ? rules.cardLimits : null) ?? NONE;
+  const ofOwn = knownForCards.get(own) ?? new WeakMap<Limits, KnownLimits>();
+  knownForCards.set(own, ofOwn);
+  const known = ofOwn.get(inherited) ?? {};
+  ofOwn.set(inherited, known);
+  known[direction] ??= namesOf({ ...inherited[direction], ...own[direction] }).map(([name, value]) => ({
     name,
     value,
-    source: own[name] === undefined ? 'program_card' : 'card',
+    source: own[direction][name] === undefined ? 'program_card' : 'card',
   }));
+  return known[direction];
 }
 
 /** The limits that all transfers between funding and cards of one currency share. */
@@ -140,7 +150,10 @@ export function programLimitsFor(
   direction: Direction,
 ): readonly EffectiveLimit[] {
   if (rules.currency !== currency || rules.limits === null) return NO_LIMITS;
-  return namesOf(rules.limits[direction]).map(([name, value]) => ({ name, value, source: 'program' }));
+  const known = knownForPrograms.get(rules.limits) ?? {};
+  knownForPrograms.set(rules.limits, known);
+  known[direction] ??= namesOf(rules.limits[direction]).map(([name, value]) => ({ name, value, source: 'program' }));
+  return known[direction];
 }
 
 /** The maximum balance of a card, in minor units, and who set it; null if it is not set. */

@@ -59,6 +59,16 @@ export type TransferCheck = {
   readonly examine: (terms: TransferTerms, view: TransferView) => Finding;
 };
 
+/** A passed check. What it saw is only written down where it is shown: by explain_transfer. */
+function passed(describe: () => Saw): Finding {
+  return {
+    outcome: 'passed',
+    get saw() {
+      return describe();
+    },
+  };
+}
+
 /** What a check finds that has nothing to look at. */
 export const NOT_EVALUATED: Finding = { outcome: 'not_evaluated' };
 
@@ -273,18 +283,29 @@ function examinePeriodLimits(terms: TransferTerms, view: TransferView): Finding 
 function examineLimits(terms: TransferTerms, view: TransferView, concerns: (name: LimitName) => boolean): Finding {
   const { card, destinationCard, rules } = view;
   if (card === undefined || (terms.type === 'card_to_card' && destinationCard === undefined)) return NOT_EVALUATED;
-  const saw: Record<string, string> = { amount: terms.amount.toString() };
+  const examined: { readonly state: LimitState; readonly direction: Direction }[] = [];
   for (const side of limitedSides(terms.type, card, destinationCard, rules)) {
+    const { direction } = side;
     for (const limit of side.limits) {
       if (!concerns(limit.name)) continue;
-      const state = stateOf(limit, view.usage(side.accountId, side.direction), rules.calendar);
-      saw[`${limit.source}_${side.direction}_${limit.name}`] = sawOf(state);
+      const state = stateOf(limit, view.usage(side.accountId, direction), rules.calendar);
+      examined.push({ state, direction });
       if (keeps(state, terms.amount)) continue;
+      const saw = sawOfLimits(terms, examined);
       const refusal = new Refusal(codeOf(state), describeBreach(state, terms.amount, side), { field: '/amount', saw });
       return { outcome: 'failed', saw, refusal };
     }
   }
-  return Object.keys(saw).length === 1 ? NOT_EVALUATED : { outcome: 'passed', saw };
+  return examined.length === 0 ? NOT_EVALUATED : passed(() => sawOfLimits(terms, examined));
+}
+
+function sawOfLimits(
+  terms: TransferTerms,
+  examined: readonly { readonly state: LimitState; readonly direction: Direction }[],
+): Saw {
+  const saw: Record<string, string> = { amount: terms.amount.toString() };
+  for (const { state, direction } of examined) saw[`${state.source}_${direction}_${state.name}`] = sawOf(state);
+  return saw;
 }
 
 function sawOf(state: LimitState): string {
@@ -300,12 +321,17 @@ function examineAvailable(terms: TransferTerms, view: TransferView): Finding {
   const ends = endsOf(terms, view);
   if (ends === undefined) return NOT_EVALUATED;
   const { source } = ends;
-  const saw = { account: source.kind, available: available(source).toString(), amount: terms.amount.toString() };
-  if (canTake(source, terms.amount)) return { outcome: 'passed', saw };
+  const describe = (): Saw => ({
+    account: source.kind,
+    available: available(source).toString(),
+    amount: terms.amount.toString(),
+  });
+  if (canTake(source, terms.amount)) return passed(describe);
   const whose = source.kind === 'card' ? `The card '${view.card?.name}'` : "The card program's funding account";
   const message =
     `${whose} has ${formatMoney(available(source), source.currency)} available; the transfer is for ` +
     `${formatMoney(terms.amount, source.currency)}.`;
+  const saw = describe();
   const refusal = new Refusal('insufficient_funds', message, { field: '/amount', saw });
   return { outcome: 'failed', saw, refusal };
 }
@@ -333,14 +359,15 @@ export function examineReceivingAccount(
 ): Finding {
   const { balance, incoming, currency } = destination;
   const bound = destination.kind === 'card' && card !== undefined ? maximumBalanceOf(card, view.rules) : null;
-  const saw = {
+  const describe = (): Saw => ({
     account: destination.kind,
     balance: balance.toString(),
     incoming: incoming.toString(),
     amount: amount.toString(),
     maximum_balance: bound?.value.toString() ?? null,
-  };
+  });
   const refuse = (message: string): Finding => {
+    const saw = describe();
     return { outcome: 'failed', saw, refusal: new Refusal('limit_exceeded', message, { field: '/amount', saw }) };
   };
   if (bound !== null && balance + incoming + amount > bound.value) {
@@ -353,7 +380,7 @@ export function examineReceivingAccount(
         'money leaves the card.',
     );
   }
-  if (canGive(destination, amount)) return { outcome: 'passed', saw };
+  if (canGive(destination, amount)) return passed(describe);
   return refuse(
     `The transfer would exceed the maximum balance of the ${destination.kind} account, ` +
       `${formatMoney(MAXIMUM_BALANCE, currency)}.`,

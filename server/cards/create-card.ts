@@ -35,7 +35,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
   const own = ownName === undefined ? undefined : { programId, name: ownName };
   return transactUnderKey(service, call, {
     programId,
-    names: own === undefined ? [] : [{ ...own, kind: 'card', scope: '' }],
+    names: own === undefined ? [] : [{ ...own, kind: 'card' }],
     load: { existing: own === undefined ? null : readCards([own]) },
     decide: ({ existing }, { batchId, now }) => {
       const cardId = idAt(now, 0);

@@ -90,11 +90,7 @@ function loadFor<Record, Name extends string>(
   work: KeyedWork<Record, Name>,
 ): { readonly [Key in Name | OwnName]: Statement | null } {
   const scope = scopeOf(call, work.programId);
-  const names = [...(work.names ?? [])];
-  if (scope !== undefined) {
-    const { programId, operation, key } = scope;
-    names.push({ programId, kind: 'idempotency_key', scope: operation, name: key });
-  }
+  const names = [...(work.names ?? []), ...(scope === undefined ? [] : [scope])];
   return {
     hold: work.hold ?? null,
     lockNames: names.length === 0 ? null : lockNames(names),

@@ -77,7 +77,7 @@ const FUNDING: Readonly<Record<string, bigint>> = { USD: 100_000_000_000n, EUR: 
 export async function seedSandbox(database: Database, deadline: number): Promise<void> {
   const programId = DEMO_PROGRAM_ID;
   const load = {
-    lockName: lockNames([{ programId, kind: 'card', scope: '', name: 'seed' }]),
+    lockName: lockNames([{ programId, kind: 'card', name: 'seed' }]),
     program: readProgram(programId),
     clock: READ_SWITCH,
   };

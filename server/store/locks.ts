@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Row, Statement } from './connection/database.ts';
+import type { KeyInScope } from './idempotency.ts';
 import { BIGINT, many, statement } from './sql.ts';
 
 /**
@@ -25,14 +26,10 @@ export const HOLD_SWITCH: Statement = {
   values: [],
 };
 
-/** A name that is unique and may not exist yet, so that there is no row to lock. */
-export type LockedName = {
-  readonly programId: string;
-  readonly kind: 'idempotency_key' | 'reference' | 'card';
-  /** The operation, for an idempotency key. */
-  readonly scope: string;
-  readonly name: string;
-};
+/** What is unique and may not exist yet, so that there is no row to lock: an idempotency key, or a name. */
+export type LockedName =
+  | Pick<KeyInScope, 'keyHash'>
+  | { readonly programId: string; readonly kind: 'reference' | 'card'; readonly name: string };
 
 const shareAndLock = (name: string, lock: string) =>
   statement(
@@ -76,8 +73,10 @@ export function lockNames(names: readonly LockedName[]): Statement {
 }
 
 /** The number under which a name is locked. */
-export function hashOf({ programId, kind, scope, name }: LockedName): bigint {
-  return hash('sha1', `${programId}\n${kind}\n${scope}\n${name}`, 'buffer').readBigInt64BE();
+export function hashOf(locked: LockedName): bigint {
+  if ('keyHash' in locked) return BigInt.asIntN(64, BigInt(`0x${locked.keyHash.slice(19).replace('-', '')}`));
+  const { programId, kind, name } = locked;
+  return hash('sha1', `${programId}\n${kind}\n\n${name}`, 'buffer').readBigInt64BE();
 }
 
 function hashesOf(names: readonly LockedName[]): readonly bigint[] {

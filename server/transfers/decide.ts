@@ -3,16 +3,6 @@ import type { Card } from '../../domain/cards/card.ts';
 import type { DomainEvent } from '../../domain/event.ts';
 import { replay, type StoredResponse } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
-import { type Account, LedgerViolation } from '../../domain/ledger/ledger.ts';
-import {
-  addToDays,
-  addToUsage,
-  type Calendar,
-  type CountedDay,
-  type Direction,
-  type Usage,
-  usageOf,
-} from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import {
   decideCancel,
@@ -27,17 +17,16 @@ import type { Hold } from '../../domain/transfers/hold.ts';
 import { decideReversal, type Reversal, type ReversalPlan } from '../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
-import { ChainBroken } from '../commit/chain.ts';
-import { refusalToStore, storedRefusal, successToStore } from '../commit/under-key.ts';
+import { type Moment, refusalToStore, storedRefusal, successToStore } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
 import type { AuditNote } from '../store/audit.ts';
 import { toLoadedCard } from '../store/card.ts';
 import type { Loaded, Statement } from '../store/connection/database.ts';
 import { type KeyedResponse, toStoredResponses } from '../store/idempotency.ts';
-import { type CausedPosting, type DecidedAccount, type StoredAccount, toAccount } from '../store/ledger/account.ts';
-import type { CountedDays, CounterChangeOf } from '../store/ledger/limits.ts';
+import { type CausedPosting, toAccount } from '../store/ledger/account.ts';
 import { type RulesNow, toRulesNow } from '../store/program.ts';
 import { toStandingTransfer } from '../store/transfers/transfer.ts';
+import { LookedAccounts } from './looked-accounts.ts';
 import { Memory } from './memory.ts';
 import {
   type ChangeRequest,
@@ -63,28 +52,20 @@ export type LoadName =
   | 'responses'
   | 'references';
 
-/** An account that a decision of the group has looked at, before the group and after its last decision. */
-type Looked = { readonly before: StoredAccount; account: Account; isChanged: boolean };
-
 /** What the decisions of a group rest on. Each decision changes it for the next. */
 export class Books {
   readonly #memory: Memory;
   readonly #rules: ReadonlyMap<string, RulesNow>;
-  readonly #looked = new Map<string, Looked>();
-  /** What was counted on accounts, by {@link dayKey}, where the group has changed it. */
-  readonly #days = new Map<string, readonly CountedDay[]>();
-  /** The usage of the running periods, by the same key, where a decision needed it. */
-  readonly #usage = new Map<string, Usage>();
+  readonly #accounts: LookedAccounts;
   readonly #standing: Map<string, StandingTransfer>;
   readonly #storedResponses: Map<string, StoredResponse>;
   readonly #references: Map<string, string>;
   #ids = 0;
   readonly #changes: BookChanges = {
-    created: new Map<string, Transfer>(),
+    created: [] as Transfer[],
     changed: new Map<string, Transfer>(),
     opened: new Map<string, Hold>(),
     ended: new Map<string, Hold>(),
-    counts: new Map<string, CounterChangeOf>(),
     reversals: [] as Reversal[],
     postings: [] as CausedPosting[],
     responses: [] as KeyedResponse[],
@@ -95,6 +76,7 @@ export class Books {
   /** `memory`: what earlier groups have left; empty where the accounts of the group are locked. */
   constructor(loaded: Loaded<LoadName>, memory: Memory = new Memory()) {
     this.#memory = memory;
+    this.#accounts = new LookedAccounts(memory);
     this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));
     const cards = [...loaded.cards, ...loaded.cardsOfTransfers].map(toLoadedCard);
     const learned = memory.learn(loaded.accounts.map(toAccount), cards);
@@ -206,60 +188,28 @@ export class Books {
       switches: found.switches,
       card: this.#card(programId, cardName),
       destinationCard: this.#card(programId, destinationCardName),
-      account: (accountId) => this.#look(accountId).account,
-      usage: (accountId, direction) => this.#usageOf(accountId, direction, rules.calendar),
+      account: (accountId) => this.#accounts.look(accountId),
+      usage: (accountId, direction) => this.#accounts.usage(accountId, direction, rules.calendar),
     };
   }
 
   /** The statements that write all decisions on locked accounts; none when nothing changes. */
   writes(batchId: string): readonly Statement[] {
-    const changed = this.#decided().flatMap(({ before, after }) => (before === after ? [] : [after]));
-    return writesOf(this.#changes, changed, batchId, this.#now());
+    const changed = this.#accounts.decided().flatMap(({ before, after }) => (before === after ? [] : [after]));
+    return writesOf({ ...this.#changes, accounts: changed, counts: this.#accounts.counts() }, this.#batch(batchId));
   }
 
-  /** The statements that write all decisions of a group in a chain. */
+  /** The statements that write all decisions of a group in a chain, which hands on to the next group what it changes. */
   chainedWrites(batchId: string): ChainedWrites {
-    return chainedWritesOf(this.#changes, this.#decided(), batchId, this.#now());
+    const decided = this.#accounts.decided();
+    this.#accounts.handOn(decided);
+    return chainedWritesOf({ ...this.#changes, counts: this.#accounts.counts() }, decided, this.#batch(batchId));
   }
 
-  /** Hands on to the next group what this one has changed. */
-  handOn(): void {
-    for (const { before, after } of this.#decided()) {
-      if (before !== after) this.#memory.keep(after, this.#daysOf(after.accountId));
-    }
-    this.#memory.trim();
-  }
-
-  /** Every account that was looked at. */
-  #decided(): readonly DecidedAccount[] {
-    return [...this.#looked.values()].map(({ before, account, isChanged }) => ({
-      before,
-      after: isChanged ? { ...account, version: before.version + 1n } : before,
-    }));
-  }
-
-  #now(): number {
+  #batch(batchId: string): Moment {
     const [first] = this.#rules.values();
     if (first === undefined) throw new Error('the card programs of a group do not exist');
-    return first.now;
-  }
-
-  #daysOf(accountId: string): CountedDays | null {
-    const before = this.#memory.days(accountId);
-    if (before === null) return null;
-    const of = (direction: Direction) => this.#days.get(dayKey(accountId, direction)) ?? before[direction];
-    return { in: of('in'), out: of('out') };
-  }
-
-  /** An account, as the decisions before this one have left it. */
-  #look(accountId: string): Looked {
-    const known = this.#looked.get(accountId);
-    if (known !== undefined) return known;
-    const before = this.#memory.account(accountId);
-    if (before === undefined) throw new LedgerViolation('a decision needs an account that the group has not loaded');
-    const looked = { before, account: before, isChanged: false };
-    this.#looked.set(accountId, looked);
-    return looked;
+    return { batchId, now: first.now };
   }
 
   #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
@@ -286,56 +236,34 @@ export class Books {
     const changes = this.#changes;
     const { transfer, hold } = plan;
     const { programId, transferId } = transfer;
-    const key = transferKey(transfer);
-    for (const account of plan.accounts) Object.assign(this.#look(account.accountId), { account, isChanged: true });
-    // A transfer may change without its accounts. Who decides on it elsewhere has to notice that, too.
-    if (!isNew) this.#raiseVersions(transfer);
-    if (isNew || changes.created.has(key)) changes.created.set(key, transfer);
-    else changes.changed.set(key, transfer);
-    if (isNew && transfer.reference !== null) this.#references.set(`${programId}\n${transfer.reference}`, transferId);
-    const before = this.#standing.get(key)?.hold;
-    if (hold !== null) changes.opened.set(key, hold);
-    // A hold that was placed in this group was never written.
-    else if (before !== undefined && !changes.opened.delete(key)) changes.ended.set(key, before);
-    this.#standing.set(key, { transfer, hold: hold ?? undefined });
+    for (const account of plan.accounts) this.#accounts.change(account);
+    if (isNew) {
+      changes.created.push(transfer);
+      if (hold !== null) changes.opened.set(transferKey(transfer), hold);
+      if (transfer.reference !== null) this.#references.set(`${programId}\n${transfer.reference}`, transferId);
+    } else this.#applyChange(transfer, hold);
     const causeId = 'reversal' in plan ? plan.reversal.reversalId : transferId;
     for (const posting of plan.postings) changes.postings.push({ programId, causeId, ...posting });
     if ('reversal' in plan) changes.reversals.push(plan.reversal);
-    for (const count of plan.counts) this.#count({ ...count, programId });
+    const calendar = this.#rules.get(programId)?.rules.calendar;
+    if (calendar === undefined) return;
+    for (const count of plan.counts) this.#accounts.count({ ...count, programId }, calendar);
   }
 
-  #raiseVersions({ programId, cardName, destinationCardName }: Transfer): void {
-    for (const name of [cardName, destinationCardName]) {
-      const card = name === null ? undefined : this.#card(programId, name);
-      if (card !== undefined) this.#look(card.accountId).isChanged = true;
+  #applyChange(transfer: Transfer, hold: Hold | null): void {
+    const { changed, opened, ended } = this.#changes;
+    const key = transferKey(transfer);
+    changed.set(key, transfer);
+    const before = this.#standing.get(key)?.hold;
+    if (hold !== null) opened.set(key, hold);
+    // A hold that was placed in this group was never written.
+    else if (before !== undefined && !opened.delete(key)) ended.set(key, before);
+    this.#standing.set(key, { transfer, hold: hold ?? undefined });
+    // A transfer may change without its accounts. Who decides on it elsewhere has to notice that, too.
+    for (const name of [transfer.cardName, transfer.destinationCardName]) {
+      const card = this.#card(transfer.programId, name);
+      if (card !== undefined) this.#accounts.raiseVersion(card.accountId);
     }
-  }
-
-  #usageOf(accountId: string, direction: Direction, calendar: Calendar): Usage {
-    const key = dayKey(accountId, direction);
-    const known = this.#usage.get(key);
-    if (known !== undefined) return known;
-    this.#look(accountId);
-    const days = this.#days.get(key) ?? this.#memory.days(accountId)?.[direction];
-    // A limit was set on the program after the account was loaded.
-    if (days === undefined) throw new ChainBroken('the counters of an account are not known');
-    const usage = usageOf(days, calendar);
-    this.#usage.set(key, usage);
-    return usage;
-  }
-
-  #count(change: CounterChangeOf): void {
-    const { accountId, direction, dayStart, amount, count } = change;
-    const key = dayKey(accountId, direction);
-    const before = this.#changes.counts.get(`${key} ${dayStart}`) ?? { ...change, amount: 0n, count: 0n };
-    const sum = { ...change, amount: before.amount + amount, count: before.count + count };
-    this.#changes.counts.set(`${key} ${dayStart}`, sum);
-    const days = this.#days.get(key) ?? this.#memory.days(accountId)?.[direction];
-    if (days === undefined) return;
-    this.#days.set(key, addToDays(days, change));
-    const usage = this.#usage.get(key);
-    const calendar = this.#rules.get(change.programId)?.rules.calendar;
-    if (usage !== undefined && calendar !== undefined) this.#usage.set(key, addToUsage(usage, change, calendar));
   }
 
   /** Stores a first response; its body is stored once, in the event with this index of the group. */
@@ -350,17 +278,13 @@ export class Books {
     const card = name === null ? undefined : this.#memory.card(programId, name);
     // A card that was created between the reads of accounts and of cards has no account here. It does not exist yet.
     if (card === undefined || this.#memory.account(card.accountId) === undefined) return undefined;
-    this.#look(card.accountId);
+    this.#accounts.look(card.accountId);
     return card;
   }
 }
 
 function transferKey({ programId, transferId }: { readonly programId: string; readonly transferId: string }): string {
   return `${programId}\n${transferId}`;
-}
-
-function dayKey(accountId: string, direction: Direction): string {
-  return `${accountId} ${direction}`;
 }
 
 function replayOf(stored: StoredResponse, request: TransferRequest): Outcome {

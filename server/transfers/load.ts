@@ -64,9 +64,7 @@ const CHAINED: ChainedWork<TransferRequest, Outcome, LoadName> = {
       decide: (loaded, batchId) => {
         const books = new Books(loaded, memory);
         const outcomes = requests.map((request) => books.decide(request));
-        const writes = books.chainedWrites(batchId);
-        books.handOn();
-        return { result: outcomes, ...writes, readsOnly: !outcomes.some(showsState) };
+        return { result: outcomes, ...books.chainedWrites(batchId), readsOnly: !outcomes.some(showsState) };
       },
     });
   },
@@ -87,9 +85,7 @@ export function loadFor(
 ): Record<LoadName, Statement | null> {
   const creations = requests.filter(isCreation);
   const standing = requests.filter((request) => !isCreation(request));
-  const cards = cardsOf(creations).filter(
-    ({ programId, name, withFunding }) => memory?.knows(programId, name, withFunding) !== true,
-  );
+  const cards = cardsOf(creations, memory);
   const keys = requests.flatMap(({ key }) => key ?? []);
   const references = creations.flatMap(({ programId, terms: { reference } }) =>
     reference === null ? [] : [{ programId, reference }],
@@ -124,9 +120,9 @@ function isCreation(request: TransferRequest): request is CreateRequest {
 function namesOf(request: TransferRequest): readonly LockedName[] {
   const { programId, key } = request;
   const names: LockedName[] = [];
-  if (key !== null) names.push({ programId, kind: 'idempotency_key', scope: key.operation, name: key.key });
+  if (key !== null) names.push(key);
   if (isCreation(request) && request.terms.reference !== null) {
-    names.push({ programId, kind: 'reference', scope: '', name: request.terms.reference });
+    names.push({ programId, kind: 'reference', name: request.terms.reference });
   }
   return names;
 }
@@ -170,10 +166,11 @@ function findBlocked(
   return undefined;
 }
 
-/** The cards of a group, each once. Funding takes part unless money only goes from card to card. */
-function cardsOf(requests: readonly CreateRequest[]): readonly NamedCard[] {
+/** The cards of a group that are not known, each once. Funding takes part unless money only goes from card to card. */
+function cardsOf(requests: readonly CreateRequest[], memory: Memory | undefined): readonly NamedCard[] {
   const cards = new Map<string, NamedCard>();
   const add = (programId: string, name: string, withFunding: boolean): void => {
+    if (memory?.knows(programId, name, withFunding) === true) return;
     const before = cards.get(`${programId}\n${name}`);
     cards.set(`${programId}\n${name}`, { programId, name, withFunding: withFunding || before?.withFunding === true });
   };

@@ -3,11 +3,11 @@ import type { LoadedCard } from '../store/card.ts';
 import type { StoredAccount } from '../store/ledger/account.ts';
 import type { CountedDays } from '../store/ledger/limits.ts';
 
-/** An account, what was counted on it (null where that was not loaded), and the key of its card if it is a card's. */
+/** An account, what was counted on it (null where that was not loaded), and the name of its card if it is a card's. */
 type KnownAccount = {
   readonly account: StoredAccount;
   readonly days: CountedDays | null;
-  readonly card: string | null;
+  readonly cardName: string | null;
 };
 
 /** Maximum number of accounts that are remembered from one group to the next: about 15 MB. */
@@ -21,10 +21,11 @@ const MAX_ACCOUNTS = 10_000;
 export class Memory {
   /** In the order in which they were last learned or changed. */
   readonly #accounts = new Map<string, KnownAccount>();
-  readonly #cards = new Map<string, Card>();
+  /** By program, then by name. */
+  readonly #cards = new Map<string, Map<string, Card>>();
 
   card(programId: string, name: string): Card | undefined {
-    return this.#cards.get(cardKey(programId, name));
+    return this.#cards.get(programId)?.get(name);
   }
 
   /** Whether everything about a card is known that a decision needs. */
@@ -52,20 +53,16 @@ export class Memory {
     for (const account of accounts) {
       const known = this.#accounts.get(account.accountId);
       if (known !== undefined && known.account.version >= account.version) continue;
-      this.#accounts.set(account.accountId, { account, days: null, card: known?.card ?? null });
+      this.#accounts.set(account.accountId, { account, days: null, cardName: known?.cardName ?? null });
       learned.add(account.accountId);
     }
     for (const { card, days } of cards) {
-      const key = cardKey(card.programId, card.name);
-      const known = this.#accounts.get(card.accountId);
-      if (this.#cards.has(key) && !learned.has(card.accountId)) continue;
-      this.#cards.set(key, card);
-      if (known === undefined) continue;
-      this.#accounts.set(card.accountId, {
-        ...known,
-        days: learned.has(card.accountId) ? days : known.days,
-        card: key,
-      });
+      const { programId, name: cardName, accountId } = card;
+      const isNew = learned.has(accountId);
+      if (!isNew && this.card(programId, cardName) !== undefined) continue;
+      this.#cardsOf(programId).set(cardName, card);
+      const known = this.#accounts.get(accountId);
+      if (known !== undefined) this.#accounts.set(accountId, { ...known, days: isNew ? days : known.days, cardName });
     }
     return learned;
   }
@@ -79,22 +76,24 @@ export class Memory {
   /** Remembers an account as a group is going to store it. */
   keep(account: StoredAccount, days: CountedDays | null): void {
     const { accountId } = account;
-    const card = this.#accounts.get(accountId)?.card ?? null;
+    const cardName = this.#accounts.get(accountId)?.cardName ?? null;
     // Deleted first, so that it becomes the last in the order of the map.
     this.#accounts.delete(accountId);
-    this.#accounts.set(accountId, { account, days, card });
+    this.#accounts.set(accountId, { account, days, cardName });
   }
 
   /** Forgets the accounts that were changed least recently, beyond the maximum. */
   trim(): void {
-    for (const [accountId, { card }] of this.#accounts) {
+    for (const [accountId, { account, cardName }] of this.#accounts) {
       if (this.#accounts.size <= MAX_ACCOUNTS) return;
       this.#accounts.delete(accountId);
-      if (card !== null) this.#cards.delete(card);
+      if (cardName !== null) this.#cards.get(account.programId)?.delete(cardName);
     }
   }
-}
 
-function cardKey(programId: string, name: string): string {
-  return `${programId}\n${name}`;
+  #cardsOf(programId: string): Map<string, Card> {
+    const cards = this.#cards.get(programId) ?? new Map<string, Card>();
+    this.#cards.set(programId, cards);
+    return cards;
+  }
 }

@@ -2,6 +2,7 @@ import type { DomainEvent } from '../../domain/event.ts';
 import type { Hold } from '../../domain/transfers/hold.ts';
 import type { Reversal } from '../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfers/transfer.ts';
+import type { Moment } from '../commit/under-key.ts';
 import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
 import type { Statement } from '../store/connection/database.ts';
 import { insertEvents } from '../store/event.ts';
@@ -26,14 +27,12 @@ import {
   updateTransfers,
 } from '../store/transfers/transfer.ts';
 
-/** Everything but accounts that a group of decisions has changed, each thing after the last decision. */
+/** Everything but accounts and counters that a group of decisions has changed, each thing after the last decision. */
 export type BookChanges = {
-  readonly created: Map<string, Transfer>;
+  readonly created: Transfer[];
   readonly changed: Map<string, Transfer>;
   readonly opened: Map<string, Hold>;
   readonly ended: Map<string, Hold>;
-  /** Sums, by account, direction and day. */
-  readonly counts: Map<string, CounterChangeOf>;
   readonly reversals: Reversal[];
   readonly postings: CausedPosting[];
   readonly responses: KeyedResponse[];
@@ -41,6 +40,9 @@ export type BookChanges = {
   /** What operators have done. */
   readonly audited: AuditNote[];
 };
+
+/** With what is counted: each account, direction and day once. */
+type CountedChanges = BookChanges & { readonly counts: readonly CounterChangeOf[] };
 
 /** The writes of a group in a chain. */
 export type ChainedWrites = {
@@ -54,30 +56,28 @@ export type ChainedWrites = {
 
 /**
  * One statement for all writes of a group that has locked its accounts, none when nothing changes. The audit log has its
- * own statement, which comes last because it takes the last of all locks. `now` in milliseconds since 1970.
+ * own statement, which comes last because it takes the last of all locks.
  */
 export function writesOf(
-  changes: BookChanges,
-  accounts: readonly StoredAccount[],
-  batchId: string,
-  now: number,
+  changes: CountedChanges & { readonly accounts: readonly StoredAccount[] },
+  moment: Moment,
 ): readonly Statement[] {
-  const writes = [...insertsOf(changes, batchId, now), ...some(accounts, updateAccounts), ...changesOf(changes, now)];
+  const accounts = some(changes.accounts, updateAccounts);
+  const writes = [...insertsOf(changes, moment), ...accounts, ...changesOf(changes, moment)];
   return writes.length > 0 ? [mergeWrites(writes), ...some(changes.audited, insertAuditEntries)] : [];
 }
 
 /** The same for a group that has not locked its accounts. */
 export function chainedWritesOf(
-  changes: BookChanges,
+  changes: CountedChanges,
   looked: readonly DecidedAccount[],
-  batchId: string,
-  now: number,
+  moment: Moment,
 ): ChainedWrites {
-  const early = insertsOf(changes, batchId, now);
+  const early = insertsOf(changes, moment);
   if (early.length === 0) {
     return { early, late: [], check: looked.length === 0 ? null : checkAccountsUnchanged(looked) };
   }
-  const late = changesOf(changes, now);
+  const late = changesOf(changes, moment);
   return {
     early: [mergeWrites(early)],
     late: [...some(looked, updateAccountsIfUnchanged), ...(late.length === 0 ? [] : [mergeWrites(late)])],
@@ -86,8 +86,8 @@ export function chainedWritesOf(
 }
 
 /** Rows that no other transaction can be waiting to write: their ids are new, and their names are locked. */
-function insertsOf(changes: BookChanges, batchId: string, now: number): readonly Statement[] {
-  const created = [...changes.created.values()];
+function insertsOf(changes: BookChanges, { batchId, now }: Moment): readonly Statement[] {
+  const { created } = changes;
   return [
     ...some(created.filter(isPlain), (transfers) => insertCompletedTransfers(transfers, now)),
     ...some(
@@ -104,8 +104,8 @@ function insertsOf(changes: BookChanges, batchId: string, now: number): readonly
 }
 
 /** What belongs to the accounts, and is written under their locks. */
-function changesOf(changes: BookChanges, now: number): readonly Statement[] {
-  const counts = [...changes.counts.values()].filter(({ amount, count }) => amount !== 0n || count !== 0n);
+function changesOf(changes: CountedChanges, { now }: Moment): readonly Statement[] {
+  const counts = changes.counts.filter(({ amount, count }) => amount !== 0n || count !== 0n);
   const isBack = ({ amount, count }: CounterChangeOf): boolean => amount < 0n || count < 0n;
   return [
     ...some([...changes.changed.values()], updateTransfers),

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { fromWireId } from '../../../domain/identifier.ts';
+import { hashKey } from '../../../server/store/idempotency.ts';
 import { hashOf } from '../../../server/store/locks.ts';
 import type { Place } from './traffic.ts';
 
@@ -31,7 +32,7 @@ export function holdKey(
   meanwhile: () => Promise<void>,
 ): Promise<Held> {
   const inner = fromWireId('prog', programId) ?? '';
-  const hash = hashOf({ programId: inner, kind: 'idempotency_key', scope: 'create_transfer', name: key });
+  const hash = hashOf({ keyHash: hashKey(inner, 'create_transfer', key) });
   const lock = { text: 'select pg_advisory_xact_lock($1)', values: [hash.toString()] };
   return hold(client, key, lock, meanwhile);
 }
