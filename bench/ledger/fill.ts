@@ -97,8 +97,8 @@ const ROWS = [
         E'1\\ncreate_transfer\\n[]\\n{"amount":${AMOUNT},"card_id":"' || name || '"}', 'UTF8')), 201, transfer_id,
       batch_id, (ordinal - 1) % ${GROUP}, moment
     from bench_fill.fresh order by place;`,
-  `insert into event (batch_id, index, program_id, event_id, type, subject_id, payload, created_at)
-    select batch_id, (ordinal - 1) % ${GROUP}, '%program', uuidv7(moment - clock_timestamp()), 'transfer.completed',
+  `insert into event (batch_id, index, program_id, type, subject_id, payload, created_at)
+    select batch_id, (ordinal - 1) % ${GROUP}, '%program', 'transfer.completed',
       'tr_' || replace(transfer_id::text, '-', ''), body, moment
     from bench_fill.fresh order by place;`,
   `insert into limit_counter (program_id, account_id, direction, day_start, amount, count)

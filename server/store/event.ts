@@ -1,12 +1,10 @@
 import type { DomainEvent, EventType } from '../../domain/event.ts';
-import { idAt } from '../ids.ts';
 import type { Statement } from './connection/database.ts';
 import { columns, INTEGER, JSON_TEXT, nullable, rows, statement, TEXT, TIME, UUID, word } from './sql.ts';
 
 const EVENT = columns({
   index: INTEGER,
   programId: nullable(UUID),
-  eventId: UUID,
   type: word<EventType>(),
   subjectId: TEXT,
   payload: JSON_TEXT,
@@ -20,10 +18,10 @@ const INSERT_EVENTS = statement(
 );
 
 /**
- * Inserts events, in the order given, in the transaction of what they report. Their position among the events of other
- * transactions is set after the commit: ids and sequences leave gaps that are filled later.
+ * Inserts events, in the order given, in the transaction of what they report. Batch and index identify an event. Its
+ * position among the events of other transactions is set after the commit: ids and sequences leave gaps that are filled
+ * later.
  */
 export function insertEvents(batchId: string, events: readonly DomainEvent[], now: number): Statement {
-  const numbered = events.map((event, index) => ({ ...event, index, eventId: idAt(now, index) }));
-  return INSERT_EVENTS({ events: numbered, batchId, now });
+  return INSERT_EVENTS({ events: events.map((event, index) => ({ ...event, index })), batchId, now });
 }

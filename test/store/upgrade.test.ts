@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
-// Migrations 0012 and 0013 on a ledger with rows of the version before.
+// Migrations 0012 to 0014 on a ledger with rows of the version before.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
@@ -22,11 +22,11 @@ const BEFORE = `
   drop index posting_destination, posting_movement, event_batch;
   create unique index posting_source on posting (program_id, source_account_id, source_sequence);
   create unique index posting_destination on posting (program_id, destination_account_id, destination_sequence);
-  alter table event add primary key (batch_id, index, created_at);
+  alter table event add primary key (batch_id, index, created_at), add column event_id uuid;
   create index hold_source on hold (program_id, source_account_id);
   create index hold_destination on hold (program_id, destination_account_id);
   alter table write_batch add unique (position);
-  delete from schema_migration where name ~ '^001[23]_'`;
+  delete from schema_migration where name ~ '^001[234]_'`;
 
 const ACTIVE = { params: { card_id: 'card_active' } };
 
@@ -44,7 +44,11 @@ test('every key of the version before is replayed, byte for byte, and moves no m
   const before = await balance();
 
   await client.query(BEFORE);
-  expect(await migrate(server.connection)).toEqual(['0012_responses_stored_once.sql', '0013_narrow_indexes.sql']);
+  expect(await migrate(server.connection)).toEqual([
+    '0012_responses_stored_once.sql',
+    '0013_narrow_indexes.sql',
+    '0014_no_event_id.sql',
+  ]);
 
   for (const [index, key] of keys.entries()) {
     const again = await send(key);
