@@ -45,8 +45,9 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   #chainAgainAt = 0;
   #pauseMilliseconds = FIRST_PAUSE_MILLISECONDS;
   #waiting: Pending<Item, Outcome>[] = [];
-  /** Average time of the last groups. */
+  /** Average time between the beginnings of the last groups. */
   #groupMilliseconds = 0;
+  #lastBegunAt: number | undefined;
   #running = false;
 
   constructor(
@@ -90,6 +91,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   /** Commits what waits until nothing waits and nothing is in flight. Never rejects. */
   async #drain(): Promise<void> {
     this.#running = true;
+    this.#lastBegunAt = undefined;
     while (this.#waiting.length > 0 || this.#chain?.isSettled === false) {
       const chain = this.#openChain();
       if (chain === undefined) await this.#commitLocking();
@@ -115,21 +117,15 @@ export class GroupCommit<Item, Outcome, Name extends string> {
 
   async #commitLocking(): Promise<void> {
     const group = this.#takeGroup(() => true);
-    if (group.length === 0) return;
-    const begun = performance.now();
-    await this.#lockingPath.commit(group);
-    this.#noteTime(performance.now() - begun);
+    if (group.length > 0) await this.#lockingPath.commit(group);
   }
 
   /** Begins the next group if it is time, or waits until that may have changed. */
   async #commitChained(chain: Chain<Item, Outcome, Name>): Promise<void> {
     const isReady = this.#waiting.length > 0 && chain.isReady(this.#waiting.length);
     const group = isReady ? this.#takeGroup((item) => !chain.concerns(item)) : [];
-    if (group.length > 0) {
-      const begun = performance.now();
-      await chain.begin(group);
-      this.#noteTime(performance.now() - begun);
-    } else if (!chain.isIdle) await chain.nextChange;
+    if (group.length > 0) await chain.begin(group);
+    else if (!chain.isIdle) await chain.nextChange;
   }
 
   /** Commits again what a broken chain has left: first the group that failed, then its successors, in their order. */
@@ -151,11 +147,16 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     const limit = Math.min(this.#waiting.length, this.#bounds.batch);
     let count = 0;
     while (count < limit && mayBegin((this.#waiting[count] as Pending<Item, Outcome>).item)) count += 1;
-    return this.#waiting.splice(0, count).filter((pending) => this.#inTime(pending));
+    const group = this.#waiting.splice(0, count).filter((pending) => this.#inTime(pending));
+    if (group.length > 0) this.#noteBegin();
+    return group;
   }
 
-  #noteTime(milliseconds: number): void {
+  #noteBegin(): void {
+    const now = performance.now();
+    const milliseconds = now - (this.#lastBegunAt ?? now);
     this.#groupMilliseconds += (milliseconds - this.#groupMilliseconds) * NEWEST_SHARE;
+    this.#lastBegunAt = now;
   }
 
   #inTime(pending: Pending<Item, Outcome>): boolean {
