@@ -59,14 +59,18 @@ export type TransferCheck = {
   readonly examine: (terms: TransferTerms, view: TransferView) => Finding;
 };
 
-/** A passed check. What it saw is only written down where it is shown: by explain_transfer. */
-function passed(describe: () => Saw): Finding {
-  return {
-    outcome: 'passed',
-    get saw() {
-      return describe();
-    },
-  };
+/** A passed check. What it saw is only described where it is shown: by explain_transfer. */
+class Passed {
+  readonly outcome = 'passed';
+  readonly #describe: () => Saw;
+
+  constructor(describe: () => Saw) {
+    this.#describe = describe;
+  }
+
+  get saw(): Saw {
+    return this.#describe();
+  }
 }
 
 /** What a check finds that has nothing to look at. */
@@ -296,7 +300,7 @@ function examineLimits(terms: TransferTerms, view: TransferView, concerns: (name
       return { outcome: 'failed', saw, refusal };
     }
   }
-  return examined.length === 0 ? NOT_EVALUATED : passed(() => sawOfLimits(terms, examined));
+  return examined.length === 0 ? NOT_EVALUATED : new Passed(() => sawOfLimits(terms, examined));
 }
 
 function sawOfLimits(
@@ -326,7 +330,7 @@ function examineAvailable(terms: TransferTerms, view: TransferView): Finding {
     available: available(source).toString(),
     amount: terms.amount.toString(),
   });
-  if (canTake(source, terms.amount)) return passed(describe);
+  if (canTake(source, terms.amount)) return new Passed(describe);
   const whose = source.kind === 'card' ? `The card '${view.card?.name}'` : "The card program's funding account";
   const message =
     `${whose} has ${formatMoney(available(source), source.currency)} available; the transfer is for ` +
@@ -380,7 +384,7 @@ export function examineReceivingAccount(
         'money leaves the card.',
     );
   }
-  if (canGive(destination, amount)) return passed(describe);
+  if (canGive(destination, amount)) return new Passed(describe);
   return refuse(
     `The transfer would exceed the maximum balance of the ${destination.kind} account, ` +
       `${formatMoney(MAXIMUM_BALANCE, currency)}.`,

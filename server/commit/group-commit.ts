@@ -142,11 +142,16 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     await this.#lockingPath.recover(failed);
   }
 
-  /** The next group: the items that wait, as many as fit, up to the first that has to wait for a group in flight. */
+  /** The next group: the items that wait, in their order, up to the first that does not fit or has to wait longer. */
   #takeGroup(mayBegin: (item: Item) => boolean): readonly Pending<Item, Outcome>[] {
+    const { joins = () => true } = this.#work;
     const limit = Math.min(this.#waiting.length, this.#bounds.batch);
+    const [first] = this.#waiting;
     let count = 0;
-    while (count < limit && mayBegin((this.#waiting[count] as Pending<Item, Outcome>).item)) count += 1;
+    for (const { item } of this.#waiting) {
+      if (count === limit || first === undefined || !joins(item, first.item) || !mayBegin(item)) break;
+      count += 1;
+    }
     const group = this.#waiting.splice(0, count).filter((pending) => this.#inTime(pending));
     if (group.length > 0) this.#noteBegin();
     return group;

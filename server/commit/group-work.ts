@@ -18,6 +18,8 @@ export type GroupWork<Item, Outcome, Name extends string> = {
   readonly stepsOf: (items: readonly Item[], mode: LockMode) => Steps<readonly (Outcome | Blocked)[], Name>;
   /** Inner UUID of the card program of an item. A group reaches the programs of its items. */
   readonly programOf: (item: Item) => string;
+  /** Whether an item may be in a group that begins with another one; omitted where any two may. */
+  readonly joins?: (item: Item, first: Item) => boolean;
   /** Names of what an item must lock, as {@link Blocked} names them. */
   readonly needsOf: (item: Item) => readonly string[];
   /** Id on the wire of the transfer that an outcome created or changed, now or before; none for a refusal. */
