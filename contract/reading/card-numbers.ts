@@ -25,10 +25,12 @@ export function findCardNumber(
 ): Problem | undefined {
   if (!isJsonObject(value)) return lookInto(value, { path: [], from, areNumbersCounts: false });
   const known: Readonly<Record<string, unknown>> = schema?.properties ?? {};
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
+    const member = value[name] as JsonValue;
     if (readsAsCardNumber(name)) return nameProblem([], from);
+    if (typeof member === 'string' && !readsAsCardNumber(member)) continue;
     const isKnown = Object.hasOwn(known, name);
-    if (isKnown && Array.isArray(member)) continue;
+    if (isKnown && (Array.isArray(member) || member instanceof JsonNumber)) continue;
     if (isKnown && name === 'idempotency_key' && typeof member === 'string' && !isCardNumberAlone(member)) continue;
     const problem = lookInto(member, { path: [name], from, areNumbersCounts: isKnown });
     if (problem !== undefined) return problem;

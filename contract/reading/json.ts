@@ -25,9 +25,10 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 export function canonicalJson(value: JsonValue): string {
   if (value instanceof JsonNumber) return value.source;
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (isJsonObject(value)) {
-    const members = Object.keys(value).sort();
-    return `{${members.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name] ?? null)}`).join(',')}}`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  let members = '';
+  for (const name of Object.keys(value).sort()) {
+    members += `${members === '' ? '' : ','}${JSON.stringify(name)}:${canonicalJson(value[name] ?? null)}`;
   }
-  return JSON.stringify(value);
+  return `{${members}}`;
 }

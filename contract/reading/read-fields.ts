@@ -56,17 +56,14 @@ export function readFields<Schema extends TObject>(
   if (!isJsonObject(value)) {
     return { problem: { field: '', message: `The body must be a JSON object, but it is ${nameOf(value)}.` } };
   }
-  const shapes = schema.properties as Record<string, Shape>;
-  const ignored = Object.keys(value).filter((name) => !Object.hasOwn(shapes, name));
-  const omitted = guardedFields(schema);
+  const prepared = prepare(schema);
+  const { fields: known, names, required, omitted } = prepared;
+  const ignored = Object.keys(value).filter((name) => !names.has(name));
   const problem =
-    findMissing((schema.required ?? []) as readonly string[], value, ignored, from) ??
-    findVariant(Object.keys(shapes), ignored) ??
-    findLookalike(Object.keys(omitted), ignored) ??
-    (isClosed(schema) ? findUnknown(Object.keys(shapes), ignored) : undefined);
+    findMissing(required, value, ignored, from) ?? (ignored.length === 0 ? undefined : findUnwanted(prepared, ignored));
   if (problem !== undefined) return { problem };
   const fields: Record<string, unknown> = {};
-  for (const [name, shape] of Object.entries(shapes)) {
+  for (const { name, shape } of known) {
     const sent = value[name];
     if (sent === undefined) continue;
     const read = readField(shape, sent, from, omitted[name]);
@@ -78,6 +75,42 @@ export function readFields<Schema extends TObject>(
     fields[name] = read.value;
   }
   return { fields: fields as Static<Schema>, ignored };
+}
+
+/** What is read off a schema once, and not for each request. */
+type Prepared = {
+  readonly fields: readonly { readonly name: string; readonly shape: Shape }[];
+  readonly names: ReadonlySet<string>;
+  readonly required: readonly string[];
+  readonly omitted: Readonly<Record<string, string>>;
+  readonly isClosed: boolean;
+};
+
+const preparedSchemas = new WeakMap<TObject, Prepared>();
+
+function prepare(schema: TObject): Prepared {
+  const known = preparedSchemas.get(schema);
+  if (known !== undefined) return known;
+  const fields = Object.entries(schema.properties as Record<string, Shape>).map(([name, shape]) => ({ name, shape }));
+  const prepared = {
+    fields,
+    names: new Set(fields.map(({ name }) => name)),
+    required: (schema.required ?? []) as readonly string[],
+    omitted: guardedFields(schema),
+    isClosed: isClosed(schema),
+  };
+  preparedSchemas.set(schema, prepared);
+  return prepared;
+}
+
+/** An unknown field that was probably meant for a known one; where the schema is closed, any. */
+function findUnwanted({ names, omitted, isClosed }: Prepared, unknown: readonly string[]): Problem | undefined {
+  const known = [...names];
+  return (
+    findVariant(known, unknown) ??
+    findLookalike(Object.keys(omitted), unknown) ??
+    (isClosed ? findUnknown(known, unknown) : undefined)
+  );
 }
 
 function isEmpty(value: JsonValue | undefined): value is null | '' {
@@ -92,9 +125,10 @@ function findMissing(
   from: Source,
 ): Problem | undefined {
   // In a merge patch null removes a field; readField checks whether that is allowed.
-  const missing = required.filter((name) => value[name] === undefined || (from !== 'patch' && isEmpty(value[name])));
-  const [first] = missing;
+  const isMissing = (name: string) => value[name] === undefined || (from !== 'patch' && isEmpty(value[name]));
+  const first = required.find(isMissing);
   if (first === undefined) return undefined;
+  const missing = required.filter(isMissing);
   const isOne = missing.length === 1;
   const variants = missing.flatMap((name) => {
     const sent = unknown.find((other) => isMeantFor(other, name));
@@ -165,8 +199,8 @@ export function findKeyBesideHeader(unknown: readonly string[]): Problem | undef
 
 /** One field; undefined if it counts as missing. `omitted`: what omitting it does, where that must be intended. */
 function readField(shape: Shape, sent: JsonValue, from: Source, omitted: string | undefined): Read | undefined {
-  const { value: inner, isRemovable } = withoutNull(shape);
-  if (!isEmpty(sent)) return readValue(inner, sent, from);
+  if (!isEmpty(sent)) return readValue(shape.anyOf === undefined ? shape : withoutNull(shape).value, sent, from);
+  const { isRemovable } = withoutNull(shape);
   const what = sent === null ? 'must not be null' : 'must not be empty';
   if (from === 'query') return { wrong: 'is empty: send a value, or omit the parameter' };
   if (from === 'body') {
@@ -276,16 +310,26 @@ function readRows(shape: Shape, sent: JsonValue): Read {
 function readText(shape: Shape, sent: JsonValue): Read {
   if (typeof sent !== 'string') return { wrong: `must be a string, but it is ${nameOf(sent)}` };
   const maximum = shape.maxLength ?? 255;
-  if (characters(sent) > maximum)
+  // There are never more characters than UTF-16 units.
+  if (sent.length > maximum && characters(sent) > maximum)
     return { wrong: `has ${characters(sent)} characters, but at most ${maximum} are allowed` };
   if (shape.format === 'date' && !isDate(sent)) return { wrong: `must be ${DATE_RULE}, but it is ${nameOf(sent)}` };
   if (shape.format === 'date-time' && !isMoment(sent)) {
     return { wrong: `must be ${MOMENT_RULE}, but it is ${nameOf(sent)}` };
   }
-  if (shape.pattern !== undefined && !new RegExp(shape.pattern, 'u').test(sent)) {
+  if (shape.pattern !== undefined && !expressionOf(shape.pattern).test(sent)) {
     return { wrong: `is ${nameOf(sent)}, but it must be: ${shape.description ?? shape.pattern}` };
   }
   return { value: sent };
+}
+
+const expressions = new Map<string, RegExp>();
+
+/** The expression of a pattern of a schema. */
+function expressionOf(pattern: string): RegExp {
+  const known = expressions.get(pattern) ?? new RegExp(pattern, 'u');
+  expressions.set(pattern, known);
+  return known;
 }
 
 /** Length in code points, as PostgreSQL counts, not in UTF-16 units. */

@@ -412,3 +412,58 @@ test('looks for bank accounts in linear time', () => {
   // Sixty-four times the text: 4,096 times the time if each number were looked for in all accounts. Noise stays far below.
   expect(timeOf(128_000) / timeOf(2_000)).toBeLessThan(512);
 });
+
+describe('a text in ASCII', () => {
+  // Beside an invisible character a text is searched without the loop over ASCII that comes before the search.
+  const besideInvisible = (text: string): string => `\u200b${text}`;
+  const pieces = fc.constantFrom(
+    ...[
+      '4111',
+      '1111',
+      '4111111111111111',
+      '411111111111111',
+      '37828224631000',
+      '5',
+      '0',
+      '12',
+      '4.111111111111111e15',
+    ],
+    ...[
+      '41111111111111110e-1',
+      'e',
+      'E',
+      'e+',
+      'e-3',
+      'e15',
+      '.',
+      '..',
+      ' ',
+      '   ',
+      '-',
+      ' - ',
+      '    ',
+      '\t',
+      '\n',
+      'a',
+      'Z',
+    ],
+    ...['_', '"', '+', '/', 'tr_', '01234567-89ab-7def-8123-456789abcdef'],
+  );
+  const texts = fc.oneof(
+    fc.array(pieces, { maxLength: 12 }).map((list) => list.join('')),
+    written,
+    cardNumber,
+  );
+
+  test('is read as the same text with a character that is not in ASCII', () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(readsAsCardNumber(text)).toBe(readsAsCardNumber(besideInvisible(text)));
+        expect(findCardNumbers(text)).toEqual(
+          findCardNumbers(besideInvisible(text)).map(({ start, end }) => ({ start: start - 1, end: end - 1 })),
+        );
+      }),
+      { numRuns: 5000 },
+    );
+  });
+});

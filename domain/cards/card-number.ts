@@ -61,11 +61,57 @@ export function findCardNumbers(written: string): readonly Stretch[] {
 
 /** The text to search, or undefined where there can be no card number in it: nearly every text. */
 function readPlainly(written: string): PlainText | undefined {
-  if (written.length < MIN_DIGITS || !DIGITS_OF_ANY_KIND.test(written)) return undefined;
+  if (written.length < MIN_DIGITS) return undefined;
+  const isCandidate = isAsciiCandidate(written);
+  if (isCandidate === false || (isCandidate === undefined && !DIGITS_OF_ANY_KIND.test(written))) return undefined;
   const plain = withPlainDigits(written);
   WITH_EXPONENT.lastIndex = 0;
   return CANDIDATE.test(plain.text) || WITH_EXPONENT.test(plain.text) ? plain : undefined;
 }
+
+/** What a mantissa of {@link WITH_EXPONENT} can be after a character: none, digits, or digits after a point. */
+type Mantissa = 'none' | 'digits' | 'point';
+
+/**
+ * Whether a text in ASCII has thirteen digits and anything that {@link CANDIDATE} or {@link WITH_EXPONENT} could match;
+ * undefined for a text that is not in ASCII. One loop is several times faster than these expressions, and every id, key
+ * and field name of a request goes through it.
+ */
+function isAsciiCandidate(text: string): boolean | undefined {
+  let digits = 0;
+  let row = 0;
+  let longestRow = 0;
+  let separators = 0;
+  let mantissa = 'none' as Mantissa;
+  let isWithinToken = false;
+  let hasExponent = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code > 0x7f) return undefined;
+    if (isDigit(code)) {
+      digits += 1;
+      row += 1;
+      separators = 0;
+      if (row > longestRow) longestRow = row;
+      if (!isWithinToken) mantissa = 'digits';
+      isWithinToken = true;
+    } else if (isSeparator(code)) {
+      separators += 1;
+      if (separators > MAX_SEPARATORS) row = 0;
+      mantissa = code === POINT && mantissa === 'digits' ? 'point' : 'none';
+      isWithinToken = code === POINT;
+    } else {
+      row = 0;
+      // The letter e, small or capital.
+      if ((code | 0x20) === 0x65 && mantissa !== 'none') hasExponent = true;
+      mantissa = 'none';
+      isWithinToken = isAlphanumeric(code);
+    }
+  }
+  return digits >= MIN_DIGITS && (longestRow >= MIN_DIGITS || hasExponent);
+}
+
+const POINT = 0x2e;
 
 /**
  * Whether a text contains what can only be a card number: what {@link findCardNumbers} finds, in

@@ -13,7 +13,7 @@ import { sendError } from './wire/reply.ts';
 const MAX_PARAMETER_LENGTH = 255;
 
 /**
- * Creates the router with all routes. Fastify only finds the route: credentials are checked before the body is read, so it
+ * Creates the router with all routes; server.ts asks it for what the table of routes does not have. Fastify only finds the route: credentials are checked before the body is read, so it
  * never sees the body, and every response, also to errors of Fastify, is written by the code in this folder.
  */
 export function createRoutes(
@@ -59,6 +59,7 @@ function mountOperations(app: FastifyInstance, service: HttpService): void {
   for (const id of OPERATION_IDS) {
     const { method, path, reach } = OPERATIONS[id];
     if (reach === 'sandbox' && service.gateway.mode !== 'sandbox') continue;
+    service.routes.addPlain(id);
     app.route<{ Params: Record<string, string> }>({
       method: method === 'GET' ? ['GET', 'HEAD'] : [method],
       url: routePattern(path),

@@ -10,6 +10,7 @@ import { abandonOverdue, countLateRequests, countUnreadResponses } from './admis
 import { drain } from './drain.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
 import { type AddressServer, type Begin, createAddressServer, isMissingAddress, listenOn } from './listening.ts';
+import { serveOperation } from './operation-route.ts';
 import { RequestContext } from './request-context.ts';
 import { RouteTable } from './route-table.ts';
 import { createRoutes } from './routes.ts';
@@ -225,7 +226,7 @@ function admit(
   context.mustClose = hasOldChunks(request);
   active.add(context);
   service.requests += 1;
-  response.once('close', () => {
+  response.on('close', () => {
     active.delete(context);
     context.connection.bytesHandled = request.socket.bytesRead;
   });
@@ -235,7 +236,7 @@ function admit(
   admissionQueue.take(begin, isHealth(context) ? begin : refuse);
 }
 
-/** Checks the head of a request in the documented order of precedence, then passes it to the router. */
+/** Checks the head of a request in the documented order of precedence, then passes it to its operation or the router. */
 function route(
   service: HttpService,
   app: FastifyInstance,
@@ -254,6 +255,12 @@ function route(
     const { target, authority } = readTarget(context.target);
     context.target = target;
     context.authority = authority;
+    const operation = service.routes.plainOperationOf(request.method ?? '', target);
+    if (operation !== undefined) {
+      context.pattern = target;
+      void serveOperation(service, context, operation, NO_PARAMETERS);
+      return;
+    }
     request.url = target;
     // Fastify would refuse some media types before the credentials are checked.
     request.headers['content-type'] = undefined;
@@ -262,6 +269,8 @@ function route(
     void sendError(service, context, thrown);
   }
 }
+
+const NO_PARAMETERS = {};
 
 const OLD_CHUNKS = 'An HTTP/1.0 request cannot have a Transfer-Encoding. Use HTTP/1.1.';
 

@@ -9,8 +9,8 @@ export type ElementType<Value> = {
   write(value: NonNullable<Value>, to: ArrayWriter): void;
 };
 
-/** The arrays of several groups of transfers fit into one block, so that few are allocated. */
-const BLOCK_BYTES = 1_048_576;
+/** Many arrays of a group of transfers fit into one block, so that few are allocated. */
+const BLOCK_BYTES = 262_144;
 
 /** Bytes before the elements: the number of dimensions, a flag for nulls, the type, the length and the lowest index. */
 const HEAD_BYTES = 20;

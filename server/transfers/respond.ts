@@ -30,7 +30,7 @@ export function toTransferReply(
   { database }: { readonly database: Database },
   { programId }: CallContext,
   outcome: Outcome,
-): Promise<JsonReply<TransferRecord>> {
+): JsonReply<TransferRecord> | Promise<JsonReply<TransferRecord>> {
   return toReply(outcome, isTransfer, async (transferId) => {
     const [row] = await readRows(database, readTransfer(programId, transferId));
     return row === undefined ? undefined : toTransferRecord(toTransfer(row));
@@ -42,7 +42,7 @@ export function toReversalReply(
   { database }: { readonly database: Database },
   { programId }: CallContext,
   outcome: Outcome,
-): Promise<JsonReply<ReversalRecord>> {
+): JsonReply<ReversalRecord> | Promise<JsonReply<ReversalRecord>> {
   return toReply(outcome, isReversal, async (reversalId) => {
     const [row] = await readRows(database, readReversal(programId, reversalId));
     return row === undefined ? undefined : toReversalRecord(toReversal(row));
@@ -52,17 +52,18 @@ export function toReversalReply(
 const isReversal = (record: TransferRecord | ReversalRecord): record is ReversalRecord => 'reversal_id' in record;
 const isTransfer = (record: TransferRecord | ReversalRecord): record is TransferRecord => !isReversal(record);
 
-async function toReply<Wanted extends TransferRecord | ReversalRecord>(
+function toReply<Wanted extends TransferRecord | ReversalRecord>(
   outcome: Outcome,
   isWanted: (record: TransferRecord | ReversalRecord) => record is Wanted,
   readNow: (subjectId: string) => Promise<Wanted | undefined>,
-): Promise<JsonReply<Wanted>> {
+): JsonReply<Wanted> | Promise<JsonReply<Wanted>> {
   if (outcome instanceof Refusal) throw outcome;
   if ('subjectId' in outcome) {
     if (outcome.json !== null) return { json: outcome.json, replayed: true };
-    const record = await readNow(outcome.subjectId);
-    if (record === undefined) throw new Error('what a stored response created does not exist');
-    return { json: JSON.stringify(record), replayed: true };
+    return readNow(outcome.subjectId).then((record) => {
+      if (record === undefined) throw new Error('what a stored response created does not exist');
+      return { json: JSON.stringify(record), replayed: true };
+    });
   }
   const { record, json } = outcome;
   if (!isWanted(record)) throw new Error('another kind of record was decided than was requested');
@@ -90,8 +91,8 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
     reference: transfer.reference,
     metadata: { ...transfer.metadata },
     error: toErrorRecord(transfer.error),
-    created_at: new Date(transfer.createdAt).toISOString(),
-    updated_at: new Date(transfer.updatedAt).toISOString(),
+    created_at: formatTime(transfer.createdAt),
+    updated_at: formatTime(transfer.updatedAt),
     completed_at: toMoment(transfer.completedAt),
   };
 }
@@ -116,10 +117,22 @@ export function toReversalRecord(reversal: Reversal): ReversalRecord {
     currency: reversal.currency,
     status: 'completed',
     description: reversal.description,
-    created_at: new Date(reversal.createdAt).toISOString(),
+    created_at: formatTime(reversal.createdAt),
   };
 }
 
 function toMoment(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString();
+  return time === null ? null : formatTime(time);
+}
+
+let lastTime = 0;
+let lastTimeText = new Date(lastTime).toISOString();
+
+/** The time of a record. All transfers of a group have the time of their decision, which is formatted once. */
+function formatTime(time: number): string {
+  if (time !== lastTime) {
+    lastTimeText = new Date(time).toISOString();
+    lastTime = time;
+  }
+  return lastTimeText;
 }

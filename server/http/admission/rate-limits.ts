@@ -152,13 +152,16 @@ function count(context: RequestContext, policy: Policy, limiter: RateLimiter, wh
  */
 export function rateHeaders(rate: RateStatus): readonly (readonly [name: string, value: string])[] {
   if (rate.length === 0) return [];
-  const policies = rate.map(({ policy, limiter }) => `"${policy}";q=${limiter.quota};w=${WINDOW_SECONDS}`);
-  const allowances = rate.map(
-    ({ policy, allowance }) =>
-      `"${policy}";r=${allowance.remaining};t=${Math.ceil(allowance.fullAfterMilliseconds / 1000)}`,
-  );
+  let policies = '';
+  let allowances = '';
+  for (const { policy, limiter, allowance } of rate) {
+    const separator = policies === '' ? '' : ', ';
+    const fullAfterSeconds = Math.ceil(allowance.fullAfterMilliseconds / 1000);
+    policies += `${separator}"${policy}";q=${limiter.quota};w=${WINDOW_SECONDS}`;
+    allowances += `${separator}"${policy}";r=${allowance.remaining};t=${fullAfterSeconds}`;
+  }
   return [
-    ['RateLimit-Policy', policies.join(', ')],
-    ['RateLimit', allowances.join(', ')],
+    ['RateLimit-Policy', policies],
+    ['RateLimit', allowances],
   ];
 }

@@ -61,10 +61,9 @@ export class ErrorRecordResponse extends ServerResponse {
   }
 
   override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), callback?: () => void): this {
-    const done = [chunk, encoding, callback].find((argument) => typeof argument === 'function');
     const last = typeof chunk === 'function' ? undefined : chunk;
     const charset = typeof encoding === 'string' ? encoding : 'utf8';
-    const whenDone = isCallback(done) ? done : undefined;
+    const whenDone = isCallback(chunk) ? chunk : isCallback(encoding) ? encoding : callback;
     if (!this.#isHeldBack) return super.end(last ?? undefined, charset, whenDone);
     if (last !== undefined && last !== null) this.#hold(last, charset);
     return super.end(this.#release(), 'utf8', whenDone);
