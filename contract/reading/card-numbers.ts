@@ -27,9 +27,9 @@ export function findCardNumber(
   const known: Readonly<Record<string, unknown>> = schema?.properties ?? {};
   for (const name of Object.keys(value)) {
     const member = value[name] as JsonValue;
-    if (readsAsCardNumber(name)) return nameProblem([], from);
-    if (typeof member === 'string' && !readsAsCardNumber(member)) continue;
     const isKnown = Object.hasOwn(known, name);
+    if (!isKnown && readsAsCardNumber(name)) return nameProblem([], from);
+    if (typeof member === 'string' && !readsAsCardNumber(member)) continue;
     if (isKnown && (Array.isArray(member) || member instanceof JsonNumber)) continue;
     if (isKnown && name === 'idempotency_key' && typeof member === 'string' && !isCardNumberAlone(member)) continue;
     const problem = lookInto(member, { path: [name], from, areNumbersCounts: isKnown });

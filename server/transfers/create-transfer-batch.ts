@@ -5,16 +5,18 @@ import { OPERATIONS } from '../../contract/operations.ts';
 import { findCardNumber, refusalOfCardNumber } from '../../contract/reading/card-numbers.ts';
 import { isJsonObject, type JsonValue } from '../../contract/reading/json.ts';
 import { readFields } from '../../contract/reading/read-fields.ts';
-import { type TransferBatchOutcomes, TransferBatchRow } from '../../contract/transfers.ts';
+import { type TransferBatchOutcomes, TransferBatchRow, type TransferRecord } from '../../contract/transfers.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
-import { type Call, OperationFailure, type RefusedRow, type Reply } from '../operations/call.ts';
+import { type Call, type JsonReply, OperationFailure, type RefusedRow, type Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
-import { createTransfer } from './create-transfer.ts';
+import { readCreateRequest } from './create-transfer.ts';
+import type { CreateRequest } from './request.ts';
+import { type Outcome, toTransferReply } from './respond.ts';
 
-type Outcome = TransferBatchOutcomes['data'][number];
+type RowOutcome = TransferBatchOutcomes['data'][number];
 
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
@@ -22,17 +24,37 @@ type BatchCall = Call<'create_transfer_batch'>;
 
 type FailedRow = Omit<RefusedRow, 'refused'>;
 
+/** Rows that are read before other requests have their turn: some milliseconds of work. */
+const ROWS_AT_ONCE = 250;
+
 /**
  * create_transfer_batch: every row is a create_transfer with its own key, in the usual scope of that key. The rows are
  * committed in the same groups as all other transfers, and a refused row does not affect the others. The reply has an
  * outcome for each row, in their order.
  */
 export async function createTransferBatch(service: Service, call: BatchCall): Promise<Reply<'create_transfer_batch'>> {
+  const rows: Row[] = [];
+  const submitted: Promise<void>[] = [];
+  for (const [index, sent] of call.body.transfers.entries()) {
+    if (index > 0 && index % ROWS_AT_ONCE === 0) await new Promise((resume) => setImmediate(resume));
+    const row = new Row(index, sent);
+    rows.push(row);
+    submitted.push(row.submit(service, call));
+  }
+  await Promise.all(submitted);
+  const texts: string[] = [];
   const failed: FailedRow[] = [];
-  const outcomes = await Promise.all(
-    call.body.transfers.map((row, index) => createRow(service, call, row, index, failed)),
-  );
-  const json = `{"data":[${outcomes.join(',')}]}`;
+  for (const row of rows) {
+    try {
+      const text = row.show(service, call);
+      texts.push(typeof text === 'string' ? text : await text);
+    } catch (thrown) {
+      const { index, key } = row;
+      failed.push({ thrown, idempotencyKey: key, index });
+      texts.push(JSON.stringify(outcomeOf(service, call, thrown, index, key)));
+    }
+  }
+  const json = `{"data":[${texts.join(',')}]}`;
   const [mostSerious] = failed.toSorted((left, right) => severityOf(right.thrown) - severityOf(left.thrown));
   if (mostSerious === undefined) return { json };
   return { json, refusedRow: { ...mostSerious, refused: failed.length } };
@@ -44,65 +66,101 @@ function severityOf(thrown: unknown): number {
   return status === 424 ? 599 : status;
 }
 
-/** The outcome of one row as JSON text. Never rejects. */
-async function createRow(
-  service: Service,
-  call: BatchCall,
-  row: JsonValue,
-  index: number,
-  failed: FailedRow[],
-): Promise<string> {
-  const sentKey = isJsonObject(row) && typeof row.idempotency_key === 'string' ? row.idempotency_key : null;
-  const visibleKey = sentKey !== null && VISIBLE.test(sentKey) ? sentKey : null;
-  // A key that could be a card number is not repeated: the outcome names its row by the index.
-  const key = visibleKey !== null && storedKeyOf(visibleKey) !== visibleKey ? null : visibleKey;
-  try {
-    const rowCall = callOfRow(call, row, visibleKey);
-    const { body } = rowCall;
-    const problem = findCardNumber(row, TransferBatchRow, 'row');
+/** One row: what was sent, and what has become of it. */
+class Row {
+  readonly index: number;
+  /** The key to name the row by. A key that could be a card number is not repeated: the index names its row. */
+  readonly key: string | null;
+  readonly #sent: JsonValue;
+  readonly #storedKey: string | null;
+  /** Whether the transfer moves no money yet: it is a hold, or scheduled. */
+  #movesLater = false;
+  #result: { readonly outcome: Outcome } | { readonly thrown: unknown } | undefined = undefined;
+
+  constructor(index: number, sent: JsonValue) {
+    const sentKey = isJsonObject(sent) ? sent.idempotency_key : undefined;
+    const key = typeof sentKey === 'string' && VISIBLE.test(sentKey) ? sentKey : null;
+    this.index = index;
+    this.#sent = sent;
+    this.#storedKey = key === null ? null : storedKeyOf(key);
+    this.key = this.#storedKey === key ? key : null;
+  }
+
+  /** Submits the row, unless it is refused by its form; resolves when it is decided. Never rejects. */
+  submit({ transfers }: Service, call: BatchCall): Promise<void> {
+    const fail = (thrown: unknown): void => {
+      this.#result = { thrown };
+    };
+    try {
+      const request = this.#read(call);
+      return transfers.submit(request, call.deadline).then((outcome) => {
+        this.#result = { outcome };
+      }, fail);
+    } catch (thrown) {
+      fail(thrown);
+      return Promise.resolve();
+    }
+  }
+
+  /** The request that create_transfer would have: same operation, same fingerprint, same key. */
+  #read(call: BatchCall): CreateRequest {
+    const reading = readFields(TransferBatchRow, this.#sent, 'body');
+    if ('problem' in reading) {
+      throw new Refusal('create_transfer_schema', reading.problem.message, { field: reading.problem.field });
+    }
+    if (this.#storedKey === null) {
+      const message = "'idempotency_key' must be 1 to 255 visible ASCII characters, such as a UUID.";
+      throw new Refusal('invalid_idempotency_key', message, { field: '/idempotency_key' });
+    }
+    const { fields: body } = reading;
+    const problem = findCardNumber(this.#sent, TransferBatchRow, 'row');
     if (problem !== undefined) throw refusalOfCardNumber(problem, body.amount);
-    const transfer = await createJson(service, rowCall);
-    const { replayed } = transfer;
-    const outcome = { index, idempotency_key: key, status: 201, error: null, replayed };
-    // A held or scheduled transfer has moved no money yet.
-    const moneyMoved: MoneyMoved =
-      replayed || body.capture === 'manual' || body.scheduled_for !== undefined ? 'no' : 'yes';
-    // The transfer is inserted as its stored text, so that a replay is byte for byte the first response.
-    return `${JSON.stringify({ ...outcome, money_moved: moneyMoved }).slice(0, -1)},"transfer":${transfer.json}}`;
-  } catch (thrown) {
-    failed.push({ thrown, idempotencyKey: key, index });
-    return JSON.stringify(outcomeOf(service, call, thrown, index, key));
+    this.#movesLater = body.capture === 'manual' || body.scheduled_for !== undefined;
+    return readCreateRequest({
+      operation: 'create_transfer',
+      requestId: call.requestId,
+      caller: call.caller,
+      programId: call.programId,
+      deadline: call.deadline,
+      params: NO_PARAMETERS,
+      body,
+      sent: withoutKey(this.#sent),
+      idempotencyKey: this.#storedKey,
+    });
+  }
+
+  /**
+   * The outcome of a created transfer as JSON text; throws what refused it. The transfer is inserted as its stored text, so
+   * that a replay is byte for byte the first response.
+   */
+  show(service: Service, call: BatchCall): string | Promise<string> {
+    const result = this.#result;
+    if (result === undefined) throw new Error('a row was not decided');
+    if ('thrown' in result) throw result.thrown;
+    const reply = toTransferReply(service, call, result.outcome);
+    return reply instanceof Promise ? reply.then((recalled) => this.#write(recalled)) : this.#write(reply);
+  }
+
+  #write(reply: JsonReply<TransferRecord>): string {
+    if (reply.json === undefined) throw new Error('a created transfer has no stored text');
+    const isReplayed = 'replayed' in reply && reply.replayed === true;
+    const moneyMoved: MoneyMoved = isReplayed || this.#movesLater ? 'no' : 'yes';
+    const key = JSON.stringify(this.key);
+    return `{"index":${this.index},"idempotency_key":${key},"status":201,"error":null,"replayed":${isReplayed},"money_moved":"${moneyMoved}","transfer":${reply.json}}`;
   }
 }
 
-/** Creates the transfer of a row and gives its JSON text. */
-async function createJson(
-  service: Service,
-  call: Call<'create_transfer'>,
-): Promise<{ readonly json: string; readonly replayed: boolean }> {
-  const reply = await createTransfer(service, call);
-  if (!('json' in reply) || reply.json === undefined) throw new Error('a created transfer has no stored text');
-  return { json: reply.json, replayed: 'replayed' in reply && reply.replayed === true };
+const NO_PARAMETERS = {};
+
+/** The fields of a row without its key, which create_transfer takes as a header. */
+function withoutKey(sent: JsonValue): JsonValue {
+  const fields: Record<string, JsonValue> = {};
+  if (!isJsonObject(sent)) return fields;
+  for (const name of Object.keys(sent)) if (name !== 'idempotency_key') fields[name] = sent[name] as JsonValue;
+  return fields;
 }
 
-/** The call that create_transfer would have: same operation, same fingerprint, same key. */
-function callOfRow(call: BatchCall, row: JsonValue, key: string | null): Call<'create_transfer'> {
-  const reading = readFields(TransferBatchRow, row, 'body');
-  if ('problem' in reading) {
-    throw new Refusal('create_transfer_schema', reading.problem.message, { field: reading.problem.field });
-  }
-  if (key === null) {
-    const message = "'idempotency_key' must be 1 to 255 visible ASCII characters, such as a UUID.";
-    throw new Refusal('invalid_idempotency_key', message, { field: '/idempotency_key' });
-  }
-  const { idempotency_key: _key, ...body } = reading.fields;
-  const { idempotency_key: _sent, ...sent } = isJsonObject(row) ? row : {};
-  const { requestId, caller, programId, deadline } = call;
-  const context = { requestId, caller, programId, deadline, params: {}, query: undefined };
-  return { ...context, operation: 'create_transfer', body, sent, idempotencyKey: storedKeyOf(key) };
-}
-
-function outcomeOf(service: Service, call: BatchCall, thrown: unknown, index: number, key: string | null): Outcome {
+function outcomeOf(service: Service, call: BatchCall, thrown: unknown, index: number, key: string | null): RowOutcome {
   const { code, message, moneyMoved } = toFault(thrown);
   const record = errorRecord(code, redactCardNumbers(message));
   const support = { contact: service.supportContact, requestId: toWireId('req', call.requestId) };

@@ -1,21 +1,26 @@
 import { readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { Call, Reply } from '../operations/call.ts';
+import type { Call, CallContext, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
-import { checkTerms, toCreateRequest } from './request.ts';
+import { type CreateRequest, checkTerms, toCreateRequest } from './request.ts';
 import { toTransferReply } from './respond.ts';
 
 /**
- * create_transfer (specification, section 4): the transfer, or the first refusal that applies. Checks that the fields fit
- * each other, then the amount; everything else is decided under the locks.
+ * create_transfer (specification, section 4): the transfer, or the first refusal that applies. Everything but the form of
+ * the request is decided under the locks.
  */
 export async function createTransfer(
   service: Service,
   call: Call<'create_transfer'>,
 ): Promise<Reply<'create_transfer'>> {
+  const outcome = await service.transfers.submit(readCreateRequest(call), call.deadline);
+  return toTransferReply(service, call, outcome);
+}
+
+/** The request of a create_transfer. Checks that the fields fit each other, then the amount; throws the refusal. */
+export function readCreateRequest(call: CallContext & Pick<Call<'create_transfer'>, 'body'>): CreateRequest {
   checkTerms(call, call.body);
   const reading = readAmount(call.body.amount);
   if ('problem' in reading) throw new Refusal('invalid_amount', reading.problem, { field: '/amount' });
-  const request = toCreateRequest(call, reading.amount);
-  return toTransferReply(service, call, await service.transfers.submit(request, call.deadline));
+  return toCreateRequest(call, reading.amount);
 }
