@@ -134,6 +134,11 @@ describe('columns', () => {
     expect(nullable(json<object>()).write(null)).toBeNull();
   });
 
+  test('have names that are names, since they become code', () => {
+    const made = columns({ 'a: process.exit(1), b': TEXT });
+    expect(() => made.read({})).toThrow('a: process.exit(1), b is no name of a property');
+  });
+
   test('have no arrays of arrays', () => {
     const lists = columns({ lists: many(TEXT) });
     const refusal = 'the parameter sent cannot have arrays of text[]';
