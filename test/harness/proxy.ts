@@ -52,6 +52,8 @@ export type DatabaseProxy = {
   readonly traps: Trap[];
   /** Transactions that have begun and have not ended: groups in flight, where the service does nothing else. */
   readonly open: () => number;
+  /** Counts from now on how often the service sends a prepared statement of this name. */
+  readonly watch: (statement: string) => () => number;
   /** How often the talk on any connection has turned: the client spoke after the server had. */
   readonly turns: () => number;
   /** Cuts every connection. */
@@ -86,6 +88,8 @@ type Setting = {
   readonly traps: Trap[];
   /** Wires in the middle of a transaction. */
   readonly open: Set<Wire>;
+  /** How often each watched statement was sent. */
+  readonly watched: Map<string, number>;
   turns: number;
   isMute: boolean;
   milliseconds: number;
@@ -133,6 +137,9 @@ class Wire {
   async #fromClient(chunk: Buffer): Promise<void> {
     const { faults } = this.#setting;
     if (this.#serverSpoke) this.#setting.turns += 1;
+    for (const [statement, times] of this.#setting.watched) {
+      if (chunk.includes(`${statement}\0`)) this.#setting.watched.set(statement, times + 1);
+    }
     this.#serverSpoke = false;
     if (this.#setting.isMute) return;
     if (BEGIN.test(chunk.toString('latin1'))) return this.#load(chunk);
@@ -252,6 +259,7 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
     faults: [],
     traps: [],
     open: new Set(),
+    watched: new Map(),
     turns: 0,
     isMute: false,
     milliseconds: 0,
@@ -277,6 +285,10 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
     faults: setting.faults,
     traps: setting.traps,
     open: () => setting.open.size,
+    watch: (statement) => {
+      setting.watched.set(statement, 0);
+      return () => setting.watched.get(statement) ?? 0;
+    },
     turns: () => setting.turns,
     cutAll,
     listen: (isListening) => (isListening ? rename(away, here) : rename(here, away)),

@@ -1,0 +1,394 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Refusal } from '../../domain/refusal.ts';
+import type { AnyCall } from '../../server/operations/call.ts';
+import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import { type Ledger, openLedger } from '../harness/ledger.ts';
+import type { TrapOutcome, TrapPlace } from '../harness/proxy.ts';
+import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
+
+// Each test makes one interleaving of a chain with somebody else, by holding back what travels between the service and
+// the database. Nothing here depends on how fast anything is.
+
+const server = await useServer();
+const proxy = await useProxy(server);
+/** Another service process. */
+const other = useLedger(server.connection);
+const stranger = await useConnection(server.connection);
+const watcher = await useConnection(server.connection);
+
+checkBalances(other);
+
+/** A service process behind the proxy, whose chain nobody has broken yet. */
+function openChain(): Ledger {
+  const ledger = openLedger({ ...server.connection, host: proxy.host });
+  onTestFinished(async () => {
+    proxy.traps.length = 0;
+    await ledger.close();
+  });
+  return ledger;
+}
+
+/** What came of a request: `made`, or the code of its refusal. */
+function outcomeOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => 'made',
+    (error: unknown) => {
+      if (error instanceof Refusal) return error.code;
+      throw error;
+    },
+  );
+}
+
+type Terms = { readonly amount: number; readonly type?: 'unload'; readonly capture?: 'manual' };
+
+/** Sends a transfer under a key of its own, so that a refusal is written as well. */
+function transfer(ledger: Ledger, card: string, terms: Terms, more: Partial<AnyCall> = {}): Promise<string> {
+  const call = ledger.call('create_transfer', { card_id: card, ...terms }, { idempotencyKey: randomUUID(), ...more });
+  return outcomeOf(call);
+}
+
+/** Makes a card with so much on it. */
+async function makeCard(amount = 0, limits?: object): Promise<string> {
+  const card = `card-${randomUUID()}`;
+  await other.call('create_card', { card_id: card, ...(limits === undefined ? {} : { limits }) });
+  if (amount > 0) expect(await transfer(other, card, { amount })).toBe('made');
+  return card;
+}
+
+const update = (card: string, change: object) => other.call('update_card', change, { params: { card_id: card } });
+
+/** Makes a transfer that waits for something, and gives its id. */
+async function makeOpen(ledger: Ledger, body: object): Promise<string> {
+  const { body: text } = await ledger.call('create_transfer', body);
+  return (JSON.parse(text) as { readonly transfer_id: string }).transfer_id;
+}
+
+const change = (ledger: Ledger, operation: 'capture_transfer' | 'cancel_transfer', transfer_id: string) =>
+  outcomeOf(ledger.call(operation, {}, { params: { transfer_id }, idempotencyKey: randomUUID() }));
+
+/** Somebody who works as long as it takes for whatever is under way to get as far as it can. */
+async function doOtherThings(): Promise<void> {
+  for (let count = 0; count < 10; count += 1) await other.call('get_card', {}, { params: { card_id: 'card_active' } });
+}
+
+/** Resolves when a backend of the service waits for a lock. */
+async function untilWaiting(): Promise<void> {
+  const isWaiting = `select from pg_stat_activity
+    where wait_event_type = 'Lock' and application_name = 'transfer-service'`;
+  while ((await watcher.query(isWaiting)).rowCount === 0);
+}
+
+/** Holds back what gets to a place, until it is let go. */
+function holdAt(place: TrapPlace): { readonly reached: Promise<void>; readonly release: (how?: TrapOutcome) => void } {
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<TrapOutcome>();
+  const spring = (): Promise<TrapOutcome> => {
+    reached.resolve();
+    return released.promise;
+  };
+  proxy.traps.push({ at: place, spring });
+  onTestFinished(() => released.resolve('go_on'));
+  return { reached: reached.promise, release: (how = 'go_on') => released.resolve(how) };
+}
+
+/** Two groups in flight: the first is committed, which the service does not know yet; the second was decided on it. */
+async function sendTwo(first: () => Promise<string>, second: () => Promise<string>) {
+  const committed = holdAt('after_commit');
+  const one = first();
+  await committed.reached;
+  const decided = holdAt('before_early');
+  const two = second();
+  await decided.reached;
+  decided.release();
+  return { one, two, release: committed.release };
+}
+
+describe('a group that was decided on the one before it', () => {
+  test('is saved after it, without a second decision', async () => {
+    const ledger = openChain();
+    const card = await makeCard(100);
+    const guards = proxy.watch('update_accounts_if_unchanged');
+    const { one, two, release } = await sendTwo(
+      () => transfer(ledger, card, { amount: 60, type: 'unload' }),
+      () => transfer(ledger, card, { amount: 40, type: 'unload' }),
+    );
+    release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'made']);
+    expect(await transfer(ledger, card, { amount: 1, type: 'unload' })).toBe('insufficient_funds');
+    expect(guards()).toBe(3);
+  });
+
+  test('sends nothing that needs the locks of accounts before the commit of the other is acknowledged', async () => {
+    const ledger = openChain();
+    const card = await makeCard(100);
+    const guards = proxy.watch('update_accounts_if_unchanged');
+    const save = holdAt('before_save');
+    const one = transfer(ledger, card, { amount: 1 });
+    await save.reached;
+    const early = holdAt('before_early');
+    const two = transfer(ledger, card, { amount: 1 });
+    await early.reached;
+    early.release();
+    await doOtherThings();
+    expect(guards()).toBe(1);
+    save.release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'made']);
+    expect(guards()).toBe(2);
+  });
+
+  test('obeys a card that was suspended between its decision and its save', async () => {
+    const ledger = openChain();
+    const card = await makeCard(100);
+    const send = () => transfer(ledger, card, { amount: 1 });
+    const { one, two, release } = await sendTwo(send, send);
+    await update(card, { status: 'inactive' });
+    release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'card_suspended']);
+  });
+
+  test('obeys a limit of its card that was lowered between its decision and its save', async () => {
+    const ledger = openChain();
+    const card = await makeCard(100);
+    const send = () => transfer(ledger, card, { amount: 10 });
+    const { one, two, release } = await sendTwo(send, send);
+    await update(card, { limits: { in: { maximum_amount: 5 } } });
+    release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'amount_too_large']);
+  });
+
+  test.for<readonly [string, Partial<AnyCall>]>([
+    ['another chain', {}],
+    [
+      'whoever locks accounts first',
+      { caller: { kind: 'operator_key', keyId: randomUUID(), scopes: ['transfers:write'] } },
+    ],
+  ])('does not spend what %s has put on hold since its decision', async ([, by]) => {
+    const ledger = openChain();
+    const card = await makeCard(100);
+    const { one, two, release } = await sendTwo(
+      () => transfer(ledger, card, { amount: 1 }),
+      () => transfer(ledger, card, { amount: 80, type: 'unload' }),
+    );
+    // A hold leaves the sequence of postings as it is.
+    expect(await transfer(other, card, { amount: 50, type: 'unload', capture: 'manual' }, by)).toBe('made');
+    release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'insufficient_funds']);
+  });
+
+  test('does not cancel what somebody else has canceled since its decision', async () => {
+    const ledger = openChain();
+    const card = await makeCard();
+    const scheduled_for = new Date(Date.now() + 86_400_000).toISOString();
+    const scheduled = await makeOpen(other, { amount: 5, card_id: card, scheduled_for });
+    const { one, two, release } = await sendTwo(
+      () => transfer(ledger, card, { amount: 1 }),
+      () => change(ledger, 'cancel_transfer', scheduled),
+    );
+    expect(await change(other, 'cancel_transfer', scheduled)).toBe('made');
+    release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'invalid_transfer_status']);
+  });
+
+  test('waits, if it is about the same transfer', async () => {
+    const ledger = openChain();
+    const card = await makeCard();
+    const held = await makeOpen(ledger, { amount: 5, card_id: card, capture: 'manual' });
+    const save = holdAt('before_save');
+    const one = change(ledger, 'capture_transfer', held);
+    await save.reached;
+    const two = change(ledger, 'cancel_transfer', held);
+    await doOtherThings();
+    save.release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'invalid_transfer_status']);
+  });
+
+  test('is held to limits with what that one has used', async () => {
+    const ledger = openChain();
+    const card = await makeCard(0, { in: { daily_count: 2 } });
+    const send = () => transfer(ledger, card, { amount: 1 });
+    expect(await send()).toBe('made');
+    const { one, two, release } = await sendTwo(send, send);
+    release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'limit_exceeded']);
+  });
+
+  test('keeps a change of the switch waiting until it has ended', async () => {
+    const ledger = openChain();
+    const card = await makeCard();
+    const send = () => transfer(ledger, card, { amount: 1 });
+    const { one, two, release } = await sendTwo(send, send);
+    const order: string[] = [];
+    const disabled = other
+      .call('change_switch', { disabled: true, reason: 'test' })
+      .then(() => order.push('the switch has changed'));
+    const made = two.then((outcome) => order.push(outcome));
+    await doOtherThings();
+    expect(order).toEqual([]);
+    release();
+    await Promise.all([one, made, disabled]);
+    expect(order).toEqual(['made', 'the switch has changed']);
+    expect(await send()).toBe('service_disabled');
+    await other.call('change_switch', { disabled: false });
+    expect(await send()).toBe('made');
+  });
+});
+
+describe('when a group fails, the ones after it', () => {
+  test('are decided again without it: it was never committed', async () => {
+    const ledger = openChain();
+    const card = await makeCard(10);
+    const save = holdAt('before_save');
+    const one = transfer(ledger, card, { amount: 100 }).catch(() => 'failed');
+    await save.reached;
+    const early = holdAt('before_early');
+    const two = transfer(ledger, card, { amount: 50, type: 'unload' });
+    await early.reached;
+    early.release();
+    save.release('cut');
+    expect(await Promise.all([one, two])).toEqual(['failed', 'insufficient_funds']);
+  });
+
+  test('are decided again with it: it was committed, and only its response was lost', async () => {
+    const ledger = openChain();
+    const card = await makeCard(10);
+    const { one, two, release } = await sendTwo(
+      () => transfer(ledger, card, { amount: 100 }),
+      () => transfer(ledger, card, { amount: 50, type: 'unload' }),
+    );
+    release('cut');
+    expect(await Promise.all([one, two])).toEqual(['made', 'made']);
+  });
+
+  test('are rolled back before it is tried again', async () => {
+    const ledger = openChain();
+    const card = await makeCard(10);
+    expect(await transfer(ledger, card, { amount: 1 })).toBe('made');
+    // The chain does not know of this, so its next group fails.
+    expect(await transfer(other, card, { amount: 1 })).toBe('made');
+    const save = holdAt('before_save');
+    let isDone = false;
+    const one = transfer(ledger, card, { amount: 1 }).finally(() => {
+      isDone = true;
+    });
+    await save.reached;
+    const early = holdAt('before_early');
+    const two = transfer(ledger, card, { amount: 1 });
+    await early.reached;
+    save.release();
+    await doOtherThings();
+    expect(isDone).toBe(false);
+    early.release();
+    expect(await Promise.all([one, two])).toEqual(['made', 'made']);
+  });
+
+  test('leave nothing behind that a later chain is decided on', async () => {
+    const ledger = openChain();
+    const card = await makeCard(10);
+    proxy.faults.push('cut_before');
+    await expect(transfer(ledger, card, { amount: 100 })).rejects.toMatchObject({ moneyMoved: 'no' });
+    // Sequence and version become what they would have become.
+    expect(await transfer(other, card, { amount: 5 })).toBe('made');
+    const guards = proxy.watch('update_accounts_if_unchanged');
+    // Groups lock accounts for a while, until there is a chain again.
+    while (guards() === 0) {
+      expect(await transfer(ledger, card, { amount: 100, type: 'unload' })).toBe('insufficient_funds');
+    }
+  });
+});
+
+describe('what a chain remembers is not believed when', () => {
+  test.for([true, false])('a card has been activated since it refused (with a key: %s)', async (withKey) => {
+    const ledger = openChain();
+    const card = await makeCard();
+    await update(card, { status: 'inactive' });
+    const send = () => transfer(ledger, card, { amount: 1 }, withKey ? {} : { idempotencyKey: null });
+    expect(await send()).toBe('card_suspended');
+    await update(card, { status: 'active' });
+    expect(await send()).toBe('made');
+  });
+
+  test('a card has been suspended by a service that shares only the database', async () => {
+    const ledger = openChain();
+    const card = await makeCard();
+    const send = () => transfer(ledger, card, { amount: 1 });
+    expect(await send()).toBe('made');
+    await update(card, { status: 'inactive' });
+    expect(await send()).toBe('card_suspended');
+  });
+
+  test('money has come by a service of an earlier version, which knows no versions of accounts', async () => {
+    const ledger = openChain();
+    const card = await makeCard(10);
+    const spend = () => transfer(ledger, card, { amount: 50, type: 'unload' });
+    expect(await spend()).toBe('insufficient_funds');
+    await stranger.query(
+      `with card_account as (
+          select account.* from card join account using (program_id, account_id) where name = $1
+        ), funding as (
+          select account.* from account join card on account.account_id = funding_account_id where card.name = $1
+        ), moved as (
+          insert into posting (program_id, cause_id, index, purpose, source_account_id, destination_account_id, amount,
+            currency, source_balance, destination_balance, source_sequence, destination_sequence, created_at)
+          select funding.program_id, gen_random_uuid(), 0, 'deposit', funding.account_id, card_account.account_id, 100,
+            funding.currency, funding.balance - 100, card_account.balance + 100, funding.sequence + 1,
+            card_account.sequence + 1, now()
+          from funding, card_account
+        )
+        update account set sequence = account.sequence + 1, balance = account.balance
+          + case when account.account_id = funding.account_id then -100 else 100 end
+        from funding, card_account where account.account_id in (funding.account_id, card_account.account_id)`,
+      [card],
+    );
+    expect(await spend()).toBe('made');
+  });
+
+  test('the rules of a program have changed', async () => {
+    const ledger = openChain();
+    const { body } = await other.call('create_program', { name: 'Rules', currency: 'USD' });
+    const { program_id } = JSON.parse(body) as { readonly program_id: string };
+    const programId = program_id.replace(/^prog_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+    await other.call('create_card', { card_id: 'ruled' }, { programId });
+    const params = { program_id };
+    await other.call('create_deposit', { amount: 1000 }, { params, idempotencyKey: randomUUID() });
+    const send = () => transfer(ledger, 'ruled', { amount: 10 }, { programId });
+    expect(await send()).toBe('made');
+    await other.call('update_program', { limits: { in: { maximum_amount: 5 } } }, { params });
+    expect(await send()).toBe('amount_too_large');
+    await other.call('update_program', { limits: null, card_limits: { in: { daily_count: 1 } } }, { params });
+    expect(await send()).toBe('limit_exceeded');
+    await other.call('update_program', { card_limits: null }, { params });
+    expect(await send()).toBe('made');
+  });
+
+  test('the service has been disabled, for all or for its program', async () => {
+    const ledger = openChain();
+    const card = await makeCard();
+    const send = () => transfer(ledger, card, { amount: 1 });
+    expect(await send()).toBe('made');
+    const program_id = `prog_${DEMO_PROGRAM_ID.replaceAll('-', '')}`;
+    for (const scope of [{}, { program_id }, { program_id, type: 'load' }]) {
+      await other.call('change_switch', { ...scope, disabled: true, reason: 'test' });
+      expect(await send()).toBe('service_disabled');
+      await other.call('change_switch', { ...scope, disabled: false });
+      expect(await send()).toBe('made');
+    }
+  });
+});
+
+test('a card that is suspended between the reads of one group stops it', async () => {
+  const ledger = openChain();
+  const card = await makeCard();
+  await stranger.query('begin');
+  // The stored responses are read last, so the group has read the account and the card when it gets here.
+  await stranger.query('lock table idempotency in access exclusive mode');
+  const outcome = transfer(ledger, card, { amount: 1 });
+  await untilWaiting();
+  await stranger.query("update card set status = 'inactive' where name = $1", [card]);
+  await stranger.query(
+    'update account set version = version + 1 from card where card.account_id = account.account_id and name = $1',
+    [card],
+  );
+  await stranger.query('commit');
+  expect(await outcome).toBe('card_suspended');
+});
