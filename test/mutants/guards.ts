@@ -44,7 +44,7 @@ export const WALLS: readonly Mutant[] = [
     name: 'card-number-in-body-taken',
     mistake: 'card numbers are looked for in path, query and headers, and not in bodies',
     file: 'server/http/operation-route.ts',
-    find: "    findCardNumber(values.body, operation.body, 'body');",
+    find: "    findCardNumber(sent.body, operation.body, 'body');",
     replace: '    undefined;',
     witnesses: [{ file: 'test/security/planted-numbers.test.ts' }],
   },

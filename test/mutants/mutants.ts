@@ -1,3 +1,4 @@
+import { CHAINS } from './chains.ts';
 import { CLOCKS, CROWDS, WALLS } from './guards.ts';
 import { KEYS } from './keys.ts';
 import type { Mutant, Witness } from './mutant.ts';
@@ -12,15 +13,13 @@ const KILLS: Witness = { file: 'test/crashes/kill.test.ts' };
 const MODEL: Witness = { file: 'test/properties/transfer-model.test.ts', only: 'agree on every step' };
 
 const DATABASE = 'server/store/connection/database.ts';
-const GROUP = 'server/commit/group-commit.ts';
+const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
+const LOCKING = 'server/commit/locking-path.ts';
+const LOOKED = 'server/transfers/looked-accounts.ts';
 const ACCOUNT = 'server/store/ledger/account.ts';
 const CHANGE = 'domain/transfers/change-transfer.ts';
 const LEDGER = 'domain/ledger/ledger.ts';
 const BOOKS = 'server/transfers/decide.ts';
-
-const ACCOUNT_LOCK = `    where account.program_id = ordered.program_id and account.account_id = ordered.account_id
-    for no key update \${mode === 'skip' ? 'skip locked' : ''}
-`;
 
 /** Mistakes about what is durable, and what is said before it is. */
 const COMMITS: readonly Mutant[] = [
@@ -28,8 +27,16 @@ const COMMITS: readonly Mutant[] = [
     name: 'answer-before-commit',
     mistake: 'the answer is sent while COMMIT is still on its way',
     file: DATABASE,
-    find: 'else await save(client, work.batchId, decision, this.#standby);',
-    replace: 'else void save(client, work.batchId, decision, this.#standby).catch(() => undefined);',
+    find: 'else await save(client, work.batchId, [decision.writes], decision.result, this.#standby);',
+    replace: 'else void save(client, work.batchId, [decision.writes], decision.result, this.#standby).catch(() => 0);',
+    also: [
+      {
+        file: DATABASE,
+        find: 'else if (!isAhead) await save(client, batchId, [[...early, ...late]], result, this.#standby);',
+        replace:
+          'else if (!isAhead) void save(client, batchId, [[...early, ...late]], result, this.#standby).catch(() => 0);',
+      },
+    ],
     // By what it says, not by the round trip that it saves.
     witnesses: [{ file: 'test/store/commit.test.ts', only: 'nothing was made' }, KILLS],
   },
@@ -59,23 +66,23 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'unknown-commit-taken-for-failed',
     mistake: 'a lost COMMIT is answered as if nothing had moved',
-    file: GROUP,
-    find: 'if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);',
+    file: LOCKING,
+    find: 'if (error instanceof CommitUnknown) void this.settle(group, batchId, error);',
     replace: 'if (error instanceof CommitUnknown) this.#fail(group, new StoreFailure(error.cause));',
     witnesses: [COMMIT],
   },
   {
     name: 'unknown-commit-done-again',
     mistake: 'what a lost COMMIT may have done is simply done once more',
-    file: GROUP,
-    find: 'if (error instanceof CommitUnknown) void this.#settle(group, batchId, error);',
-    replace: 'if (error instanceof CommitUnknown) await this.#commit(group, mode, attempts);',
+    file: LOCKING,
+    find: 'if (error instanceof CommitUnknown) void this.settle(group, batchId, error);',
+    replace: 'if (error instanceof CommitUnknown) await this.commit(group, mode, attempts);',
     witnesses: [COMMIT, FAULTS_AT_COMMIT],
   },
   {
     name: 'warning-at-commit-ignored',
     mistake: 'a commit that is "committed locally" only is acknowledged',
-    file: DATABASE,
+    file: ROUND_TRIPS,
     find: 'if (warned) throw new CommitUnknown',
     replace: 'if (!warned) return;\n  new CommitUnknown',
     witnesses: [{ file: 'test/faults/unknown-commit.test.ts', only: 'the server warns' }],
@@ -91,7 +98,7 @@ const COMMITS: readonly Mutant[] = [
   {
     name: 'replay-without-fence',
     mistake: 'a key is answered with what was found under it before the standby has it',
-    file: DATABASE,
+    file: ROUND_TRIPS,
     find: 'if (!isLasting) throw new CommitUnknown(',
     replace: 'if (!isLasting && result === undefined) throw new CommitUnknown(',
     witnesses: [STANDBY],
@@ -128,8 +135,8 @@ const STALE_READS: readonly Mutant[] = [
     name: 'account-lock-left-out',
     mistake: 'accounts are read and not locked',
     file: ACCOUNT,
-    find: ACCOUNT_LOCK,
-    replace: ACCOUNT_LOCK.replace(/ +for no key update.*\n/, ''),
+    find: "  wait: 'for no key update',\n",
+    replace: "  wait: 'limit 1',\n",
     witnesses: [LOCKS],
   },
   {
@@ -137,9 +144,13 @@ const STALE_READS: readonly Mutant[] = [
     mistake: 'what an account has is read by the statement that waits for its lock, so from before the wait',
     file: ACCOUNT,
     find: `    select \${ACCOUNT.names} from account
-${ACCOUNT_LOCK}  ) as account`,
+    where account.program_id = ordered.program_id and account.account_id = ordered.account_id
+    \${ENDS[mode]}
+  ) as account`,
     replace: `    select account.account_id as locked_id from account
-${ACCOUNT_LOCK}  ) as locked
+    where account.program_id = ordered.program_id and account.account_id = ordered.account_id
+    \${ENDS[mode]}
+  ) as locked
   cross join lateral (
     select \${ACCOUNT.names} from account
     where account.program_id = ordered.program_id and account.account_id = locked.locked_id
@@ -150,13 +161,14 @@ ${ACCOUNT_LOCK}  ) as locked
     name: 'switch-read-before-its-lock',
     mistake: 'the switch is read before it is locked, so a change that is waited for is not seen',
     file: 'server/transfers/load.ts',
-    find: '    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
-    replace: '    switch: READ_SWITCH,\n    lockNames: shareSwitchAndLockNames(requests.flatMap(namesOf), mode),\n',
+    find: "    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),\n",
+    replace: '',
     also: [
       {
         file: 'server/transfers/load.ts',
-        find: '    lockAccounts: lockAccounts(cards, standing, mode),\n    switch: READ_SWITCH,\n',
-        replace: '    lockAccounts: lockAccounts(cards, standing, mode),\n',
+        find: '    rules: readProgramRules(requests.map(({ programId }) => programId)),\n',
+        replace:
+          "    rules: readProgramRules(requests.map(({ programId }) => programId)),\n    lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),\n",
       },
     ],
     witnesses: [LOCKS],
@@ -172,17 +184,17 @@ ${ACCOUNT_LOCK}  ) as locked
   {
     name: 'batch-decided-against-stale-balances',
     mistake: 'the second request of a group is decided on the balances that the first one found',
-    file: BOOKS,
-    find: '      this.#accounts.set(account.accountId, account);\n',
-    replace: '',
+    file: LOOKED,
+    find: '    looked.account = account;\n',
+    replace: '    this.#memory.keep({ ...looked.before, ...account }, looked.days);\n',
     witnesses: [GROUPS, TRANSFERS],
   },
   {
     name: 'group-forgets-its-references',
     mistake: 'a reference that is taken twice in one group is not a duplicate',
     file: BOOKS,
-    find: 'if (isNew && transfer.reference !== null) this',
-    replace: 'if (!isNew && transfer.reference !== null) this',
+    find: '      if (transfer.reference !== null) this',
+    replace: '      if (transfer.reference === undefined) this',
     witnesses: [GROUPS],
   },
 ];
@@ -277,6 +289,7 @@ const MONEY: readonly Mutant[] = [
 export const MUTANTS: readonly Mutant[] = [
   ...COMMITS,
   ...STALE_READS,
+  ...CHAINS,
   ...KEYS,
   ...MONEY,
   ...WALLS,

@@ -178,7 +178,6 @@ export class LaneLedger {
     switch (step.does) {
       case 'put_card_status':
         await run('update card set status = $3 where program_id = $1 and name = $2', step.card, step.status);
-        await this.#raiseVersion(step.card);
         break;
       case 'put_card_limits':
         await run(
@@ -186,7 +185,6 @@ export class LaneLedger {
           step.card,
           jsonOf(fromLimits(step.limits)),
         );
-        await this.#raiseVersion(step.card);
         break;
       case 'put_program_limits':
         await run(
@@ -206,17 +204,6 @@ export class LaneLedger {
         throw new Error(`${step.does} is nothing that surrounds the transfers of one program`);
     }
     return null;
-  }
-
-  /** What whoever changes a card does to its account. */
-  async #raiseVersion(card: string): Promise<void> {
-    const { rowCount } = await this.#client.query(
-      "select from information_schema.columns where table_name = 'account' and column_name = 'version'",
-    );
-    if (rowCount === 0) return;
-    await this.#client.query('update account set version = version + 1 where account_id = $1', [
-      this.#accounts.get(card),
-    ]);
   }
 
   async #updateCard(

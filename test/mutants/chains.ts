@@ -1,0 +1,190 @@
+import type { Mutant, Witness } from './mutant.ts';
+
+const chain = (only: string): Witness => ({ file: 'test/store/chain.test.ts', only });
+
+const ACCOUNT = 'server/store/ledger/account.ts';
+const BOOKS = 'server/transfers/decide.ts';
+const CHAIN = 'server/commit/chain.ts';
+const GROUP = 'server/commit/group-commit.ts';
+const LOAD = 'server/transfers/load.ts';
+const LOOKED = 'server/transfers/looked-accounts.ts';
+const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
+const WRITE = 'server/transfers/write.ts';
+
+/** Mistakes about groups that are decided on what others have not committed yet. */
+export const CHAINS: readonly Mutant[] = [
+  {
+    name: 'version-not-compared',
+    mistake: 'a chained group is saved although the version of an account has changed since its decision',
+    file: ACCOUNT,
+    find: 'and account.sequence = sent.sequence_before and account.version = sent.version_before\n',
+    replace: 'and account.sequence = sent.sequence_before and sent.version_before is not null\n',
+    witnesses: [chain('a card that was suspended between its decision')],
+  },
+  {
+    name: 'sequence-not-compared',
+    mistake: 'a chained group is saved although a service without versions has moved money since its decision',
+    file: ACCOUNT,
+    find: 'and account.sequence = sent.sequence_before and account.version = sent.version_before\n',
+    replace: 'and sent.sequence_before is not null and account.version = sent.version_before\n',
+    witnesses: [chain('a service of an earlier version')],
+  },
+  {
+    name: 'refusals-left-out-of-the-guard',
+    mistake: 'only the accounts that a group changes have to be as they were',
+    file: WRITE,
+    find: '...some(looked, updateAccountsIfUnchanged)',
+    replace: '...some(looked.filter(({ before, after }) => before !== after), updateAccountsIfUnchanged)',
+    witnesses: [chain('with a key')],
+  },
+  {
+    name: 'unwritten-refusals-not-checked',
+    mistake: 'a refusal that is not stored is believed whatever it was decided on',
+    file: WRITE,
+    find: 'check: looked.length === 0 ? null : checkAccountsUnchanged(looked)',
+    replace: 'check: looked.length >= 0 ? null : checkAccountsUnchanged(looked)',
+    witnesses: [chain('without a key')],
+  },
+  {
+    name: 'version-read-last',
+    mistake: 'the versions of accounts are read after the cards, so a change between the two is hidden',
+    file: LOAD,
+    find: '    accounts: isKnown ? null : accountsFor(cards, standing, mode),\n',
+    replace: '',
+    also: [
+      {
+        file: LOAD,
+        find: '    references: references.length === 0 ? null : readReferences(references),\n',
+        replace:
+          '    references: references.length === 0 ? null : readReferences(references),\n    accounts: isKnown ? null : accountsFor(cards, standing, mode),\n',
+      },
+    ],
+    witnesses: [chain('suspended between the reads of one group')],
+  },
+  {
+    name: 'version-not-raised-by-cards',
+    mistake: 'a change of a card does not raise the version of its account',
+    file: 'server/store/migrations/0011_account_version.sql',
+    find: 'create trigger card_raises_version after update on card for each row execute function raise_account_version();',
+    replace: '',
+    witnesses: [chain('a card that was suspended between its decision')],
+  },
+  {
+    name: 'version-not-raised-under-locks',
+    mistake: 'what locks accounts does not raise their version, so a hold that it places is not noticed',
+    file: ACCOUNT,
+    find: ', version = account.version + 1\n',
+    replace: ', version = account.version\n',
+    witnesses: [chain('whoever locks accounts first')],
+  },
+  {
+    name: 'version-not-raised-in-chains',
+    mistake: 'a chained group does not raise the version of accounts, so a hold that it places is not noticed',
+    file: LOOKED,
+    find: 'version: before.version + 1n',
+    replace: 'version: before.version',
+    witnesses: [chain('another chain')],
+  },
+  {
+    name: 'version-not-raised-by-transfers',
+    mistake: 'a transfer that changes without its accounts does not raise their version',
+    file: BOOKS,
+    find: 'if (card !== undefined) this.#accounts.raiseVersion(card.accountId);',
+    replace: 'if (card === null) this.#accounts.raiseVersion(card.accountId);',
+    witnesses: [chain('somebody else has canceled since its decision')],
+  },
+  {
+    name: 'same-transfer-decided-twice',
+    mistake: 'a transfer that a group in flight changes is read as if it did not',
+    file: CHAIN,
+    find: 'return change !== undefined && this.#links.some(',
+    replace: 'return change === null && this.#links.some(',
+    witnesses: [chain('waits, if it is about the same transfer')],
+  },
+  {
+    name: 'rules-remembered',
+    mistake: 'a chain remembers the rules of programs',
+    file: BOOKS,
+    find: 'this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));',
+    replace: `const kept = memory as unknown as { rules?: Map<string, RulesNow> };
+    kept.rules ??= new Map();
+    for (const found of loaded.rules.map(toRulesNow)) {
+      const rules = kept.rules.get(found.rules.programId)?.rules ?? found.rules;
+      kept.rules.set(found.rules.programId, { ...found, rules });
+    }
+    this.#rules = kept.rules;`,
+    witnesses: [chain('the rules of a program have changed')],
+  },
+  {
+    name: 'switch-remembered',
+    mistake: 'a chain remembers the switch',
+    file: BOOKS,
+    find: 'this.#rules = new Map(loaded.rules.map(toRulesNow).map((found) => [found.rules.programId, found]));',
+    replace: `const kept = memory as unknown as { rules?: Map<string, RulesNow> };
+    kept.rules ??= new Map();
+    for (const found of loaded.rules.map(toRulesNow)) {
+      const switches = kept.rules.get(found.rules.programId)?.switches ?? found.switches;
+      kept.rules.set(found.rules.programId, { ...found, switches });
+    }
+    this.#rules = kept.rules;`,
+    witnesses: [chain('the service has been disabled')],
+  },
+  {
+    name: 'switch-not-shared-by-chains',
+    mistake: 'a chained group does not keep a change of the switch waiting',
+    file: LOAD,
+    find: "lockNames: shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),",
+    replace:
+      "lockNames: mode === 'unlocked' ? null : shareSwitchAndLockNames(names, mode === 'skip' ? 'skip' : 'wait'),",
+    witnesses: [chain('keeps a change of the switch waiting')],
+  },
+  {
+    name: 'chained-on-a-failed-group',
+    mistake: 'what was decided on a group whose commit is unknown goes on',
+    file: CHAIN,
+    find: '      this.#isBroken = true;\n      this.#end(link, { error });\n      return false;\n',
+    replace: `      if (error instanceof CommitUnknown) {
+        this.#end(link, 'committed');
+        this.#ends.settle(group, batchId, error);
+        return true;
+      }
+      this.#isBroken = true;
+      this.#end(link, { error });
+      return false;
+`,
+    witnesses: [chain('its response was lost')],
+  },
+  {
+    name: 'remembered-after-a-break',
+    mistake: 'a chain begins with what one that broke has remembered',
+    file: GROUP,
+    find: 'this.#chain = new Chain(chained, {',
+    replace: `const lane = this as unknown as { kept?: ReturnType<typeof chained.begin> };
+    this.#chain = new Chain({ ...chained, begin: () => (lane.kept ??= chained.begin()) }, {`,
+    witnesses: [chain('leave nothing behind')],
+  },
+  {
+    name: 'limits-not-handed-on',
+    mistake: 'the next group of a chain does not know what this one has used of limits',
+    file: LOOKED,
+    find: 'this.#memory.keep(after, this.#looked.get(after.accountId)?.days ?? null)',
+    replace: 'this.#memory.keep(after, this.#memory.days(after.accountId))',
+    witnesses: [chain('is held to limits with what that one has used')],
+  },
+  {
+    name: 'late-part-sent-early',
+    mistake: 'a chained group does not wait for the acknowledgement of the one before it',
+    file: ROUND_TRIPS,
+    find: '    if (!(await place.baseCommitted())) {',
+    replace: '    if (place.baseCommitted() === false) {',
+    witnesses: [chain('before the commit of the other is acknowledged')],
+  },
+  {
+    name: 'retried-before-rollback',
+    mistake: 'a group that failed is tried again while the ones after it still hold locks and connections',
+    file: GROUP,
+    find: 'else if (chain.isIdle) await this.#recover(chain);',
+    replace: 'else if (chain.isBroken) await this.#recover(chain);',
+    witnesses: [chain('are rolled back before it is tried again')],
+  },
+];
