@@ -1,6 +1,6 @@
 import type { Mutant, Witness } from './mutant.ts';
 
-const chain = (only: string): Witness => ({ file: 'test/store/chain.test.ts', only });
+const chain = (only: string): Witness => ({ file: 'test/store/chain/guards.test.ts', only });
 
 const ACCOUNT = 'server/store/ledger/account.ts';
 const BOOKS = 'server/transfers/decide.ts';

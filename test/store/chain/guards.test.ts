@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Refusal } from '../../domain/refusal.ts';
-import type { AnyCall } from '../../server/operations/call.ts';
-import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
-import { type Ledger, openLedger } from '../harness/ledger.ts';
-import type { TrapOutcome, TrapPlace } from '../harness/proxy.ts';
-import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { AnyCall } from '../../../server/operations/call.ts';
+import { DEMO_PROGRAM_ID } from '../../../server/sandbox/seed-sandbox.ts';
+import { type Ledger, openLedger } from '../../harness/ledger.ts';
+import type { TrapOutcome, TrapPlace } from '../../harness/proxy.ts';
+import { checkBalances, useConnection, useLedger, useProxy, useServer } from '../../harness/use-ledger.ts';
 
 // Each test makes one interleaving of a chain with somebody else, by holding back what travels between the service and
 // the database. Nothing here depends on how fast anything is.
