@@ -137,7 +137,7 @@ const STALE_READS: readonly Mutant[] = [
     file: ACCOUNT,
     find: "  wait: 'for no key update',\n",
     replace: "  wait: 'limit 1',\n",
-    witnesses: [LOCKS],
+    witnesses: [{ file: 'test/store/chain/guards.test.ts', only: 'that is not chained locks its accounts' }],
   },
   {
     name: 'locks-and-reads-in-one-statement',

@@ -40,6 +40,11 @@ function outcomeOf(call: Promise<unknown>): Promise<string> {
   );
 }
 
+/** The requests of operators are in groups that are not chained. */
+const OPERATOR: Partial<AnyCall> = {
+  caller: { kind: 'operator_key', keyId: randomUUID(), scopes: ['transfers:write'] },
+};
+
 type Terms = { readonly amount: number; readonly type?: 'unload'; readonly capture?: 'manual' };
 
 /** Sends a transfer under a key of its own, so that a refusal is written as well. */
@@ -159,10 +164,7 @@ describe('a group that was decided on the one before it', () => {
 
   test.for<readonly [string, Partial<AnyCall>]>([
     ['another chain', {}],
-    [
-      'whoever locks accounts first',
-      { caller: { kind: 'operator_key', keyId: randomUUID(), scopes: ['transfers:write'] } },
-    ],
+    ['whoever locks accounts first', OPERATOR],
   ])('does not spend what %s has put on hold since its decision', async ([, by]) => {
     const ledger = openChain();
     const card = await makeCard(100);
@@ -391,6 +393,20 @@ test('a card that is suspended between the reads of one group stops it', async (
   // The stored responses are read last, so the group has read the account and the card when it gets here.
   await stranger.query('lock table idempotency in access exclusive mode');
   const outcome = transfer(ledger, card, { amount: 1 });
+  await untilWaiting();
+  await stranger.query("update card set status = 'inactive' where name = $1", [card]);
+  await stranger.query('commit');
+  expect(await outcome).toBe('card_suspended');
+});
+
+test('a group that is not chained locks its accounts before it decides', async () => {
+  const card = await makeCard();
+  await stranger.query('begin');
+  await stranger.query(
+    'select from account where account_id = (select account_id from card where name = $1) for no key update',
+    [card],
+  );
+  const outcome = transfer(other, card, { amount: 1 }, OPERATOR);
   await untilWaiting();
   await stranger.query("update card set status = 'inactive' where name = $1", [card]);
   await stranger.query('commit');
