@@ -1,5 +1,6 @@
 import { median } from '../figures.ts';
 import type { Run } from '../measure.ts';
+import type { Scale } from '../pgbench.ts';
 import type { Rounds } from '../rounds/run-rounds.ts';
 import type { WorkloadName } from '../rounds/workloads.ts';
 
@@ -25,14 +26,24 @@ export function compare(own: readonly number[], other: readonly number[]): Compa
   return { ratio: median(ratios), ratios, own, other };
 }
 
-/** The number of clients with the highest median rate, and its runs. */
+/** The best run of each round, and the numbers of clients that these runs had. */
 export function bestOfPgbench(
   rounds: Rounds,
-  scale: 1 | 100,
+  scale: Scale,
   clientCounts: readonly number[],
-): { readonly clients: number; readonly runs: readonly Run[] } {
-  const tried = clientCounts.map((clients) => ({ clients, runs: runsOf(rounds, `pgbench ${scale}, ${clients}`) }));
-  return tried.reduce((best, next) => (medianOf(next.runs, 'rate') > medianOf(best.runs, 'rate') ? next : best));
+): { readonly clients: string; readonly runs: readonly Run[] } {
+  const tried = clientCounts.map((clients) =>
+    runsOf(rounds, `pgbench ${scale}, ${clients}`).map((run) => ({ clients, run })),
+  );
+  const [first = [], ...others] = tried;
+  const best = first.map((one, round) =>
+    others.reduce((most, runs) => {
+      const next = runs[round];
+      return next !== undefined && next.run.rate > most.run.rate ? next : most;
+    }, one),
+  );
+  const clients = [...new Set(best.map((one) => one.clients))].sort((one, other) => one - other);
+  return { clients: clients.join(' or '), runs: best.map(({ run }) => run) };
 }
 
 type Figure = {

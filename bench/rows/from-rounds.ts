@@ -1,6 +1,7 @@
 import type { Options, Row } from '../command-line.ts';
 import { whole } from '../figures.ts';
 import type { Outcome } from '../outcome.ts';
+import type { Scale } from '../pgbench.ts';
 import type { Rounds } from '../rounds/run-rounds.ts';
 import { BATCH_CALLERS, BATCH_ROWS, FEWER_CONNECTIONS, type WorkloadName } from '../rounds/workloads.ts';
 import { bestOfPgbench, compare, figures, medianOf, runsOf } from './compare.ts';
@@ -58,7 +59,7 @@ export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumsta
     }),
 };
 
-function againstPgbench(rounds: Rounds, options: Options, scale: 1 | 100, isSmall = false): Outcome {
+function againstPgbench(rounds: Rounds, options: Options, scale: Scale, isSmall = false): Outcome {
   const { clients, runs } = bestOfPgbench(rounds, scale, options.pgbenchClients);
   const hot = runsOf(rounds, 'hot');
   const { ratio, ratios } = compare(figures(hot, 'rate'), figures(runs, 'rate'));
