@@ -4,7 +4,7 @@ import type { Profile } from '../profile.ts';
 import type { Chart } from './charts.ts';
 import type { Results } from './results.ts';
 
-const HEADINGS = ['', 'row', 'measured', 'against', 'result', 'target', 'verdict'] as const;
+const HEADINGS = ['row', 'compared', 'measured', 'against', 'result', 'target', 'verdict'] as const;
 
 function withUnit(text: string, unit: string): string {
   return unit === '' ? text : `${text} ${unit}`;
@@ -97,7 +97,8 @@ function profileSentence({ rate, serviceMicroseconds, postgresMicroseconds, gene
 }
 
 function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
@@ -137,7 +138,7 @@ function factsOf(results: Results): readonly string[] {
   const differing = Object.entries(ownSettings ?? {}).filter(([name, value]) => settings[name] !== value);
   return [
     `${FORMS[results.form]} on ${results.measuredOn}, ${Math.round(results.elapsedSeconds / 60)} minutes: ${rounds} ` +
-      `interleaved rounds, runs of ${seconds} s with a checkpoint each; ${whole(stored.transfers)} transfers and ` +
+      `interleaved rounds, runs of ${seconds} s; ${whole(stored.transfers)} transfers and ` +
       `${whole(stored.cards)} cards stored for row 10.`,
     `Machine: ${machine.cores} cores (${machine.model}), ${machine.memory}, ${machine.kernel}, ${machine.fileSystem}, ` +
       `Node ${machine.node}, load average at the start ${machine.loadAtStart}${pgbench === null ? '' : `; ${pgbench}`}.`,
@@ -156,6 +157,7 @@ function profileInMarkdown(profile: Profile): string {
     .filter(({ microseconds }) => microseconds >= MIN_MICROSECONDS)
     .map(({ part, microseconds }) => [part, microseconds.toFixed(1)]);
   const functions = profile.functions
+    .filter(({ name, part }) => name !== part)
     .slice(0, FUNCTIONS_SHOWN)
     .map(({ name, part, microseconds }) => [`\`${name}\``, part, microseconds.toFixed(2)]);
   const statements = profile.statements
