@@ -285,6 +285,16 @@ export function insertRow<Set extends ColumnSet>(
   return (row) => insert(row as ValuesOf<Set>);
 }
 
+/**
+ * SQL: where the row of a table is stored that has the key of a row of `:sent`. An update that joins its rows by this
+ * place finds each by one probe of the key's index, in the order of `:sent`. Joined by the key itself, the planner may
+ * rather read the whole index of a table that it takes for small, once for every group.
+ */
+export function ctidOf(table: string, key: readonly string[]): string {
+  const isSent = key.map((column) => `stored.${column} = sent.${column}`).join(' and ');
+  return `select stored.ctid from ${table} as stored where ${isSent} limit 1`;
+}
+
 const merged = new Map<string, { readonly name: string; readonly text: string }>();
 
 /**

@@ -5,6 +5,7 @@ import {
   BOOLEAN,
   CURRENCY,
   columns,
+  ctidOf,
   NUMBER,
   nullable,
   rows,
@@ -221,8 +222,8 @@ const UPDATE_IF_UNCHANGED = statement(
   },
   `with written as (
       update account set ${SET_WRITTEN}, version = sent.version
-      from :sent
-      where account.program_id = sent.program_id and account.account_id = sent.account_id
+      from :sent cross join lateral (${ctidOf('account', ['program_id', 'account_id'])}) as found
+      where account.ctid = found.ctid
         and account.sequence = sent.sequence_before and account.version = sent.version_before
       returning 1
     )

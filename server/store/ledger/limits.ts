@@ -10,7 +10,19 @@ import {
 } from '../../../domain/ledger/limits.ts';
 import { LONGEST_HOLD } from '../../../domain/transfers/hold.ts';
 import type { Statement } from '../connection/database.ts';
-import { BIGINT, type Column, columns, json, NUMBER, statement, statementOfRows, TIME, UUID, word } from '../sql.ts';
+import {
+  BIGINT,
+  type Column,
+  columns,
+  ctidOf,
+  json,
+  NUMBER,
+  statement,
+  statementOfRows,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
 
 /** Limits as they are stored and returned: whole numbers under the names of the contract. */
 export type StoredLimits = {
@@ -119,6 +131,8 @@ const COUNTER = columns({
   count: BIGINT,
 });
 
+const COUNTER_KEY = ['program_id', 'account_id', 'direction', 'day_start'];
+
 /**
  * Adds to the counters that exist, or subtracts from them where a change is negative. One that subtracted too much would
  * break a CHECK.
@@ -127,9 +141,8 @@ export const updateCounters = statementOfRows(
   'update_counters',
   COUNTER,
   `update limit_counter set amount = limit_counter.amount + sent.amount, count = limit_counter.count + sent.count
-    from :sent
-    where limit_counter.program_id = sent.program_id and limit_counter.account_id = sent.account_id
-      and limit_counter.direction = sent.direction and limit_counter.day_start = sent.day_start`,
+    from :sent cross join lateral (${ctidOf('limit_counter', COUNTER_KEY)}) as found
+    where limit_counter.ctid = found.ctid`,
 );
 
 /**
@@ -141,11 +154,7 @@ export const insertCounters = statementOfRows(
   'insert_counters',
   COUNTER,
   `insert into limit_counter (${COUNTER.names}) select ${COUNTER.names} from :sent
-    where not exists (
-      select from limit_counter
-      where limit_counter.program_id = sent.program_id and limit_counter.account_id = sent.account_id
-        and limit_counter.direction = sent.direction and limit_counter.day_start = sent.day_start
-    )`,
+    where (${ctidOf('limit_counter', COUNTER_KEY)}) is null`,
 );
 
 /** A number that no other lock of this kind has: the process that holds it deletes counters. */
