@@ -53,6 +53,8 @@ export class Load {
   made = 0;
   /** Requests that got no response, or found nobody, although the service that they went to was there. */
   unansweredByTheLiving = 0;
+  /** Why they did, each reason once. */
+  readonly unansweredCauses = new Set<string>();
 
   /** `random` gives what is drawn, from 0 up to and without 1. */
   constructor(clients: number, name = 'key', random: () => number = Math.random) {
@@ -141,7 +143,10 @@ export class Load {
       story.responses.push(toReceived(await sendRaw(baseUrl, raw, this.#agent)));
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
-      if (!wasDead && !this.#dead.has(baseUrl)) this.unansweredByTheLiving += 1;
+      if (!wasDead && !this.#dead.has(baseUrl)) {
+        this.unansweredByTheLiving += 1;
+        this.unansweredCauses.add(`${error.message}${error.isReused ? ' on a connection that was used before' : ''}`);
+      }
       if (error.isRefused) return;
       story.silences += 1;
       if (error.isReused) this.brokenConnections += 1;

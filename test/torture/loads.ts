@@ -40,9 +40,11 @@ export function judge(tally: Tally, where: string, load: Load, books: BooksWithF
     where,
     brokenRecordsIn(responsesOf(load)).map((text) => `no error record: ${text}`),
   );
-  const { unansweredByTheLiving } = load;
-  if (unansweredByTheLiving > 0)
-    tally.violate(where, [`${unansweredByTheLiving} requests had no response, and the service was there`]);
+  const { unansweredByTheLiving, unansweredCauses } = load;
+  if (unansweredByTheLiving > 0) {
+    const causes = [...unansweredCauses].join(', ');
+    tally.violate(where, [`${unansweredByTheLiving} requests had no response, and the service was there: ${causes}`]);
+  }
 }
 
 /** Every response of 400 or above that is not the error record. */
