@@ -327,11 +327,30 @@ describe('what a chain remembers is not believed when', () => {
     expect(await send()).toBe('card_suspended');
   });
 
-  test('money has come by a service of an earlier version, which knows no versions of accounts', async () => {
+  test('money is held by a service of an earlier version, which knows no versions of accounts', async () => {
+    const ledger = openChain();
+    const card = await makeCard(100);
+    const spend = () => transfer(ledger, card, { amount: 50, type: 'unload' });
+    expect(await spend()).toBe('made');
+    const hold = (amount: number) =>
+      stranger.query(
+        `update account set held = held + $2
+          from card where card.account_id = account.account_id and card.name = $1`,
+        [card, amount],
+      );
+    await hold(10);
+    expect(await spend()).toBe('insufficient_funds');
+    await hold(-10);
+    expect(await spend()).toBe('made');
+  });
+
+  test('money has come without a trigger that would have raised the version of the account', async () => {
     const ledger = openChain();
     const card = await makeCard(10);
     const spend = () => transfer(ledger, card, { amount: 50, type: 'unload' });
     expect(await spend()).toBe('insufficient_funds');
+    onTestFinished(() => stranger.query('alter table account enable trigger account_raises_version').then(() => {}));
+    await stranger.query('alter table account disable trigger account_raises_version');
     await stranger.query(
       `with card_account as (
           select account.* from card join account using (program_id, account_id) where name = $1
