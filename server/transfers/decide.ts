@@ -195,15 +195,17 @@ export class Books {
 
   /** The statements that write all decisions on locked accounts; none when nothing changes. */
   writes(batchId: string): readonly Statement[] {
-    const changed = this.#accounts.decided().flatMap(({ before, after }) => (before === after ? [] : [after]));
-    return writesOf({ ...this.#changes, accounts: changed, counts: this.#accounts.counts() }, this.#batch(batchId));
+    const accounts = this.#accounts.changed();
+    return writesOf({ ...this.#changes, accounts, counts: this.#accounts.counts() }, this.#batch(batchId));
   }
 
   /** The statements that write all decisions of a group in a chain, which hands on to the next group what it changes. */
   chainedWrites(batchId: string): ChainedWrites {
     const decided = this.#accounts.decided();
-    this.#accounts.handOn(decided);
-    return chainedWritesOf({ ...this.#changes, counts: this.#accounts.counts() }, decided, this.#batch(batchId));
+    const changes = { ...this.#changes, counts: this.#accounts.counts() };
+    const writes = chainedWritesOf(changes, decided, this.#batch(batchId));
+    if (writes.early.length > 0) this.#accounts.handOn(decided);
+    return writes;
   }
 
   #batch(batchId: string): Moment {

@@ -78,11 +78,18 @@ export class LookedAccounts {
     if (usage[direction] !== undefined) usage[direction] = addToUsage(usage[direction], change, calendar);
   }
 
-  /** Every account that was looked at. */
+  /** The accounts that have changed, where the group has locked them. */
+  changed(): readonly Account[] {
+    const changed: Account[] = [];
+    for (const { account, isChanged } of this.#looked.values()) if (isChanged) changed.push(account);
+    return changed;
+  }
+
+  /** Every account that was looked at. All of them are written, with the next version. */
   decided(): readonly DecidedAccount[] {
     const decided: DecidedAccount[] = [];
-    for (const { before, account, isChanged } of this.#looked.values()) {
-      decided.push({ before, after: isChanged ? { ...account, version: before.version + 1n } : before });
+    for (const { before, account } of this.#looked.values()) {
+      decided.push({ before, after: { ...account, version: before.version + 1n } });
     }
     return decided;
   }
@@ -94,11 +101,9 @@ export class LookedAccounts {
     return counts;
   }
 
-  /** Remembers what has changed, for the next group. */
+  /** Remembers the accounts as they are written, for the next group. */
   handOn(decided: readonly DecidedAccount[]): void {
-    for (const { before, after } of decided) {
-      if (before !== after) this.#memory.keep(after, this.#looked.get(after.accountId)?.days ?? null);
-    }
+    for (const { after } of decided) this.#memory.keep(after, this.#looked.get(after.accountId)?.days ?? null);
     this.#memory.trim();
   }
 

@@ -1,4 +1,5 @@
 import type { DomainEvent } from '../../domain/event.ts';
+import type { Account } from '../../domain/ledger/ledger.ts';
 import type { Hold } from '../../domain/transfers/hold.ts';
 import type { Reversal } from '../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfers/transfer.ts';
@@ -12,7 +13,6 @@ import {
   checkAccountsUnchanged,
   type DecidedAccount,
   insertPostings,
-  type StoredAccount,
   updateAccounts,
   updateAccountsIfUnchanged,
 } from '../store/ledger/account.ts';
@@ -59,7 +59,7 @@ export type ChainedWrites = {
  * own statement, which comes last because it takes the last of all locks.
  */
 export function writesOf(
-  changes: CountedChanges & { readonly accounts: readonly StoredAccount[] },
+  changes: CountedChanges & { readonly accounts: readonly Account[] },
   moment: Moment,
 ): readonly Statement[] {
   const accounts = some(changes.accounts, updateAccounts);

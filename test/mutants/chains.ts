@@ -1,4 +1,4 @@
-import type { Mutant, Witness } from './mutant.ts';
+import type { Edit, Mutant, Witness } from './mutant.ts';
 
 const chain = (only: string): Witness => ({ file: 'test/store/chain/guards.test.ts', only });
 
@@ -10,6 +10,13 @@ const LOAD = 'server/transfers/load.ts';
 const LOOKED = 'server/transfers/looked-accounts.ts';
 const ROUND_TRIPS = 'server/store/connection/round-trips.ts';
 const WRITE = 'server/transfers/write.ts';
+
+/** The trigger that raises versions for those who do not do it themselves. */
+const NO_TRIGGER: Edit = {
+  file: 'server/store/migrations/0011_account_version.sql',
+  find: 'when (new.version = old.version) execute function',
+  replace: 'when (false) execute function',
+};
 
 /** Mistakes about groups that are decided on what others have not committed yet. */
 export const CHAINS: readonly Mutant[] = [
@@ -70,11 +77,18 @@ export const CHAINS: readonly Mutant[] = [
     witnesses: [chain('a card that was suspended between its decision')],
   },
   {
+    name: 'version-not-raised-for-others',
+    mistake: 'an account that is changed by a service of an earlier version keeps its version',
+    ...NO_TRIGGER,
+    witnesses: [chain('money is held by a service of an earlier version')],
+  },
+  {
     name: 'version-not-raised-under-locks',
     mistake: 'what locks accounts does not raise their version, so a hold that it places is not noticed',
     file: ACCOUNT,
     find: ', version = account.version + 1\n',
     replace: ', version = account.version\n',
+    also: [NO_TRIGGER],
     witnesses: [chain('whoever locks accounts first')],
   },
   {
@@ -83,6 +97,7 @@ export const CHAINS: readonly Mutant[] = [
     file: LOOKED,
     find: 'version: before.version + 1n',
     replace: 'version: before.version',
+    also: [NO_TRIGGER],
     witnesses: [chain('another chain')],
   },
   {
