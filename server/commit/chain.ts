@@ -86,7 +86,7 @@ export class Chain<Item, Outcome, Name extends string> {
     const { length } = this.#links;
     if (length === 0) return true;
     if (length >= DEPTH) return false;
-    // With few callers half of them are in flight, and the other half is the next group.
+    // With few callers, a third of their items is enough: one group is committed, one is saved, one is gathered.
     const inFlight = this.#links.reduce((sum, { group }) => sum + group.length, 0);
     return waiting >= Math.min(ENOUGH, (inFlight + waiting) / 3);
   }
