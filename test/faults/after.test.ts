@@ -2,7 +2,7 @@ import { waitFor } from '../harness/process.ts';
 import type { TrapPlace } from '../harness/proxy.ts';
 import { sendAndLeave } from './attempt.ts';
 import { type Fault, runFaults } from './run-faults.ts';
-import { holdAccounts, lay, type Stage, untilAtRest, untilWaiting } from './stage.ts';
+import { holdLoads, lay, type Stage, untilAtRest, untilWaiting } from './stage.ts';
 
 const AFTER: readonly Fault[] = [
   { name: 'the client disconnects during the load', outcomes: ['silence'], arrange: leaveAt('during_load') },
@@ -17,7 +17,7 @@ const AFTER: readonly Fault[] = [
     outcomes: ['no'],
     code: 'service_unavailable',
     arrange: async (stage) => {
-      const letGo = await holdAccounts(stage);
+      const letGo = await holdLoads(stage);
       const service = stage.service();
       const trap = lay(stage, 'during_load', 'go_on', async () => {
         await untilWaiting(stage);

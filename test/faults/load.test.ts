@@ -1,11 +1,11 @@
 import { during, type Fault, runFaults, trap } from './run-faults.ts';
-import { change, holdAccounts, lay, type Stage, terminateBackends, untilWaiting } from './stage.ts';
+import { change, holdAccounts, holdLoads, lay, type Stage, terminateBackends, untilWaiting } from './stage.ts';
 
-/** While another connection holds the accounts, cuts or terminates the connection that waits for them. */
+/** While another connection holds what loads wait for, cuts or terminates the connection that waits for them. */
 const whileWaiting =
   (outcome: 'cut' | 'go_on', terminate: (stage: Stage) => Promise<void> = async () => undefined): Fault['arrange'] =>
   async (stage) => {
-    const letGo = await holdAccounts(stage);
+    const letGo = await holdLoads(stage);
     const meanwhile = async () => {
       await untilWaiting(stage);
       await terminate(stage);
@@ -37,7 +37,7 @@ const LOAD: readonly Fault[] = [
     name: 'the backend is terminated while it waits for a lock, twice',
     outcomes: ['no'],
     arrange: async (stage) => {
-      const letGo = await holdAccounts(stage);
+      const letGo = await holdLoads(stage);
       const terminate = () => untilWaiting(stage).then(() => terminateWaiting(stage));
       lay(stage, 'during_load', 'go_on', terminate);
       return { trap: lay(stage, 'during_load', 'go_on', terminate), mend: letGo };

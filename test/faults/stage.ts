@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import { HOLD_SWITCH } from '../../server/store/locks.ts';
 import { connect, type Ledger, openLedger, startServer, type TestServer } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type DatabaseProxy, startProxy, type TrapOutcome, type TrapPlace } from '../harness/proxy.ts';
@@ -106,6 +107,15 @@ function isNone(stage: Stage, counting: string): Promise<boolean> {
 /** A stranger that holds the accounts of the demo program until it is told to let go. */
 export async function holdAccounts({ server }: Stage): Promise<() => Promise<void>> {
   return holdWith(server, 'select from account where program_id = $1 for no key update', [DEMO_PROGRAM_ID]);
+}
+
+/**
+ * A stranger that holds what every change of money waits for while it is loaded, until it is told to let go: transfers for
+ * the switch, movements of funding for their accounts.
+ */
+export async function holdLoads({ server }: Stage): Promise<() => Promise<void>> {
+  const text = `${HOLD_SWITCH.text}, account_id from account where program_id = $1 for no key update`;
+  return holdWith(server, text, [DEMO_PROGRAM_ID]);
 }
 
 /** A stranger in a transaction of its own, which has run one statement. */
