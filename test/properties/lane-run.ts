@@ -164,8 +164,10 @@ class Teller {
   /** What the database cannot store is left out. */
   #fit(step: Step): readonly Step[] {
     if (step.does === 'put_card_status' && step.status === 'expired') return [{ ...step, status: 'lost' }];
-    if (step.does === 'update_card' && step.limits !== null && contradictionIn(step.limits) !== undefined) {
-      return [{ ...step, limits: null }];
+    // Limits that contradict each other can be put into the database, but no update_card may leave them there.
+    if (step.does === 'update_card') {
+      const limits = step.limits ?? this.#run.model.books.cards.get(step.card)?.limits ?? null;
+      if (limits !== null && contradictionIn(limits) !== undefined) return [];
     }
     const isOfAll = step.does === 'wait_until' || isForAll(step);
     if (isOfAll && !this.#isFirst) return [];
