@@ -30,18 +30,19 @@ export const CHAINS: readonly Mutant[] = [
   },
   {
     name: 'sequence-not-compared',
-    mistake: 'a chained group is saved although a service without versions has moved money since its decision',
+    mistake: 'a chained group is saved although money has been moved without a new version since its decision',
     file: ACCOUNT,
     find: 'and account.sequence = sent.sequence_before and account.version = sent.version_before\n',
     replace: 'and sent.sequence_before is not null and account.version = sent.version_before\n',
-    witnesses: [chain('a service of an earlier version')],
+    witnesses: [chain('without a trigger that would have raised the version')],
   },
   {
     name: 'refusals-left-out-of-the-guard',
     mistake: 'only the accounts that a group changes have to be as they were',
     file: WRITE,
     find: '...some(looked, updateAccountsIfUnchanged)',
-    replace: '...some(looked.filter(({ before, after }) => before !== after), updateAccountsIfUnchanged)',
+    replace:
+      '...some(looked.filter(({ before, after }) => before.sequence !== after.sequence), updateAccountsIfUnchanged)',
     witnesses: [chain('with a key')],
   },
   {
@@ -106,7 +107,7 @@ export const CHAINS: readonly Mutant[] = [
     file: BOOKS,
     find: 'if (card !== undefined) this.#accounts.raiseVersion(card.accountId);',
     replace: 'if (card === null) this.#accounts.raiseVersion(card.accountId);',
-    witnesses: [chain('somebody else has canceled since its decision')],
+    witnesses: [chain('somebody else has canceled under locks since its decision')],
   },
   {
     name: 'same-transfer-decided-twice',

@@ -69,8 +69,12 @@ async function makeOpen(ledger: Ledger, body: object): Promise<string> {
   return (JSON.parse(text) as { readonly transfer_id: string }).transfer_id;
 }
 
-const change = (ledger: Ledger, operation: 'capture_transfer' | 'cancel_transfer', transfer_id: string) =>
-  outcomeOf(ledger.call(operation, {}, { params: { transfer_id }, idempotencyKey: randomUUID() }));
+const change = (
+  ledger: Ledger,
+  operation: 'capture_transfer' | 'cancel_transfer',
+  transfer_id: string,
+  more: Partial<AnyCall> = {},
+) => outcomeOf(ledger.call(operation, {}, { params: { transfer_id }, idempotencyKey: randomUUID(), ...more }));
 
 /** Commits one thing after the other, so that whatever is under way gets as far as it can. */
 async function doOtherThings(): Promise<void> {
@@ -178,7 +182,10 @@ describe('a group that was decided on the one before it', () => {
     expect(await Promise.all([one, two])).toEqual(['made', 'insufficient_funds']);
   });
 
-  test('does not cancel what somebody else has canceled since its decision', async () => {
+  test.for<readonly [string, Partial<AnyCall>]>([
+    ['in a chain', {}],
+    ['under locks', OPERATOR],
+  ])('does not cancel what somebody else has canceled %s since its decision', async ([, more]) => {
     const ledger = openChain();
     const card = await makeCard();
     const scheduled_for = new Date(Date.now() + 86_400_000).toISOString();
@@ -187,7 +194,7 @@ describe('a group that was decided on the one before it', () => {
       () => transfer(ledger, card, { amount: 1 }),
       () => change(ledger, 'cancel_transfer', scheduled),
     );
-    expect(await change(other, 'cancel_transfer', scheduled)).toBe('made');
+    expect(await change(other, 'cancel_transfer', scheduled, more)).toBe('made');
     release();
     expect(await Promise.all([one, two])).toEqual(['made', 'invalid_transfer_status']);
   });
