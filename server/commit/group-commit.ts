@@ -92,8 +92,6 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   async #drain(): Promise<void> {
     this.#running = true;
     this.#lastBegunAt = undefined;
-    // What is submitted in one go, such as the rows of a batch, is one group.
-    await Promise.resolve();
     while (this.#waiting.length > 0 || this.#chain?.isSettled === false) {
       const chain = this.#openChain();
       if (chain === undefined) await this.#commitLocking();

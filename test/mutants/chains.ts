@@ -107,7 +107,7 @@ export const CHAINS: readonly Mutant[] = [
     file: BOOKS,
     find: 'if (card !== undefined) this.#accounts.raiseVersion(card.accountId);',
     replace: 'if (card === null) this.#accounts.raiseVersion(card.accountId);',
-    witnesses: [chain('somebody else has canceled under locks since its decision')],
+    witnesses: [chain('does not cancel what somebody else has canceled')],
   },
   {
     name: 'same-transfer-decided-twice',
