@@ -55,7 +55,7 @@ function alignColumns(rows: readonly (readonly string[])[]): string {
 const STATEMENT_LENGTH = 150;
 const STATEMENT_LENGTH_IN_TABLE = 80;
 
-/** Functions and statements below this are left out. */
+/** Functions and statements with less are not listed. */
 const MIN_MICROSECONDS = 0.2;
 
 /** The profile for a terminal: threads, parts of the program, and every function that takes some time. */

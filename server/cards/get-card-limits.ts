@@ -17,7 +17,6 @@ import type { Loaded } from '../store/connection/database.ts';
 import { toAccount } from '../store/ledger/account.ts';
 import { ONE_SNAPSHOT } from '../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../store/program.ts';
-import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { cardMissing } from './read-cards.ts';
 
 /**
@@ -32,7 +31,6 @@ export async function getCardLimits(
   const { card_id: name } = call.params;
   const load = {
     snapshot: ONE_SNAPSHOT,
-    switch: READ_SWITCH,
     rules: readProgramRules([programId]),
     cards: readCards([{ programId, name }]),
     accounts: readAccountsOfCard(programId, name),
@@ -45,7 +43,7 @@ export async function getCardLimits(
   return { record };
 }
 
-function toRecord(found: LoadedCard, loaded: Loaded<'switch' | 'rules' | 'accounts'>): CardLimitsRecord {
+function toRecord(found: LoadedCard, loaded: Loaded<'rules' | 'accounts'>): CardLimitsRecord {
   const { card } = found;
   const view = viewOf(found, loaded);
   const account = view.account(card.accountId);
@@ -64,7 +62,7 @@ function toRecord(found: LoadedCard, loaded: Loaded<'switch' | 'rules' | 'accoun
   };
 }
 
-function viewOf({ card, days }: LoadedCard, loaded: Loaded<'switch' | 'rules' | 'accounts'>): CardLimitsView {
+function viewOf({ card, days }: LoadedCard, loaded: Loaded<'rules' | 'accounts'>): CardLimitsView {
   const [row] = loaded.rules;
   if (row === undefined) throw new Error('the card program of a request does not exist');
   const program = toRulesNow(row);
@@ -73,7 +71,7 @@ function viewOf({ card, days }: LoadedCard, loaded: Loaded<'switch' | 'rules' | 
     programId: card.programId,
     now: program.now,
     rules: program.rules,
-    switches: toSwitchReading(loaded.switch).settings,
+    switches: program.switches,
     account: (accountId) => {
       const account = accounts.find((one) => one.accountId === accountId);
       if (account === undefined) throw new Error('an account of a card does not exist');

@@ -1,7 +1,7 @@
 import { newId } from '../ids.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown } from '../store/connection/failure.ts';
-import type { ChainedWork, Pending } from './group-work.ts';
+import { type ChainedWork, firstDeadline, type Pending } from './group-work.ts';
 
 /** Groups in flight at the same time: one is committed, one is saved, one is loaded. */
 const DEPTH = 3;
@@ -91,7 +91,7 @@ export class Chain<Item, Outcome, Name extends string> {
     return waiting >= Math.min(ENOUGH, (inFlight + waiting) / 3);
   }
 
-  /** Resolves when a group in flight has ended, or when it is told so. */
+  /** Resolves when a group in flight has ended, or more items wait. */
   get nextChange(): Promise<void> {
     return this.#changed.promise;
   }
@@ -138,6 +138,7 @@ export class Chain<Item, Outcome, Name extends string> {
     void Promise.resolve(before).then((isCommitted) => {
       if (isCommitted) base = true;
     });
+    const whenBroken = (): ChainBroken => new ChainBroken('a group before this one has failed');
     try {
       const { load, decide } = this.#stepsOf(group.map(({ item }) => item));
       const outcomes = await this.#ends.databaseOf(group).transactChained(
@@ -145,16 +146,16 @@ export class Chain<Item, Outcome, Name extends string> {
           batchId,
           load,
           decide: (loaded, id) => {
-            if (this.#isBroken) throw new ChainBroken('a group before this one has failed');
+            if (this.#isBroken) throw whenBroken();
             return decide(loaded, id);
           },
         },
         {
           onDecided,
           baseCommitted: () => base,
-          whenBroken: () => new ChainBroken('a group before this one has failed'),
+          whenBroken,
         },
-        Math.min(...group.map(({ deadline }) => deadline)),
+        firstDeadline(group),
       );
       this.#end(link, 'committed');
       this.#ends.resolve(group, outcomes);

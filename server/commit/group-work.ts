@@ -46,3 +46,8 @@ export type Pending<Item, Outcome> = {
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
 };
+
+/** The earliest deadline of a group. */
+export function firstDeadline(group: readonly { readonly deadline: number }[]): number {
+  return Math.min(...group.map(({ deadline }) => deadline));
+}

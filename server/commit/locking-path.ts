@@ -4,7 +4,7 @@ import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
 import { ChainBroken } from './chain.ts';
 import type { Contention } from './contention.ts';
-import { Blocked, type GroupWork, type LockMode, type Pending } from './group-work.ts';
+import { Blocked, firstDeadline, type GroupWork, type LockMode, type Pending } from './group-work.ts';
 import { toOperationFailure } from './transaction.ts';
 
 /** Attempts of a whole group that meets conflicts with other transactions. */
@@ -188,11 +188,6 @@ export class LockingPath<Item, Outcome, Name extends string> {
   #fail(group: readonly Pending<Item, Outcome>[], error: unknown): void {
     for (const pending of group) pending.reject(toOperationFailure(error));
   }
-}
-
-/** The earliest deadline of a group. */
-export function firstDeadline(group: readonly { readonly deadline: number }[]): number {
-  return Math.min(...group.map(({ deadline }) => deadline));
 }
 
 /** Whether a group may do better in halves: a row's fault, or something thrown while deciding. */

@@ -191,8 +191,8 @@ export const CHAINS: readonly Mutant[] = [
     name: 'late-part-sent-early',
     mistake: 'a chained group does not wait for the acknowledgement of the one before it',
     file: ROUND_TRIPS,
-    find: '    if (!(await place.baseCommitted())) {',
-    replace: '    if (place.baseCommitted() === false) {',
+    find: '  if (await place.baseCommitted()) return;',
+    replace: '  if (place.baseCommitted() !== false) return;',
     witnesses: [chain('before the commit of the other is acknowledged')],
   },
   {

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Connections } from './connections.ts';
 import { CommitUnknown, StoreFailure } from './failure.ts';
 import type { Pool } from './pool.ts';
-import { decideOrRollBack, leave, load, rolledBack, save, sendTogether } from './round-trips.ts';
+import { decideOrRollBack, insistOnBase, leave, load, save, sendTogether } from './round-trips.ts';
 import { REPLICATED, type Standby } from './standby.ts';
 import {
   type ChainedSteps,
@@ -120,10 +120,7 @@ export class Database {
       const isAhead = place.baseCommitted() !== true;
       if (isAhead && !hasWritten && decision.check === null) await leave(client, decision);
       else if (!hasWritten) {
-        if (!(await place.baseCommitted())) {
-          await rolledBack(client, place.whenBroken());
-          throw place.whenBroken();
-        }
+        await insistOnBase(client, place);
         await leave(client, decision, decision.check);
       } else if (!isAhead) await save(client, batchId, [[...early, ...late]], result, this.#standby);
       else await save(client, batchId, [early, late], result, this.#standby, place);

@@ -62,6 +62,14 @@ export async function leave(
   if (!isLasting) throw new CommitUnknown(cause, result, 'unconfirmed', serverOf(client));
 }
 
+/** Waits for the transaction before in the chain. If it was not committed, rolls back and throws. */
+export async function insistOnBase(client: pg.PoolClient, place: ChainPlace): Promise<void> {
+  if (await place.baseCommitted()) return;
+  const broken = place.whenBroken();
+  await rolledBack(client, broken);
+  throw broken;
+}
+
 /**
  * Writes and commits. With a place in a chain there are two parts, and the second one, with the commit, is sent when the
  * transaction before is committed.
@@ -82,20 +90,15 @@ export async function save(
   const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>
     statements.map((statement) => client.query(toQuery(statement)));
   const begin = (): Promise<pg.QueryResult>[] => send([{ ...FENCE, values: [batchId] }, ...first]);
-  client.on('notice', listen);
-  let responses: Responses;
-  if (place === undefined) responses = await sendTogether(client, () => [...begin(), client.query('commit')]);
-  else {
+  const sendWrites = async (): Promise<Responses> => {
+    if (place === undefined) return sendTogether(client, () => [...begin(), client.query('commit')]);
     const early = sendTogether(client, begin);
-    if (!(await place.baseCommitted())) {
-      client.off('notice', listen);
-      await rolledBack(client, place.whenBroken());
-      throw place.whenBroken();
-    }
+    await insistOnBase(client, place);
     const late = sendTogether(client, () => [...send(second ?? []), client.query('commit')]);
-    responses = [...(await early), ...(await late)];
-  }
-  client.off('notice', listen);
+    return [...(await early), ...(await late)];
+  };
+  client.on('notice', listen);
+  const responses = await sendWrites().finally(() => client.off('notice', listen));
   const [commit] = responses.slice(-1);
   const failed = responses.find((response) => response.status === 'rejected');
   if (commit === undefined || commit.status === 'rejected') {
@@ -131,7 +134,7 @@ export function sendTogether(
 }
 
 /** The failure to throw, after a rollback if the connection is still open. */
-export async function rolledBack(client: pg.PoolClient, reason: unknown): Promise<StoreFailure> {
+async function rolledBack(client: pg.PoolClient, reason: unknown): Promise<StoreFailure> {
   const failure = new StoreFailure(reason);
   if (!isFatal(reason)) await client.query('rollback').catch(() => undefined);
   return failure;
