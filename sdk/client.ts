@@ -15,7 +15,16 @@ export {
   TransferServiceError,
   UnexpectedResponse,
 } from './error.ts';
+export type { TransferServiceEvent } from './event.ts';
 export * from './generated/operations.ts';
+export {
+  type ReceivedHeaders,
+  type VerifyWebhookOptions,
+  verifyWebhook,
+  type WebhookRefusal,
+  WebhookVerificationError,
+} from './verify-webhook.ts';
+export { newWebhookSecret, signWebhook, type WebhookHeaders } from './webhook-signature.ts';
 
 /** The settings of a client. */
 export type TransferServiceOptions = {

@@ -181,7 +181,7 @@ export class UnexpectedResponse extends Error implements FailedCall {
   }
 }
 
-/** The call cannot be sent: an argument is invalid. Nothing was sent. */
+/** An argument is invalid, so the call cannot be made. Nothing was sent. */
 export class InvalidArgument extends TypeError {
   override readonly name = 'InvalidArgument';
 }

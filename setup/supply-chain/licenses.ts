@@ -21,8 +21,11 @@ export const ALLOWED: readonly string[] = [
   'Zlib',
 ];
 
-/** More licences for what only develops and is never passed on: a changed copy of MPL-2.0 would have to be published. */
-export const ALLOWED_TO_DEVELOP: readonly string[] = ['BlueOak-1.0.0', 'MPL-2.0'];
+/**
+ * More licences for what only develops and is never passed on: a changed copy of MPL-2.0 would have to be published, and
+ * Unlicense, a dedication to the public domain, is not valid everywhere.
+ */
+export const ALLOWED_TO_DEVELOP: readonly string[] = ['BlueOak-1.0.0', 'MPL-2.0', 'Unlicense'];
 
 /** Licences besides of libraries that lie beside a bundled program as files of their own, and unchanged. */
 export const ALLOWED_TO_LIE_BESIDE: readonly string[] = ['LGPL-2.1-or-later'];

@@ -1,0 +1,145 @@
+import { InvalidArgument } from './error.ts';
+import type { TransferServiceEvent } from './event.ts';
+import { bytesOf, readSecret, type SigningKey, signedContent } from './webhook-signature.ts';
+
+/** The headers of a received request: those of Node's `request.headers`, or `Headers`. */
+export type ReceivedHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Options of {@link verifyWebhook}. */
+export type VerifyWebhookOptions = {
+  /** How far the time of the signature may be from now, in either direction, in seconds. Default: 300. */
+  readonly toleranceSeconds?: number | undefined;
+  /** The time to compare with, for tests. Default: now. */
+  readonly now?: Date | undefined;
+};
+
+/**
+ * Why a webhook was refused. `missing_header`: one of its three headers is missing. `invalid_timestamp`: the time is not a
+ * number of seconds. `too_old` and `too_new`: it is too far from now; the request may be a repetition of a recorded
+ * one, or a clock is wrong. `no_matching_signature`: no signature is of this body and one of the secrets.
+ * `invalid_body`: the signature matches, but the body is not an event.
+ */
+export type WebhookRefusal =
+  | 'missing_header'
+  | 'invalid_timestamp'
+  | 'too_old'
+  | 'too_new'
+  | 'no_matching_signature'
+  | 'invalid_body';
+
+/** The webhook must not be trusted: respond with 400. `reason` is one of {@link WebhookRefusal}. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError';
+  readonly reason: WebhookRefusal;
+
+  constructor(reason: WebhookRefusal, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+const DEFAULT_TOLERANCE_SECONDS = 300;
+
+/**
+ * Verifies a webhook by the rules of Standard Webhooks, and returns its event.
+ *
+ * `rawBody` is the body as it was received: text or bytes. An object that a framework has parsed cannot be verified,
+ * because what was signed are the bytes. With several secrets, as while one is replaced, one of them must match.
+ *
+ * Rejects with a {@link WebhookVerificationError} if the webhook must not be trusted, and with an {@link InvalidArgument}
+ * if it is called with something else than a body or a secret: that is a mistake in your program, not in the request.
+ */
+export async function verifyWebhook(
+  rawBody: string | Uint8Array,
+  headers: ReceivedHeaders,
+  secrets: string | readonly string[],
+  options: VerifyWebhookOptions = {},
+): Promise<TransferServiceEvent> {
+  const body = bytesOfBody(rawBody);
+  const keys = await Promise.all((typeof secrets === 'string' ? [secrets] : secrets).map(readSecret));
+  if (keys.length === 0) throw new InvalidArgument('verifyWebhook needs at least one secret.');
+  const id = headerOf(headers, 'webhook-id');
+  const timestamp = headerOf(headers, 'webhook-timestamp');
+  const signatures = headerOf(headers, 'webhook-signature');
+  checkTime(timestamp, options);
+  const content = signedContent(id, timestamp, body);
+  if (!(await isSigned(content, signatures, keys))) {
+    throw new WebhookVerificationError(
+      'no_matching_signature',
+      'No signature matches. Is it the right secret, and is the body exactly as it was received?',
+    );
+  }
+  return readEvent(body);
+}
+
+function bytesOfBody(rawBody: unknown): Uint8Array {
+  if (typeof rawBody === 'string') return new TextEncoder().encode(rawBody);
+  if (rawBody instanceof Uint8Array) return rawBody;
+  const isObject = typeof rawBody === 'object' && rawBody !== null;
+  throw new InvalidArgument(
+    `The body must be a string or a Uint8Array, but it is ${isObject ? 'an object' : String(rawBody)}. Pass the body as it was received: ` +
+      "with Express, use express.raw({ type: 'application/json' }) for this route; elsewhere, await request.text(). " +
+      'JSON.stringify does not restore it.',
+  );
+}
+
+function headerOf(headers: ReceivedHeaders, name: string): string {
+  const value = headers instanceof Headers ? headers.get(name) : valueIn(headers, name);
+  if (value === undefined || value === null || value === '') {
+    throw new WebhookVerificationError('missing_header', `The request has no header ${name}.`);
+  }
+  return value;
+}
+
+function valueIn(headers: Exclude<ReceivedHeaders, Headers>, name: string): string | undefined {
+  for (const [key, value] of Object.entries(headers)) {
+    if (key.toLowerCase() !== name) continue;
+    // Several lines of one header are one list, whatever has parsed them.
+    return typeof value === 'object' ? value.join(' ') : value;
+  }
+  return undefined;
+}
+
+function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
+  // Twelve digits are the year 33,658: more would lose precision before it is compared.
+  if (!/^[0-9]{1,12}$/.test(timestamp)) {
+    throw new WebhookVerificationError('invalid_timestamp', 'webhook-timestamp is not a number of seconds since 1970.');
+  }
+  const { toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, now = new Date() } = options;
+  const ageSeconds = Math.floor(now.getTime() / 1000) - Number(timestamp);
+  if (Math.abs(ageSeconds) <= toleranceSeconds) return;
+  const [reason, direction] = ageSeconds > 0 ? (['too_old', 'ago'] as const) : (['too_new', 'ahead'] as const);
+  throw new WebhookVerificationError(
+    reason,
+    `The webhook was signed ${Math.abs(ageSeconds)} seconds ${direction}; ${toleranceSeconds} are allowed. Is the clock of this machine right?`,
+  );
+}
+
+/** Whether one of the signatures is by one of the keys. Versions other than v1 are for other keys. */
+async function isSigned(
+  content: Uint8Array<ArrayBuffer>,
+  signatures: string,
+  keys: readonly SigningKey[],
+): Promise<boolean> {
+  for (const signature of signatures.split(' ')) {
+    const [version, base64 = ''] = signature.split(',', 2);
+    const bytes = version === 'v1' ? bytesOf(base64) : undefined;
+    if (bytes === undefined) continue;
+    for (const key of keys) if (await crypto.subtle.verify('HMAC', key, bytes, content)) return true;
+  }
+  return false;
+}
+
+/** Who has the secret is trusted to send events in the form of the contract. */
+function readEvent(body: Uint8Array): TransferServiceEvent {
+  let event: unknown;
+  try {
+    event = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    event = undefined;
+  }
+  if (typeof event !== 'object' || event === null || !('type' in event) || typeof event.type !== 'string') {
+    throw new WebhookVerificationError('invalid_body', 'The webhook is signed, but its body is not an event.');
+  }
+  return event as TransferServiceEvent;
+}
