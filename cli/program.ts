@@ -4,6 +4,7 @@ import type { AddCommands } from './command.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCards } from './commands/cards.ts';
 import { addErrors } from './commands/errors.ts';
+import { addEvents } from './commands/events.ts';
 import { addKeys } from './commands/keys.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
 import { addSandbox } from './commands/sandbox.ts';
@@ -16,7 +17,7 @@ import { type CommandContext, type GlobalOptions, urlOf } from './session.ts';
 
 /** The resources by their heading in the help. */
 const GROUPS: readonly { readonly heading: string; readonly resources: readonly AddCommands[] }[] = [
-  { heading: 'Transfers and cards:', resources: [addTransfers, addCards] },
+  { heading: 'Transfers, cards and events:', resources: [addTransfers, addCards, addEvents] },
   { heading: 'For operators:', resources: [addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addAudit] },
   { heading: 'Troubleshooting and testing:', resources: [addErrors, addSandbox] },
   { heading: 'On the host of the service:', resources: [addHost] },

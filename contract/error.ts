@@ -18,7 +18,11 @@ export type SpecificHeader = {
 export type SampleRequest = ExampleRequest & { readonly operation?: OperationId | undefined };
 
 /** What must be true for a sample and cannot be arranged by requests. The test that runs the samples arranges it. */
-export type Condition = 'a rate limit of one request per second' | 'a body that does not arrive' | 'a shutdown';
+export type Condition =
+  | 'a rate limit of one request per second'
+  | 'a body that does not arrive'
+  | 'a shutdown'
+  | 'events that are older than the retention period';
 
 /**
  * How to get the code from a sandbox. The catalogue pages, the OpenAPI document and `test/codes` print or run it, so

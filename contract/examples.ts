@@ -80,3 +80,17 @@ function cell(value: unknown): string {
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
+
+/** The field of a streamed item that says where to resume: `position`, or for operators `number`. */
+export function placeOf(id: OperationId): 'position' | 'number' {
+  return OPERATIONS[id].reach === 'operator' ? 'number' : 'position';
+}
+
+/** The example reply of a list as a stream of Server-Sent Events. */
+export function exampleStream(id: OperationId): string {
+  const items: unknown = Reflect.get(Object(exampleReply(id)), 'data');
+  if (!Array.isArray(items)) return '';
+  return items
+    .map((item) => `id: ${item[placeOf(id)]}\nevent: ${item.type}\ndata: ${JSON.stringify(item)}\n\n`)
+    .join('');
+}

@@ -23,6 +23,8 @@ export type Operation = {
   readonly status: 200 | 201;
   /** Whether the response is a stream of comma-separated values; `reply` is then the schema of one line. */
   readonly csv: boolean;
+  /** The schema of one item, where the list can also be read as a stream of Server-Sent Events. */
+  readonly stream: TSchema | undefined;
   /** Path of the created resource, with fields of the reply in braces: the `Location` header. */
   readonly location: string | undefined;
   /** Where it acts: in the card program of the key or of `Program-Id`, in all of them, or on a sandbox (nowhere else). */
@@ -56,6 +58,7 @@ type Defaulted =
   | 'maxBodyBytes'
   | 'status'
   | 'csv'
+  | 'stream'
   | 'location'
   | 'movesMoney'
   | 'idempotency'
@@ -93,6 +96,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     maxBodyBytes: undefined,
     status: 200,
     csv: false,
+    stream: undefined,
     location: undefined,
     scope: 'operator',
     movesMoney: false,

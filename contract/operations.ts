@@ -3,6 +3,7 @@ import type { SharedCode } from '../domain/error-codes.ts';
 import { AUDIT } from './audit.ts';
 import { CARDS } from './cards.ts';
 import { ERROR_LOG } from './error-log.ts';
+import { EVENTS } from './events.ts';
 import { KEYS } from './keys.ts';
 import { PROGRAMS } from './programs.ts';
 import { SANDBOX } from './sandbox.ts';
@@ -14,6 +15,7 @@ const DEFINITIONS = [
   ...TRANSFERS,
   ...TRANSFER_ACTIONS,
   ...CARDS,
+  ...EVENTS,
   ...ERROR_LOG,
   ...PROGRAMS,
   ...KEYS,
@@ -59,6 +61,7 @@ export const SECTIONS: readonly Section[] = [
     [...TRANSFERS, ...TRANSFER_ACTIONS],
   ),
   section('Cards', 'Create cards, change their status and limits, read their balances and statements.', CARDS),
+  section('Events', 'Learn what happened: list events, wait for the next one, or stream them.', EVENTS),
   section('Errors', 'Look up error responses.', ERROR_LOG),
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),

@@ -9,6 +9,9 @@ export const EXAMPLE_REQUEST_ID = 'req_0196f5c2d9a27c3e8b1f4a6d7e905b13';
 /** The transfer id in examples. */
 export const EXAMPLE_TRANSFER_ID = 'tr_0196f5c2d9a17b40a5d2c08e6f1b3a97';
 
+/** The event id in examples. */
+export const EXAMPLE_EVENT_ID = 'evt_0196f5c2d9a57e08b3c7f21d6a490001';
+
 /** When most things in the examples happened. */
 export const EXAMPLE_TIME = '2026-01-31T09:30:00.000Z';
 
@@ -33,7 +36,9 @@ const VALUES: Readonly<Record<string, unknown>> = {
   reversal_id: 'rev_0196f5c2d9a87b21c4d09e5f3a6b8172',
   key_id: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
   entry_id: 'aud_0196f5c2d9a67b04913ce85f02d7ab61',
+  event_id: EXAMPLE_EVENT_ID,
   position: 42,
+  number: 1042,
   previous_hash: '5f0c7d8e21b9463af1d05e92c8a74b36e9d2f1087c5ab3640d9e8f71b2c6a354',
   hash: 'a4e19b0752dc8f36610b7ae95d2c40f8e3716ba82d95cf047e1d3a6b84f2c795',
   movement_id: 'dep_0196f5c2d9a47e62a7f5031bd9ce6f83',

@@ -25,6 +25,8 @@ export const SHARED_CODES = [
   'program_not_found',
   'key_not_found',
   'error_not_found',
+  'event_not_found',
+  'events_expired',
   'card_not_activated',
   'card_suspended',
   'card_closed',

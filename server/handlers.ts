@@ -10,6 +10,10 @@ import { getError } from './error-log/get-error.ts';
 import { inspectError } from './error-log/inspect-error.ts';
 import { listErrors } from './error-log/list-errors.ts';
 import { searchErrors } from './error-log/search-errors.ts';
+import { getEvent } from './events/get-event.ts';
+import { inspectEvent } from './events/inspect-event.ts';
+import { listEvents } from './events/list-events.ts';
+import { searchEvents } from './events/search-events.ts';
 import { createKey } from './keys/create-key.ts';
 import { listKeys } from './keys/list-keys.ts';
 import { revokeKey } from './keys/revoke-key.ts';
@@ -62,6 +66,10 @@ function operationHandlers(sandbox: SandboxDatabase | undefined): OperationHandl
     get_card_limits: getCardLimits,
     list_postings: listPostings,
     export_postings: exportPostings,
+    list_events: listEvents,
+    get_event: getEvent,
+    search_events: searchEvents,
+    inspect_event: inspectEvent,
     get_error: getError,
     list_errors: listErrors,
     create_program: createProgram,

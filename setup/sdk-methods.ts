@@ -21,6 +21,10 @@ export const METHODS: Readonly<Record<OperationId, `${Resource}.${string}`>> = {
   get_card_limits: 'cards.limits',
   list_postings: 'cards.postings',
   export_postings: 'cards.exportPostings',
+  list_events: 'events.list',
+  get_event: 'events.get',
+  search_events: 'events.search',
+  inspect_event: 'events.inspect',
   get_error: 'errors.get',
   list_errors: 'errors.list',
   inspect_error: 'errors.inspect',
@@ -56,6 +60,7 @@ export const RESOURCES = {
   trialBalance: 'The trial balance of the ledger; for operators.',
   keys: 'API keys; for operators.',
   audit: 'The audit log; for operators.',
+  events: 'Events: what happened in a card program, in order and without a gap.',
   errors: 'The error log: every error response, available by request id within a second.',
   sandbox: 'Controls that only a sandbox has: stop its database, and move its clock.',
 } as const;

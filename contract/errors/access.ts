@@ -1,6 +1,6 @@
 import { call, errorCode, load } from '../error.ts';
 
-/** Errors of API keys, card programs, the switch and the error log. */
+/** Errors of API keys, card programs, the switch, the error log and events. */
 export const ACCESS_ERRORS = {
   service_disabled: errorCode({
     status: 424,
@@ -102,6 +102,39 @@ export const ACCESS_ERRORS = {
       request: call('get_error', { params: { request_id: 'req_missing' } }),
       message:
         "There is no error with the request id 'req_missing' in this card program. A request id is req_ and 32 hex digits.",
+    },
+  }),
+  event_not_found: errorCode({
+    status: 404,
+    meaning: 'There is no event with this id that is visible to this key.',
+    causes: [
+      'The event id is misspelled.',
+      'The event belongs to another card program, or to the service itself. Only operators can read such events.',
+      'The event is older than the retention period (EVENT_RETENTION_DAYS).',
+    ],
+    resolution: 'Compare the id with that of the event. List the events to find those that are stored.',
+    sample: {
+      reproduce: 'Get the event "evt_missing".',
+      request: call('get_event', { params: { event_id: 'evt_missing' } }),
+      message:
+        "There is no event with the id 'evt_missing' in this card program. An event id is evt_ and 32 hex digits.",
+    },
+  }),
+  events_expired: errorCode({
+    status: 410,
+    meaning: 'Some of the events to be read were deleted, because they are older than the retention period.',
+    causes: [
+      'The position is older than the retention period (EVENT_RETENTION_DAYS), for example because the reader stopped for months.',
+      'The reader asked for all events, and the first ones were deleted.',
+    ],
+    resolution:
+      'Read the current state of what you follow, such as the transfers, then read on from the oldest stored event: the message has its position.',
+    sample: {
+      reproduce: 'List the events after position 0 when the oldest ones were deleted.',
+      given: 'events that are older than the retention period',
+      request: { ...call('list_events'), path: `${call('list_events').path}?after=0` },
+      message:
+        'The events after position 0 are no longer stored. The oldest stored event has position 4: to continue with it, send after=3.',
     },
   }),
 };

@@ -14,6 +14,7 @@ export const HTTP_ERRORS = {
       'The address requested pages. Each page counts as ten requests, and each search of the errors as fifty.',
       'The key sent large bodies or batches. Each 1,024 bytes, and each row after the first, count as one more request.',
       'The card program requests an export while 20 of its exports are in progress.',
+      'The card program opens a stream of events while 10 of its streams are open, or waits for events with 100 requests at once.',
     ],
     resolution: 'Wait for the number of seconds in the Retry-After header, then send the request again.',
     headers: [{ name: 'Retry-After', value: '1', description: 'Seconds to wait before the next request.' }],

@@ -4,7 +4,8 @@ import * as cards from '../cards.ts';
 import * as errorLog from '../error-log.ts';
 import { CatalogueRecord, TYPE_GUIDES } from '../errors/catalogue.ts';
 import { ERROR_TYPES } from '../errors/record.ts';
-import { exampleFile, exampleOf, examplePath, exampleReply } from '../examples.ts';
+import * as events from '../events.ts';
+import { exampleFile, exampleOf, examplePath, exampleReply, exampleStream, placeOf } from '../examples.ts';
 import * as keys from '../keys.ts';
 import * as limits from '../limits.ts';
 import { MERGE_PATCH, parametersOf } from '../operation.ts';
@@ -35,6 +36,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...sandbox,
   ...audit,
   ...errorLog,
+  ...events,
   ...parts,
   CatalogueRecord,
 }).flatMap(([name, value]: [string, unknown]) =>
@@ -118,6 +120,7 @@ function operationObject(id: OperationId): JsonObject {
         ? []
         : [reference('parameters', idempotency === 'required' ? 'IdempotencyKeyRequired' : 'IdempotencyKey')]),
       ...(operation.reach === 'program' ? [reference('parameters', 'ProgramId')] : []),
+      ...(operation.stream === undefined ? [] : [reference('parameters', 'LastEventId')]),
       reference('parameters', 'ClientRequestId'),
       reference('parameters', 'SandboxProvoke'),
     ],
@@ -237,14 +240,28 @@ function responses(id: OperationId): JsonObject {
 }
 
 function replyContent(id: OperationId): JsonObject {
-  const { csv, reply } = OPERATIONS[id];
-  if (!csv) return { 'application/json': { schema: toJson(reply), example: toJson(exampleReply(id)) } };
+  const { csv, reply, stream } = OPERATIONS[id];
+  if (!csv) {
+    const json = { 'application/json': { schema: toJson(reply), example: toJson(exampleReply(id)) } };
+    return stream === undefined ? json : { ...json, 'text/event-stream': streamContent(id, stream) };
+  }
   const columns = fieldsOf(reply).map(({ name, description }) => `- \`${name}\`${description && `: ${description}`}`);
   const description =
     'Comma-separated values (RFC 4180): a line with the column names, then a line for each record. Null values are ' +
     'empty, objects are JSON, and amounts are in minor units. If an export fails, the connection is closed without ' +
     `the last chunk, so that clients detect the incomplete response. The columns, in order:\n\n${columns.join('\n')}`;
   return { 'text/csv': { schema: { type: 'string', description }, example: exampleFile(id) } };
+}
+
+/** One item after the other, as Server-Sent Events. */
+function streamContent(id: OperationId, item: object): JsonObject {
+  const place = placeOf(id);
+  const name = NAMES.get(JSON.stringify(item)) ?? 'record';
+  const description =
+    `Server-Sent Events, with \`Accept: text/event-stream\`: \`id\` is the ${place}, \`event\` the type, and \`data\` an ` +
+    `${name} in one line. The stream begins after \`Last-Event-ID\` or \`after\`, without them with the next event. A ` +
+    'comment every 15 seconds keeps the connection open.';
+  return { schema: { type: 'string', description }, example: exampleStream(id) };
 }
 
 /** The catalogue itself: no operation, open to everyone, a page or data by Accept. */

@@ -173,6 +173,13 @@ export const REQUEST_HEADERS = {
     schema: VISIBLE,
     example: DEMO_PROGRAM,
   },
+  LastEventId: {
+    name: 'Last-Event-ID',
+    in: 'header',
+    required: false,
+    description: 'Of a stream: the `id` of the last event that was read. It has precedence over `after`.',
+    schema: { type: 'string', pattern: '^[0-9]{1,16}$' },
+  },
   ClientRequestId: {
     name: 'Request-Id',
     in: 'header',

@@ -376,6 +376,38 @@ export type ErrorRecord = {
   readonly Type: 'Request Error' | 'Server Error' | 'Process Error';
 };
 
+/** Event page: the response of list_events. */
+export type EventPage = {
+  readonly data: readonly EventRecord[];
+  /** Send it as `cursor` to get the next page; null on the last page. */
+  readonly next_cursor: string | null;
+  /**
+   * Every event up to this position has been read, also those that the filter left out. Send it as `after` to
+   * read on.
+   */
+  readonly position: number;
+};
+
+/** Event record: the response of get_event. */
+export type EventRecord = {
+  /** Id of the event; it never changes. */
+  readonly event_id: string;
+  /** What happened, such as `transfer.completed`. `/events` explains every type. */
+  readonly type: string;
+  /** Position among the events of the card program: 1, 2, 3 and so on, without a gap. */
+  readonly position: number;
+  /** The card program; null for an event of the service itself, which only operators read. */
+  readonly program_id: string | null;
+  /** Id of what the event is about, such as a transfer. */
+  readonly subject_id: string;
+  /** When it happened. */
+  readonly created_at: string;
+  /** Version of the API in which `data` is written. */
+  readonly version: string;
+  /** The subject as it was at that moment; `/events` describes it for each type. */
+  readonly data: Readonly<Record<string, unknown>>;
+};
+
 /** The query of export_postings. */
 export type ExportPostingsQuery = {
   /** Only lines at or after this time. */
@@ -417,6 +449,18 @@ export type FoundErrors = {
   readonly next_cursor: string | null;
   /** Number of errors in the period that could not be recorded. */
   readonly dropped: number;
+};
+
+/** Found events: the response of search_events. */
+export type FoundEvents = {
+  readonly data: readonly OperatorEventRecord[];
+  /** Send it as `cursor` to get the next page; null on the last page. */
+  readonly next_cursor: string | null;
+  /**
+   * Every event up to this number has been read, also those that the filter left out. Send it as `after` to read
+   * on.
+   */
+  readonly number: number;
 };
 
 /** The body of create_deposit and create_withdrawal. */
@@ -556,6 +600,22 @@ export type ListErrorsQuery = {
   readonly created_from?: string | undefined;
   /** Only errors before this time. */
   readonly created_to?: string | undefined;
+};
+
+/** The query of list_events. */
+export type ListEventsQuery = {
+  /** Maximum number of items on the page; 20 if omitted. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only events after this position, oldest first; 0 for all. Newest first if omitted. */
+  readonly after?: number | undefined;
+  /** With `after`: seconds to wait for an event if there is none yet; 0 if omitted. */
+  readonly wait?: number | undefined;
+  /** Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`. */
+  readonly type?: string | undefined;
+  /** Only events about this subject. */
+  readonly subject_id?: string | undefined;
 };
 
 /** The query of list_postings. */
@@ -717,6 +777,28 @@ export type OperatorErrorRecord = {
   readonly checks: Readonly<Record<string, unknown>> | null;
 };
 
+/** Operator event record: the response of inspect_event. */
+export type OperatorEventRecord = {
+  /** Id of the event; it never changes. */
+  readonly event_id: string;
+  /** What happened, such as `transfer.completed`. `/events` explains every type. */
+  readonly type: string;
+  /** Position among the events of the card program: 1, 2, 3 and so on, without a gap. */
+  readonly position: number;
+  /** The card program; null for an event of the service itself, which only operators read. */
+  readonly program_id: string | null;
+  /** Id of what the event is about, such as a transfer. */
+  readonly subject_id: string;
+  /** When it happened. */
+  readonly created_at: string;
+  /** Version of the API in which `data` is written. */
+  readonly version: string;
+  /** The subject as it was at that moment; `/events` describes it for each type. */
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Position among the events of all card programs and of the service: 1, 2, 3 and so on, without a gap. */
+  readonly number: number;
+};
+
 /** The query of list_reversals, list_cards, list_programs, list_keys. */
 export type PageQuery = {
   /** Maximum number of items on the page; 20 if omitted. */
@@ -833,6 +915,24 @@ export type SearchErrorsQuery = {
   /** Only errors before this time. */
   readonly created_to?: string | undefined;
   /** Only errors of this card program. */
+  readonly program_id?: string | undefined;
+};
+
+/** The query of search_events. */
+export type SearchEventsQuery = {
+  /** Maximum number of items on the page; 20 if omitted. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only events after this number, oldest first; 0 for all. Newest first if omitted. */
+  readonly after?: number | undefined;
+  /** With `after`: seconds to wait for an event if there is none yet; 0 if omitted. */
+  readonly wait?: number | undefined;
+  /** Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`. */
+  readonly type?: string | undefined;
+  /** Only events about this subject. */
+  readonly subject_id?: string | undefined;
+  /** Only events of this card program. */
   readonly program_id?: string | undefined;
 };
 
@@ -1241,6 +1341,36 @@ export type Operations = {
     readonly reply: TextChunks;
   };
   /**
+   * list_events: List the events of the card program, wait for the next one, or stream them. Error codes:
+   * `list_events_schema`, `events_expired`, `unknown_list_events`.
+   */
+  readonly list_events: {
+    readonly call: { readonly query?: ListEventsQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: EventPage;
+  };
+  /** get_event: Get an event of the card program. Error codes: `event_not_found`, `unknown_get_event`. */
+  readonly get_event: {
+    readonly call: { readonly params: { readonly event_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: EventRecord;
+  };
+  /**
+   * search_events: List the events of all card programs and of the service, wait for the next one, or stream
+   * them. Requires an operator key. Error codes: `search_events_schema`, `events_expired`,
+   * `unknown_search_events`.
+   */
+  readonly search_events: {
+    readonly call: { readonly query?: SearchEventsQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: FoundEvents;
+  };
+  /**
+   * inspect_event: Get any event. Requires an operator key. Error codes: `event_not_found`,
+   * `unknown_inspect_event`.
+   */
+  readonly inspect_event: {
+    readonly call: { readonly params: { readonly event_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: OperatorEventRecord;
+  };
+  /**
    * get_error: Get an error of the card program by the Request-Id of its response. Error codes:
    * `error_not_found`, `unknown_get_error`.
    */
@@ -1645,6 +1775,46 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: true,
     definedFields: {},
   },
+  list_events: {
+    method: 'GET',
+    path: '/api/v0.1/core/event',
+    program: true,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  get_event: {
+    method: 'GET',
+    path: '/api/v0.1/core/event/{event_id}',
+    program: true,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  search_events: {
+    method: 'GET',
+    path: '/api/v0.1/operator/event',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  inspect_event: {
+    method: 'GET',
+    path: '/api/v0.1/operator/event/{event_id}',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   get_error: {
     method: 'GET',
     path: '/api/v0.1/core/error/{request_id}',
@@ -1924,6 +2094,10 @@ export const ERRORS = {
   key_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The error log has no error with this request id that is visible to this key. */
   error_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** There is no event with this id that is visible to this key. */
+  event_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** Some of the events to be read were deleted, because they are older than the retention period. */
+  events_expired: { status: 410, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The card has not been activated. */
   card_not_activated: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The card is suspended. */
@@ -2000,6 +2174,14 @@ export const ERRORS = {
   list_postings_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of export_postings. */
   export_postings_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of list_events. */
+  list_events_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of get_event. */
+  get_event_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of search_events. */
+  search_events_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of inspect_event. */
+  inspect_event_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_error. */
   get_error_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_errors. */
@@ -2082,6 +2264,14 @@ export const ERRORS = {
   unknown_list_postings: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The postings could not be exported because of an internal error. */
   unknown_export_postings: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The events could not be listed because of an internal error. */
+  unknown_list_events: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The event could not be read because of an internal error. */
+  unknown_get_event: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The events could not be searched because of an internal error. */
+  unknown_search_events: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The event could not be inspected because of an internal error. */
+  unknown_inspect_event: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The error could not be read because of an internal error. */
   unknown_get_error: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The errors could not be listed because of an internal error. */

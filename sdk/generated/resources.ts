@@ -22,21 +22,26 @@ import type {
   CreateTransferBody,
   DatabaseState,
   ErrorCounts,
+  EventPage,
+  EventRecord,
   ExportPostingsQuery,
   ExportTransfersQuery,
   FoundErrors,
+  FoundEvents,
   FundingMovementBody,
   FundingMovementRecord,
   InspectedErrorRecord,
   KeyRecord,
   ListAuditEntriesQuery,
   ListErrorsQuery,
+  ListEventsQuery,
   ListPostingsQuery,
   ListTransfersQuery,
   LoggedErrorRecord,
   MoveClockBody,
   NewKeyRecord,
   OperatorErrorRecord,
+  OperatorEventRecord,
   PageQuery,
   PostingRecord,
   ProgramRecord,
@@ -44,6 +49,7 @@ import type {
   ReverseTransferBody,
   RollKeyBody,
   SearchErrorsQuery,
+  SearchEventsQuery,
   StatementPage,
   SwitchRecord,
   SwitchState,
@@ -474,6 +480,58 @@ export class AuditResource {
   }
 }
 
+/** Events: what happened in a card program, in order and without a gap. */
+export class EventsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * list_events: List the events of the card program, wait for the next one, or stream them. Error codes:
+   * `list_events_schema`, `events_expired`, `unknown_list_events`.
+   */
+  list(query: ListEventsQuery = {}, options?: CallOptions): Promise<WithResponse<EventPage>> {
+    return this.#send('list_events', { query, options });
+  }
+
+  /** list_events, page after page, for `for await`. */
+  listAll(query: ListEventsQuery = {}, options?: CallOptions): AsyncGenerator<EventRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /** get_event: Get an event of the card program. Error codes: `event_not_found`, `unknown_get_event`. */
+  get(eventId: string, options?: CallOptions): Promise<WithResponse<EventRecord>> {
+    return this.#send('get_event', { params: { event_id: eventId }, options });
+  }
+
+  /**
+   * search_events: List the events of all card programs and of the service, wait for the next one, or stream
+   * them. Requires an operator key. Error codes: `search_events_schema`, `events_expired`,
+   * `unknown_search_events`.
+   */
+  search(query: SearchEventsQuery = {}, options?: CallOptions): Promise<WithResponse<FoundEvents>> {
+    return this.#send('search_events', { query, options });
+  }
+
+  /** search_events, page after page, for `for await`. */
+  searchAll(
+    query: SearchEventsQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<OperatorEventRecord, void, undefined> {
+    return everyItem((cursor) => this.search({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * inspect_event: Get any event. Requires an operator key. Error codes: `event_not_found`,
+   * `unknown_inspect_event`.
+   */
+  inspect(eventId: string, options?: CallOptions): Promise<WithResponse<OperatorEventRecord>> {
+    return this.#send('inspect_event', { params: { event_id: eventId }, options });
+  }
+}
+
 /** The error log: every error response, available by request id within a second. */
 export class ErrorsResource {
   readonly #send: Send;
@@ -577,6 +635,7 @@ export class Resources {
   readonly trialBalance: TrialBalanceResource;
   readonly keys: KeysResource;
   readonly audit: AuditResource;
+  readonly events: EventsResource;
   readonly errors: ErrorsResource;
   readonly sandbox: SandboxResource;
 
@@ -590,6 +649,7 @@ export class Resources {
     this.trialBalance = new TrialBalanceResource(send);
     this.keys = new KeysResource(send);
     this.audit = new AuditResource(send);
+    this.events = new EventsResource(send);
     this.errors = new ErrorsResource(send);
     this.sandbox = new SandboxResource(send);
   }

@@ -1,6 +1,6 @@
 import { ERRORS, TYPE_GUIDES } from '../../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../../contract/errors/record.ts';
-import { curlOf, exampleFile, exampleOf, exampleReply } from '../../contract/examples.ts';
+import { curlOf, exampleFile, exampleOf, exampleReply, exampleStream } from '../../contract/examples.ts';
 import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
 import { REQUEST_HEADERS } from '../../contract/openapi/headers.ts';
 import { parametersOf } from '../../contract/operation.ts';
@@ -97,12 +97,17 @@ ${reply(id)}
 }
 
 function reply(id: OperationId): Html {
-  const { status, csv, reply: shape } = OPERATIONS[id];
+  const { status, csv, stream, reply: shape } = OPERATIONS[id];
   const title = `${status} ${status === 201 ? 'Created' : 'OK'}`;
   if (csv !== true) {
     return html`<details><summary>Response: ${status}</summary>
 ${listing(title, JSON.stringify(exampleReply(id), null, 2))}
 ${fields(shape)}
+${
+  stream !== undefined &&
+  html`<p>With <code>Accept: text/event-stream</code>, a stream of Server-Sent Events:</p>
+${listing(`${title}, text/event-stream`, exampleStream(id))}`
+}
 </details>`;
   }
   return html`<details><summary>Response: ${status}, comma-separated values</summary>

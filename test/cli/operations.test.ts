@@ -212,6 +212,13 @@ sequence  created_at                purpose  direction            amount        
     shows: 'change_switch  -           service\n',
   },
   revoke_key: { type: 'keys revoke key_1', shows: 'name:         Shop server\n' },
+  list_events: {
+    type: 'events list --type transfer.* --subject tr_1',
+    shows: '      42  2026-01-31T09:30:00.000Z  transfer.completed  tr_',
+  },
+  get_event: { type: 'events get evt_1', shows: 'position:' },
+  search_events: { type: 'events search --program prog_1', shows: '  1042        42  2026-01-31T09:30:00.000Z' },
+  inspect_event: { type: 'events inspect evt_1', shows: 'number:' },
   get_error: { type: 'errors show req_1', shows: 'request.amount:  1\n' },
   list_errors: {
     type: 'errors list --code insufficient_funds --card card_empty --from 2030-01-31T00:00:00Z',

@@ -111,6 +111,14 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   ),
   get_card: [...twice('get_card'), controlCharacter('get_card')],
   list_cards: ['limit=0', 'cursor=x'].map((query) => withQuery('list_cards', query)),
+  list_events: [
+    ...['limit=0', 'cursor=x', 'after=-1', 'after=0&wait=26', 'wait=1', 'type=nothing', 'type=*', 'after=99999999'],
+  ].map((query) => withQuery('list_events', query)),
+  get_event: twice('get_event'),
+  search_events: ['limit=0', 'cursor=x', 'after=x', 'wait=1', 'type=nothing.*', 'program_id=x'].map((query) =>
+    withQuery('search_events', query),
+  ),
+  inspect_event: twice('inspect_event'),
   get_error: twice('get_error'),
   list_errors: ['limit=0', 'code=nothing', 'operation=x', 'created_from=x'].map((query) =>
     withQuery('list_errors', query),

@@ -113,6 +113,10 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     get('get_error', pathOf('get_error', `req_${NO_ID}`)),
     get('inspect_error', pathOf('inspect_error', 'req_missing')),
   ]),
+  event_not_found: byRequests('event_not_found', [
+    get('get_event', pathOf('get_event', `evt_${NO_ID}`)),
+    get('inspect_event', pathOf('inspect_event', 'evt_missing')),
+  ]),
   invalid_idempotency_key: byRequests('invalid_idempotency_key', [
     ...eachOperation((request) => ({ ...request, headers: [['Idempotency-Key', '']] }), takesKey),
     ...eachOperation((request) => ({ ...request, headers: [['Idempotency-Key', 'k'.repeat(256)]] }), takesKey),

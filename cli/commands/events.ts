@@ -1,0 +1,66 @@
+import type {
+  EventRecord,
+  FoundEvents,
+  ListEventsQuery,
+  OperatorEventRecord,
+  SearchEventsQuery,
+} from '../../sdk/client.ts';
+import { type AddCommands, addCommand, addList, type OptionsFor, PAGE_OPTIONS } from '../command.ts';
+import type { Column } from '../output.ts';
+import { type PageOptions, pageText, readPages } from '../session.ts';
+
+type Filters = Omit<ListEventsQuery, 'limit' | 'cursor' | 'after' | 'wait'>;
+
+const COLUMNS = [
+  'position',
+  'created_at',
+  'type',
+  'subject_id',
+  'event_id',
+] as const satisfies readonly Column<EventRecord>[];
+
+const SEARCH_COLUMNS: readonly Column<OperatorEventRecord>[] = ['number', ...COLUMNS, 'program_id'];
+
+const FILTER_OPTIONS: OptionsFor<Filters> = {
+  type: { flag: '--type <type>', help: 'filter by type, such as transfer.completed or "transfer.*"' },
+  subject_id: { flag: '--subject <id>', help: 'filter by what the event is about' },
+};
+
+/** Adds `events list | get | search | inspect`. */
+export const addEvents: AddCommands = (program, context) => {
+  const events = program.command('events').description('what happened in a card program');
+  addList<EventRecord, Filters>(events, context, {
+    name: 'list',
+    description: 'list the events of the card program, newest first',
+    options: FILTER_OPTIONS,
+    columns: COLUMNS,
+    list: (service, query) => service.events.list(query),
+  });
+  addCommand(events, context, {
+    name: 'get <event_id>',
+    argument: 'event id, evt_...',
+    description: 'show an event of the card program',
+    run: async ({ service, show }, _, eventId) => show(await service.events.get(eventId)),
+  });
+  addCommand<Omit<SearchEventsQuery, 'after' | 'wait'> & PageOptions>(events, context, {
+    name: 'search',
+    description: 'list the events of all card programs, newest first; for operators',
+    options: {
+      ...PAGE_OPTIONS,
+      ...FILTER_OPTIONS,
+      program_id: { flag: '--program <program_id>', help: 'filter by card program' },
+    },
+    run: async ({ service, showText }, { limit, cursor, all, ...filters }) => {
+      const found = await readPages<FoundEvents>({ limit, cursor, all }, (page) =>
+        service.events.search({ ...filters, ...page }),
+      );
+      showText(found, pageText(SEARCH_COLUMNS, found));
+    },
+  });
+  addCommand(events, context, {
+    name: 'inspect <event_id>',
+    argument: 'event id, evt_...',
+    description: 'show any event; for operators',
+    run: async ({ service, show }, _, eventId) => show(await service.events.inspect(eventId)),
+  });
+};

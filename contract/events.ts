@@ -1,0 +1,155 @@
+import { type Static, Type } from 'typebox';
+import { operation } from './operation.ts';
+import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from './samples.ts';
+import { cursor, limit, moment, nextCursor, text, textOrNull } from './schema-parts.ts';
+
+/** The longest `wait`, in seconds: shorter than the time after which proxies usually close a silent connection. */
+export const MAX_WAIT_SECONDS = 25;
+
+/** A fact, as the card program of the event reads it. */
+export const EventRecord = Type.Object({
+  event_id: Type.String({ description: 'Id of the event; it never changes' }),
+  type: Type.String({ description: 'What happened, such as `transfer.completed`. `/events` explains every type' }),
+  position: Type.Integer({
+    description: 'Position among the events of the card program: 1, 2, 3 and so on, without a gap',
+  }),
+  program_id: textOrNull('The card program; null for an event of the service itself, which only operators read'),
+  subject_id: Type.String({ description: 'Id of what the event is about, such as a transfer' }),
+  created_at: moment('When it happened'),
+  version: Type.String({ description: 'Version of the API in which `data` is written' }),
+  data: Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    description: 'The subject as it was at that moment; `/events` describes it for each type',
+  }),
+});
+
+/** An event, as operators read it. */
+export const OperatorEventRecord = Type.Object({
+  ...EventRecord.properties,
+  number: Type.Integer({
+    description: 'Position among the events of all card programs and of the service: 1, 2, 3 and so on, without a gap',
+  }),
+});
+
+/** A page of list_events. */
+export const EventPage = Type.Object({
+  data: Type.Array(EventRecord),
+  next_cursor: nextCursor,
+  position: Type.Integer({
+    description:
+      'Every event up to this position has been read, also those that the filter left out. Send it as `after` to read on',
+  }),
+});
+
+/** A page of search_events. */
+export const FoundEvents = Type.Object({
+  data: Type.Array(OperatorEventRecord),
+  next_cursor: nextCursor,
+  number: Type.Integer({
+    description:
+      'Every event up to this number has been read, also those that the filter left out. Send it as `after` to read on',
+  }),
+});
+
+const after = (what: string) =>
+  Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: `Only events after this ${what}, oldest first; 0 for all. Newest first if omitted`,
+    }),
+  );
+
+const READING = {
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_WAIT_SECONDS,
+      description: 'With `after`: seconds to wait for an event if there is none yet; 0 if omitted',
+    }),
+  ),
+  type: Type.Optional(
+    text(100, 'Only events of this type, such as `transfer.completed`, or of all types of a subject: `transfer.*`'),
+  ),
+  subject_id: Type.Optional(text(255, 'Only events about this subject')),
+};
+
+const CORE = '/api/v0.1/core/event';
+const OPERATOR = '/api/v0.1/operator/event';
+
+const EVENT = {
+  event_id: EXAMPLE_EVENT_ID,
+  type: 'transfer.completed',
+  position: 42,
+  program_id: DEMO_PROGRAM,
+  subject_id: EXAMPLE_TRANSFER_ID,
+  created_at: EXAMPLE_TIME,
+  version: 'v0.1',
+  data: { transfer_id: EXAMPLE_TRANSFER_ID, status: 'completed', type: 'load', amount: 1000, card_id: 'card_active' },
+} as const;
+const EVENT_OF_ALL = { ...EVENT, number: 1042 } as const;
+
+/** Operations on events. */
+export const EVENTS = [
+  operation({
+    id: 'list_events',
+    method: 'GET',
+    path: CORE,
+    summary: 'List the events of the card program, wait for the next one, or stream them',
+    reach: 'program',
+    scope: 'events:read',
+    query: Type.Object({ limit, cursor, after: after('position'), ...READING }),
+    reply: EventPage,
+    stream: EventRecord,
+    errors: ['events_expired'],
+    failure: 'The events could not be listed',
+    example: { reply: { data: [EVENT] } },
+  }),
+  operation({
+    id: 'get_event',
+    method: 'GET',
+    path: `${CORE}/{event_id}`,
+    summary: 'Get an event of the card program',
+    reach: 'program',
+    scope: 'events:read',
+    reply: EventRecord,
+    errors: ['event_not_found'],
+    failure: 'The event could not be read',
+    example: { reply: EVENT },
+  }),
+  operation({
+    id: 'search_events',
+    method: 'GET',
+    path: OPERATOR,
+    summary: 'List the events of all card programs and of the service, wait for the next one, or stream them',
+    reach: 'operator',
+    query: Type.Object({
+      limit,
+      cursor,
+      after: after('number'),
+      ...READING,
+      program_id: Type.Optional(text(255, 'Only events of this card program')),
+    }),
+    reply: FoundEvents,
+    stream: OperatorEventRecord,
+    errors: ['events_expired'],
+    failure: 'The events could not be searched',
+    example: { reply: { data: [EVENT_OF_ALL] } },
+  }),
+  operation({
+    id: 'inspect_event',
+    method: 'GET',
+    path: `${OPERATOR}/{event_id}`,
+    summary: 'Get any event',
+    reach: 'operator',
+    reply: OperatorEventRecord,
+    errors: ['event_not_found'],
+    failure: 'The event could not be inspected',
+    example: { reply: EVENT_OF_ALL },
+  }),
+] as const;
+
+/** An event on the wire. */
+export type EventRecord = Static<typeof EventRecord>;
+/** An event on the wire, as operators read it. */
+export type OperatorEventRecord = Static<typeof OperatorEventRecord>;
