@@ -1,23 +1,29 @@
 /** What happened, as the events of the service name it. Names are never renamed, only added. */
-export type EventType =
-  | 'transfer.scheduled'
-  | 'transfer.pending'
-  | 'transfer.completed'
-  | 'transfer.canceled'
-  | 'transfer.expired'
-  | 'transfer.failed'
-  | 'transfer.updated'
-  | 'reversal.completed'
-  | 'card.created'
-  | 'card.updated'
-  | 'program.created'
-  | 'program.updated'
-  | 'funding.deposited'
-  | 'funding.withdrawn'
-  | 'switch.changed'
-  | 'key.created'
-  | 'key.rolled'
-  | 'key.revoked';
+export const EVENT_TYPES = [
+  'transfer.scheduled',
+  'transfer.pending',
+  'transfer.completed',
+  'transfer.canceled',
+  'transfer.expired',
+  'transfer.failed',
+  'transfer.updated',
+  'reversal.completed',
+  'card.created',
+  'card.updated',
+  'program.created',
+  'program.updated',
+  'funding.deposited',
+  'funding.withdrawn',
+  'funding.low',
+  'switch.changed',
+  'key.created',
+  'key.rolled',
+  'key.revoked',
+  'error.recorded',
+] as const;
+
+/** One of {@link EVENT_TYPES}. */
+export type EventType = (typeof EVENT_TYPES)[number];
 
 /**
  * A fact that was written in the same transaction as what it tells of. `subjectId` is the id on the wire of what

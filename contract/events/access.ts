@@ -1,0 +1,112 @@
+import { type Static, Type } from 'typebox';
+import { call } from '../error.ts';
+import { KeyRecord } from '../keys.ts';
+import { DEMO_PROGRAM, sampleOf, sampleOfParameter } from '../samples.ts';
+import { nullable } from '../schema-parts.ts';
+import { SwitchRecord } from '../switch.ts';
+import { eventType } from './definition.ts';
+
+const { reason: _reason, actor: _actor, ...SHOWN } = SwitchRecord.properties;
+
+/** What switch.changed says. The reason and who changed the switch are for operators only. */
+export const SwitchChangeRecord = Type.Object({
+  ...SHOWN,
+  reason: Type.Optional(nullable(Type.String({ description: 'Why; only in the event for operators' }))),
+  actor: Type.Optional(Type.String({ description: 'Who changed it; only in the event for operators' })),
+});
+
+/** What key.rolled says: the new key, and the old one. */
+export const RolledKeyRecord = Type.Object({ ...KeyRecord.properties, replaces: KeyRecord });
+
+const SHOP = {
+  name: 'Shop server',
+  scopes: ['transfers:read', 'transfers:write'],
+  program_id: DEMO_PROGRAM,
+} as const;
+const CREATE = call('create_key', { body: SHOP });
+const KEY_NOTES = [
+  'The secret of a key is in the response to create_key or roll_key only, never in an event.',
+  'A key that is bound to a card program has its event there. Events of other keys are for operators only.',
+] as const;
+
+/** The key that the example of key.rolled replaces. */
+const REPLACED = {
+  ...Object(sampleOf(KeyRecord, false)),
+  ...SHOP,
+  key_id: 'key_0196f4a09d3b7e62b1c85d07f3a92e46',
+  shown_as: 'ts_3Ew9Rd…',
+  created_at: '2026-01-02T08:00:00.000Z',
+  expires_at: '2026-02-01T09:30:00.000Z',
+  replaced_by: sampleOfParameter('key_id'),
+};
+
+/** Events of the switch and of API keys. */
+export const ACCESS_EVENTS = {
+  'switch.changed': eventType({
+    summary: 'Transfers were disabled or enabled: in the whole service, in a card program, or of one type.',
+    sent: [
+      'change_switch succeeds.',
+      'A change of the whole service is sent to every card program, a change of a card program only to that program.',
+      'Operators also get an event of the service itself, which has the reason and the actor.',
+    ],
+    data: SwitchChangeRecord,
+    subject: 'program_id',
+    subjectOtherwise: 'service',
+    operation: 'get_switch',
+    notes: [
+      'While disabled is true, requests that would move money get the error service_disabled.',
+      'When the time in until comes, transfers are enabled again without an event.',
+    ],
+    example: { disabled: true, program_id: null, reason: undefined, actor: undefined },
+    sample: {
+      reproduce: 'Disable the service, then enable it again.',
+      request: call('change_switch', { body: { disabled: true, reason: 'Maintenance' } }),
+      after: [call('change_switch', { body: { disabled: false } })],
+    },
+  }),
+  'key.created': eventType({
+    summary: 'An API key was created.',
+    sent: ['create_key succeeds.'],
+    data: KeyRecord,
+    subject: 'key_id',
+    operation: 'list_keys',
+    notes: KEY_NOTES,
+    example: SHOP,
+    sample: {
+      reproduce: 'Create a key of the demo program.',
+      request: CREATE,
+      after: [call('revoke_key')],
+    },
+  }),
+  'key.rolled': eventType({
+    summary: 'An API key was replaced with a new one.',
+    sent: ['roll_key succeeds. The old key works until its expires_at.'],
+    data: RolledKeyRecord,
+    subject: 'key_id',
+    operation: 'list_keys',
+    notes: KEY_NOTES,
+    example: { ...SHOP, replaces: REPLACED },
+    sample: {
+      reproduce: 'Create a key of the demo program, then roll it.',
+      given: [CREATE],
+      request: call('roll_key', { body: {} }),
+    },
+  }),
+  'key.revoked': eventType({
+    summary: 'An API key was revoked.',
+    sent: ['revoke_key succeeds. Revoking a key again causes no event.'],
+    data: KeyRecord,
+    subject: 'key_id',
+    operation: 'list_keys',
+    notes: [...KEY_NOTES, 'A key that expires has no event.'],
+    example: { ...SHOP, revoked_at: '2026-01-31T10:15:00.000Z' },
+    sample: {
+      reproduce: 'Create a key of the demo program, then revoke it.',
+      given: [CREATE],
+      request: call('revoke_key'),
+    },
+  }),
+};
+
+/** The data of switch.changed. */
+export type SwitchChangeRecord = Static<typeof SwitchChangeRecord>;

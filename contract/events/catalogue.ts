@@ -1,0 +1,62 @@
+import type { Static } from 'typebox';
+import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
+import { DEMO_PROGRAM, EXAMPLE_TIME, sampleOf } from '../samples.ts';
+import { ACCESS_EVENTS } from './access.ts';
+import { CARD_EVENTS } from './cards.ts';
+import type { EventDefinition } from './definition.ts';
+import { ERROR_EVENTS } from './errors.ts';
+import { PROGRAM_EVENTS } from './programs.ts';
+import { TRANSFER_EVENTS } from './transfers.ts';
+
+const DEFINITIONS = {
+  ...TRANSFER_EVENTS,
+  ...CARD_EVENTS,
+  ...PROGRAM_EVENTS,
+  ...ACCESS_EVENTS,
+  ...ERROR_EVENTS,
+};
+
+type Definitions = typeof DEFINITIONS;
+
+/** The data of each type of event on the wire. */
+export type EventData = { readonly [Type in EventType]: Static<Definitions[Type]['data']> };
+
+/** The definition of every type of event. Neither a type without a definition nor a definition without a type compiles. */
+export const EVENTS: Readonly<Record<EventType, EventDefinition>> &
+  Readonly<Record<Exclude<keyof Definitions, EventType>, never>> = DEFINITIONS;
+
+const KNOWN: ReadonlySet<string> = new Set(EVENT_TYPES);
+
+/** Whether `text` is a type of event. */
+export function isEventType(text: string): text is EventType {
+  return KNOWN.has(text);
+}
+
+/** An event on the wire. */
+export type EventOf<Type extends EventType> = {
+  readonly event_id: string;
+  readonly type: Type;
+  readonly position: number;
+  readonly program_id: string | null;
+  readonly subject_id: string;
+  readonly created_at: string;
+  readonly version: 'v0.1';
+  readonly data: EventData[Type];
+};
+
+/** An event of the type, as the examples show it. */
+export function exampleEvent(type: EventType): EventOf<EventType> {
+  const { data, subject, subjectOtherwise = '', example } = EVENTS[type];
+  const shown: Readonly<Record<string, unknown>> = { ...Object(sampleOf(data, true)), ...example };
+  const written = Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
+  return {
+    event_id: 'evt_0196f5c2d9a97d40b8f1526e3c7a0001',
+    type,
+    position: 42,
+    program_id: DEMO_PROGRAM,
+    subject_id: String(shown[subject] ?? subjectOtherwise),
+    created_at: String(shown.updated_at ?? EXAMPLE_TIME),
+    version: 'v0.1',
+    data: written as EventData[EventType],
+  };
+}

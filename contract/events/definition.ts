@@ -1,0 +1,59 @@
+import type { TObject } from 'typebox';
+import type { SampleRequest } from '../error.ts';
+import type { OperationId } from '../operations.ts';
+
+/**
+ * How to cause an event in a sandbox. The pages print it as commands, and `test/events` runs it. In a path, a body or a
+ * header `{transfer_id}` and `{key_id}` are the id in the response before, `{today}` is the date (UTC), and `{unique}` is
+ * a value that no earlier run had.
+ */
+export type EventSample = {
+  /** What to do, in a sentence. */
+  readonly reproduce: string;
+  /** Requests to send first. */
+  readonly given?: readonly SampleRequest[];
+  /** The request that causes the event. */
+  readonly request: SampleRequest;
+  /** The status of its response; 200 or 201 if omitted. */
+  readonly status?: number;
+  /** Requests that undo it. */
+  readonly after?: readonly SampleRequest[];
+};
+
+/** Everything about one type of event. */
+export type EventDefinition<Data extends TObject = TObject> = {
+  /** What happened, in a sentence. */
+  readonly summary: string;
+  /** When it is sent, each a full sentence. */
+  readonly sent: readonly string[];
+  /** The schema of `data`: the record of the subject right after the change. */
+  readonly data: Data;
+  /** The field of `data` whose value is `subject_id`. */
+  readonly subject: string;
+  /** `subject_id` where that field is null. */
+  readonly subjectOtherwise?: string;
+  /** The operation that returns the subject as it is now, if there is one. */
+  readonly operation?: OperationId;
+  /** Who can read it: the card program that it belongs to and operators, or operators only. */
+  readonly readers: 'program' | 'operators';
+  /** What to know about it besides, each a full sentence. */
+  readonly notes: readonly string[];
+  /** Fields of the example that differ from the default sample of the schema. */
+  readonly example: Readonly<Record<string, unknown>>;
+  /** Version of the API that introduced it. */
+  readonly since: string;
+  readonly sample: EventSample;
+};
+
+type Essential = 'summary' | 'sent' | 'data' | 'sample';
+
+/**
+ * Defines a type of event. Unless stated otherwise it exists since version 0.1, its card program can read it, and its
+ * example is the default sample of its schema.
+ */
+export function eventType<Data extends TObject>(
+  definition: Pick<EventDefinition<Data>, Essential> &
+    Partial<EventDefinition<Data>> & { readonly subject: keyof Data['properties'] },
+): EventDefinition<Data> {
+  return { readers: 'program', notes: [], example: {}, since: '0.1', ...definition };
+}

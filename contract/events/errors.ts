@@ -1,0 +1,54 @@
+import { type Static, Type } from 'typebox';
+import { load } from '../error.ts';
+import { errorRecord } from '../errors/catalogue.ts';
+import { type ErrorRecord, withSupport } from '../errors/record.ts';
+import { EXAMPLE_REQUEST_ID, EXAMPLE_TIME } from '../samples.ts';
+import { moment } from '../schema-parts.ts';
+import { eventType } from './definition.ts';
+
+/** What error.recorded says. */
+export const RecordedErrors = Type.Object({
+  error: Type.Unsafe<ErrorRecord>({ $ref: '#/components/schemas/ErrorRecord' }),
+  request_id: Type.String({ description: 'Request-Id of the last of these responses' }),
+  count: Type.Integer({ minimum: 1, description: 'How many responses with this code the event stands for' }),
+  since: moment('When the first of them was sent'),
+});
+
+/** Events of the error log. */
+export const ERROR_EVENTS = {
+  'error.recorded': eventType({
+    summary: 'Requests failed with a Server Error or a Process Error, which only support can resolve.',
+    sent: [
+      'The first response with a code causes an event at once. Further ones are counted, and at most once a minute an event says how many there were. When they stop, the last event comes at the end of that minute.',
+      'A Request Error causes no event. The response already tells the caller all about it.',
+    ],
+    data: RecordedErrors,
+    subject: 'request_id',
+    operation: 'get_error',
+    notes: [
+      'error is the error record of the last response, with its four fields.',
+      'Codes and card programs are counted apart. Errors that belong to no card program are for operators only.',
+      'Errors that occur while the database is unavailable are recorded, and counted, once it is back.',
+    ],
+    example: {
+      error: errorRecord(
+        'unknown_create_transfer',
+        withSupport('The transfer could not be created. No money was moved.', {
+          contact: 'support@example.com',
+          requestId: EXAMPLE_REQUEST_ID,
+        }),
+      ),
+      count: 1,
+      since: EXAMPLE_TIME,
+    },
+    sample: {
+      reproduce:
+        'Let a transfer fail with the header Sandbox-Provoke. If that was done in the last minute, wait for it to end.',
+      request: load({}, { 'Sandbox-Provoke': 'unknown_create_transfer' }),
+      status: 500,
+    },
+  }),
+};
+
+/** The data of error.recorded. */
+export type RecordedErrors = Static<typeof RecordedErrors>;

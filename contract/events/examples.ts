@@ -1,0 +1,84 @@
+import type { EventType } from '../../domain/event.ts';
+import type { SampleRequest } from '../error.ts';
+import { curlOf } from '../examples.ts';
+import { EVENTS } from './catalogue.ts';
+
+/** What a shell or a test puts into the requests of a sample. */
+export type SampleValues = {
+  /** The id in the response before: of a transfer, or of a key. */
+  readonly id: string;
+  /** The date in UTC, YYYY-MM-DD. */
+  readonly today: string;
+  /** A value that no earlier run had. */
+  readonly unique: string;
+};
+
+const ID = /\{(transfer|key)_id\}/g;
+
+/** A request of a sample with its values. */
+export function filledRequest(request: SampleRequest, { id, today, unique }: SampleValues): SampleRequest {
+  const fill = (text: string): string =>
+    text.replaceAll(ID, id).replaceAll('{today}', today).replaceAll('{unique}', unique);
+  return {
+    ...request,
+    path: fill(request.path),
+    headers: Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, fill(value)])),
+    ...(request.body === undefined ? {} : { body: fill(request.body) }),
+  };
+}
+
+/** The id that a response has for the requests after it, if it has one. */
+export function idIn(request: SampleRequest, response: string): string | undefined {
+  const prefix = PREFIXES.get(request.operation ?? '');
+  return prefix === undefined ? undefined : new RegExp(`${prefix}_[0-9a-f]{32}`).exec(response)?.[0];
+}
+
+/** Prefixes of the ids that operations create. */
+const PREFIXES: ReadonlyMap<string, string> = new Map([
+  ['create_transfer', 'tr'],
+  ['create_key', 'key'],
+]);
+
+/** Commands for a POSIX shell that cause an event of the type. */
+export function causingCommands(type: EventType, base: string): readonly string[] {
+  const { given = [], request } = EVENTS[type].sample;
+  return commandsOf([...given, request], EVENTS[type].sample.after ?? [], base);
+}
+
+/** Commands that undo what {@link causingCommands} do, in the same shell. */
+export function undoingCommands(type: EventType, base: string): readonly string[] {
+  return commandsOf(EVENTS[type].sample.after ?? [], [], base);
+}
+
+/** Commands for requests; the last one that creates something stores its id, if it or a later request needs one. */
+function commandsOf(
+  requests: readonly SampleRequest[],
+  later: readonly SampleRequest[],
+  base: string,
+): readonly string[] {
+  const needsId = [...requests, ...later].some(({ path }) => path.search(ID) !== -1);
+  const creating = requests.findLastIndex(({ operation = '' }) => PREFIXES.has(operation));
+  return requests.map((request, at) => {
+    const command = withVariables(curlOf(request, base), base);
+    const prefix = PREFIXES.get(request.operation ?? '');
+    return needsId && at === creating ? `id=$(${command} | grep -o '${prefix}_[0-9a-f]\\{32\\}')` : command;
+  });
+}
+
+/** Every value of a sample stands in a quoted word, where the shell has to fill it in. */
+function withVariables(command: string, base: string): string {
+  const url = new RegExp(`'(${RegExp.escape(base)}[^']*)'`);
+  return command
+    .replace(url, (_, inner: string) => `"${inner.replaceAll(ID, '$id')}"`)
+    .replaceAll('{today}', `'$(date -u +%F)'`)
+    .replaceAll('{unique}', `'$(date +%s)'`);
+}
+
+/** The command that reads the last event of the type. */
+export function readingCommand(type: EventType, base: string): string {
+  const path = READS_OTHERS.has(type) ? '/api/v0.1/operator/event' : '/api/v0.1/core/event';
+  return curlOf({ method: 'GET', path: `${path}?type=${type}&limit=1`, headers: {} }, base);
+}
+
+/** Types whose sample causes an event outside the demo program. */
+const READS_OTHERS: ReadonlySet<EventType> = new Set(['program.created']);

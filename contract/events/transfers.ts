@@ -1,0 +1,144 @@
+import { call, load } from '../error.ts';
+import { errorRecord } from '../errors/catalogue.ts';
+import { EXAMPLE_LATER, EXAMPLE_TIME } from '../samples.ts';
+import { ReversalRecord } from '../transfer-actions.ts';
+import { TransferRecord } from '../transfers.ts';
+import { eventType } from './definition.ts';
+
+const HOLD = load({ capture: 'manual' });
+const CANCEL = call('cancel_transfer');
+const TRANSFER = { data: TransferRecord, subject: 'transfer_id', operation: 'get_transfer' } as const;
+
+const NOT_MOVED = { captured_amount: 0, completed_at: null } as const;
+const HELD = { ...NOT_MOVED, capture: 'manual', expires_at: '2026-02-07T09:30:00.000Z' } as const;
+
+/** More than the seven days after which a hold expires. */
+const EIGHT_DAYS_IN_SECONDS = 691_200;
+const DAY_IN_SECONDS = 86_400;
+
+const moveClock = (seconds: number) => call('move_clock', { body: { seconds_ahead: seconds } });
+
+/** Events of transfers and reversals. */
+export const TRANSFER_EVENTS = {
+  'transfer.scheduled': eventType({
+    ...TRANSFER,
+    summary: 'A transfer was scheduled.',
+    sent: ['A transfer is created with scheduled_for. Nothing is held or moved yet.'],
+    example: {
+      ...NOT_MOVED,
+      status: 'scheduled',
+      outcome: 'open',
+      scheduled_for: '2026-02-01T09:00:00.000Z',
+    },
+    sample: {
+      reproduce: 'Create a transfer for later today.',
+      request: load({ scheduled_for: '{today}T23:59:59Z' }),
+      after: [CANCEL],
+    },
+  }),
+  'transfer.pending': eventType({
+    ...TRANSFER,
+    summary: 'The amount of a transfer is on hold.',
+    sent: [
+      'A transfer is created with "capture": "manual".',
+      'A scheduled transfer with "capture": "manual" is due, and its hold begins.',
+    ],
+    example: { ...HELD, status: 'pending', outcome: 'open' },
+    sample: {
+      reproduce: 'Create a transfer with "capture": "manual".',
+      request: HOLD,
+      after: [CANCEL],
+    },
+  }),
+  'transfer.completed': eventType({
+    ...TRANSFER,
+    summary: 'The money of a transfer was moved.',
+    sent: [
+      'A transfer is created with automatic capture and succeeds immediately.',
+      'A hold is captured, in full or in part. The rest of it is released.',
+      'A scheduled transfer is due and succeeds.',
+      'A card is closed with "balance_to": "funding", which unloads it.',
+    ],
+    notes: ['Later reversals do not change the status. They have an event of their own, reversal.completed.'],
+    example: { outcome: 'final' },
+    sample: { reproduce: 'Create a transfer.', request: load() },
+  }),
+  'transfer.canceled': eventType({
+    ...TRANSFER,
+    summary: 'A pending or scheduled transfer was canceled.',
+    sent: ['cancel_transfer ends a hold, or a scheduled transfer that is not due yet. No money was moved.'],
+    example: { ...HELD, status: 'canceled', outcome: 'final', updated_at: EXAMPLE_LATER },
+    sample: {
+      reproduce: 'Create a transfer with "capture": "manual", then cancel it.',
+      given: [HOLD],
+      request: CANCEL,
+    },
+  }),
+  'transfer.expired': eventType({
+    ...TRANSFER,
+    summary: 'A hold expired before it was captured.',
+    sent: ['The expires_at of a pending transfer has passed. The hold is released; no money was moved.'],
+    example: { ...HELD, status: 'expired', outcome: 'final', updated_at: '2026-02-07T09:30:00.412Z' },
+    sample: {
+      reproduce: 'Create a transfer with "capture": "manual", then move the clock eight days ahead.',
+      given: [HOLD],
+      request: moveClock(EIGHT_DAYS_IN_SECONDS),
+      after: [moveClock(0)],
+    },
+  }),
+  'transfer.failed': eventType({
+    ...TRANSFER,
+    summary: 'A scheduled transfer was due and was refused.',
+    sent: [
+      'A scheduled transfer is due, and one of the checks of create_transfer fails. No money was moved.',
+      'A transfer that is refused when it is created has no event, because it does not exist: the response says so.',
+    ],
+    notes: [
+      'error is the error record that create_transfer would have returned, with its four fields. get_transfer shows the same record.',
+    ],
+    example: {
+      ...NOT_MOVED,
+      card_id: 'card_empty',
+      type: 'unload',
+      status: 'failed',
+      outcome: 'final',
+      scheduled_for: '2026-01-31T10:15:00.000Z',
+      error: errorRecord(
+        'insufficient_funds',
+        "The card 'card_empty' has 0.00 USD available; the transfer is for 10.00 USD.",
+      ),
+      created_at: EXAMPLE_TIME,
+      updated_at: '2026-01-31T10:15:00.308Z',
+    },
+    sample: {
+      reproduce: 'Schedule an unload of a card without money, then move the clock a day ahead.',
+      given: [load({ card_id: 'card_empty', type: 'unload', scheduled_for: '{today}T23:59:59Z' })],
+      request: moveClock(DAY_IN_SECONDS),
+      after: [moveClock(0)],
+    },
+  }),
+  'transfer.updated': eventType({
+    ...TRANSFER,
+    summary: 'The metadata of a transfer was changed.',
+    sent: ['update_transfer changes the metadata. A request that changes nothing causes no event.'],
+    example: { outcome: 'final', updated_at: EXAMPLE_LATER },
+    sample: {
+      reproduce: 'Create a transfer, then add metadata to it.',
+      given: [load()],
+      request: call('update_transfer', { body: { metadata: { order: 'A-1042' } } }),
+    },
+  }),
+  'reversal.completed': eventType({
+    summary: 'The money of a completed transfer was moved back, in full or in part.',
+    sent: ['reverse_transfer succeeds. Each reversal of a transfer has its own event.'],
+    data: ReversalRecord,
+    subject: 'reversal_id',
+    operation: 'get_reversal',
+    example: { amount: 250, description: 'One of four articles was returned', created_at: EXAMPLE_LATER },
+    sample: {
+      reproduce: 'Create a transfer, then reverse a part of it.',
+      given: [load()],
+      request: call('reverse_transfer', { body: { amount: 250 } }),
+    },
+  }),
+};
