@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
-import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from './samples.ts';
+import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID, sampleOf } from './samples.ts';
 import { cursor, limit, moment, nextCursor, text, textOrNull } from './schema-parts.ts';
+import { TransferRecord } from './transfers.ts';
 
 /** The longest `wait`, in seconds: shorter than the time after which proxies usually close a silent connection. */
 export const MAX_WAIT_SECONDS = 25;
@@ -85,7 +86,7 @@ const EVENT = {
   subject_id: EXAMPLE_TRANSFER_ID,
   created_at: EXAMPLE_TIME,
   version: 'v0.1',
-  data: { transfer_id: EXAMPLE_TRANSFER_ID, status: 'completed', type: 'load', amount: 1000, card_id: 'card_active' },
+  data: sampleOf(TransferRecord, false),
 } as const;
 const EVENT_OF_ALL = { ...EVENT, number: 1042 } as const;
 

@@ -1,14 +1,16 @@
 // Writes sdk/generated: the SDK's types, its table of operations and its methods, from the definitions in contract/.
 import { ERRORS } from '../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../contract/errors/record.ts';
+import { EVENT_CATALOGUE } from '../contract/events/catalogue.ts';
 import { type Operation, parametersOf } from '../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId } from '../contract/operations.ts';
 import { guardedFields, isClosed } from '../contract/reading/read-fields.ts';
 import type { SchemaShape } from '../contract/schema-parts.ts';
 import { KEY_SCOPES, PROGRAM_SCOPES } from '../contract/scope.ts';
+import { EVENT_TYPES } from '../domain/event.ts';
 import { LIMIT_NAMES } from '../domain/ledger/limits.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
-import { eventsFile } from './generate-sdk-events.ts';
+import { eventData, eventUnion } from './generate-sdk-events.ts';
 import { METHODS, RESOURCES, type Resource } from './sdk-methods.ts';
 import { collect, comment, formatted, HEAD, names, objectType, typeOf } from './sdk-types.ts';
 
@@ -19,7 +21,6 @@ const OPERATIONS: Readonly<Record<OperationId, Operation>> = DEFINITIONS;
 export function generatedSdk(): Readonly<Record<string, () => string>> {
   return {
     'sdk/generated/operations.ts': () => formatted('operations.ts', operationsFile()),
-    'sdk/generated/events.ts': () => formatted('events.ts', eventsFile()),
     'sdk/generated/resources.ts': () => formatted('resources.ts', resourcesFile()),
   };
 }
@@ -34,6 +35,7 @@ function operationsFile(): string {
   return `${HEAD}import type { Amount, CallOptions, KeyedCallOptions, Page, TextChunks } from '../call.ts';
 
 ${namedTypes()}
+${eventData()}
 /** What each operation takes and what it returns. */
 export type Operations = {
 ${operations.join('')}};
@@ -72,6 +74,7 @@ ${errors.join('')}} as const;
 export type ErrorCode = keyof typeof ERRORS;
 
 ${constant('ERROR_TYPES', 'The types of error (specification, sections 2.1 and 7.1).', ERROR_TYPES)}
+${constant('EVENT_TYPES', 'The types of event.', EVENT_TYPES)}
 ${constant('TRANSFER_TYPES', 'The types of transfer.', TRANSFER_TYPES)}
 ${constant('TRANSFER_STATUSES', 'The statuses of a transfer.', TRANSFER_STATUSES)}
 ${constant('LIMIT_NAMES', 'The limits of one direction.', Object.keys(LIMIT_NAMES))}
@@ -79,6 +82,8 @@ ${constant('PROGRAM_SCOPES', 'The scopes of a key for one card program.', PROGRA
 ${constant('KEY_SCOPES', 'The scopes of a key.', KEY_SCOPES)}
 /** One of {@link ERROR_TYPES}. */
 export type ErrorType = (typeof ERROR_TYPES)[number];
+/** One of {@link EVENT_TYPES}. */
+export type EventType = (typeof EVENT_TYPES)[number];
 /** One of {@link KEY_SCOPES}. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 `;
@@ -138,9 +143,12 @@ function namedTypes(): string {
     }
     for (const schema of [body, query, csv ? undefined : reply]) if (schema !== undefined) collect(schema, others);
   }
+  for (const type of EVENT_TYPES) collect(EVENT_CATALOGUE[type].data, others);
   const entries = [...new Map([...others, ...requests])].sort(([left], [right]) => (left < right ? -1 : 1));
   return entries
     .map(([name, schema]) => {
+      const union = eventUnion(name);
+      if (union !== undefined) return union;
       const isRequest = requests.has(name);
       const closed = isRequest && isClosed(schema as never) ? Object.keys(guardedFields(schema as never)) : [];
       return `${comment(typeComment(name))}export type ${name} = ${objectType(schema, isRequest ? closed : undefined)};\n`;
@@ -157,9 +165,11 @@ function typeComment(name: string): string {
   const [bodies, queries] = [of('body'), of('query')];
   if (bodies.length > 0) return `The body of ${bodies.join(' and ')}.`;
   if (queries.length > 0) return `The query of ${queries.join(', ')}.`;
+  const events = EVENT_TYPES.filter((type) => typeOf(EVENT_CATALOGUE[type].data) === name);
   const words = name.replaceAll(/([a-z])([A-Z])/g, (_, end: string, start: string) => `${end} ${start.toLowerCase()}`);
   const replies = OPERATION_IDS.filter((id) => !OPERATIONS[id].csv && replyType(id) === name);
-  return `${words}${replies.length === 0 ? '' : `: the response of ${replies.join(', ')}`}.`;
+  if (replies.length > 0) return `${words}: the response of ${replies.join(', ')}.`;
+  return `${words}${events.length === 0 ? '' : `: the data of ${events.join(', ')}`}.`;
 }
 
 function resourcesFile(): string {

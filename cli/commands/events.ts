@@ -1,9 +1,9 @@
 import type {
-  EventRecord,
   FoundEvents,
   ListEventsQuery,
   OperatorEventRecord,
   SearchEventsQuery,
+  TransferServiceEvent,
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, type OptionsFor, PAGE_OPTIONS } from '../command.ts';
 import type { Column } from '../output.ts';
@@ -17,7 +17,7 @@ const COLUMNS = [
   'type',
   'subject_id',
   'event_id',
-] as const satisfies readonly Column<EventRecord>[];
+] as const satisfies readonly Column<TransferServiceEvent>[];
 
 const SEARCH_COLUMNS: readonly Column<OperatorEventRecord>[] = ['number', ...COLUMNS, 'program_id'];
 
@@ -29,7 +29,7 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
 /** Adds `events list | get | search | inspect`. */
 export const addEvents: AddCommands = (program, context) => {
   const events = program.command('events').description('what happened in a card program');
-  addList<EventRecord, Filters>(events, context, {
+  addList<TransferServiceEvent, Filters>(events, context, {
     name: 'list',
     description: 'list the events of the card program, newest first',
     options: FILTER_OPTIONS,

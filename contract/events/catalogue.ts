@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
-import { DEMO_PROGRAM, EXAMPLE_TIME, sampleOf } from '../samples.ts';
+import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, sampleOf } from '../samples.ts';
 import { ACCESS_EVENTS } from './access.ts';
 import { CARD_EVENTS } from './cards.ts';
 import type { EventDefinition } from './definition.ts';
@@ -22,7 +22,7 @@ type Definitions = typeof DEFINITIONS;
 export type EventData = { readonly [Type in EventType]: Static<Definitions[Type]['data']> };
 
 /** The definition of every type of event. Neither a type without a definition nor a definition without a type compiles. */
-export const EVENTS: Readonly<Record<EventType, EventDefinition>> &
+export const EVENT_CATALOGUE: Readonly<Record<EventType, EventDefinition>> &
   Readonly<Record<Exclude<keyof Definitions, EventType>, never>> = DEFINITIONS;
 
 const KNOWN: ReadonlySet<string> = new Set(EVENT_TYPES);
@@ -46,11 +46,11 @@ export type EventOf<Type extends EventType> = {
 
 /** An event of the type, as the examples show it. */
 export function exampleEvent(type: EventType): EventOf<EventType> {
-  const { data, subject, subjectOtherwise = '', example } = EVENTS[type];
+  const { data, subject, subjectOtherwise = '', example } = EVENT_CATALOGUE[type];
   const shown: Readonly<Record<string, unknown>> = { ...Object(sampleOf(data, true)), ...example };
   const written = Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
   return {
-    event_id: 'evt_0196f5c2d9a97d40b8f1526e3c7a0001',
+    event_id: EXAMPLE_EVENT_ID,
     type,
     position: 42,
     program_id: DEMO_PROGRAM,

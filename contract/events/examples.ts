@@ -1,7 +1,7 @@
 import type { EventType } from '../../domain/event.ts';
 import type { SampleRequest } from '../error.ts';
 import { curlOf } from '../examples.ts';
-import { EVENTS } from './catalogue.ts';
+import { EVENT_CATALOGUE } from './catalogue.ts';
 
 /** What a shell or a test puts into the requests of a sample. */
 export type SampleValues = {
@@ -41,13 +41,13 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
 
 /** Commands for a POSIX shell that cause an event of the type. */
 export function causingCommands(type: EventType, base: string): readonly string[] {
-  const { given = [], request } = EVENTS[type].sample;
-  return commandsOf([...given, request], EVENTS[type].sample.after ?? [], base);
+  const { given = [], request } = EVENT_CATALOGUE[type].sample;
+  return commandsOf([...given, request], EVENT_CATALOGUE[type].sample.after ?? [], base);
 }
 
 /** Commands that undo what {@link causingCommands} do, in the same shell. */
 export function undoingCommands(type: EventType, base: string): readonly string[] {
-  return commandsOf(EVENTS[type].sample.after ?? [], [], base);
+  return commandsOf(EVENT_CATALOGUE[type].sample.after ?? [], [], base);
 }
 
 /** Commands for requests; the last one that creates something stores its id, if it or a later request needs one. */

@@ -4,6 +4,9 @@ import * as cards from '../cards.ts';
 import * as errorLog from '../error-log.ts';
 import { CatalogueRecord, TYPE_GUIDES } from '../errors/catalogue.ts';
 import { ERROR_TYPES } from '../errors/record.ts';
+import * as accessEvents from '../events/access.ts';
+import * as errorEvents from '../events/errors.ts';
+import * as programEvents from '../events/programs.ts';
 import * as events from '../events.ts';
 import { exampleFile, exampleOf, examplePath, exampleReply, exampleStream, placeOf } from '../examples.ts';
 import * as keys from '../keys.ts';
@@ -17,6 +20,7 @@ import * as settings from '../switch.ts';
 import * as actions from '../transfer-actions.ts';
 import * as transfers from '../transfers.ts';
 import { errorExamples, errorResponsesOf, sharedErrorResponses } from './error-responses.ts';
+import { eventSchemas } from './events.ts';
 import { fieldsOf } from './fields.ts';
 import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import { type Json, type JsonObject, reference } from './json.ts';
@@ -37,6 +41,9 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...audit,
   ...errorLog,
   ...events,
+  ...accessEvents,
+  ...errorEvents,
+  ...programEvents,
   ...parts,
   CatalogueRecord,
 }).flatMap(([name, value]: [string, unknown]) =>
@@ -67,7 +74,10 @@ export function openApiDocument(): JsonObject {
     tags: [...SECTIONS, CATALOGUE_SECTION].map(({ title, description }) => ({ name: title, description })),
     paths: paths(),
     components: {
-      schemas: Object.fromEntries(NAMED.map(([name, schema]) => [name, toJson(schema, true)])),
+      schemas: {
+        ...Object.fromEntries(NAMED.map(([name, schema]) => [name, toJson(schema, true)])),
+        ...eventSchemas(toJson),
+      },
       headers: { ...REPLY_HEADERS, ...ERROR_HEADERS },
       parameters: { ...REQUEST_HEADERS, ...Object.fromEntries(SHARED_PARAMETERS) },
       responses: sharedErrorResponses(),

@@ -378,7 +378,7 @@ export type ErrorRecord = {
 
 /** Event page: the response of list_events. */
 export type EventPage = {
-  readonly data: readonly EventRecord[];
+  readonly data: readonly TransferServiceEvent[];
   /** Send it as `cursor` to get the next page; null on the last page. */
   readonly next_cursor: string | null;
   /**
@@ -386,26 +386,6 @@ export type EventPage = {
    * read on.
    */
   readonly position: number;
-};
-
-/** Event record: the response of get_event. */
-export type EventRecord = {
-  /** Id of the event; it never changes. */
-  readonly event_id: string;
-  /** What happened, such as `transfer.completed`. `/events` explains every type. */
-  readonly type: string;
-  /** Position among the events of the card program: 1, 2, 3 and so on, without a gap. */
-  readonly position: number;
-  /** The card program; null for an event of the service itself, which only operators read. */
-  readonly program_id: string | null;
-  /** Id of what the event is about, such as a transfer. */
-  readonly subject_id: string;
-  /** When it happened. */
-  readonly created_at: string;
-  /** Version of the API in which `data` is written. */
-  readonly version: string;
-  /** The subject as it was at that moment; `/events` describes it for each type. */
-  readonly data: Readonly<Record<string, unknown>>;
 };
 
 /** The query of export_postings. */
@@ -461,6 +441,21 @@ export type FoundEvents = {
    * on.
    */
   readonly number: number;
+};
+
+/** Funding low record: the data of funding.low. */
+export type FundingLowRecord = {
+  readonly program_id: string;
+  /** ISO 4217 code: the currency of the program. */
+  readonly currency: string;
+  /** Available funds after the change, in minor units. */
+  readonly available: number;
+  /** The funding_low_threshold of the program, in minor units. */
+  readonly threshold: number;
+  /** The transfer that took the funds below the threshold, or whose reversal did. */
+  readonly transfer_id: string | null;
+  /** The withdrawal that took the funds below the threshold. */
+  readonly movement_id: string | null;
 };
 
 /** The body of create_deposit and create_withdrawal. */
@@ -777,24 +772,8 @@ export type OperatorErrorRecord = {
   readonly checks: Readonly<Record<string, unknown>> | null;
 };
 
-/** Operator event record: the response of inspect_event. */
-export type OperatorEventRecord = {
-  /** Id of the event; it never changes. */
-  readonly event_id: string;
-  /** What happened, such as `transfer.completed`. `/events` explains every type. */
-  readonly type: string;
-  /** Position among the events of the card program: 1, 2, 3 and so on, without a gap. */
-  readonly position: number;
-  /** The card program; null for an event of the service itself, which only operators read. */
-  readonly program_id: string | null;
-  /** Id of what the event is about, such as a transfer. */
-  readonly subject_id: string;
-  /** When it happened. */
-  readonly created_at: string;
-  /** Version of the API in which `data` is written. */
-  readonly version: string;
-  /** The subject as it was at that moment; `/events` describes it for each type. */
-  readonly data: Readonly<Record<string, unknown>>;
+/** An event, as operators read it. */
+export type OperatorEventRecord = TransferServiceEvent & {
   /** Position among the events of all card programs and of the service: 1, 2, 3 and so on, without a gap. */
   readonly number: number;
 };
@@ -862,6 +841,17 @@ export type ProgramRecord = {
   readonly created_at: string;
 };
 
+/** Recorded errors: the data of error.recorded. */
+export type RecordedErrors = {
+  readonly error: ErrorRecord;
+  /** Request-Id of the last of these responses. */
+  readonly request_id: string;
+  /** How many responses with this code the event stands for. */
+  readonly count: number;
+  /** When the first of them was sent. */
+  readonly since: string;
+};
+
 /** Reversal record: the response of reverse_transfer, get_reversal. */
 export type ReversalRecord = {
   /** rev_ and 32 hex digits. */
@@ -894,6 +884,37 @@ export type RollKeyBody = {
   readonly previous_until?: string;
   /** When the new key expires; if omitted, it is valid for as long as the old key was. */
   readonly expires_at?: string;
+};
+
+/** Rolled key record: the data of key.rolled. */
+export type RolledKeyRecord = {
+  readonly key_id: string;
+  readonly name: string;
+  readonly program_id: string | null;
+  /** What the key can do. */
+  readonly scopes: readonly (
+    | 'transfers:read'
+    | 'transfers:write'
+    | 'cards:read'
+    | 'cards:write'
+    | 'errors:read'
+    | 'events:read'
+    | 'webhooks:write'
+    | 'operator'
+  )[];
+  /** The part of the key that is not secret. */
+  readonly shown_as: string;
+  /** When it was created. */
+  readonly created_at: string;
+  /** When it expires. */
+  readonly expires_at: string | null;
+  /** When it was revoked. */
+  readonly revoked_at: string | null;
+  /** When it was last used, to about a minute. */
+  readonly last_used_at: string | null;
+  /** key_id of the key that replaces it. */
+  readonly replaced_by: string | null;
+  readonly replaces: KeyRecord;
 };
 
 /** The query of search_errors. */
@@ -949,6 +970,25 @@ export type StatementPage = {
   readonly opening_balance: number;
   /** Balance of the card after the last line of the period, in minor units. */
   readonly closing_balance: number;
+};
+
+/** Switch change record: the data of switch.changed. */
+export type SwitchChangeRecord = {
+  /** What the setting applies to. */
+  readonly scope: 'service' | 'program' | 'transfer_type';
+  readonly program_id: string | null;
+  /** Type of transfer. */
+  readonly type: 'load' | 'unload' | 'card_to_card' | null;
+  /** Whether it is disabled now. */
+  readonly disabled: boolean;
+  /** When it was changed. */
+  readonly since: string;
+  /** When it is enabled again automatically. */
+  readonly until: string | null;
+  /** Why; only in the event for operators. */
+  readonly reason?: string | null;
+  /** Who changed it; only in the event for operators. */
+  readonly actor?: string;
 };
 
 /** Switch record: the response of change_switch. */
@@ -1086,6 +1126,32 @@ export type TransferRecord = {
   readonly completed_at: string | null;
 };
 
+/** An event of one type. */
+export type EventOf<Type extends EventType> = {
+  /** Id of the event; it never changes. */
+  readonly event_id: string;
+  /** What happened, such as `transfer.completed`. `/events` explains every type. */
+  readonly type: Type;
+  /** Position among the events of the card program: 1, 2, 3 and so on, without a gap. */
+  readonly position: number;
+  /** The card program; null for an event of the service itself, which only operators read. */
+  readonly program_id: string | null;
+  /** Id of what the event is about, such as a transfer. */
+  readonly subject_id: string;
+  /** When it happened. */
+  readonly created_at: string;
+  /** Version of the API in which `data` is written. */
+  readonly version: string;
+  /** The subject as it was at that moment; `/events` describes it for each type. */
+  readonly data: EventData[Type];
+};
+
+/**
+ * An event: `type` says what `data` is. A later version of the service can send other types; ignore what you do
+ * not know.
+ */
+export type TransferServiceEvent = { [Type in EventType]: EventOf<Type> }[EventType];
+
 /** Trial balance: the response of get_trial_balance. */
 export type TrialBalance = {
   /** Whether every sum is zero and no account differs. */
@@ -1156,6 +1222,50 @@ export type UpdateTransferBody = {
    * remain.
    */
   readonly metadata: Readonly<Record<string, string | null>> | null;
+};
+
+/** The `data` of each type of event. */
+export type EventData = {
+  /** A transfer was scheduled. */
+  readonly 'transfer.scheduled': TransferRecord;
+  /** The amount of a transfer is on hold. */
+  readonly 'transfer.pending': TransferRecord;
+  /** The money of a transfer was moved. */
+  readonly 'transfer.completed': TransferRecord;
+  /** A pending or scheduled transfer was canceled. */
+  readonly 'transfer.canceled': TransferRecord;
+  /** A hold expired before it was captured. */
+  readonly 'transfer.expired': TransferRecord;
+  /** A scheduled transfer was due and was refused. */
+  readonly 'transfer.failed': TransferRecord;
+  /** The metadata of a transfer was changed. */
+  readonly 'transfer.updated': TransferRecord;
+  /** The money of a completed transfer was moved back, in full or in part. */
+  readonly 'reversal.completed': ReversalRecord;
+  /** A card was created. */
+  readonly 'card.created': CardRecord;
+  /** The status, the limits, the holder or the expiry of a card was changed. */
+  readonly 'card.updated': CardRecord;
+  /** A card program was created. */
+  readonly 'program.created': ProgramRecord;
+  /** The name, the limits or the funding threshold of a card program was changed. */
+  readonly 'program.updated': ProgramRecord;
+  /** Money was added to a program's funding. */
+  readonly 'funding.deposited': FundingMovementRecord;
+  /** Money was withdrawn from a program's funding. */
+  readonly 'funding.withdrawn': FundingMovementRecord;
+  /** A program's available funds fell below its funding_low_threshold. */
+  readonly 'funding.low': FundingLowRecord;
+  /** Transfers were disabled or enabled: in the whole service, in a card program, or of one type. */
+  readonly 'switch.changed': SwitchChangeRecord;
+  /** An API key was created. */
+  readonly 'key.created': KeyRecord;
+  /** An API key was replaced with a new one. */
+  readonly 'key.rolled': RolledKeyRecord;
+  /** An API key was revoked. */
+  readonly 'key.revoked': KeyRecord;
+  /** Requests failed with a Server Error or a Process Error, which only support can resolve. */
+  readonly 'error.recorded': RecordedErrors;
 };
 
 /** What each operation takes and what it returns. */
@@ -1351,7 +1461,7 @@ export type Operations = {
   /** get_event: Get an event of the card program. Error codes: `event_not_found`, `unknown_get_event`. */
   readonly get_event: {
     readonly call: { readonly params: { readonly event_id: string }; readonly options?: CallOptions | undefined };
-    readonly reply: EventRecord;
+    readonly reply: TransferServiceEvent;
   };
   /**
    * search_events: List the events of all card programs and of the service, wait for the next one, or stream
@@ -2324,6 +2434,30 @@ export type ErrorCode = keyof typeof ERRORS;
 /** The types of error (specification, sections 2.1 and 7.1). */
 export const ERROR_TYPES = ['Request Error', 'Server Error', 'Process Error'] as const;
 
+/** The types of event. */
+export const EVENT_TYPES = [
+  'transfer.scheduled',
+  'transfer.pending',
+  'transfer.completed',
+  'transfer.canceled',
+  'transfer.expired',
+  'transfer.failed',
+  'transfer.updated',
+  'reversal.completed',
+  'card.created',
+  'card.updated',
+  'program.created',
+  'program.updated',
+  'funding.deposited',
+  'funding.withdrawn',
+  'funding.low',
+  'switch.changed',
+  'key.created',
+  'key.rolled',
+  'key.revoked',
+  'error.recorded',
+] as const;
+
 /** The types of transfer. */
 export const TRANSFER_TYPES = ['load', 'unload', 'card_to_card'] as const;
 
@@ -2367,5 +2501,7 @@ export const KEY_SCOPES = [
 
 /** One of {@link ERROR_TYPES}. */
 export type ErrorType = (typeof ERROR_TYPES)[number];
+/** One of {@link EVENT_TYPES}. */
+export type EventType = (typeof EVENT_TYPES)[number];
 /** One of {@link KEY_SCOPES}. */
 export type KeyScope = (typeof KEY_SCOPES)[number];

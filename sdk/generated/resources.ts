@@ -23,7 +23,6 @@ import type {
   DatabaseState,
   ErrorCounts,
   EventPage,
-  EventRecord,
   ExportPostingsQuery,
   ExportTransfersQuery,
   FoundErrors,
@@ -57,6 +56,7 @@ import type {
   TransferBatchRow,
   TransferExplanation,
   TransferRecord,
+  TransferServiceEvent,
   TrialBalance,
   UpdateCardBody,
   UpdateProgramBody,
@@ -497,12 +497,12 @@ export class EventsResource {
   }
 
   /** list_events, page after page, for `for await`. */
-  listAll(query: ListEventsQuery = {}, options?: CallOptions): AsyncGenerator<EventRecord, void, undefined> {
+  listAll(query: ListEventsQuery = {}, options?: CallOptions): AsyncGenerator<TransferServiceEvent, void, undefined> {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
   /** get_event: Get an event of the card program. Error codes: `event_not_found`, `unknown_get_event`. */
-  get(eventId: string, options?: CallOptions): Promise<WithResponse<EventRecord>> {
+  get(eventId: string, options?: CallOptions): Promise<WithResponse<TransferServiceEvent>> {
     return this.#send('get_event', { params: { event_id: eventId }, options });
   }
 
