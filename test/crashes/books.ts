@@ -41,8 +41,16 @@ const TRANSFERS = `select transfer.transfer_id, transfer.request_id, transfer.me
     on destination.program_id = transfer.program_id and destination.card_id = transfer.destination_card_id
   where transfer.metadata ? 'key'`;
 
-/** What the postings and the accounts say by themselves; all of it is zero when the books are right. */
-const FAULTS = `select
+/**
+ * What the postings and the accounts say by themselves; all of it is zero when the books are right. What each cause has
+ * moved is added up once: no index of postings leads with their cause, so a search for each transfer would read them all.
+ */
+const FAULTS = `with moved as materialized (
+    select program_id, cause_id, sum(amount) as amount from posting group by program_id, cause_id
+  ), taken_back as materialized (
+    select program_id, transfer_id, sum(amount) as amount from reversal group by program_id, transfer_id
+  )
+  select
     (select count(*) from (
       select currency from account group by currency having sum(balance) <> 0
     ) as unbalanced) as unbalanced_currencies,
@@ -56,24 +64,21 @@ const FAULTS = `select
     )) as accounts_with_other_holds,
     (select count(*) from transfer full join hold using (program_id, transfer_id)
       where (status is not distinct from 'pending') <> (hold.amount is not null)) as holds_without_pending,
-    (select count(*) from transfer where reversed_amount <> (
-      select coalesce(sum(amount), 0) from reversal
-      where reversal.program_id = transfer.program_id and reversal.transfer_id = transfer.transfer_id
-    )) as transfers_with_other_reversals,
+    (select count(*) from transfer left join taken_back using (program_id, transfer_id)
+      where reversed_amount <> coalesce(taken_back.amount, 0)) as transfers_with_other_reversals,
     (select count(*) from account
       left join lateral (
         select coalesce(sum(case when destination_account_id = account_id then amount else -amount end), 0) as postings
         from posting where account_id in (source_account_id, destination_account_id)
-      ) as moved on true
+      ) as posted on true
       where balance <> postings) as accounts_that_differ,
-    (select count(*) from transfer where captured_amount <> (
-      select coalesce(sum(amount), 0) from posting
-      where posting.program_id = transfer.program_id and cause_id = transfer_id
-    ) or (status = 'completed') <> (captured_amount > 0)) as transfers_with_other_postings,
-    (select count(*) from reversal where amount <> (
-      select coalesce(sum(amount), 0) from posting
-      where posting.program_id = reversal.program_id and cause_id = reversal_id
-    )) as reversals_with_other_postings,
+    (select count(*) from transfer
+      left join moved on moved.program_id = transfer.program_id and cause_id = transfer_id
+      where captured_amount <> coalesce(moved.amount, 0) or (status = 'completed') <> (captured_amount > 0)
+    ) as transfers_with_other_postings,
+    (select count(*) from reversal
+      left join moved on moved.program_id = reversal.program_id and cause_id = reversal_id
+      where reversal.amount <> coalesce(moved.amount, 0)) as reversals_with_other_postings,
     (select count(*) from posting where purpose = 'reversal' and not exists (
       select from reversal where reversal.program_id = posting.program_id and reversal_id = cause_id
     )) as postings_without_reversal,
@@ -117,6 +122,8 @@ const NOT_UP: readonly unknown[] = ['57P03', 'ECONNREFUSED', 'ENOENT'];
 async function connectWhenUp(connection: pg.ClientConfig): Promise<pg.Client> {
   for (let left = 600; ; left -= 1) {
     const client = new pg.Client(connection);
+    // A server that goes away between two queries fails the next one; unheard, it would end this process.
+    client.on('error', () => undefined);
     try {
       await client.connect();
       return client;

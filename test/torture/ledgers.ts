@@ -13,17 +13,32 @@ export type Ledger = {
   readonly attacks: number;
 };
 
-/** Runs all attacks of a row, so many on each ledger at most, until there is nothing left to learn. */
+/**
+ * Runs all attacks of a row, so many on each ledger at most, until there is nothing left to learn; so many ledgers side
+ * by side, each of which begins when one before it is done.
+ */
 export async function overLedgers(
   { count }: Setting,
   tally: Tally,
   attacksOfLedger: number,
   run: (ledger: Ledger) => Promise<void>,
+  sideBySide = 1,
 ): Promise<void> {
-  for (let number = 0; number * attacksOfLedger < count && !tally.isEnough; number += 1) {
-    const done = number * attacksOfLedger;
-    await run({ number, done, attacks: Math.min(attacksOfLedger, count - done) });
-  }
+  let next = 0;
+  let isBroken = false;
+  const runOneByOne = async (): Promise<void> => {
+    while (next * attacksOfLedger < count && !tally.isEnough && !isBroken) {
+      const number = next;
+      next += 1;
+      const done = number * attacksOfLedger;
+      await run({ number, done, attacks: Math.min(attacksOfLedger, count - done) });
+    }
+  };
+  const orBreakAll = (error: unknown): never => {
+    isBroken = true;
+    throw error;
+  };
+  await Promise.all(Array.from({ length: sideBySide }, () => runOneByOne().catch(orBreakAll)));
 }
 
 /** What a ledger behind a wire is put under. */

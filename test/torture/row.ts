@@ -70,6 +70,13 @@ export class Tally {
     }
   }
 
+  /** Adds everything that a part of the row has found by itself. */
+  take(part: Tally): void {
+    for (const [what, count] of part.#counts) this.add(what, count);
+    for (const [what, times] of part.#times) this.#times.set(what, [...(this.#times.get(what) ?? []), ...times]);
+    this.violations.push(...part.violations.slice(0, ENOUGH - this.violations.length));
+  }
+
   get isEnough(): boolean {
     return this.violations.length >= ENOUGH;
   }
