@@ -33,13 +33,13 @@ export class AttemptTimer {
     return this.#controller.signal;
   }
 
-  /** Starts again with the full time, while the client waits for the service. */
-  start(): void {
+  /** Starts again, with the full time or another, while the client waits for the service. */
+  start(timeoutMilliseconds = this.#timeoutMilliseconds): void {
     this.pause();
     this.#timer = setTimeout(() => {
       this.#timedOut = true;
       this.#controller.abort();
-    }, this.#timeoutMilliseconds);
+    }, timeoutMilliseconds);
   }
 
   /** Stops the timer, while the service waits for the reader of the response. */
@@ -78,16 +78,20 @@ export function noResponseMessage({ reason, cause }: NoResponse, { baseUrl, time
 }
 
 /** The message when the response was cut off. */
-export function incompleteMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMilliseconds }: Target): string {
-  const consequence = 'The response is incomplete.';
+export function incompleteMessage(cut: NoResponse, target: Target): string {
+  return `${cutMessage(cut, target)} The response is incomplete.`;
+}
+
+/** How the response was cut off. */
+export function cutMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMilliseconds }: Target): string {
   switch (reason) {
     case 'unreachable':
     case 'lost':
-      return `The connection to ${baseUrl} failed during the response${detailOf(cause)}. ${consequence}`;
+      return `The connection to ${baseUrl} failed during the response${detailOf(cause)}.`;
     case 'timeout':
-      return `${baseUrl} sent nothing for ${timeoutMilliseconds} ms during the response. ${consequence}`;
+      return `${baseUrl} sent nothing for ${timeoutMilliseconds} ms during the response.`;
     case 'aborted':
-      return `The call was aborted during the response. ${consequence}`;
+      return 'The call was aborted during the response.';
   }
 }
 

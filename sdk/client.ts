@@ -1,6 +1,8 @@
 import { InvalidArgument } from './error.ts';
+import { Events } from './events.ts';
 import { Resources } from './generated/resources.ts';
-import { type Fetch, sender } from './send.ts';
+import { sender } from './send.ts';
+import type { Fetch } from './settings.ts';
 
 export type * from './call.ts';
 export {
@@ -17,6 +19,7 @@ export {
 } from './error.ts';
 export type { TransferServiceEvent } from './event.ts';
 export * from './generated/operations.ts';
+export { EventGap, type EventStreamOptions, type StreamRetry } from './stream-events.ts';
 export {
   type ReceivedHeaders,
   type VerifyWebhookOptions,
@@ -54,6 +57,7 @@ export type TransferServiceOptions = {
 export class TransferService extends Resources {
   /** The URL of the service, without a trailing slash. */
   readonly baseUrl: string;
+  override readonly events: Events;
 
   /** Throws {@link InvalidArgument} if the base URL is not valid. */
   constructor(options: TransferServiceOptions = {}) {
@@ -66,7 +70,9 @@ export class TransferService extends Resources {
       maxRetries: options.maxRetries ?? 2,
       fetch: options.fetch ?? globalThis.fetch,
     };
-    super(sender(settings));
+    const send = sender(settings);
+    super(send);
+    this.events = new Events(send, settings);
     this.baseUrl = baseUrl;
   }
 }

@@ -22,9 +22,17 @@ export type PreparedRequest = {
   /** Whether sending it twice has the same effect as sending it once. */
   readonly repeatable: boolean;
   readonly movesMoney: boolean;
-  /** Whether the response is a stream of comma-separated values instead of a record. */
-  readonly isExport: boolean;
+  /** What the response is, if not an error record: a record, a stream of comma-separated values, or one of events. */
+  readonly expects: 'record' | 'export' | 'stream';
+  /** How long the service may take longer than usual, because it was asked to wait. */
+  readonly waitMilliseconds: number;
   readonly signal: AbortSignal | undefined;
+};
+
+const ACCEPTED: Readonly<Record<PreparedRequest['expects'], string>> = {
+  record: 'application/json',
+  export: 'text/csv, application/json',
+  stream: 'text/event-stream, application/json',
 };
 
 /**
@@ -35,11 +43,13 @@ export function prepareRequest(
   client: { readonly baseUrl: string; readonly key: string | undefined; readonly programId: string | undefined },
   operation: OperationId,
   { params = {}, query = {}, body, options = {} }: CallInput,
+  isStream = false,
 ): PreparedRequest {
   const { method, path, idempotency, program, repeatable, csv, movesMoney } = OPERATIONS[operation];
   refuseUndefined(operation, body ?? {});
   const idempotencyKey = idempotency === 'none' ? undefined : (options.idempotencyKey ?? newIdempotencyKey());
-  const headers = new Headers({ accept: csv ? 'text/csv, application/json' : 'application/json' });
+  const expects = isStream ? 'stream' : csv ? 'export' : 'record';
+  const headers = new Headers({ accept: ACCEPTED[expects] });
   if (client.key !== undefined) setHeader(headers, 'Authorization', `Bearer ${client.key}`, 'The API key');
   const programId = options.programId ?? client.programId;
   if (program && programId !== undefined) setHeader(headers, 'Program-Id', programId, 'programId');
@@ -55,7 +65,8 @@ export function prepareRequest(
     idempotencyKey,
     repeatable: repeatable || idempotencyKey !== undefined,
     movesMoney,
-    isExport: csv,
+    expects,
+    waitMilliseconds: 'wait' in query ? Number(query.wait ?? 0) * 1000 : 0,
     signal: options.signal,
   };
 }

@@ -1,54 +1,17 @@
-import { AttemptTimer, beginText, incompleteMessage, type NoResponse, noResponseMessage } from './attempt.ts';
+import { AttemptTimer, beginText, incompleteMessage, type NoResponse } from './attempt.ts';
+import { backoffMilliseconds, pause } from './backoff.ts';
 import type { ResponseDetails, WithResponse } from './call.ts';
-import {
-  ConnectionFailure,
-  errorFor,
-  type FailedCall,
-  IncompleteResponse,
-  type MoneyMoved,
-  moneyMovedBy,
-  type ReceivedRecord,
-  readErrorRecord,
-  readRetryAfter,
-  UnexpectedResponse,
-} from './error.ts';
+import { type FailedCall, IncompleteResponse, type MoneyMoved, moneyMovedBy } from './error.ts';
 import type { OperationId, Operations } from './generated/operations.ts';
+import { type Failure, failureOf, isSuccess, type Outcome, type ResponseHead, readRecord } from './outcome.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
-
-/** What the client needs of the platform's fetch. */
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
-
-/** The settings of a client, with defaults applied. */
-export type ClientSettings = {
-  /** Without a trailing slash. */
-  readonly baseUrl: string;
-  readonly key: string | undefined;
-  readonly programId: string | undefined;
-  readonly timeoutMilliseconds: number;
-  readonly maxRetries: number;
-  readonly fetch: Fetch;
-};
+import type { ClientSettings } from './settings.ts';
 
 /** Sends one operation and returns the body of its response. */
 export type Send = <Id extends OperationId>(
   operation: Id,
   call: Operations[Id]['call'],
 ) => Promise<WithResponse<Operations[Id]['reply']>>;
-
-type ResponseHead = { readonly status: number; readonly headers: Headers };
-
-type Outcome =
-  | ({ readonly kind: 'success'; readonly body: object } & ResponseHead)
-  | ({ readonly kind: 'error'; readonly record: ReceivedRecord } & ResponseHead)
-  | ({ readonly kind: 'unexpected'; readonly excerpt: string } & ResponseHead)
-  | ({ readonly kind: 'no response' } & NoResponse);
-
-type Failure = Exclude<Outcome, { kind: 'success' }>;
-
-const FIRST_BACKOFF_MILLISECONDS = 200;
-const MAX_BACKOFF_MILLISECONDS = 5_000;
-/** A call should not hang for a Retry-After of an hour: beyond this the error is thrown, and reports the time. */
-const MAX_RETRY_AFTER_SECONDS = 30;
 
 /**
  * Sends every call. A call is retried, at most `maxRetries` times, when there is no response or the response has
@@ -79,7 +42,7 @@ export function sender(settings: ClientSettings): Send {
 async function attempt(settings: ClientSettings, request: PreparedRequest, attempts: number): Promise<Outcome> {
   const { signal } = request;
   if (signal?.aborted) return { kind: 'no response', reason: 'aborted', mayHaveArrived: false, cause: signal.reason };
-  const timer = new AttemptTimer(signal, settings.timeoutMilliseconds);
+  const timer = new AttemptTimer(signal, settings.timeoutMilliseconds + request.waitMilliseconds);
   let isStreaming = false;
   // Called as a plain function: a browser's fetch throws when it is called as a method of another object.
   const { fetch } = settings;
@@ -93,7 +56,8 @@ async function attempt(settings: ClientSettings, request: PreparedRequest, attem
       redirect: 'manual',
     });
     const { status, headers } = response;
-    if (!request.isExport || !isCsv(response)) return readRecord(request, status, headers, await response.text());
+    if (request.expects !== 'export' || !isCsv(response))
+      return readRecord(request, status, headers, await response.text());
     const failure = (cause: unknown) => incomplete(timer.noResponse(cause), headers, settings, attempts);
     const body = await beginText(response.body, timer, failure);
     isStreaming = true;
@@ -107,25 +71,6 @@ async function attempt(settings: ClientSettings, request: PreparedRequest, attem
 
 function isCsv({ status, headers }: ResponseHead): boolean {
   return isSuccess(status) && /^text\/csv\b/i.test(headers.get('content-type') ?? '');
-}
-
-function isSuccess(status: number): boolean {
-  return status >= 200 && status < 300;
-}
-
-function readRecord({ isExport }: PreparedRequest, status: number, headers: Headers, text: string): Outcome {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    body = undefined;
-  }
-  if (!isExport && isSuccess(status) && typeof body === 'object' && body !== null && !Array.isArray(body)) {
-    return { kind: 'success', status, headers, body };
-  }
-  const record = status >= 400 ? readErrorRecord(body) : undefined;
-  if (record !== undefined) return { kind: 'error', status, headers, record };
-  return { kind: 'unexpected', status, headers, excerpt: text.slice(0, 200) };
 }
 
 /** An export moves no money, so the message does not mention money. */
@@ -152,32 +97,6 @@ function moneyMovedIn(outcome: Failure, { movesMoney }: PreparedRequest): MoneyM
   return moneyMovedBy(movesMoney, outcome.headers, outcome.kind === 'error' ? outcome.record.Code : undefined);
 }
 
-/** How long to wait before a retry; undefined if the request must not be retried. */
-function backoffMilliseconds(outcome: Failure, request: PreparedRequest, attempts: number): number | undefined {
-  if (!request.repeatable || request.signal?.aborted) return undefined;
-  // Up to half is random, so that clients that failed together do not retry together.
-  const backoff = Math.min(FIRST_BACKOFF_MILLISECONDS * 2 ** (attempts - 1), MAX_BACKOFF_MILLISECONDS);
-  const jittered = backoff * (0.5 + Math.random() / 2);
-  if (outcome.kind === 'no response') return jittered;
-  if (outcome.headers.get('should-retry') !== 'true') return undefined;
-  const retryAfter = readRetryAfter(outcome.headers);
-  if (retryAfter === undefined) return jittered;
-  return retryAfter > MAX_RETRY_AFTER_SECONDS ? undefined : Math.max(retryAfter * 1000, jittered);
-}
-
-/** Waits, or returns at once when the signal aborts; the next attempt then reports that. */
-function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    signal?.addEventListener('abort', end);
-  });
-}
-
 function detailsOf({ status, headers }: ResponseHead, request: PreparedRequest, attempts: number): ResponseDetails {
   return {
     status,
@@ -192,26 +111,4 @@ function detailsOf({ status, headers }: ResponseHead, request: PreparedRequest, 
 /** The client trusts the service to respond in the form of the contract; this cast is the only one. */
 function withResponse<Body>(body: object, response: ResponseDetails): WithResponse<Body> {
   return Object.defineProperty(body, 'response', { value: response, enumerable: false }) as WithResponse<Body>;
-}
-
-function failureOf(outcome: Failure, request: PreparedRequest, settings: ClientSettings, call: FailedCall): Error {
-  if (outcome.kind === 'error') return errorFor(outcome.record, outcome.headers, call);
-  const consequence = request.movesMoney ? consequenceOf(call, request) : '';
-  if (outcome.kind === 'unexpected') {
-    const from = `The response to ${request.operation} from ${settings.baseUrl} has status ${outcome.status}`;
-    const what = request.isExport ? 'an export' : 'a record';
-    const message = `${from}, but is neither an error record nor ${what}. Is there a proxy in between?`;
-    return new UnexpectedResponse(message + consequence, outcome, call);
-  }
-  const { reason, cause } = outcome;
-  const message = noResponseMessage(outcome, settings) + consequence;
-  return new ConnectionFailure(message, { ...call, reason, cause, baseUrl: settings.baseUrl });
-}
-
-function consequenceOf({ moneyMoved, idempotencyKey }: FailedCall, { repeatable }: PreparedRequest): string {
-  if (moneyMoved === 'no') return ' No money moved.';
-  const moved = moneyMoved === 'yes' ? ' Money moved.' : ' It is unknown whether money moved.';
-  if (!repeatable) return `${moved} Check the result before you send the request again.`;
-  const key = idempotencyKey === undefined ? '' : ` with the idempotency key "${idempotencyKey}"`;
-  return `${moved} Send the same request again${key}: it moves money at most once.`;
 }

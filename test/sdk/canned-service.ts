@@ -9,16 +9,18 @@ export type Received = {
   readonly body: string;
 };
 
-/** An export: its chunks, each sent separately, and how it ends. */
-export type CannedExport = {
+/** An export or a stream of events: its chunks, each sent separately, and how it ends. */
+export type CannedStream = {
   readonly chunks: Iterable<string | Uint8Array>;
+  /** Default: text/csv. */
+  readonly contentType?: string;
   readonly ends?: 'normally' | 'cut' | 'without an end';
 };
 
 /** What is played for one request: a response, or a way to give none. */
 export type Canned =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object | string }
-  | CannedExport
+  | CannedStream
   | 'cut before the response'
   | 'cut within the response'
   | 'no response';
@@ -74,7 +76,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, canne
     return;
   }
   if ('chunks' in canned) {
-    await respondWithExport(response, canned);
+    await respondWithStream(response, canned);
     return;
   }
   const isText = typeof canned.body === 'string';
@@ -86,8 +88,9 @@ async function respond(request: IncomingMessage, response: ServerResponse, canne
   response.end(isText ? canned.body : JSON.stringify(canned.body ?? {}));
 }
 
-async function respondWithExport(response: ServerResponse, { chunks, ends = 'normally' }: CannedExport): Promise<void> {
-  response.writeHead(200, { 'content-type': 'text/csv; charset=utf-8', 'request-id': 'req_canned' });
+async function respondWithStream(response: ServerResponse, canned: CannedStream): Promise<void> {
+  const { chunks, contentType = 'text/csv; charset=utf-8', ends = 'normally' } = canned;
+  response.writeHead(200, { 'content-type': contentType, 'request-id': 'req_canned' });
   response.flushHeaders();
   for (const chunk of chunks) await new Promise<void>((resolve) => response.write(chunk, () => resolve()));
   if (ends === 'normally') response.end();

@@ -59,11 +59,16 @@ function client(options: object = {}): TransferService {
 function methodsOf(transferService: TransferService): string[] {
   return Object.entries(transferService).flatMap(([resource, methods]: [string, unknown]) =>
     typeof methods === 'object' && methods !== null
-      ? Object.getOwnPropertyNames(Object.getPrototypeOf(methods))
-          .filter((name) => name !== 'constructor')
-          .map((method) => `${resource}.${method}`)
+      ? namesIn(Object.getPrototypeOf(methods)).map((method) => `${resource}.${method}`)
       : [],
   );
+}
+
+/** The methods of a prototype and of those that it extends. */
+function namesIn(prototype: object | null): string[] {
+  if (prototype === null || prototype === Object.prototype) return [];
+  const own = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
+  return [...own, ...namesIn(Object.getPrototypeOf(prototype))];
 }
 
 /** The names in the query of the last request. */
@@ -97,9 +102,11 @@ describe('operations and methods', () => {
     expect(service.received[0]?.headers['content-type']).toBe(body === undefined ? undefined : 'application/json');
   });
 
-  test('every method sends one operation, or reads all pages of one', () => {
-    const methods = methodsOf(client()).filter((method) => !method.endsWith('All'));
+  test('every method sends one operation, reads all pages of one, or streams one', () => {
+    const methods = methodsOf(client()).filter((method) => !/All$|\.stream/.test(method));
     expect(methods.sort()).toEqual(Object.values(METHODS).sort());
+    const streaming = methodsOf(client()).filter((method) => method.includes('.stream'));
+    expect(streaming).toHaveLength(OPERATION_IDS.filter((id) => OPERATIONS[id].stream !== undefined).length);
     const paging = methodsOf(client()).filter((method) => method.endsWith('All'));
     const lists = OPERATION_IDS.filter((id) => 'cursor' in (OPERATIONS[id].query?.properties ?? {})).map(
       (id) => METHODS[id],

@@ -1,0 +1,79 @@
+import { type NoResponse, noResponseMessage } from './attempt.ts';
+import {
+  ConnectionFailure,
+  errorFor,
+  type FailedCall,
+  type ReceivedRecord,
+  readErrorRecord,
+  UnexpectedResponse,
+} from './error.ts';
+import type { PreparedRequest } from './request.ts';
+import type { ClientSettings } from './settings.ts';
+
+/** What is known of a response before its body. */
+export type ResponseHead = { readonly status: number; readonly headers: Headers };
+
+/** What one attempt came to. */
+export type Outcome =
+  | ({ readonly kind: 'success'; readonly body: object } & ResponseHead)
+  | ({ readonly kind: 'error'; readonly record: ReceivedRecord } & ResponseHead)
+  | ({ readonly kind: 'unexpected'; readonly excerpt: string } & ResponseHead)
+  | ({ readonly kind: 'no response' } & NoResponse);
+
+/** An attempt without success. */
+export type Failure = Exclude<Outcome, { kind: 'success' }>;
+
+const EXPECTED: Readonly<Record<PreparedRequest['expects'], string>> = {
+  record: 'a record',
+  export: 'an export',
+  stream: 'a stream of events',
+};
+
+/** Whether a status reports success. */
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** Reads a response that is not streamed. */
+export function readRecord({ expects }: PreparedRequest, status: number, headers: Headers, text: string): Outcome {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    body = undefined;
+  }
+  if (expects === 'record' && isSuccess(status) && typeof body === 'object' && body !== null && !Array.isArray(body)) {
+    return { kind: 'success', status, headers, body };
+  }
+  const record = status >= 400 ? readErrorRecord(body) : undefined;
+  if (record !== undefined) return { kind: 'error', status, headers, record };
+  return { kind: 'unexpected', status, headers, excerpt: text.slice(0, 200) };
+}
+
+/** The error for an attempt after which there is no other. */
+export function failureOf(
+  outcome: Failure,
+  request: PreparedRequest,
+  settings: ClientSettings,
+  call: FailedCall,
+): Error {
+  if (outcome.kind === 'error') return errorFor(outcome.record, outcome.headers, call);
+  const consequence = request.movesMoney ? consequenceOf(call, request) : '';
+  if (outcome.kind === 'unexpected') {
+    const from = `The response to ${request.operation} from ${settings.baseUrl} has status ${outcome.status}`;
+    const message = `${from}, but is neither an error record nor ${EXPECTED[request.expects]}. Is there a proxy in between?`;
+    return new UnexpectedResponse(message + consequence, outcome, call);
+  }
+  const { reason, cause } = outcome;
+  const timeoutMilliseconds = settings.timeoutMilliseconds + request.waitMilliseconds;
+  const message = noResponseMessage(outcome, { ...settings, timeoutMilliseconds }) + consequence;
+  return new ConnectionFailure(message, { ...call, reason, cause, baseUrl: settings.baseUrl });
+}
+
+function consequenceOf({ moneyMoved, idempotencyKey }: FailedCall, { repeatable }: PreparedRequest): string {
+  if (moneyMoved === 'no') return ' No money moved.';
+  const moved = moneyMoved === 'yes' ? ' Money moved.' : ' It is unknown whether money moved.';
+  if (!repeatable) return `${moved} Check the result before you send the request again.`;
+  const key = idempotencyKey === undefined ? '' : ` with the idempotency key "${idempotencyKey}"`;
+  return `${moved} Send the same request again${key}: it moves money at most once.`;
+}

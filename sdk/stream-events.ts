@@ -1,0 +1,206 @@
+import { backoffMilliseconds, jitteredBackoff, pause } from './backoff.ts';
+import { type ConnectionFailure, InvalidArgument, readRetryAfter } from './error.ts';
+import type { TransferServiceEvent } from './event.ts';
+import { type EventConnection, openEventStream } from './event-connection.ts';
+import type { StreamMessage } from './event-stream-parser.ts';
+import { type Failure, failureOf } from './outcome.ts';
+import { type PreparedRequest, prepareRequest } from './request.ts';
+import type { ClientSettings } from './settings.ts';
+
+/** Options of a stream of events. */
+export type EventStreamOptions = {
+  /**
+   * The position after which to begin: that of the last event that you have processed, or 0 for all that are stored.
+   * If omitted, the stream begins with the next event after the beginning of the loop.
+   */
+  readonly after?: number | undefined;
+  /** Only events of these types, such as `transfer.completed`, or `transfer.*` for all of transfers. */
+  readonly types?: readonly string[] | undefined;
+  /** Only events about this subject, such as a transfer. */
+  readonly subjectId?: string | undefined;
+  /** The card program to read, instead of the client's; required for operator keys. */
+  readonly programId?: string | undefined;
+  /** Aborting it ends the loop, without an error. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called whenever the connection was lost and before the client connects again, for your log. */
+  readonly onRetry?: ((retry: StreamRetry) => void) | undefined;
+};
+
+/** A connection that was lost, or could not be made. */
+export type StreamRetry = {
+  /** A ConnectionFailure, a TransferServiceError or an UnexpectedResponse. */
+  readonly error: Error;
+  /** Where the stream continues: after this position. */
+  readonly position: number;
+  /** How long the client waits before it connects again. */
+  readonly waitMilliseconds: number;
+};
+
+/**
+ * An event is missing in the stream, which never happens unless the service or its database is faulty. The stream does
+ * not continue, so that the loss is noticed: begin again after `after` to read the rest.
+ */
+export class EventGap extends Error {
+  override readonly name = 'EventGap';
+  /** The position of the last event before the gap. */
+  readonly after: number;
+  /** The position of the event after it. */
+  readonly received: number;
+
+  constructor(after: number, received: number) {
+    super(`Events are missing: the service sent the event ${received} after the event ${after}.`);
+    this.after = after;
+    this.received = received;
+  }
+}
+
+/** What a stream reads, and from where. */
+type EventSource = {
+  readonly operation: 'list_events' | 'search_events';
+  /** Where to begin. */
+  readonly position: number;
+  /** Whether the service sends every event, unless it is told to leave some out. */
+  readonly isContiguous: boolean;
+};
+
+/** The service sends a comment every 15 seconds. Two of them can be late. */
+const MAX_SILENCE_MILLISECONDS = 45_000;
+/** After a connection that lasted as long, the waits between attempts begin again with the shortest. */
+const GOOD_CONNECTION_MILLISECONDS = 5_000;
+/** Longer than any Retry-After of the service: if a proxy asks for an hour, the client tries again sooner. */
+const MAX_RETRY_AFTER_SECONDS = 60;
+
+/** How far a stream has been read. */
+type Progress = {
+  position: number;
+  /** Attempts that failed, one after the other. */
+  failures: number;
+};
+
+/**
+ * Reads events one after the other, in order. When the connection is lost, it connects again and continues after the
+ * last event, however long that takes; but the first connection is retried only as often as any call. Throws what does
+ * not change by itself: a key that is refused, events that are no longer stored, a gap.
+ */
+export async function* streamEvents<Event extends TransferServiceEvent>(
+  settings: ClientSettings,
+  source: EventSource,
+  options: EventStreamOptions,
+  maxSilenceMilliseconds = MAX_SILENCE_MILLISECONDS,
+): AsyncGenerator<Event, void, undefined> {
+  const { signal, onRetry } = options;
+  const filter = filterOf(source, options);
+  const progress: Progress = { position: source.position, failures: 0 };
+  let wasConnected = false;
+  for (;;) {
+    const call = { query: { ...filter.query, after: progress.position }, options };
+    const request = prepareRequest(settings, source.operation, call, true);
+    const opened = await openEventStream(settings, request, maxSilenceMilliseconds);
+    const ended = opened.kind === 'stream' ? yield* readEvents<Event>(opened, filter, progress, signal) : opened;
+    if (signal?.aborted) return;
+    wasConnected ||= opened.kind === 'stream';
+    progress.failures += 1;
+    const attempts = progress.failures;
+    const error =
+      ended instanceof Error
+        ? ended
+        : failureOf(ended, request, settings, { moneyMoved: 'no', idempotencyKey: undefined, attempts });
+    const waitMilliseconds = wasConnected
+      ? waitAfter(ended, attempts)
+      : firstWaitAfter(ended as Failure, request, attempts, settings.maxRetries);
+    if (waitMilliseconds === undefined) throw error;
+    onRetry?.({ error, position: progress.position, waitMilliseconds });
+    await pause(waitMilliseconds, signal);
+    if (signal?.aborted) return;
+  }
+}
+
+/** The events of one connection; returns how it ended. */
+async function* readEvents<Event extends TransferServiceEvent>(
+  connection: EventConnection,
+  filter: Filter,
+  progress: Progress,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Event, ConnectionFailure, undefined> {
+  const since = performance.now();
+  try {
+    for (;;) {
+      const messages = await connection.read();
+      if (performance.now() - since > GOOD_CONNECTION_MILLISECONDS) progress.failures = 0;
+      if (messages instanceof Error) return messages;
+      for (const message of messages) {
+        const next = positionOf(message, connection);
+        // What was read before the connection was lost is not read again.
+        if (next <= progress.position) continue;
+        // Up to there, the service has left out all events.
+        if (message.data === undefined) {
+          if (!filter.isContiguous) progress.position = next;
+          continue;
+        }
+        if (next !== progress.position + 1 && filter.isContiguous) throw new EventGap(progress.position, next);
+        const event = eventOf<Event>(message.data, connection);
+        progress.position = next;
+        progress.failures = 0;
+        if (filter.wants(event.type) && !signal?.aborted) yield event;
+      }
+    }
+  } finally {
+    await connection.close();
+  }
+}
+
+/** What the service leaves out, and what the client does. */
+type Filter = {
+  readonly query: Readonly<Record<string, string>>;
+  readonly isContiguous: boolean;
+  readonly wants: (type: string) => boolean;
+};
+
+function filterOf(
+  { operation, isContiguous }: EventSource,
+  { types, subjectId, programId }: EventStreamOptions,
+): Filter {
+  if (types?.length === 0) throw new InvalidArgument('types is empty: omit it to read events of all types.');
+  const query: Record<string, string> = {};
+  // The service takes one type. Several are chosen here from all events.
+  if (types?.length === 1) query.type = types[0] ?? '';
+  if (subjectId !== undefined) query.subject_id = subjectId;
+  const isFiltered = Object.keys(query).length > 0;
+  if (operation === 'search_events' && programId !== undefined) query.program_id = programId;
+  const prefixes = types?.filter((type) => type.endsWith('.*')).map((type) => type.slice(0, -1)) ?? [];
+  const wants = (type: string) => types?.includes(type) || prefixes.some((prefix) => type.startsWith(prefix));
+  return {
+    query,
+    isContiguous: isContiguous && !isFiltered,
+    wants: (type) => types === undefined || types.length === 1 || wants(type) === true,
+  };
+}
+
+function positionOf({ id = '' }: StreamMessage, connection: EventConnection): number {
+  if (!/^[0-9]{1,15}$/.test(id)) throw connection.unexpected('an event without a position', id);
+  return Number(id);
+}
+
+function eventOf<Event>(data: string, connection: EventConnection): Event {
+  try {
+    return JSON.parse(data) as Event;
+  } catch {
+    throw connection.unexpected('an event that is not JSON', data);
+  }
+}
+
+/** How long to wait before the first connection is tried again; undefined if it is not. */
+function firstWaitAfter(outcome: Failure, request: PreparedRequest, attempts: number, maxRetries: number) {
+  return attempts > maxRetries ? undefined : backoffMilliseconds(outcome, request, attempts);
+}
+
+/** How long to wait before the client connects again; undefined if it must not. */
+function waitAfter(ended: ConnectionFailure | Failure, attempts: number): number | undefined {
+  const backoff = jitteredBackoff(attempts);
+  if (ended instanceof Error || ended.kind === 'no response') return backoff;
+  const { kind, status, headers } = ended;
+  // Only a proxy responds with what is no error record, and it does so while the service restarts.
+  const canChange = kind === 'unexpected' || status >= 500 || status === 429 || headers.get('should-retry') === 'true';
+  if (!canChange) return undefined;
+  return Math.max(backoff, Math.min(readRetryAfter(headers) ?? 0, MAX_RETRY_AFTER_SECONDS) * 1000);
+}
