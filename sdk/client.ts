@@ -17,7 +17,6 @@ export {
   TransferServiceError,
   UnexpectedResponse,
 } from './error.ts';
-export type { TransferServiceEvent } from './event.ts';
 export * from './generated/operations.ts';
 export { EventGap, type EventStreamOptions, type StreamRetry } from './stream-events.ts';
 export {

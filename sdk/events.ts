@@ -1,5 +1,4 @@
-import type { TransferServiceEvent } from './event.ts';
-import type { OperatorEventRecord } from './generated/operations.ts';
+import type { OperatorEventRecord, TransferServiceEvent } from './generated/operations.ts';
 import { EventsResource } from './generated/resources.ts';
 import type { Send } from './send.ts';
 import type { ClientSettings } from './settings.ts';

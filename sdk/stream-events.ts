@@ -1,8 +1,8 @@
 import { backoffMilliseconds, jitteredBackoff, pause } from './backoff.ts';
 import { type ConnectionFailure, InvalidArgument, readRetryAfter } from './error.ts';
-import type { TransferServiceEvent } from './event.ts';
 import { type EventConnection, openEventStream } from './event-connection.ts';
 import type { StreamMessage } from './event-stream-parser.ts';
+import type { TransferServiceEvent } from './generated/operations.ts';
 import { type Failure, failureOf } from './outcome.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
 import type { ClientSettings } from './settings.ts';

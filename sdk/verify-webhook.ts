@@ -1,5 +1,5 @@
 import { InvalidArgument } from './error.ts';
-import type { TransferServiceEvent } from './event.ts';
+import type { TransferServiceEvent } from './generated/operations.ts';
 import { bytesOf, readSecret, type SigningKey, signedContent } from './webhook-signature.ts';
 
 /** The headers of a received request: those of Node's `request.headers`, or `Headers`. */

@@ -12,15 +12,24 @@ const OPERATOR_EVENT = nameOf(OperatorEventRecord);
 /** The type with this name, if it is that of an event; undefined for other types. */
 export function eventUnion(name: string): string | undefined {
   if (name === EVENT)
-    return `${ofOneType()}\n${UNION_COMMENT}export type ${EVENT} = { [Type in EventType]: EventOf<Type> }[EventType];\n`;
+    return `${ofOneType()}\n${UNKNOWN}\n${UNION_COMMENT}export type ${EVENT} = { [Type in EventType]: EventOf<Type> }[EventType] | UnknownEvent;\n`;
   if (name !== OPERATOR_EVENT) return undefined;
   const { number = {} } = shapeOf(OperatorEventRecord).properties ?? {};
   return `${comment('An event, as operators read it')}export type ${OPERATOR_EVENT} = ${EVENT} & ${objectType({ properties: { number }, required: ['number'] })};\n`;
 }
 
 const UNION_COMMENT = comment(
-  'An event: `type` says what `data` is. A later version of the service can send other types; ignore what you do not know.',
+  'An event: `type` says what `data` is. A later version of the service can send other types, which are an UnknownEvent: ignore them.',
 );
+
+/** A literal, because TypeScript would take any other string for each of the known types too, and could not tell `data`. */
+const UNKNOWN = `${comment(
+  'An event of a type that this version of the client does not know. Its `type` can be any string: to compare it, assign it to a string first.',
+)}export type UnknownEvent = Omit<EventOf<EventType>, 'type' | 'data'> & {
+  readonly type: '(of a later version)';
+  readonly data: Readonly<Record<string, unknown>>;
+};
+`;
 
 function nameOf(schema: object): string {
   return names.get(JSON.stringify(schema)) ?? '';

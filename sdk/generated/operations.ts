@@ -1147,10 +1147,19 @@ export type EventOf<Type extends EventType> = {
 };
 
 /**
- * An event: `type` says what `data` is. A later version of the service can send other types; ignore what you do
- * not know.
+ * An event of a type that this version of the client does not know. Its `type` can be any string: to compare
+ * it, assign it to a string first.
  */
-export type TransferServiceEvent = { [Type in EventType]: EventOf<Type> }[EventType];
+export type UnknownEvent = Omit<EventOf<EventType>, 'type' | 'data'> & {
+  readonly type: '(of a later version)';
+  readonly data: Readonly<Record<string, unknown>>;
+};
+
+/**
+ * An event: `type` says what `data` is. A later version of the service can send other types, which are an
+ * UnknownEvent: ignore them.
+ */
+export type TransferServiceEvent = { [Type in EventType]: EventOf<Type> }[EventType] | UnknownEvent;
 
 /** Trial balance: the response of get_trial_balance. */
 export type TrialBalance = {
