@@ -25,13 +25,19 @@ export const EVENT_TYPES = [
 /** One of {@link EVENT_TYPES}. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
+/** The id of a program of events that are for every program, one that is created later excepted. */
+export const EVERY_PROGRAM = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** The id under which positions of the events of no program are stored: those of the service itself. */
+export const SERVICE_ITSELF = '00000000-0000-0000-0000-000000000000';
+
 /**
  * A fact that was written in the same transaction as what it tells of. `subjectId` is the id on the wire of what
  * changed; `payload` is its record as it was then, as JSON text.
  */
 export type DomainEvent = {
   readonly type: EventType;
-  /** Inner UUID of the program, or null for what concerns all programs. */
+  /** Inner UUID of the program, {@link EVERY_PROGRAM}, or null for what only operators see: events of the service itself. */
   readonly programId: string | null;
   readonly subjectId: string;
   readonly payload: string;

@@ -27,6 +27,14 @@ export function newId(): string {
   return idAt(databaseTime());
 }
 
+/**
+ * The id of a transaction. Its last 16 bits are zero: those of an event of the transaction are the place of the event, so
+ * no two transactions may have all other bits in common, which the key of `write_batch` then ensures.
+ */
+export function newBatchId(): string {
+  return `${newId().slice(0, -4)}0000`;
+}
+
 /** Random bytes for many ids: to ask for those of each would take longer than the rest. */
 const randomBytes = Buffer.alloc(8192);
 let nextRandomByte = randomBytes.length;

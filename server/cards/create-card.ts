@@ -9,7 +9,7 @@ import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { currencyFor, ensureFunding, loadProgram } from '../programs/program-funding.ts';
 import { type CardDetails, insertCard, readCardDetails, readCards, toCardDetails } from '../store/card.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { createCardAccount } from '../store/ledger/account.ts';
 import { readLimits } from './limits.ts';
 import { toCardRecord } from './record.ts';

@@ -16,7 +16,7 @@ import type { Service } from '../operations/service.ts';
 import { type CardDetails, readCardDetails, toCardDetails, updateCard as writeCard } from '../store/card.ts';
 import type { Decision, Loaded, Statement } from '../store/connection/database.ts';
 import { CommitUnknown } from '../store/connection/failure.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { insertPostings, lockAccounts, toAccount, updateAccounts } from '../store/ledger/account.ts';
 import { shareSwitchAndLockNames } from '../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../store/program.ts';

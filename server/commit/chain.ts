@@ -1,4 +1,4 @@
-import { newId } from '../ids.ts';
+import { newBatchId } from '../ids.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown } from '../store/connection/failure.ts';
 import { type ChainedWork, firstDeadline, type Pending } from './group-work.ts';
@@ -112,7 +112,7 @@ export class Chain<Item, Outcome, Name extends string> {
   async begin(group: readonly Pending<Item, Outcome>[]): Promise<void> {
     const link: Link<Item, Outcome> = {
       group,
-      batchId: newId(),
+      batchId: newBatchId(),
       changes: group.flatMap(({ item }) => this.#changeOf(item) ?? []),
       end: undefined,
     };

@@ -1,4 +1,4 @@
-import { newId } from '../ids.ts';
+import { newBatchId } from '../ids.ts';
 import { OperationFailure } from '../operations/call.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
@@ -55,7 +55,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
 
   /** Ends when the next group may begin; some outcomes may come later. Never rejects. */
   async commit(group: readonly Pending<Item, Outcome>[], mode: LockMode = 'wait', attempts = ATTEMPTS): Promise<void> {
-    const batchId = newId();
+    const batchId = newBatchId();
     try {
       const steps = this.#work.stepsOf(
         group.map((pending) => pending.item),
@@ -118,7 +118,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
    */
   async #tryAlone(pending: Pending<Item, Outcome>, needs: readonly string[]): Promise<'done' | 'held' | 'free'> {
     if (pending.deadline - performance.now() < RETRY_MILLISECONDS) return 'held';
-    const batchId = newId();
+    const batchId = newBatchId();
     try {
       const steps = this.#work.stepsOf([pending.item], 'skip');
       const [outcome] = await this.databaseOf([pending]).transact({ ...steps, batchId }, pending.deadline);

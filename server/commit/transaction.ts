@@ -1,4 +1,4 @@
-import { newId } from '../ids.ts';
+import { newBatchId } from '../ids.ts';
 import { OperationFailure } from '../operations/call.ts';
 import type { Database, Row, Statement, Steps } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
@@ -44,7 +44,7 @@ export async function transact<Result, Name extends string>(
 ): Promise<Result> {
   for (;;) {
     try {
-      return await database.transactSettled({ batchId: newId(), load, decide }, deadline);
+      return await database.transactSettled({ batchId: newBatchId(), load, decide }, deadline);
     } catch (error) {
       const again = error instanceof StoreFailure && (error.conflict || error.lockTimeout);
       if (!again || performance.now() + LIMITS.lock > deadline) throw toOperationFailure(error);

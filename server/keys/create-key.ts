@@ -6,7 +6,7 @@ import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
 import { readFuture } from '../operations/moments.ts';
 import type { Service } from '../operations/service.ts';
 import { loadProgram } from '../programs/program-funding.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { type ApiKey, insertKey } from '../store/key.ts';
 import { newKey } from './api-key.ts';
 import { toKeyRecord, toNewKeyRecord } from './record.ts';

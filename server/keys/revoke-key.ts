@@ -4,7 +4,7 @@ import { auditOf } from '../audit/audit.ts';
 import { transactUnderKey } from '../commit/under-key.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { lockKey, revokeKey as revokeStatement, toApiKey } from '../store/key.ts';
 import { toKeyRecord } from './record.ts';
 

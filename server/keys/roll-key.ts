@@ -6,7 +6,7 @@ import { idAt } from '../ids.ts';
 import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
 import { readFuture } from '../operations/moments.ts';
 import type { Service } from '../operations/service.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { type ApiKey, insertKey, lockKey, replaceKey, toApiKey } from '../store/key.ts';
 import { newKey } from './api-key.ts';
 import { toKeyRecord, toNewKeyRecord } from './record.ts';

@@ -4,7 +4,7 @@ import { transactUnderKey } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
 import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { createFundingAccounts } from '../store/ledger/account.ts';
 import { insertProgram, knowsTimeZone, type Program } from '../store/program.ts';
 import { checkCurrency } from './program-funding.ts';

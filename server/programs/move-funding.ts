@@ -9,7 +9,7 @@ import { type Done, type Moment, transactUnderKey } from '../commit/under-key.ts
 import { idAt } from '../ids.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { insertPostings, lockFundingAccounts, toAccount, updateAccounts } from '../store/ledger/account.ts';
 import {
   type FundingMovement,

@@ -5,7 +5,7 @@ import { checkLimits, readLimitsChange } from '../cards/limits.ts';
 import { transact } from '../commit/transaction.ts';
 import type { Call, CallContext, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
 import { lockProgram, type Program, readProgram, toProgram, updateProgram as writeProgram } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';

@@ -1,27 +1,51 @@
 import type { Database } from './connection/database.ts';
 
-/** Tables that are partitioned by the month of their `created_at`, in UTC. */
-const PARTITIONED = ['event', 'error'] as const;
-
 /** Months ahead for which partitions are created: a service that is not restarted still has those of the next months. */
 const MONTHS_AHEAD = 3;
 
+/** Days ahead, for the tables that are partitioned by day: a job that fails for a week does no harm. */
+const DAYS_AHEAD = 7;
+
+const DAY_MILLISECONDS = 86_400_000;
+
 /**
- * Creates the missing partitions of a month (that of `moment`, or the current one by the database's clock) and of the
- * following ones. Rows that are inserted before their partition exists are stored in the default partition, and the month
- * stays there; no data is lost.
+ * Creates the missing partitions of a moment, or of now by the database's clock, and of the following days and months, in
+ * UTC. In a sandbox whose clock is ahead also those of its time, which its events have. Rows that are inserted before their
+ * partition exists are stored in the default partition, and the day or month stays there; no data is lost.
  */
 export async function preparePartitions(database: Database, moment?: Date): Promise<void> {
   await database.alone(async (client) => {
-    const { rows } = await client.query<{ first: Date }>('select coalesce($1, clock_timestamp()) as first', [moment]);
-    const first = rows[0]?.first ?? new Date(0);
-    for (const table of PARTITIONED) {
-      for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) {
-        const month = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + ahead, 1));
-        await client.query('select make_month_partition($1, $2)', [table, month.toISOString().slice(0, 10)]);
-      }
+    const { rows } = await client.query<{ real: Date; shown: Date }>(
+      'select coalesce($1, clock_timestamp()) as real, coalesce($1, service_now()) as shown',
+      [moment],
+    );
+    const { real, shown } = rows[0] ?? { real: new Date(0), shown: new Date(0) };
+    for (const month of monthsFrom(real)) await client.query('select make_month_partition($1, $2)', ['error', month]);
+    const wanted = [
+      ['write_batch', daysFrom(real)],
+      ['event', new Set([...daysFrom(real), ...daysFrom(shown)])],
+      ['event_position', monthsFrom(real)],
+    ] as const;
+    for (const [table, days] of wanted) {
+      for (const day of days) await client.query('select make_event_partition($1, $2)', [table, day]);
     }
   });
+}
+
+function monthsFrom(first: Date): readonly string[] {
+  return Array.from({ length: MONTHS_AHEAD + 1 }, (_, ahead) =>
+    toDay(new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + ahead, 1))),
+  );
+}
+
+function daysFrom(first: Date): readonly string[] {
+  return Array.from({ length: DAYS_AHEAD + 1 }, (_, ahead) =>
+    toDay(new Date(first.getTime() + ahead * DAY_MILLISECONDS)),
+  );
+}
+
+function toDay(moment: Date): string {
+  return moment.toISOString().slice(0, 10);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { ArrayWriter, type ElementType } from './binary-array.ts';
 import type { Row, Statement } from './connection/database.ts';
+import { eventsOf } from './connection/work.ts';
 
 /** How values of one type are sent to PostgreSQL and read from its rows. SQL null is null in either direction. */
 export type Column<Value> = {
@@ -309,7 +310,8 @@ export function mergeWrites(writes: readonly Statement[]): Statement {
     known = { name: `merged_writes_${merged.size}`, text: mergeTexts(writes) };
     merged.set(key, known);
   }
-  return { ...known, values: writes.flatMap((write) => write.values) };
+  const events = eventsOf(writes);
+  return { ...known, values: writes.flatMap((write) => write.values), ...(events && { events }) };
 }
 
 function mergeTexts(writes: readonly Statement[]): string {

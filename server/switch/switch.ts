@@ -9,7 +9,7 @@ import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
 import { readFuture } from '../operations/moments.ts';
 import type { Service } from '../operations/service.ts';
 import { loadProgram } from '../programs/program-funding.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { NO_PROGRAM } from '../store/idempotency.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
 import { READ_WHOLE_SWITCH, toSwitchReading, writeSwitch } from '../store/switch.ts';

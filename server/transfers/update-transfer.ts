@@ -4,7 +4,7 @@ import { auditOf } from '../audit/audit.ts';
 import { transact } from '../commit/transaction.ts';
 import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import {
   deleteMetadata,

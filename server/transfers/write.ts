@@ -6,7 +6,7 @@ import type { Transfer } from '../../domain/transfers/transfer.ts';
 import type { Moment } from '../commit/under-key.ts';
 import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
 import type { Statement } from '../store/connection/database.ts';
-import { insertEvents } from '../store/event.ts';
+import { insertEvents } from '../store/events/insert-events.ts';
 import { insertStoredResponses, type KeyedResponse } from '../store/idempotency.ts';
 import {
   type CausedPosting,

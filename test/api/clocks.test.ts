@@ -162,17 +162,17 @@ test('a process whose clock is wrong logs it', async () => {
   for (const output of wrong) expect(output).toMatch(/"event":"clock","aheadMilliseconds":-?10[78]\d{5}/);
 });
 
-test('a first start with a clock a year slow creates the partitions of the months of the database clock', async () => {
+test('a first start with a clock a year slow creates the partitions of the days of the database clock', async () => {
   const schema = 'of_a_slow_clock';
   const service = await start(-365 * 24, { DATABASE_SCHEMA: schema });
   const client = await connect(server.connection);
   try {
-    const { rows } = await client.query<{ name: string; month: string }>(
-      `select relname as name, to_char(clock_timestamp() at time zone 'UTC', 'YYYY_MM') as month
+    const { rows } = await client.query<{ name: string; day: string }>(
+      `select relname as name, to_char(clock_timestamp() at time zone 'UTC', 'YYYY_MM_DD') as day
         from pg_inherits join pg_class on pg_class.oid = inhrelid
         where inhparent = '${schema}.event'::regclass order by relname`,
     );
-    expect(rows.map(({ name }) => name)).toContain(`event_${rows[0]?.month}`);
+    expect(rows.map(({ name }) => name)).toContain(`event_${rows[0]?.day}`);
   } finally {
     await client.end();
     await service.stop();

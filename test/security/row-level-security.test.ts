@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { fromWireId } from '../../domain/identifier.ts';
 import type { Database } from '../../server/store/connection/database.ts';
+import { HOLD_RELAY, relayEvents } from '../../server/store/events/relay.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 
 // The second wall between card programs, with the first one taken away: statements here name no program, or the wrong
@@ -20,6 +21,8 @@ const WALLED = [
   'transfer_metadata',
   'idempotency',
   'event',
+  'event_position',
+  'event_head',
   'error',
 ];
 
@@ -34,6 +37,13 @@ const OUT_OF_REACH = [
   'select from error_count',
   'select from error_default',
   'select from event_default',
+  'select event_programs from write_batch',
+  'update event set program_id = null',
+  'update event_position set position = 1',
+  "insert into event_head (program_id, position) values ('ffffffff-ffff-ffff-ffff-ffffffffffff', 1)",
+  "select make_event_partition('event', '2030-01-01')",
+  "select drop_event_partition('event', '2030-01-01')",
+  "select delete_unpartitioned_events('event', '2030-01-01')",
   "insert into error_drop (drop_id, reason, count, since, until) values (gen_random_uuid(), 'queue_full', 1, now(), now())",
   "update switch set disabled = true, reason = 'mischief'",
   "update program set name = 'mine'",
@@ -57,6 +67,7 @@ let second: string;
 beforeAll(async () => {
   first = await makeProgram('first');
   second = await makeProgram('second');
+  await ledger.databases.background.underLock(HOLD_RELAY, relayEvents(null));
 });
 afterEach(async () => {
   await owner.query('rollback');
@@ -239,7 +250,7 @@ describe('completeness', () => {
   test('only the owner has permissions on single partitions, except removing errors', async () => {
     const { rows } = await owner.query(
       `select distinct grantee, table_name from information_schema.role_table_grants
-        where grantee like 'transfer_service_%' and table_name ~ '_(default|[0-9]{4}_[0-9]{2})$'`,
+        where grantee like 'transfer_service_%' and table_name ~ '_(default|[0-9]{4}_[0-9]{2}(_[0-9]{2})?)$'`,
     );
     expect(rows).toEqual([{ grantee: 'transfer_service_background', table_name: 'error_default' }]);
   });
@@ -258,7 +269,7 @@ describe('completeness', () => {
       `select proname, array_to_string(proconfig, ';') as settings from pg_proc
         where pronamespace = 'public'::regnamespace and prosecdef`,
     );
-    expect(rows.length).toBe(3);
+    expect(rows.length).toBe(6);
     for (const { proname, settings } of rows) expect(settings, proname).toMatch(/search_path=public, pg_temp(;|$)/);
   });
 });

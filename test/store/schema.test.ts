@@ -13,14 +13,14 @@ const SCHEMA = `
   from pg_attribute join pg_class on pg_class.oid = attrelid
   left join pg_attrdef on adrelid = attrelid and adnum = attnum
   where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and attnum > 0 and not attisdropped
-    and relname !~ '_[0-9]{4}_[0-9]{2}$'
+    and relname !~ '_[0-9]{4}_[0-9]{2}(_[0-9]{2})?$'
   union all
   select 'table ' || relname || ' constraint ' || conname || ' ' || pg_get_constraintdef(pg_constraint.oid)
   from pg_constraint join pg_class on pg_class.oid = conrelid
-  where pg_constraint.connamespace = 'public'::regnamespace and contype <> 'n' and relname !~ '_[0-9]{4}_[0-9]{2}$'
+  where pg_constraint.connamespace = 'public'::regnamespace and contype <> 'n' and relname !~ '_[0-9]{4}_[0-9]{2}(_[0-9]{2})?$'
   union all
   select 'index ' || indexdef from pg_indexes
-  where schemaname = 'public' and tablename !~ '_[0-9]{4}_[0-9]{2}$'
+  where schemaname = 'public' and tablename !~ '_[0-9]{4}_[0-9]{2}(_[0-9]{2})?$'
   union all
   select 'trigger ' || pg_get_triggerdef(pg_trigger.oid) from pg_trigger where not tgisinternal
   union all

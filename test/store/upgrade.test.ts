@@ -2,15 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
+import { BEFORE_EVENTS } from './before-events.ts';
 
-// Migrations 0012 to 0014 on a ledger with rows of the version before.
+// Migrations 0012 to 0015 on a ledger with rows of the version before.
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
 const client = await useConnection(server.connection);
 
 /** The tables as they were before, with each body in the row of its key. */
-const BEFORE = `
+const BEFORE = `${BEFORE_EVENTS}
   update idempotency set body = payload, batch_id = null, event_index = null
     from event where event.batch_id = idempotency.batch_id and event.index = event_index;
   drop function event_payload;
@@ -48,6 +49,7 @@ test('every key of the version before is replayed, byte for byte, and moves no m
     '0012_responses_stored_once.sql',
     '0013_narrow_indexes.sql',
     '0014_no_event_id.sql',
+    '0015_events.sql',
   ]);
 
   for (const [index, key] of keys.entries()) {

@@ -151,6 +151,35 @@ export class Database {
     }
   }
 
+  /**
+   * Takes a lock and then runs a statement under it, which sees what the holder before has committed; with BEGIN and COMMIT
+   * in one packet, so that no other process waits for this one. Without a fence: the statement must be one that changes
+   * nothing the second time. Throws {@link StoreFailure}.
+   */
+  async underLock(lock: Statement, statement: Statement): Promise<readonly Row[]> {
+    const client = await connect(this.#connections.writers);
+    let isFit = false;
+    try {
+      // Writers have no hash joins, because their tables grow; what is joined here are parts of the statement.
+      const responses = await sendTogether(client, () => [
+        client.query('begin; set local enable_hashjoin = on'),
+        client.query(toQuery(lock)),
+        client.query(toQuery(statement)),
+        client.query('commit'),
+      ]);
+      const failed = responses.find((response) => response.status === 'rejected');
+      if (failed !== undefined) throw this.#noted(new StoreFailure(failed.reason));
+      isFit = true;
+      const run = responses[2];
+      return run?.status === 'fulfilled' ? (run.value?.rows ?? []) : [];
+    } catch (error) {
+      isFit = error instanceof StoreFailure && !error.unfit;
+      throw error;
+    } finally {
+      client.release(!isFit);
+    }
+  }
+
   /** Like {@link transact}, but resolves an unknown commit before it returns, until `deadline` (`performance.now()`). */
   async transactSettled<Result, Name extends string>(work: Work<Result, Name>, deadline: number): Promise<Result> {
     try {

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { CommitUnknown, describeFailure, isFatal, StoreFailure } from './failure.ts';
 import { serverOf } from './session-settings.ts';
 import { REPLICATED, type Standby } from './standby.ts';
-import { type ChainPlace, type Decision, type Loaded, type Row, type Statement, toQuery } from './work.ts';
+import { type ChainPlace, type Decision, eventsOf, type Loaded, type Row, type Statement, toQuery } from './work.ts';
 
 /** Sends BEGIN with what a transaction loads. */
 export async function load<Name extends string>(
@@ -37,9 +37,16 @@ export async function decideOrRollBack<Result>(client: pg.PoolClient, decide: ()
 
 const FENCE = {
   name: 'fence_batch',
-  text: `insert into write_batch (batch_id, created_at) values ($1, clock_timestamp())
+  text: `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
+    values ($1, clock_timestamp(), $2::timestamptz is null, $2, $3, $4)
     returning created_at, ${REPLICATED}`,
 };
+
+/** The fence, which tells the relay what events the statements of its transaction insert. */
+function toFence(batchId: string, statements: readonly Statement[]): Statement {
+  const { at = null, programIds = null, counts = null } = eventsOf(statements) ?? {};
+  return { ...FENCE, values: [batchId, at, programIds, counts] };
+}
 
 const READ_REPLICATED = { name: 'read_replicated', text: `select ${REPLICATED}`, values: [] };
 
@@ -89,7 +96,7 @@ export async function save(
   };
   const send = (statements: readonly Statement[]): Promise<pg.QueryResult>[] =>
     statements.map((statement) => client.query(toQuery(statement)));
-  const begin = (): Promise<pg.QueryResult>[] => send([{ ...FENCE, values: [batchId] }, ...first]);
+  const begin = (): Promise<pg.QueryResult>[] => send([toFence(batchId, [...first, ...(second ?? [])]), ...first]);
   const sendWrites = async (): Promise<Responses> => {
     if (place === undefined) return sendTogether(client, () => [...begin(), client.query('commit')]);
     const early = sendTogether(client, begin);

@@ -1,7 +1,31 @@
 import type pg from 'pg';
 
 /** A prepared statement with its values. One name, one text: PostgreSQL keeps its plan under the name. */
-export type Statement = { readonly name: string; readonly text: string; readonly values: readonly unknown[] };
+export type Statement = {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
+  /** What the fence has to know of the events that the statement inserts. */
+  readonly events?: BatchEvents;
+};
+
+/** The events of a transaction: how many each program has, and the time of all of them. */
+export type BatchEvents = {
+  readonly at: Date;
+  /** The nil UUID for the service itself. */
+  readonly programIds: readonly string[];
+  readonly counts: readonly number[];
+};
+
+/**
+ * The events that some statements of one transaction insert. They are all in one statement: they are numbered there, and
+ * have one time.
+ */
+export function eventsOf(statements: readonly Statement[]): BatchEvents | undefined {
+  const [found, ...more] = statements.flatMap(({ events }) => events ?? []);
+  if (more.length > 0) throw new Error('a transaction inserts its events with one statement');
+  return found;
+}
 
 /** A row of PostgreSQL; `bigint` columns are JavaScript bigints, `timestamptz` columns Dates. */
 export type Row = Record<string, unknown>;

@@ -1,0 +1,142 @@
+import type { Row, Statement } from '../connection/database.ts';
+import { BOOLEAN, columns, many, NUMBER, type RowOf, statement, TIME, UUID } from '../sql.ts';
+
+const POSITION = columns({
+  programId: UUID,
+  position: NUMBER,
+  count: NUMBER,
+  batchId: UUID,
+  eventsAt: TIME,
+  number: NUMBER,
+  isShared: BOOLEAN,
+});
+
+/**
+ * The place of the events that one transaction has for one program. `position` is that of the first in its program, and
+ * `number` the same among the events of all programs. What is shared has no number of its own.
+ */
+export type EventPlace = RowOf<typeof POSITION.columns>;
+
+/** The place as `pg` returns it. */
+export const toEventPlace: (row: Row) => EventPlace = POSITION.read;
+
+const HEAD = columns({ programId: UUID, position: NUMBER });
+
+/** The last position of some programs, as `program_id` and `position`; of a program without events there is no row. */
+export const readHeads = statement(
+  'read_event_heads',
+  { programIds: many(UUID) },
+  `select ${HEAD.names} from event_head where program_id = any (:programIds)`,
+);
+
+/** The last position of each program, from the rows of {@link readHeads} or {@link READ_ALL_HEADS}. */
+export function toHeads(found: readonly Row[]): Map<string, number> {
+  return new Map(found.map(HEAD.read).map(({ programId, position }) => [programId, position]));
+}
+
+/** The last position of every program, of the service itself, and, under the highest UUID, the last number. */
+export const READ_ALL_HEADS: Statement = {
+  name: 'read_all_event_heads',
+  text: `select ${HEAD.names} from event_head`,
+  values: [],
+};
+
+// A page of places, oldest or newest first. The first of those after a position may begin before it: it is found by one
+// probe. That the events of a place are deleted is told by its number, see {@link isDeleted}.
+
+const PLACES_AFTER = statement(
+  'read_event_places_after',
+  { programId: UUID, after: NUMBER, count: NUMBER },
+  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+    where program_id = :programId
+      and position >= coalesce((
+        select position from event_position where program_id = :programId and position <= :after + 1
+        order by position desc limit 1), 0)
+      and position + event_position.count > :after + 1
+    order by position limit :count`,
+);
+
+const PLACES_BEFORE = statement(
+  'read_event_places_before',
+  { programId: UUID, before: NUMBER, count: NUMBER },
+  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+    where program_id = :programId and position < :before
+    order by position desc limit :count`,
+);
+
+const ALL_PLACES_AFTER = statement(
+  'read_all_event_places_after',
+  { after: NUMBER, count: NUMBER },
+  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+    where not is_shared
+      and number >= coalesce((
+        select number from event_position where not is_shared and number <= :after + 1
+        order by number desc limit 1), 0)
+      and number + event_position.count > :after + 1
+    order by number limit :count`,
+);
+
+const ALL_PLACES_BEFORE = statement(
+  'read_all_event_places_before',
+  { before: NUMBER, count: NUMBER },
+  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+    where not is_shared and number < :before
+    order by number desc limit :count`,
+);
+
+const PLACES_OF_BATCH = statement(
+  'read_event_places_of_batch',
+  { first: UUID, last: UUID },
+  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+    where batch_id between :first and :last order by position`,
+);
+
+/** Which places to read: of a program, or without `programId` of all programs by number; of all, none is shared. */
+export type PlaceRange =
+  | { readonly programId?: string | undefined; readonly after: number; readonly count: number }
+  | { readonly programId?: string | undefined; readonly before: number; readonly count: number };
+
+/**
+ * Reads places: with `after` those of later positions, oldest first, with `before` those of earlier ones, newest first. The
+ * first one may also have events outside of the range.
+ */
+export function readPlaces({ programId, count, ...range }: PlaceRange): Statement {
+  if ('after' in range) {
+    const { after } = range;
+    return programId === undefined ? ALL_PLACES_AFTER({ after, count }) : PLACES_AFTER({ programId, after, count });
+  }
+  const { before } = range;
+  return programId === undefined ? ALL_PLACES_BEFORE({ before, count }) : PLACES_BEFORE({ programId, before, count });
+}
+
+/** Reads the places of the transaction of an event, found by any UUID that begins like that of the transaction. */
+export function readPlacesOfBatch(eventId: string): Statement {
+  const start = eventId.slice(0, -4);
+  return PLACES_OF_BATCH({ first: `${start}0000`, last: `${start}ffff` });
+}
+
+/** Whether an event of a place is deleted, from the row of the place: the event `offset` after the first one. */
+export function isDeleted(row: Row, offset: number): boolean {
+  const { number, isShared } = toEventPlace(row);
+  return number + (isShared ? 0 : offset) <= Number(row.deleted);
+}
+
+const OLDEST_POSITION = statement(
+  'read_oldest_event_position',
+  { programId: UUID },
+  'select oldest_event_position(:programId) as oldest',
+);
+
+const OLDEST_NUMBER: Statement = {
+  name: 'read_oldest_event_number',
+  text: 'select up_to_number + 1 as oldest from event_deletion',
+  values: [],
+};
+
+/**
+ * Reads as `oldest` the first position of a program whose event is stored, or the one of its next event; without a
+ * program, the number.
+ */
+export function readOldestPosition(programId: string | undefined): Statement {
+  return programId === undefined ? OLDEST_NUMBER : OLDEST_POSITION({ programId });
+}

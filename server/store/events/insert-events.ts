@@ -1,0 +1,38 @@
+import { type DomainEvent, type EventType, SERVICE_ITSELF } from '../../../domain/event.ts';
+import type { Statement } from '../connection/database.ts';
+import type { BatchEvents } from '../connection/work.ts';
+import { columns, INTEGER, JSON_TEXT, nullable, rows, statement, TEXT, TIME, UUID, word } from '../sql.ts';
+
+const EVENT = columns({
+  index: INTEGER,
+  programId: nullable(UUID),
+  type: word<EventType>(),
+  subjectId: TEXT,
+  payload: JSON_TEXT,
+});
+
+const INSERT_EVENTS = statement(
+  'insert_events',
+  { events: rows(EVENT), batchId: UUID, now: TIME },
+  `insert into event (${EVENT.names}, batch_id, created_at)
+    select events.*, :batchId::uuid, :now::timestamptz from :events`,
+);
+
+/**
+ * Inserts events, in the order given, in the transaction of what they report; all events of a transaction at once. Batch
+ * and index identify an event. The relay gives it a position after the commit: ids and sequences that are taken before
+ * leave gaps, which are filled later.
+ */
+export function insertEvents(batchId: string, events: readonly DomainEvent[], now: number): Statement {
+  const insert = INSERT_EVENTS({ events: events.map((event, index) => ({ ...event, index })), batchId, now });
+  return { ...insert, events: describeEvents(events, now) };
+}
+
+function describeEvents(events: readonly DomainEvent[], now: number): BatchEvents {
+  const counts = new Map<string, number>();
+  for (const { programId } of events) {
+    const id = programId ?? SERVICE_ITSELF;
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return { at: new Date(now), programIds: [...counts.keys()], counts: [...counts.values()] };
+}

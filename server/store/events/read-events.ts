@@ -1,0 +1,230 @@
+import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
+import type { Database, Row } from '../connection/database.ts';
+import { columns, DATE, INTEGER, JSON_TEXT, many, NUMBER, nullable, statement, TEXT, UUID } from '../sql.ts';
+import {
+  type EventPlace,
+  isDeleted,
+  type PlaceRange,
+  readOldestPosition,
+  readPlaces,
+  readPlacesOfBatch,
+  toEventPlace,
+} from './event-positions.ts';
+
+/** An event with its position. */
+export type StoredEvent = {
+  /** The id of its transaction, with its place there in the last 16 bits. */
+  readonly eventId: string;
+  /** Null for an event of the service itself. An event for every program has the program under whose position it was read. */
+  readonly programId: string | null;
+  /** In its program, from 1 without a gap. */
+  readonly position: number;
+  /** Among the events of all programs, from 1 without a gap. One for every program has the number before it. */
+  readonly number: number;
+  readonly isShared: boolean;
+  readonly type: string;
+  readonly subjectId: string;
+  readonly createdAt: Date;
+  /** JSON text, as it was written. */
+  readonly payload: string;
+};
+
+/**
+ * A page: events of a program, or without `programId` those of all by number. With `after` those of later positions (or
+ * numbers), oldest first; with `before` earlier ones, newest first. `types` are names, or families such as `transfer.*`.
+ */
+export type EventRange = {
+  readonly programId?: string | undefined;
+  readonly limit: number;
+  readonly types?: readonly string[] | undefined;
+  readonly subjectId?: string | undefined;
+} & ({ readonly after: number } | { readonly before: number });
+
+/** What was read. */
+export type EventPage = {
+  readonly events: readonly StoredEvent[];
+  /**
+   * How far was read, whatever the filters left out: the next page is after, or before, this position or number. The one
+   * given, if there is nothing more.
+   */
+  readonly end: number;
+  /** Whether there may be more. */
+  readonly isFull: boolean;
+};
+
+/** Instead of a page after a position whose next event is deleted: the first position whose event is stored. */
+export type DeletedEvents = { readonly oldest: number };
+
+/** Transactions that are read at once where filters leave out most events. */
+const MAX_FILTERED_PLACES = 500;
+
+const EVENT = columns({
+  batchId: UUID,
+  programId: UUID,
+  index: INTEGER,
+  offset: NUMBER,
+  type: TEXT,
+  subjectId: TEXT,
+  createdAt: DATE,
+  payload: JSON_TEXT,
+});
+
+/**
+ * Reads events of some transactions; without programs or types, all of them. The times are values of the statement, so that only the partitions of their days are
+ * planned for and locked. Always returns `deleted`, as of the moment when the partitions were read.
+ */
+const READ_EVENTS = statement(
+  'read_events',
+  {
+    batchIds: many(UUID),
+    times: many(DATE),
+    programIds: many(UUID),
+    types: many(TEXT),
+    subjectId: nullable(TEXT),
+    serviceItself: UUID,
+  },
+  `select found.*, up_to_number as deleted from event_deletion left join (
+      select batch_id, coalesce(program_id, :serviceItself) as program_id, index, type, subject_id, created_at, payload,
+        row_number() over (partition by batch_id, program_id order by index) - 1 as offset
+      from event
+      where created_at = any (:times) and batch_id = any (:batchIds)
+        and (cardinality(:programIds) = 0 or coalesce(program_id, :serviceItself) = any (:programIds))
+    ) as found on (cardinality(:types) = 0 or type = any (:types) or split_part(type, '.', 1) || '.*' = any (:types))
+      and (:subjectId::text is null or subject_id = :subjectId)`,
+);
+
+type Filter = { readonly types?: readonly string[] | undefined; readonly subjectId?: string | null | undefined };
+type EventRow = ReturnType<typeof EVENT.read>;
+
+/** The events of some places, by transaction, program and offset, and up to which number events are deleted. */
+type FoundEvents = {
+  readonly of: (place: EventPlace, offset: number) => EventRow | undefined;
+  readonly deleted: Row['deleted'];
+};
+
+/** Reads a page of events; undefined positions are never skipped: where events are deleted, it says so instead. */
+export async function readEventPage(database: Database, range: EventRange): Promise<EventPage | DeletedEvents> {
+  const { programId, limit, types, subjectId, ...from } = range;
+  const isFiltered = types !== undefined || subjectId !== undefined;
+  const count = isFiltered ? MAX_FILTERED_PLACES : limit;
+  const rows = await database.read(readPlaces({ programId, count, ...from } as PlaceRange));
+  const found = await readEventsOf(database, rows.map(toEventPlace), programId, { types, subjectId });
+  // Events may have been deleted since the places were read.
+  const places = rows.map((row) => ({ ...row, deleted: found.deleted ?? row.deleted }));
+  const page =
+    'after' in from ? pageAfter(places, found, from.after, range) : pageBefore(places, found, from.before, range);
+  if (page !== 'deleted') return { ...page, isFull: page.isFull || rows.length === count };
+  const [oldest] = await database.read(readOldestPosition(programId));
+  return { oldest: Number(oldest?.oldest) };
+}
+
+function pageAfter(
+  places: readonly Row[],
+  found: FoundEvents,
+  after: number,
+  { limit, programId }: EventRange,
+): EventPage | 'deleted' {
+  const events: StoredEvent[] = [];
+  let end = after;
+  for (const row of places) {
+    const place = toEventPlace(row);
+    const start = programId === undefined ? place.number : place.position;
+    for (let offset = Math.max(0, end + 1 - start); offset < place.count; offset += 1) {
+      if (isDeleted(row, offset)) return 'deleted';
+      if (events.length === limit) return { events, end, isFull: true };
+      const event = found.of(place, offset);
+      if (event !== undefined) events.push(toStoredEvent(place, event));
+      end = start + offset;
+    }
+  }
+  return { events, end, isFull: false };
+}
+
+function pageBefore(
+  places: readonly Row[],
+  found: FoundEvents,
+  before: number,
+  { limit, programId }: EventRange,
+): EventPage {
+  const events: StoredEvent[] = [];
+  let end = before;
+  for (const row of places) {
+    const place = toEventPlace(row);
+    const start = programId === undefined ? place.number : place.position;
+    for (let offset = Math.min(place.count, end - start) - 1; offset >= 0; offset -= 1) {
+      if (isDeleted(row, offset)) return { events, end, isFull: false };
+      if (events.length === limit) return { events, end, isFull: true };
+      const event = found.of(place, offset);
+      if (event !== undefined) events.push(toStoredEvent(place, event));
+      end = start + offset;
+    }
+  }
+  return { events, end, isFull: false };
+}
+
+/**
+ * Reads one event; undefined where there is none of this id, in the program if one is given, or it has no position yet, or
+ * it is deleted.
+ */
+export async function findEvent(
+  database: Database,
+  eventId: string,
+  programId?: string,
+): Promise<StoredEvent | undefined> {
+  const all = await database.read(readPlacesOfBatch(eventId));
+  const rows = all.filter((row) => programId === undefined || row.program_id === programId);
+  const index = Number.parseInt(eventId.slice(-4), 16) - 1;
+  const found = await readEventsOf(database, rows.map(toEventPlace), programId, {});
+  for (const row of rows) {
+    const place = toEventPlace(row);
+    for (let offset = 0; offset < place.count; offset += 1) {
+      const event = found.of(place, offset);
+      if (event?.index === index && !isDeleted(row, offset)) return toStoredEvent(place, event);
+    }
+  }
+  return undefined;
+}
+
+async function readEventsOf(
+  database: Database,
+  places: readonly EventPlace[],
+  programId: string | undefined,
+  { types = [], subjectId = null }: Filter,
+): Promise<FoundEvents> {
+  if (places.length === 0) return { of: () => undefined, deleted: undefined };
+  const rows = await database.read(
+    READ_EVENTS({
+      batchIds: [...new Set(places.map(({ batchId }) => batchId))],
+      times: [...new Set(places.map(({ eventsAt }) => eventsAt))].map((time) => new Date(time)),
+      programIds: programId === undefined ? [] : [programId, EVERY_PROGRAM],
+      types,
+      subjectId,
+      serviceItself: SERVICE_ITSELF,
+    }),
+  );
+  const events = new Map<string, EventRow>();
+  for (const row of rows) {
+    if (row.batch_id === null) continue;
+    const event = EVENT.read(row);
+    events.set(`${event.batchId} ${event.programId} ${event.offset}`, event);
+  }
+  return {
+    of: (place, offset) => events.get(`${place.batchId} ${place.isShared ? EVERY_PROGRAM : place.programId} ${offset}`),
+    deleted: rows[0]?.deleted,
+  };
+}
+
+function toStoredEvent(place: EventPlace, event: EventRow): StoredEvent {
+  const { programId, isShared } = place;
+  return {
+    eventId: `${event.batchId.slice(0, -4)}${(event.index + 1).toString(16).padStart(4, '0')}`,
+    programId: programId === SERVICE_ITSELF ? null : programId,
+    position: place.position + event.offset,
+    number: isShared ? place.number : place.number + event.offset,
+    isShared,
+    type: event.type,
+    subjectId: event.subjectId,
+    createdAt: event.createdAt,
+    payload: event.payload,
+  };
+}

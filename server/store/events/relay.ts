@@ -1,0 +1,144 @@
+import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import { BOOLEAN, columns, INTEGER, many, nullable, statement, UUID } from '../sql.ts';
+
+/**
+ * Locked by whoever numbers events: one at a time. Like that of the switch, the lock belongs to the whole database and its
+ * number to the schema. What is numbered must be read by a later statement, which sees what the holder before committed.
+ */
+export const HOLD_RELAY: Statement = {
+  name: 'hold_relay',
+  text: "select pg_advisory_xact_lock(7202, 'event_head'::regclass::oid::int)",
+  values: [],
+};
+
+/** Transactions that are numbered at once: few enough that the others wait for a few milliseconds only. */
+export const MAX_RELAYED = 200;
+
+const RELAYED = columns({ found: INTEGER, programIds: many(UUID), isBlocked: BOOLEAN });
+
+/** What a statement of {@link relayEvents} did. */
+export type Relayed = {
+  /** How many transactions it found. Where there are {@link MAX_RELAYED}, more may wait. */
+  readonly found: number;
+  /** The programs that have new positions; the nil UUID is the service itself. */
+  readonly programIds: readonly string[];
+  /** Whether it stopped before a transaction of an earlier version: {@link describeOldBatches} must come first. */
+  readonly isBlocked: boolean;
+};
+
+const RELAY_EVENTS = statement(
+  'relay_events',
+  { withinSeconds: nullable(INTEGER), everyProgram: UUID, count: INTEGER },
+  `with waiting as materialized (
+      select oldest.*, bool_or(events_at is null) over (order by created_at, batch_id) as is_blocked
+      from (
+        select batch_id, created_at, events_at, event_programs, event_counts from write_batch
+        where not relayed and not abandoned
+          and created_at >= coalesce(statement_timestamp() - make_interval(secs => :withinSeconds), '-infinity')
+        order by created_at, batch_id limit :count
+      ) as oldest
+    ), batch as (
+      select * from waiting where not is_blocked
+    ), sent as (
+      select batch_id, created_at, events_at, program_id, count, coalesce(sum(count)
+          filter (where program_id <> :everyProgram)
+          over (order by created_at, batch_id, program_id rows between unbounded preceding and 1 preceding), 0) as numbered
+      from batch cross join lateral unnest(event_programs, event_counts) as own (program_id, count)
+    ), placed as (
+      select own_or_shared.*, coalesce(sum(count)
+          over (partition by program_id order by created_at, batch_id, is_shared
+            rows between unbounded preceding and 1 preceding), 0) as before
+      from (
+        select batch_id, created_at, events_at, program_id, count, numbered, false as is_shared from sent
+        where program_id <> :everyProgram
+        union all
+        select batch_id, sent.created_at, events_at, program.program_id, count, numbered, true from sent cross join program
+        where sent.program_id = :everyProgram
+      ) as own_or_shared
+    ), added as (
+      select program_id, sum(count) as count from placed group by program_id
+      union all
+      select :everyProgram::uuid, coalesce(sum(count) filter (where not is_shared), 0) from placed having count(*) > 0
+    ), head as (
+      insert into event_head as stored (program_id, position) select program_id, count from added order by program_id
+      on conflict (program_id) do update set position = stored.position + excluded.position
+      returning program_id, position
+    ), numbers as (
+      select position - count as last from head join added using (program_id) where program_id = :everyProgram
+    ), written as (
+      insert into event_position (program_id, position, count, batch_id, events_at, number, is_shared, relayed_at)
+      select placed.program_id, head.position - added.count + before + 1, placed.count, batch_id, events_at,
+        numbers.last + numbered + case when is_shared then 0 else 1 end, is_shared, clock_timestamp()
+      from placed join added using (program_id) join head using (program_id) cross join numbers
+      returning events_at, number, count, is_shared
+    ), day as (
+      insert into event_day as stored (day, last_number)
+      select (events_at at time zone 'UTC')::date, max(number + case when is_shared then 0 else count - 1 end)
+      from written group by 1
+      on conflict (day) do update set last_number = greatest(stored.last_number, excluded.last_number)
+    ), marked as (
+      update write_batch set relayed = true where batch_id = any (array(select batch_id from batch))
+    )
+    select (select count(*)::integer from waiting) as found,
+      (select coalesce(bool_or(is_blocked), false) from waiting) as is_blocked,
+      array(select program_id from added where program_id <> :everyProgram) as program_ids`,
+);
+
+/**
+ * Gives positions to the events of transactions that have committed and have none yet, in the order in which the
+ * transactions wrote their fences, by the database's clock: of two of which one began after the other was answered, that
+ * one comes later. One that commits after younger ones were numbered comes after these. Must follow {@link HOLD_RELAY} in
+ * the same transaction.
+ *
+ * With `withinSeconds` only fences of so many last seconds are looked for: those that were numbered lately stay in the
+ * index until no snapshot can see them. Null for all of them.
+ */
+export function relayEvents(withinSeconds: number | null): Statement {
+  return RELAY_EVENTS({ withinSeconds, everyProgram: EVERY_PROGRAM, count: MAX_RELAYED });
+}
+
+export function toRelayed([row]: readonly Row[]): Relayed {
+  if (row === undefined) throw new Error('the relay has returned no row');
+  return RELAYED.read(row) as Relayed;
+}
+
+/**
+ * Transactions of earlier versions whose events are looked up at once. Each look-up takes a probe of every partition of
+ * `event`.
+ */
+const MAX_DESCRIBED = 500;
+
+const DESCRIBE_OLD_BATCHES = statement(
+  'describe_old_batches',
+  { count: INTEGER, serviceItself: UUID },
+  `with old as materialized (
+      select batch_id from write_batch where not relayed and not abandoned and events_at is null
+      order by created_at, batch_id limit :count
+    ), hidden as (
+      update event set program_id = null
+      where batch_id = any (array(select batch_id from old)) and type = 'switch.changed' and program_id is not null
+    ), found as (
+      select batch_id, min(created_at) as events_at, count(*)::integer as count,
+        coalesce(case when type <> 'switch.changed' then program_id end, :serviceItself) as program_id
+      from event where batch_id = any (array(select batch_id from old))
+      group by batch_id, 4
+    ), described as (
+      select old.batch_id, min(found.events_at) as events_at, array_agg(found.program_id) as programs,
+        array_agg(found.count) as counts
+      from old left join found on found.batch_id = old.batch_id group by old.batch_id
+    )
+    update write_batch set relayed = described.events_at is null, events_at = described.events_at,
+      event_programs = case when described.events_at is not null then programs end,
+      event_counts = case when described.events_at is not null then counts end
+    from described where write_batch.batch_id = described.batch_id`,
+);
+
+/**
+ * Adds to fences of earlier versions what newer ones have from the start: when, how many and whose events they have. What
+ * these versions wrote about the switch contains the operator's reason, so it becomes the service's own. Must follow
+ * {@link HOLD_RELAY}.
+ */
+export function describeOldBatches(): Statement {
+  return DESCRIBE_OLD_BATCHES({ count: MAX_DESCRIBED, serviceItself: SERVICE_ITSELF });
+}

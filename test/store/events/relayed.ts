@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import type { DomainEvent } from '../../../domain/event.ts';
+import { newBatchId } from '../../../server/ids.ts';
+import type { Database } from '../../../server/store/connection/database.ts';
+import { insertEvents } from '../../../server/store/events/insert-events.ts';
+import { type EventPage, type EventRange, readEventPage } from '../../../server/store/events/read-events.ts';
+import { HOLD_RELAY, type Relayed, relayEvents, toRelayed } from '../../../server/store/events/relay.ts';
+
+/** An event whose subject is its name in a test. */
+export function eventOf(programId: string | null, subjectId: string): DomainEvent {
+  return { type: 'transfer.completed', programId, subjectId, payload: `{"of":"${subjectId}"}` };
+}
+
+/** Commits events in a transaction of their own; returns its id. */
+export async function commitEvents(database: Database, events: readonly DomainEvent[], batchId = newBatchId()) {
+  await database.transact({
+    batchId,
+    load: {},
+    decide: () => ({ result: undefined, writes: [insertEvents(batchId, events, Date.now())] }),
+  });
+  return batchId;
+}
+
+/** One round of the relay. */
+export async function relayOnce(database: Database, withinSeconds: number | null = null): Promise<Relayed> {
+  return toRelayed(await database.underLock(HOLD_RELAY, relayEvents(withinSeconds)));
+}
+
+/** All events of a program, or of all, from a position on; fails the test where they are deleted. */
+export async function readAll(database: Database, range: Partial<EventRange> & { readonly programId?: string }) {
+  const events = [];
+  for (let after = 0; ; ) {
+    const page = (await readEventPage(database, { limit: 100, ...range, after })) as EventPage;
+    if (page.events === undefined) throw new Error('events are deleted');
+    events.push(...page.events);
+    after = page.end;
+    if (!page.isFull) return events;
+  }
+}
+
+/** What a new program is called in a test: relay and readers need no row of `program`. */
+export const newProgram = (): string => randomUUID();
