@@ -13,14 +13,17 @@ import { toWireId } from '../../domain/identifier.ts';
 import type { AmountAsSent } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
-import type { AnyCall, Caller } from '../operations/call.ts';
+import type { AnyCall, Caller, StreamRequest } from '../operations/call.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
+import { prefersToJson } from '../pages/page-response.ts';
 import { chooseProgram, identifyCaller, type ProgramChoice, programMissing, requireScope } from './admission/caller.ts';
 import { beginWaiting, endWaiting, withTimeout } from './admission/timeouts.ts';
 import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
 import { closingRefusal, type HttpService } from './service.ts';
+import { serveLive } from './watch.ts';
 import { type BodyLabel, type ReceivedBody, readBodyLabel, receiveBody, refuseForm } from './wire/body.ts';
+import { EVENT_STREAM } from './wire/event-stream.ts';
 import { sendError, sendReply } from './wire/reply.ts';
 import {
   QueryFault,
@@ -73,6 +76,10 @@ export async function serveOperation(
     });
     const reply = await gateway.handlers[id](call);
     if (!endWaiting(context)) return;
+    if ('wait' in reply || 'stream' in reply) {
+      await serveLive(service, context, id, head, reply);
+      return;
+    }
     const sent = sendReply(service, context, id, reply);
     if (sent !== undefined) await sent;
   } catch (thrown) {
@@ -94,7 +101,7 @@ function identify(
   head: RequestHead,
 ): Identity | Promise<Identity> {
   const { settings, limits } = service;
-  context.isExport = operation.csv;
+  context.isStreamed = operation.csv;
   context.ignoresKey = operation.idempotency === 'none' && head.idempotencyKey !== undefined;
   limits.admitAddress(context);
   const deadline = performance.now() + settings.operationTimeoutMilliseconds;
@@ -180,6 +187,7 @@ function readCall(
     sent: body === undefined ? sent.query : sent.body,
     idempotencyKey: idempotencyKey === null ? null : storedKeyOf(idempotencyKey),
     deadline: performance.now() + service.settings.operationTimeoutMilliseconds,
+    stream: operation.stream === undefined ? undefined : readStreamRequest(context),
   };
   context.fields = fields;
   service.limits.chargeRows(context, rowsIn(fields));
@@ -210,6 +218,13 @@ function refuseOldHttp(id: OperationId, { request }: RequestContext): void {
     'An export needs HTTP/1.1, because HTTP/1.0 cannot show whether a response is complete. ' +
     'If your client does not send HTTP/1.0, configure the proxy in between to use HTTP/1.1.';
   throw new Refusal(`${id}_schema`, message);
+}
+
+/** What is asked for with `Accept: text/event-stream`; undefined where JSON is. */
+function readStreamRequest({ request }: RequestContext): StreamRequest | undefined {
+  const { accept, 'last-event-id': lastEventId } = request.headers;
+  if (!prefersToJson(accept, [EVENT_STREAM])) return undefined;
+  return { lastEventId: lastEventId === undefined || lastEventId === '' ? undefined : String(lastEventId) };
 }
 
 /** The number of transfers in a request. */

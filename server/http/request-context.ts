@@ -24,8 +24,8 @@ export class RequestContext {
   authority: string | undefined = undefined;
   head: RequestHead | undefined = undefined;
   operation: OperationId | undefined = undefined;
-  /** Whether the response is streamed as fast as the caller reads it. */
-  isExport = false;
+  /** Whether the response is streamed as fast as the caller reads it: it cannot be late. */
+  isStreamed = false;
   /** The pattern of the route that matched. */
   pattern: string | undefined = undefined;
   /** The parameters in the path of the operation. */

@@ -7,6 +7,7 @@ import { Connections } from './admission/connection.ts';
 import { AdmissionQueue, EventLoopLag } from './admission/overload.ts';
 import { RateLimits } from './admission/rate-limits.ts';
 import { abandonOverdue, countLateRequests, countUnreadResponses } from './admission/timeouts.ts';
+import { Watchers } from './admission/watchers.ts';
 import { drain } from './drain.ts';
 import type { AccessEntry, ErrorReport } from './error-report.ts';
 import { type AddressServer, type Begin, createAddressServer, isMissingAddress, listenOn } from './listening.ts';
@@ -101,6 +102,7 @@ export function createHttpServer(gateway: Gateway, options: HttpOptions = {}): H
 
   const closeOnce = async (): Promise<void> => {
     service.isClosing = true;
+    service.watchers.endAll();
     lag.stop();
     await drain(service, servers);
     clearInterval(overdue);
@@ -161,6 +163,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     connections: new Connections(),
     limits: new RateLimits(settings),
     active: new Set(),
+    watchers: new Watchers(),
     unreadResponses: 0,
     isOverloaded: () => settings.maxLagMilliseconds > 0 && lag.mean() > settings.maxLagMilliseconds,
     admissionQueue: new AdmissionQueue(settings.lateAfterMilliseconds),
@@ -283,8 +286,8 @@ function refuseWhenBusy(service: HttpService, context: RequestContext): void {
   if (service.isRefusing) throw closingRefusal();
   if (isHealth(context)) return;
   const isOverloaded = service.isOverloaded() || service.isBehind;
-  // Requests whose response is written but unread use no capacity.
-  const waiting = service.active.size - service.unreadResponses;
+  // Requests whose response is written but unread, or that wait for events, use no capacity.
+  const waiting = service.active.size - service.unreadResponses - service.watchers.size;
   if (!isOverloaded && waiting <= service.settings.maxRequestsInFlight) return;
   throw tooBusy();
 }

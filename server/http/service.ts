@@ -3,6 +3,7 @@ import type { Gateway } from '../operations/call.ts';
 import type { Connections } from './admission/connection.ts';
 import type { AdmissionQueue } from './admission/overload.ts';
 import type { RateLimits } from './admission/rate-limits.ts';
+import type { Watchers } from './admission/watchers.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RouteTable } from './route-table.ts';
 import type { HttpSettings } from './settings.ts';
@@ -21,6 +22,8 @@ export type HttpService = ErrorReporter & {
   readonly active: Set<RequestContext>;
   /** How many of these have a complete response that the caller has not read. */
   unreadResponses: number;
+  /** Those that wait for events or stream them. */
+  readonly watchers: Watchers;
   /** Whether the event loop lag is above its limit. */
   readonly isOverloaded: () => boolean;
   /** Starts requests in batches. */

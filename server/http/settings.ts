@@ -26,6 +26,10 @@ export type HttpSettings = {
   readonly maxUnreadResponses: number;
   /** Time for a caller to read a complete response while too many are unread. */
   readonly crowdedReadTimeoutMilliseconds: number;
+  /** Time after which a stream of events sends a comment if it has sent nothing: proxies close what is silent for longer. */
+  readonly streamPulseMilliseconds: number;
+  /** Pause of a stream before it reads again after a failure of the database. */
+  readonly streamRetryMilliseconds: number;
   /** Bytes that are read and discarded, so that a caller that is still sending can read why it was refused. */
   readonly maxDiscardedBytes: number;
   /** Time for that, and for the last response on a closing connection to reach the caller. */
@@ -70,6 +74,8 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   readTimeoutMilliseconds: 30_000,
   maxUnreadResponses: 1_024,
   crowdedReadTimeoutMilliseconds: 2_000,
+  streamPulseMilliseconds: 15_000,
+  streamRetryMilliseconds: 1_000,
   maxDiscardedBytes: 1_048_576,
   lingerMilliseconds: 1_000,
   maxDrainMilliseconds: 8_000,

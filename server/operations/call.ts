@@ -37,8 +37,16 @@ export type CallContext = {
   /** The body as sent, for the fingerprint of an idempotency key. */
   readonly sent: JsonValue;
   readonly idempotencyKey: string | null;
+  /** Set where the caller asked for a stream of Server-Sent Events, and the operation has one. */
+  readonly stream?: StreamRequest | undefined;
   /** When the caller must have a response, by `performance.now()`, in milliseconds. */
   readonly deadline: number;
+};
+
+/** What a request for a stream contains besides its query. */
+export type StreamRequest = {
+  /** The Last-Event-ID header: where to resume. */
+  readonly lastEventId: string | undefined;
 };
 
 /** A request that http has authenticated, parsed and read against the definition of its operation. */
@@ -53,10 +61,10 @@ export type Call<Id extends OperationId> = CallContext & {
  * A success. A handler gives the record; http takes the status and the template of `Location` from the definition, and
  * writes the JSON text.
  */
-export type Reply<Id extends OperationId> = JsonReply<ReplyOf<Id>> | CsvReply;
+export type Reply<Id extends OperationId> = JsonReply<ReplyOf<Id>> | CsvReply | LiveReply;
 
 /** Any success, as http sends it. */
-export type AnyReply = JsonReply<unknown> | CsvReply;
+export type AnyReply = JsonReply<unknown> | CsvReply | LiveReply;
 
 /** A success with a JSON body. */
 export type JsonReply<Record> = RecordReply<Record> | TextReply;
@@ -87,6 +95,35 @@ export type CsvExport = {
   readonly first: string;
   /** The other pieces of text, read one after the other as they are sent; an empty one is allowed. */
   readonly rest: AsyncIterator<string, void, undefined>;
+};
+
+/** A reply that waits for what has not happened yet. http counts neither as load while nothing happens. */
+export type LiveReply = WaitReply | StreamReply;
+
+/** There is nothing to reply with yet. */
+export type WaitReply = { readonly wait: Wait };
+
+/** A wait for news. It holds no database connection. */
+export type Wait = {
+  /** Resolves when there may be something to reply with, when the time is over, or when `signal` aborts. Never rejects. */
+  readonly forNews: (signal: AbortSignal) => Promise<void>;
+  /** Reads on. With `isOver`, replies at once with what is known, and reads nothing. */
+  readonly resume: (isOver: boolean) => Promise<AnyReply>;
+};
+
+/** A stream of Server-Sent Events without an end. */
+export type StreamReply = { readonly stream: LiveStream };
+
+/** Where a stream is, and how it goes on. */
+export type LiveStream = {
+  /** The text to begin with. What is wrong with the request was found before. */
+  readonly first: string;
+  /** Reads on, and returns the text to send; empty if there is nothing new. After a failure it reads the same again. */
+  readonly read: () => Promise<string>;
+  /** Resolves when there may be something new, after `milliseconds`, or when `signal` aborts. Never rejects. */
+  readonly forNews: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+  /** The text to send when nothing else was sent for a while. */
+  readonly pulse: () => string;
 };
 
 /** A row that failed inside a success. */

@@ -11,11 +11,16 @@ export type PageResponse = {
  * programs send, gets JSON.
  */
 export function prefersPage(accept: string | undefined): boolean {
+  return prefersToJson(accept, ['text/html', 'application/xhtml+xml', 'text/*']);
+}
+
+/** Whether the Accept header names one of the media types, with at least the weight of JSON. */
+export function prefersToJson(accept: string | undefined, mediaTypes: readonly string[]): boolean {
   const ranges = (accept ?? '').toLowerCase().split(',').map(readRange);
-  const weightOf = (...types: readonly string[]) =>
+  const weightOf = (types: readonly string[]) =>
     Math.max(0, ...ranges.filter(({ type }) => types.includes(type)).map(({ weight }) => weight));
-  const page = weightOf('text/html', 'application/xhtml+xml', 'text/*');
-  return page > 0 && page >= weightOf('application/json', 'application/*');
+  const weight = weightOf(mediaTypes);
+  return weight > 0 && weight >= weightOf(['application/json', 'application/*']);
 }
 
 function readRange(range: string): { readonly type: string; readonly weight: number } {

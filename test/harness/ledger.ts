@@ -118,7 +118,7 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds):
       deadline: performance.now() + 60_000,
       ...more,
     });
-    if ('csv' in reply) throw new Error('an export has no body to compare');
+    if ('csv' in reply || 'wait' in reply || 'stream' in reply) throw new Error('the reply has no body to compare');
     return writeReply(operation, reply);
   };
   return { databases, database, service, handlers, call, close: () => databases.close() };

@@ -46,12 +46,12 @@ export function withTimeout<Value>(
   });
 }
 
-/** Counts the requests that have waited longer than `lateAfterMilliseconds`. Exports do not count: they wait for their readers. */
+/** Counts the requests that have waited longer than `lateAfterMilliseconds`. Streams do not count: they wait for their readers. */
 export function countLateRequests(active: ReadonlySet<RequestContext>, lateAfterMilliseconds: number): number {
   const now = performance.now();
   let late = 0;
-  for (const { abandon, waitingSince, isExport } of active)
-    if (abandon !== undefined && !isExport && now - waitingSince > lateAfterMilliseconds) late += 1;
+  for (const { abandon, waitingSince, isStreamed } of active)
+    if (abandon !== undefined && !isStreamed && now - waitingSince > lateAfterMilliseconds) late += 1;
   return late;
 }
 

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeader } from 'node:http';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
-import type { AnyReply, CsvExport, JsonReply } from '../../operations/call.ts';
+import type { AnyReply, CsvExport, JsonReply, LiveReply } from '../../operations/call.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { CallerGone, discardBody } from './body.ts';
@@ -22,7 +22,7 @@ export function sendReply(
   service: HttpService,
   context: RequestContext,
   id: OperationId,
-  reply: AnyReply,
+  reply: Exclude<AnyReply, LiveReply>,
 ): Promise<void> | undefined {
   if ('csv' in reply) return sendCsv(service, context, reply.csv);
   const { status, body, location, replayed } = writeReply(id, reply);
@@ -99,11 +99,12 @@ function sendWhole(service: HttpService, context: RequestContext, whole: WholeBo
 }
 
 /** Writes the head of a success. From here on the request has a response. */
-function writeHead(
+export function writeHead(
   service: HttpService,
   context: RequestContext,
   status: number,
   own: readonly OutgoingHttpHeader[],
+  cacheControl = 'no-store',
 ): void {
   if (service.isClosing) context.mustClose = true;
   const headers: OutgoingHttpHeader[] = [
@@ -111,7 +112,7 @@ function writeHead(
     'Request-Id',
     context.wireId,
     'Cache-Control',
-    'no-store',
+    cacheControl,
     'X-Content-Type-Options',
     'nosniff',
   ];
@@ -175,7 +176,13 @@ function lastResort(context: RequestContext): void {
   response.end();
 }
 
-function writeLog(service: HttpService, context: RequestContext, status: number, code: string | undefined): void {
+/** Writes the entry of a response to the access log. */
+export function writeLog(
+  service: HttpService,
+  context: RequestContext,
+  status: number,
+  code: string | undefined,
+): void {
   if (service.log === undefined) return;
   const entry = {
     requestId: context.requestId,

@@ -1,0 +1,72 @@
+import { performance } from 'node:perf_hooks';
+import type { OperationId } from '../../contract/operations.ts';
+import type { AnyReply, LiveReply, WaitReply } from '../operations/call.ts';
+import { identifyCaller } from './admission/caller.ts';
+import { beginWaiting, endWaiting } from './admission/timeouts.ts';
+import type { RequestContext } from './request-context.ts';
+import type { HttpService } from './service.ts';
+import { sendStream } from './wire/event-stream.ts';
+import { sendError, sendReply } from './wire/reply.ts';
+import type { RequestHead } from './wire/request-head.ts';
+
+/**
+ * Serves a reply that waits for what has not happened yet: until then the request is no load, is not late, and has no
+ * deadline but its own. Throws what refuses it before its response begins.
+ */
+export async function serveLive(
+  service: HttpService,
+  context: RequestContext,
+  id: OperationId,
+  head: RequestHead,
+  reply: LiveReply,
+): Promise<void> {
+  const insistOnKey = (): void | Promise<void> => insistOnCaller(service, context, head);
+  if ('stream' in reply) {
+    const signal = service.watchers.admit(context, 'stream');
+    await sendStream(service, context, reply.stream, { signal, insistOnKey });
+    return;
+  }
+  const last = await waitForReply(service, context, reply, insistOnKey);
+  if (last !== undefined) await sendReply(service, context, id, last);
+}
+
+/** The reply at the end of a wait, or of several if there was nothing yet; undefined if the request needs none any more. */
+async function waitForReply(
+  service: HttpService,
+  context: RequestContext,
+  first: WaitReply,
+  insistOnKey: () => void | Promise<void>,
+): Promise<Exclude<AnyReply, LiveReply> | undefined> {
+  const { settings, watchers } = service;
+  const timeoutMilliseconds = settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds;
+  const signal = watchers.admit(context, 'wait');
+  let reply: AnyReply = first;
+  while ('wait' in reply) {
+    const { wait }: WaitReply = reply;
+    // Nobody waits for headers.
+    const isOver = (): boolean => signal.aborted || context.request.method === 'HEAD';
+    if (!isOver()) await wait.forNews(signal);
+    if (context.response.destroyed) return undefined;
+    if (!isOver()) await insistOnKey();
+    beginWaiting(context, timeoutMilliseconds, (reason) => {
+      endWaiting(context);
+      context.isAbandoned = true;
+      void sendError(service, context, reason);
+    });
+    reply = await wait.resume(isOver());
+    if (!endWaiting(context)) return undefined;
+  }
+  if ('stream' in reply) throw new TypeError('A wait does not end in a stream.');
+  return reply;
+}
+
+/**
+ * Checks the key of a request again. It was valid when the request began, which for a stream can be days ago. Keys that are
+ * in use are looked up once a second, whoever uses them.
+ */
+function insistOnCaller(service: HttpService, context: RequestContext, head: RequestHead): void | Promise<void> {
+  const deadline = performance.now() + service.settings.operationTimeoutMilliseconds;
+  const caller = identifyCaller(service, context, head, deadline);
+  if (caller instanceof Promise) return caller.then(() => undefined);
+  return undefined;
+}

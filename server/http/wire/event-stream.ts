@@ -1,0 +1,134 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Refusal } from '../../../domain/refusal.ts';
+import type { LiveStream } from '../../operations/call.ts';
+import type { RequestContext } from '../request-context.ts';
+import type { HttpService } from '../service.ts';
+import { discardBody } from './body.ts';
+import { composeErrorResponse, reportError } from './error-response.ts';
+import { writeHead, writeLog } from './reply.ts';
+
+/** The media type of Server-Sent Events, which are always UTF-8. */
+export const EVENT_STREAM = 'text/event-stream';
+
+/** What ends a stream besides its reader: `signal` when the service stops, and a key that is no longer valid. */
+export type StreamEnds = { readonly signal: AbortSignal; readonly insistOnKey: () => void | Promise<void> };
+
+/**
+ * Sends a stream of Server-Sent Events until its reader disconnects or reads nothing for a while, its key becomes invalid, or
+ * the service stops. The reader resumes with the last `id` that it has read, so an end loses nothing.
+ *
+ * While the database fails the stream stays open, and goes on from where it was: to reconnect would not help, and browsers
+ * give up a stream when they reconnect to an error.
+ */
+export async function sendStream(
+  service: HttpService,
+  context: RequestContext,
+  stream: LiveStream,
+  ends: StreamEnds,
+): Promise<void> {
+  const { request, response } = context;
+  if (!request.complete) await discardBody(context, service.settings);
+  if (context.responded) return;
+  // nginx would otherwise hold back events until it has some kilobytes.
+  const headers = ['Content-Type', EVENT_STREAM, 'X-Accel-Buffering', 'no'];
+  context.isStreamed = true;
+  writeHead(service, context, 200, headers, 'no-cache, no-store');
+  if (request.method !== 'HEAD') {
+    const end = await new Sending(service, context, stream, ends).run();
+    if (end !== '' && !response.destroyed) response.write(`: ${end}\n\n`);
+  }
+  if (!response.destroyed) response.end();
+  writeLog(service, context, 200, undefined);
+}
+
+/** One stream while it is sent. */
+class Sending {
+  readonly #service: HttpService;
+  readonly #context: RequestContext;
+  readonly #stream: LiveStream;
+  readonly #ends: StreamEnds;
+  /** Whether the last attempt to read failed. */
+  #isFailing = false;
+  #sentAt = performance.now();
+
+  constructor(service: HttpService, context: RequestContext, stream: LiveStream, ends: StreamEnds) {
+    this.#service = service;
+    this.#context = context;
+    this.#stream = stream;
+    this.#ends = ends;
+  }
+
+  /** Resolves at the end of the stream, with a comment for the reader that says why. */
+  async run(): Promise<string> {
+    let text = this.#stream.first;
+    while (await this.#send(text)) {
+      try {
+        text = await this.#next();
+        this.#isFailing = false;
+      } catch (error) {
+        // What is refused now would be refused again: the reader reconnects, and gets the error record.
+        if (error instanceof Refusal) return error.message.replaceAll(/\s+/g, ' ');
+        text = await this.#rest(error);
+      }
+    }
+    return '';
+  }
+
+  /** Waits for the next events, for as long as the reader may hear nothing. The key is checked before they are read. */
+  async #next(): Promise<string> {
+    const { signal, insistOnKey } = this.#ends;
+    await insistOnKey();
+    const text = await this.#stream.read();
+    if (text !== '') return text;
+    await this.#stream.forNews(this.#untilPulse(), signal);
+    return this.#pulse();
+  }
+
+  async #rest(error: unknown): Promise<string> {
+    if (!this.#isFailing) reportError(this.#service, composeErrorResponse(error, this.#context, this.#service).report);
+    this.#isFailing = true;
+    const { signal } = this.#ends;
+    await delay(this.#service.settings.streamRetryMilliseconds, undefined, { signal }).catch(() => undefined);
+    return this.#pulse();
+  }
+
+  #pulse(): string {
+    return this.#untilPulse() > 0 ? '' : this.#stream.pulse();
+  }
+
+  #untilPulse(): number {
+    return Math.max(0, this.#sentAt + this.#service.settings.streamPulseMilliseconds - performance.now());
+  }
+
+  /** Sends text, and waits until the reader has taken it; false when the stream ends. */
+  async #send(text: string): Promise<boolean> {
+    const { response, connection } = this.#context;
+    const { signal } = this.#ends;
+    if (text !== '' && !response.destroyed && !signal.aborted) {
+      this.#sentAt = performance.now();
+      const { readTimeoutMilliseconds } = this.#service.settings;
+      if (!response.write(text) && !(await isTaken(response, readTimeoutMilliseconds, signal))) {
+        connection.socket.destroy();
+        return false;
+      }
+    }
+    return !response.destroyed && !signal.aborted;
+  }
+}
+
+/** Whether the reader takes what was written in time; what is left when the service stops, or the reader is gone, is not waited for. */
+function isTaken(response: ServerResponse, milliseconds: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (taken: boolean): void => {
+      clearTimeout(timer);
+      response.off('drain', onTaken).off('close', onTaken);
+      signal.removeEventListener('abort', onTaken);
+      resolve(taken);
+    };
+    const onTaken = (): void => end(true);
+    const timer = setTimeout(() => end(false), milliseconds);
+    response.on('drain', onTaken).on('close', onTaken);
+    signal.addEventListener('abort', onTaken);
+  });
+}

@@ -1,0 +1,195 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Refusal } from '../../domain/refusal.ts';
+import type { HttpOptions } from '../../server/http/server.ts';
+import type { AnyReply, WaitReply } from '../../server/operations/call.ts';
+import { expectRecord, messageOf } from '../harness/expect-record.ts';
+import { fakeGateway, serve } from '../harness/http-server.ts';
+import { bare } from '../harness/raw-connection.ts';
+
+const WAIT = bare('GET', '/api/v0.1/core/event?after=1&wait=25');
+const NEWS = '{"news":true}';
+const NOTHING = '{"news":false}';
+
+/** A wait that ends when a test says so. */
+class News {
+  readonly #wakes = new Set<() => void>();
+  resumed = 0;
+  /** What resuming leads to, instead of the news. */
+  next: ((again: WaitReply) => Promise<AnyReply>) | undefined = undefined;
+
+  get waiting(): number {
+    return this.#wakes.size;
+  }
+
+  come(): void {
+    for (const wake of this.#wakes) wake();
+  }
+
+  readonly reply = (): WaitReply => ({
+    wait: {
+      forNews: (signal) =>
+        new Promise((resolve) => {
+          const end = (): void => {
+            this.#wakes.delete(end);
+            resolve();
+          };
+          this.#wakes.add(end);
+          signal.addEventListener('abort', end);
+        }),
+      resume: async (isOver) => {
+        this.resumed += 1;
+        if (isOver) return { json: NOTHING };
+        return this.next === undefined ? { json: NEWS } : this.next(this.reply());
+      },
+    },
+  });
+}
+
+function serveNews(news: News, settings: HttpOptions['settings'] = {}, keys: { isValid: boolean } = { isValid: true }) {
+  const plain = fakeGateway();
+  const gateway = fakeGateway(
+    { list_events: async () => news.reply() },
+    {
+      authenticate: async (key, deadline) => {
+        if (!keys.isValid) throw new Refusal('unauthenticated', 'The API key was revoked.');
+        return plain.authenticate(key, deadline);
+      },
+    },
+  );
+  return serve(gateway, { settings });
+}
+
+it('a request that waits has its response when the news comes', async () => {
+  const news = new News();
+  const started = await serveNews(news);
+  const connection = await started.connect(WAIT);
+  await expect.poll(() => news.waiting).toBe(1);
+  news.come();
+  expect(await connection.next()).toMatchObject({ status: 200, body: NEWS });
+  // The connection can be used for the next.
+  connection.send(WAIT);
+  await expect.poll(() => news.waiting).toBe(1);
+  news.come();
+  expect((await connection.next()).body).toBe(NEWS);
+  expect(started.reports).toEqual([]);
+});
+
+it('it waits again if what came was not for it', async () => {
+  const news = new News();
+  const started = await serveNews(news);
+  const connection = await started.connect(WAIT);
+  news.next = async (again) => again;
+  for (let times = 1; times <= 3; times += 1) {
+    await expect.poll(() => news.waiting).toBe(1);
+    news.come();
+    await expect.poll(() => news.resumed).toBe(times);
+  }
+  await expect.poll(() => news.waiting).toBe(1);
+  news.next = undefined;
+  news.come();
+  expect((await connection.next()).body).toBe(NEWS);
+});
+
+it('while it waits it is neither load nor late, and has no deadline', async () => {
+  const news = new News();
+  const started = await serveNews(news, {
+    maxRequestsInFlight: 1,
+    lateAfterMilliseconds: 1,
+    maxLateRequests: 0,
+    operationTimeoutMilliseconds: 50,
+    operationGraceMilliseconds: 5,
+  });
+  const waiting = await Promise.all([1, 2, 3].map(() => started.connect(WAIT)));
+  await expect.poll(() => news.waiting).toBe(3);
+  // Twice the interval at which late requests are counted and overdue ones are abandoned.
+  await delay(250);
+  for (let count = 0; count < 5; count += 1) expect((await started.ask(bare('GET', '/'))).status).toBe(200);
+  news.come();
+  for (const connection of waiting) expect((await connection.next()).body).toBe(NEWS);
+});
+
+it('reading after the wait has a deadline', async () => {
+  const news = new News();
+  const started = await serveNews(news, { operationTimeoutMilliseconds: 50, operationGraceMilliseconds: 5 });
+  const connection = await started.connect(WAIT);
+  await expect.poll(() => news.waiting).toBe(1);
+  news.next = () => new Promise(() => undefined);
+  news.come();
+  expectRecord(await connection.next(), 500, 'unknown_list_events');
+});
+
+it('a failure after the wait is an error record', async () => {
+  const news = new News();
+  const started = await serveNews(news);
+  const connection = await started.connect(WAIT);
+  await expect.poll(() => news.waiting).toBe(1);
+  news.next = () => Promise.reject(new Error('secret'));
+  news.come();
+  expectRecord(await connection.next(), 500, 'unknown_list_events');
+});
+
+it('a key that was revoked meanwhile reads nothing', async () => {
+  const news = new News();
+  const keys = { isValid: true };
+  const started = await serveNews(news, {}, keys);
+  const connection = await started.connect(WAIT.replace('\r\n\r\n', '\r\nAuthorization: Bearer program\r\n\r\n'));
+  await expect.poll(() => news.waiting).toBe(1);
+  keys.isValid = false;
+  news.come();
+  expectRecord(await connection.next(), 401, 'unauthenticated');
+  expect(news.resumed).toBe(0);
+});
+
+it('HEAD does not wait', async () => {
+  const news = new News();
+  const started = await serveNews(news);
+  const { status, headers } = await started.ask(WAIT.replace('GET', 'HEAD'), 'HEAD');
+  expect([status, headers.get('content-length')]).toEqual([200, String(NOTHING.length)]);
+});
+
+it('a caller that disconnects is forgotten; one that half-closes gets what there is', async () => {
+  const news = new News();
+  const started = await serveNews(news);
+  const [closed, halfClosed] = [await started.connect(WAIT), await started.connect(WAIT)];
+  await expect.poll(() => news.waiting).toBe(2);
+  closed.close();
+  await expect.poll(() => news.waiting).toBe(1);
+  halfClosed.socket.end();
+  expect((await halfClosed.next()).body).toBe(NOTHING);
+});
+
+it('a card program has at most 100 requests that wait', async () => {
+  const news = new News();
+  const started = await serveNews(news);
+  const waiting = await Promise.all(Array.from({ length: 100 }, () => started.connect(WAIT)));
+  await expect.poll(() => news.waiting).toBe(100);
+  const refused = await started.ask(WAIT);
+  expectRecord(refused, 429, 'rate_limited');
+  expect(messageOf(refused)).toContain('already has 100 requests that wait for events.');
+  news.come();
+  for (const connection of waiting) expect((await connection.next()).body).toBe(NEWS);
+  const again = await started.connect(WAIT);
+  await expect.poll(() => news.waiting).toBe(1);
+  news.come();
+  expect((await again.next()).status).toBe(200);
+});
+
+describe('a service that stops', () => {
+  it('ends waits at once, and each that comes', async () => {
+    const news = new News();
+    const started = await serveNews(news, {
+      maxDrainMilliseconds: 600_000,
+      drainGraceMilliseconds: 600_000,
+      drainQuietMilliseconds: 2_000,
+    });
+    const connection = await started.connect(WAIT);
+    await expect.poll(() => news.waiting).toBe(1);
+    const closed = started.server.close();
+    const response = await connection.next();
+    expect([response.status, response.body, response.headers.get('connection')]).toEqual([200, NOTHING, 'close']);
+    expect((await started.ask(WAIT)).body).toBe(NOTHING);
+    await closed;
+    expect(started.reports).toEqual([]);
+  });
+});
