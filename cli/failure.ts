@@ -1,5 +1,6 @@
 import {
   ConnectionFailure,
+  EventGap,
   IncompleteResponse,
   InvalidArgument,
   type MoneyMoved,
@@ -46,6 +47,7 @@ export function reportFailure(error: unknown, url: string, json: boolean): Failu
     const text = `${printable(error.message)}\n${beginning}${keyHint(error)}`;
     return { text: json ? asJson(responseFields(error)) : text, exitCode: EXIT_CODES.serviceFault };
   }
+  if (error instanceof EventGap) return { text: `error: ${error.message}\n`, exitCode: EXIT_CODES.serviceFault };
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { text: `This is a bug in transfer-service. ${text}\n`, exitCode: EXIT_CODES.bug };
 }

@@ -20,4 +20,9 @@ process.exitCode = await run(process.argv.slice(2), {
     }
   },
   writeError: (text) => process.stderr.write(text),
+  untilEnded: () => {
+    const controller = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort());
+    return controller.signal;
+  },
 });

@@ -25,10 +25,12 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
 
 const NOTES = `
 Environment:
-  TRANSFER_SERVICE_URL      same as --url
-  TRANSFER_SERVICE_KEY      same as --key, but not visible in the process list
-  TRANSFER_SERVICE_PROGRAM  same as --program
-  PORT                      port of the default URL
+  TRANSFER_SERVICE_URL             same as --url
+  TRANSFER_SERVICE_KEY             same as --key, but not visible in the
+                                   process list
+  TRANSFER_SERVICE_PROGRAM         same as --program
+  TRANSFER_SERVICE_WEBHOOK_SECRET  same as --secret of events listen
+  PORT                             port of the default URL
 
 Exit codes:
   0  success
@@ -43,6 +45,8 @@ Examples:
   transfer-service transfers create --card card_active --amount 1000
   transfer-service transfers list --card card_active --all --json
   transfer-service cards statement card_active --from 2030-01-01T00:00:00Z
+  transfer-service events tail
+  transfer-service events listen --forward-to http://localhost:3000/hooks
   transfer-service switch disable --reason "maintenance"
   transfer-service errors explain insufficient_funds
   transfer-service errors inspect req_...`;

@@ -9,6 +9,11 @@ export type CommandContext = {
   /** Writes text of any length as it arrives, no faster than it is read. Rejects as `chunks` does. */
   readonly writeAll: (chunks: AsyncIterable<string>) => Promise<void>;
   readonly writeError: (text: string) => void;
+  /**
+   * Aborts when the user ends the command, with Ctrl-C or SIGTERM. Before this is called, and when it happens again, the
+   * process ends at once.
+   */
+  readonly untilEnded: () => AbortSignal;
   /** Sets the exit code of a command that did not fail. */
   readonly exitWith: (exitCode: number) => void;
 };

@@ -96,7 +96,7 @@ export function cutMessage({ reason, cause }: NoResponse, { baseUrl, timeoutMill
 }
 
 /** Node reports in the cause that there was no connection. Browsers never do, so there it stays unknown. */
-function neverConnected(error: unknown): boolean {
+export function neverConnected(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   if (typeof cause !== 'object' || cause === null) return false;
   const { code, syscall } = cause as { code?: unknown; syscall?: unknown };
@@ -104,7 +104,8 @@ function neverConnected(error: unknown): boolean {
   return code === 'ECONNREFUSED' || code === 'UND_ERR_CONNECT_TIMEOUT';
 }
 
-function detailOf(cause: unknown): string {
+/** The reason of a failure of the connection, in parentheses; empty if there is none to show. */
+export function detailOf(cause: unknown): string {
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
   if (!(inner instanceof Error)) return '';
   // An error about several addresses has a code but no message.

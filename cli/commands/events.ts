@@ -8,6 +8,8 @@ import type {
 import { type AddCommands, addCommand, addList, type OptionsFor, PAGE_OPTIONS } from '../command.ts';
 import type { Column } from '../output.ts';
 import { type PageOptions, pageText, readPages } from '../session.ts';
+import { addListen } from './listen.ts';
+import { addTail } from './tail-events.ts';
 
 type Filters = Omit<ListEventsQuery, 'limit' | 'cursor' | 'after' | 'wait'>;
 
@@ -26,7 +28,7 @@ const FILTER_OPTIONS: OptionsFor<Filters> = {
   subject_id: { flag: '--subject <id>', help: 'filter by what the event is about' },
 };
 
-/** Adds `events list | get | search | inspect`. */
+/** Adds `events list | get | tail | listen | search | inspect`. */
 export const addEvents: AddCommands = (program, context) => {
   const events = program.command('events').description('what happened in a card program');
   addList<TransferServiceEvent, Filters>(events, context, {
@@ -42,6 +44,8 @@ export const addEvents: AddCommands = (program, context) => {
     description: 'show an event of the card program',
     run: async ({ service, show }, _, eventId) => show(await service.events.get(eventId)),
   });
+  addTail(events, context);
+  addListen(events, context);
   addCommand<Omit<SearchEventsQuery, 'after' | 'wait'> & PageOptions>(events, context, {
     name: 'search',
     description: 'list the events of all card programs, newest first; for operators',

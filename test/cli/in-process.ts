@@ -12,7 +12,7 @@ export async function runHere(
   let output = '';
   let errors = '';
   const exitCode = await run(commandLine, {
-    environment: { url, key: environment.key, program: environment.program },
+    environment: { url, key: environment.key, program: environment.program, webhookSecret: undefined },
     write: (text) => {
       output += text;
     },
@@ -22,6 +22,7 @@ export async function runHere(
     writeError: (text) => {
       errors += text;
     },
+    untilEnded: () => new AbortController().signal,
   });
   return { exitCode, output, errors };
 }

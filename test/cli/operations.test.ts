@@ -272,9 +272,12 @@ function leaves(command: Command, path: readonly string[] = []): { path: string;
 
 function allLeaves() {
   const ignore = () => undefined;
-  const environment = { url: 'http://127.0.0.1:8080', key: undefined, program: undefined };
+  const environment = { url: 'http://127.0.0.1:8080', key: undefined, program: undefined, webhookSecret: undefined };
   const writeAll = async () => undefined;
-  return leaves(buildProgram({ environment, write: ignore, writeAll, writeError: ignore, exitWith: ignore }));
+  const untilEnded = () => new AbortController().signal;
+  return leaves(
+    buildProgram({ environment, write: ignore, writeAll, writeError: ignore, untilEnded, exitWith: ignore }),
+  );
 }
 
 function replyOf(operation: OperationId): object | string {
@@ -315,6 +318,8 @@ describe('operations and commands', () => {
     const known = [
       ...Object.values(LINES).map((line) => line.type),
       'switch enable',
+      'events tail',
+      'events listen',
       'errors codes',
       'errors explain',
       'migrate',

@@ -1,0 +1,80 @@
+import type { EventStreamOptions, OperatorEventRecord, StreamRetry, TransferServiceEvent } from '../sdk/client.ts';
+import { type OptionsFor, readWholeNumber } from './command.ts';
+import { printable } from './output.ts';
+import type { Session } from './session.ts';
+
+/** Which events a command reads as they happen. */
+export type ReadOptions = Pick<EventStreamOptions, 'after' | 'types' | 'subjectId'>;
+
+/** `--after`, `--type` and `--subject`. */
+export const READ_OPTIONS: OptionsFor<ReadOptions> = {
+  after: {
+    flag: '--after <position>',
+    help: 'begin after this position; 0 for all (default: from now on)',
+    read: readWholeNumber,
+  },
+  types: {
+    flag: '--type <type>',
+    help: 'only this type, or "transfer.*"; can be repeated',
+    read: (type, before) => [...(before ?? []), type],
+  },
+  subjectId: { flag: '--subject <id>', help: 'only events about this subject' },
+};
+
+/** Events of one kind: how to read them, and what orders them. */
+type Reading<Event> = {
+  readonly stream: (options: EventStreamOptions) => AsyncIterable<Event>;
+  /** The place of the last event that there is. */
+  readonly readLast: (signal: AbortSignal) => Promise<number>;
+  readonly placeOf: (event: Event) => number;
+};
+
+/** The events of the card program. */
+export function programEvents({ service }: Session): Reading<TransferServiceEvent> {
+  return {
+    stream: (options) => service.events.stream(options),
+    readLast: async (signal) => (await service.events.list({ limit: 1 }, { signal })).position,
+    placeOf: ({ position }) => position,
+  };
+}
+
+/** The events of all card programs and of the service. */
+export function allEvents({ service }: Session): Reading<OperatorEventRecord> {
+  return {
+    stream: (options) => service.events.streamAllPrograms(options),
+    readLast: async (signal) => (await service.events.search({ limit: 1 }, { signal })).number,
+    placeOf: ({ number }) => number,
+  };
+}
+
+/**
+ * Reads events until the user ends the command. Reports on standard error where it begins, when the connection is lost, and
+ * how to continue where it ended. `onEvent` rejects only if it fails, or is aborted.
+ */
+export async function readEvents<Event>(
+  { untilEnded, writeError }: Session,
+  { stream, readLast, placeOf }: Reading<Event>,
+  options: ReadOptions,
+  onEvent: (event: Event, signal: AbortSignal) => Promise<void> | void,
+): Promise<void> {
+  const signal = untilEnded();
+  let place = options.after;
+  try {
+    place ??= await readLast(signal);
+    writeError(`Reading events after ${place}. Ctrl-C ends it.\n`);
+    const onRetry = (retry: StreamRetry) => writeError(retryText(retry));
+    for await (const event of stream({ ...options, after: place, signal, onRetry })) {
+      await onEvent(event, signal);
+      place = placeOf(event);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    if (place !== undefined) writeError(`To continue: --after ${place}\n`);
+  }
+}
+
+function retryText({ error, position, waitMilliseconds }: StreamRetry): string {
+  const seconds = (waitMilliseconds / 1000).toFixed(1);
+  return `${printable(error.message)} Continuing after ${position} in ${seconds} s.\n`;
+}
