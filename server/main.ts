@@ -6,6 +6,7 @@ import { type Configuration, readConfiguration, showConfiguration } from './conf
 import { endOnCrash } from './crash.ts';
 import { announceService } from './embedded-postgres/running-services.ts';
 import { type ErrorRecorder, startErrorRecorder } from './error-log/error-recorder.ts';
+import { EventNews } from './events/event-news.ts';
 import { handlersOf } from './handlers.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { databaseTime } from './ids.ts';
@@ -81,6 +82,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   });
   const { supportContact } = configuration;
   const transfers = openTransferLane(databases.application);
+  const news = new EventNews(background);
   const sandbox = configuration.mode === 'sandbox';
   if (sandbox) await seedSandbox(background, performance.now() + SEED_TIMEOUT_MILLISECONDS);
   else await requireOperatorKey(background);
@@ -90,7 +92,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     mode: configuration.mode,
     keyless: sandbox && configuration.loopbackOnly,
     supportContact,
-    handlers: handlersOf({ databases, transfers, supportContact }, sandbox ? embedded : undefined),
+    handlers: handlersOf({ databases, transfers, news, supportContact }, sandbox ? embedded : undefined),
     authenticate: openAuthentication(authentication, uses.note),
     onRefusedCredential: refusals.note,
     findProgram: openProgramSearch(authentication),

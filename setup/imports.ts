@@ -80,10 +80,10 @@ const levels: readonly Level[] = [
     ],
     node: true,
   },
-  // The list of what operations get names the lane of transfers.
+  // The list of what operations get names the lane of transfers and the news of events.
   {
     from: ['server/operations/service.ts'],
-    to: [...foundation, 'server/operations/', 'server/store/', 'server/transfers/'],
+    to: [...foundation, 'server/operations/', 'server/store/', 'server/transfers/', 'server/events/event-news.ts'],
   },
   {
     from: ['server/operations/', 'server/commit/'],

@@ -1,3 +1,4 @@
+import type { EventNews } from '../events/event-news.ts';
 import type { Database } from '../store/connection/database.ts';
 import type { TransferLane } from '../transfers/load.ts';
 
@@ -7,6 +8,8 @@ export type Service = {
   readonly database: Database;
   /** Commits transfers in groups. */
   readonly transfers: TransferLane;
+  /** Wakes those who wait for events. */
+  readonly news: EventNews;
   /** How customers reach support, for error records inside a success. */
   readonly supportContact: string;
 };

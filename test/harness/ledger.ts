@@ -4,6 +4,7 @@ import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { TrialBalance } from '../../contract/programs.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { EventNews } from '../../server/events/event-news.ts';
 import { handlersOf } from '../../server/handlers.ts';
 import { type WrittenReply, writeReply } from '../../server/http/wire/reply.ts';
 import type { AnyCall, Handler } from '../../server/operations/call.ts';
@@ -91,8 +92,9 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds):
   const transfers = openTransferLane(databases.application, bounds);
   const supportContact = 'support@example.com';
   const { background: database } = databases;
-  const service: Service = { database, transfers, supportContact };
-  const handlers = handlersOf({ databases, transfers, supportContact }, undefined);
+  const news = new EventNews(database);
+  const service: Service = { database, transfers, news, supportContact };
+  const handlers = handlersOf({ databases, transfers, news, supportContact }, undefined);
   const call = async (
     operation: OperationId,
     members: object = {},

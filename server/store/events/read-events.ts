@@ -35,6 +35,8 @@ export type StoredEvent = {
  */
 export type EventRange = {
   readonly programId?: string | undefined;
+  /** Of the events of all, only those of this program. */
+  readonly onlyOf?: string | undefined;
   readonly limit: number;
   readonly types?: readonly string[] | undefined;
   readonly subjectId?: string | undefined;
@@ -57,6 +59,9 @@ export type DeletedEvents = { readonly oldest: number };
 
 /** Transactions that are read at once where filters leave out most events. */
 const MAX_FILTERED_PLACES = 500;
+
+/** Events that are compared with filters at once. They may all match, and a group of transfers has hundreds. */
+const MAX_FILTERED_EVENTS = 1_000;
 
 const EVENT = columns({
   batchId: UUID,
@@ -104,58 +109,89 @@ type FoundEvents = {
 
 /** Reads a page of events; undefined positions are never skipped: where events are deleted, it says so instead. */
 export async function readEventPage(database: Database, range: EventRange): Promise<EventPage | DeletedEvents> {
-  const { programId, limit, types, subjectId, ...from } = range;
-  const isFiltered = types !== undefined || subjectId !== undefined;
+  const { programId, onlyOf, limit, types, subjectId, ...from } = range;
+  const isFiltered = hasFilter(range);
   const count = isFiltered ? MAX_FILTERED_PLACES : limit;
-  const rows = await database.read(readPlaces({ programId, count, ...from } as PlaceRange));
-  const found = await readEventsOf(database, rows.map(toEventPlace), programId, { types, subjectId });
+  const all = await database.read(readPlaces({ programId, count, ...from } as PlaceRange));
+  const rows = beginningOf(all, isFiltered ? MAX_FILTERED_EVENTS : limit, range);
+  const wanted = rows.map(toEventPlace).filter((place) => onlyOf === undefined || place.programId === onlyOf);
+  const found = await readEventsOf(database, wanted, programId, { types, subjectId });
   // Events may have been deleted since the places were read.
   const places = rows.map((row) => ({ ...row, deleted: found.deleted ?? row.deleted }));
   const page =
     'after' in from ? pageAfter(places, found, from.after, range) : pageBefore(places, found, from.before, range);
-  if (page !== 'deleted') return { ...page, isFull: page.isFull || rows.length === count };
+  if (page !== 'deleted') {
+    const { events, end, isFull, isLast } = page;
+    return { events, end, isFull: isFull || (!isLast && (rows.length === count || rows.length < all.length)) };
+  }
   const [oldest] = await database.read(readOldestPosition(programId));
   return { oldest: Number(oldest?.oldest) };
 }
+
+function hasFilter({ types, subjectId, onlyOf }: EventRange): boolean {
+  return types !== undefined || subjectId !== undefined || onlyOf !== undefined;
+}
+
+/** Only a filter leaves out an event: one that is lost is an error, and never a gap that nobody notices. */
+function insistOnFilter(range: EventRange): void {
+  if (!hasFilter(range)) throw new Error('an event that has a position is missing');
+}
+
+/** The first places, up to the one with which they have that many events to read. */
+function beginningOf(places: readonly Row[], most: number, range: EventRange): readonly Row[] {
+  let count = 0;
+  const last = places.findIndex((row) => {
+    const place = toEventPlace(row);
+    const start = range.programId === undefined ? place.number : place.position;
+    const inside = 'after' in range ? start + place.count - 1 - range.after : range.before - start;
+    if (range.onlyOf === undefined || place.programId === range.onlyOf) count += Math.min(place.count, inside);
+    return count >= most;
+  });
+  return last === -1 ? places : places.slice(0, last + 1);
+}
+
+/** A page of the places that were read. `isLast`: what comes next is deleted. */
+type PlacesPage = EventPage & { readonly isLast?: true };
 
 function pageAfter(
   places: readonly Row[],
   found: FoundEvents,
   after: number,
-  { limit, programId }: EventRange,
-): EventPage | 'deleted' {
+  range: EventRange,
+): PlacesPage | 'deleted' {
+  const { limit, programId } = range;
   const events: StoredEvent[] = [];
   let end = after;
   for (const row of places) {
     const place = toEventPlace(row);
     const start = programId === undefined ? place.number : place.position;
-    for (let offset = Math.max(0, end + 1 - start); offset < place.count; offset += 1) {
+    // The places in between are deleted, too.
+    if (start > end + 1) return 'deleted';
+    for (let offset = end + 1 - start; offset < place.count; offset += 1) {
       if (isDeleted(row, offset)) return 'deleted';
       if (events.length === limit) return { events, end, isFull: true };
       const event = found.of(place, offset);
-      if (event !== undefined) events.push(toStoredEvent(place, event));
+      if (event === undefined) insistOnFilter(range);
+      else events.push(toStoredEvent(place, event));
       end = start + offset;
     }
   }
   return { events, end, isFull: false };
 }
 
-function pageBefore(
-  places: readonly Row[],
-  found: FoundEvents,
-  before: number,
-  { limit, programId }: EventRange,
-): EventPage {
+function pageBefore(places: readonly Row[], found: FoundEvents, before: number, range: EventRange): PlacesPage {
+  const { limit, programId } = range;
   const events: StoredEvent[] = [];
   let end = before;
   for (const row of places) {
     const place = toEventPlace(row);
     const start = programId === undefined ? place.number : place.position;
     for (let offset = Math.min(place.count, end - start) - 1; offset >= 0; offset -= 1) {
-      if (isDeleted(row, offset)) return { events, end, isFull: false };
+      if (isDeleted(row, offset)) return { events, end, isFull: false, isLast: true };
       if (events.length === limit) return { events, end, isFull: true };
       const event = found.of(place, offset);
-      if (event !== undefined) events.push(toStoredEvent(place, event));
+      if (event === undefined) insistOnFilter(range);
+      else events.push(toStoredEvent(place, event));
       end = start + offset;
     }
   }

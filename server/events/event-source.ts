@@ -1,0 +1,99 @@
+import { performance } from 'node:perf_hooks';
+import { Refusal } from '../../domain/refusal.ts';
+import { toOperationFailure } from '../commit/transaction.ts';
+import type { Database } from '../store/connection/database.ts';
+import { readHeads, readOldestPosition, toHeads } from '../store/events/event-positions.ts';
+import { readEventPage, type StoredEvent } from '../store/events/read-events.ts';
+import { ALL_EVENTS } from './event-news.ts';
+
+/** Which events are read, and in which order they are counted. */
+export type EventSource = {
+  /** Of a card program, by position; undefined for all programs and the service itself, by number. */
+  readonly programId: string | undefined;
+  /** Whose last position is the end: the program, or {@link ALL_EVENTS}. */
+  readonly headOf: string;
+  /** Of all, only those of this program. */
+  readonly onlyOf: string | undefined;
+  /** Types, or groups of types such as `transfer.*`. */
+  readonly types: readonly string[] | undefined;
+  readonly subjectId: string | undefined;
+  /** An event as JSON text. */
+  readonly write: (event: StoredEvent) => string;
+};
+
+/** Events in the order in which they were read. */
+export type EventsRead = {
+  readonly events: readonly StoredEvent[];
+  /** Where to go on: the position (or number) of the last event that was read, whether the filters let it through or not. */
+  readonly end: number;
+  /** Whether there is more. */
+  readonly hasMore: boolean;
+};
+
+/** Where to begin: after a position (or number), oldest first, or before it, newest first. */
+export type From = { readonly after: number } | { readonly before: number };
+
+/** Time to fill a page, in milliseconds. After that the page is sent as short as it is. */
+const SEARCH_MILLISECONDS = 1000;
+
+/** The position (or number) of an event in the order of a source. */
+export function placeOf(source: EventSource, event: StoredEvent): number {
+  return source.programId === undefined ? event.number : event.position;
+}
+
+/** The last position (or number) of a source; 0 if it has no events. */
+export async function readHead(database: Database, { headOf }: EventSource): Promise<number> {
+  try {
+    return toHeads(await database.read(readHeads({ programIds: [headOf] }))).get(headOf) ?? 0;
+  } catch (error) {
+    throw toOperationFailure(error);
+  }
+}
+
+/**
+ * Reads up to `limit` events. Filters are applied while reading, for a second at most: events that are very rare can make
+ * fewer, or none, and `end` is where to go on.
+ *
+ * @throws {Refusal} events_expired
+ */
+export async function readEvents(
+  database: Database,
+  source: EventSource,
+  from: From,
+  limit: number,
+): Promise<EventsRead> {
+  const giveUpAt = performance.now() + SEARCH_MILLISECONDS;
+  const { programId, onlyOf, types, subjectId } = source;
+  const events: StoredEvent[] = [];
+  let next = from;
+  for (;;) {
+    const range = { programId, onlyOf, types, subjectId, limit: limit - events.length, ...next };
+    const page = await readEventPage(database, range).catch((error) => Promise.reject(toOperationFailure(error)));
+    if ('oldest' in page) {
+      // Whoever has some of a page gets it; the next one is refused.
+      if (events.length > 0) break;
+      throw expired(source, 'after' in next ? next.after : 0, page.oldest);
+    }
+    events.push(...page.events);
+    next = 'after' in next ? { after: page.end } : { before: page.end };
+    if (!page.isFull) return { events, end: page.end, hasMore: false };
+    if (events.length >= limit || performance.now() > giveUpAt) break;
+  }
+  return { events, end: 'after' in next ? next.after : next.before, hasMore: true };
+}
+
+/** Refuses a position (or number) after which events were deleted: the message says with which one to continue. */
+export async function refuseDeleted(database: Database, source: EventSource, after: number): Promise<never> {
+  const rows = await database
+    .read(readOldestPosition(source.programId))
+    .catch((error) => Promise.reject(toOperationFailure(error)));
+  throw expired(source, after, Number(rows[0]?.oldest));
+}
+
+function expired({ headOf }: EventSource, after: number, oldest: number): Refusal {
+  const what = headOf === ALL_EVENTS ? 'number' : 'position';
+  const message =
+    `The events after ${what} ${after} are no longer stored. ` +
+    `The oldest stored event has ${what} ${oldest}: to continue with it, send after=${oldest - 1}.`;
+  return new Refusal('events_expired', message, { field: '/after' });
+}

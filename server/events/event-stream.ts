@@ -1,0 +1,56 @@
+import type { LiveStream, StreamReply } from '../operations/call.ts';
+import type { Service } from '../operations/service.ts';
+import { type EventQuery, type ListCall, readStart } from './event-query.ts';
+import { type EventsRead, placeOf, readEvents, readHead } from './event-source.ts';
+import { writeMessage } from './event-text.ts';
+import { inLiveTurn } from './live-turns.ts';
+import { readAfter } from './read-after.ts';
+
+/** Events that are read and sent at once: some hundred kilobytes, of which a slow reader keeps one part in memory. */
+const STREAM_LIMIT = 100;
+
+/** Time after which browsers connect again when a stream has ended. */
+const RECONNECT_MILLISECONDS = 1_000;
+
+/** Opens a stream. What is wrong with its beginning is refused here, with an error record. */
+export async function openStream(service: Service, call: ListCall, query: EventQuery): Promise<StreamReply> {
+  const start = readStart(call);
+  if (start === null)
+    return { stream: streamFrom(service, call, query, await readHead(service.database, query.source)) };
+  const read = await readAfter(service, call, query.source, start, STREAM_LIMIT);
+  return { stream: streamFrom(service, call, query, start, read) };
+}
+
+/**
+ * A stream after a position (or number), beginning with what was read already. It begins by sending that position as `id`,
+ * without an event: a reader that is disconnected before its first event resumes there, and not with the next event.
+ */
+function streamFrom(
+  { database, news }: Service,
+  { programId }: ListCall,
+  { source }: EventQuery,
+  start: number,
+  beginning?: EventsRead,
+): LiveStream {
+  let position = start;
+  /** The last position that the reader knows of. */
+  let sent = start;
+  const take = ({ events, end }: EventsRead): string => {
+    position = end;
+    const last = events.at(-1);
+    if (last !== undefined) sent = placeOf(source, last);
+    return events.map((event) => writeMessage(placeOf(source, event), event.type, source.write(event))).join('');
+  };
+  return {
+    first: `retry: ${RECONNECT_MILLISECONDS}\nid: ${start}\n\n${beginning === undefined ? '' : take(beginning)}`,
+    read: async () =>
+      take(await inLiveTurn(programId, () => readEvents(database, source, { after: position }, STREAM_LIMIT))),
+    forNews: (milliseconds, signal) => news.wait(source.headOf, position, milliseconds, signal),
+    pulse: () => {
+      if (position === sent) return ':\n\n';
+      // What the filters left out need not be read again.
+      sent = position;
+      return `:\nid: ${position}\n\n`;
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { toWireId } from '../../domain/identifier.ts';
+import type { StoredEvent } from '../store/events/read-events.ts';
+
+/** Version of the API in which the records of events are written. */
+const VERSION = 'v0.1';
+
+/**
+ * An event as JSON text. `data` is the text that was stored with the event: parsing it and writing it again could change
+ * it, and every reader of the event is to get the same bytes.
+ */
+export function writeEvent(event: StoredEvent): string {
+  return `{${fieldsOf(event)}}`;
+}
+
+/** The same with `number`, for operators. */
+export function writeOperatorEvent(event: StoredEvent): string {
+  return `{${fieldsOf(event)},"number":${event.number}}`;
+}
+
+function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, payload }: StoredEvent): string {
+  const fields = {
+    event_id: toWireId('evt', eventId),
+    type,
+    position,
+    program_id: programId === null ? null : toWireId('prog', programId),
+    subject_id: subjectId,
+    created_at: createdAt.toISOString(),
+    version: VERSION,
+  };
+  return `${JSON.stringify(fields).slice(1, -1)},"data":${payload}`;
+}
+
+/** An event of a stream of Server-Sent Events. */
+export function writeMessage(id: number, type: string, data: string): string {
+  // A line break can only be white space between the parts of the JSON text, which readers put together again.
+  return `id: ${id}\nevent: ${type}\ndata: ${data.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`;
+}
