@@ -4,6 +4,7 @@ import { operation } from './operation.ts';
 import {
   Amount,
   AmountSent,
+  amountFrom,
   currencyCode,
   literals,
   moment,
@@ -13,11 +14,17 @@ import {
   text,
 } from './schema-parts.ts';
 
+const fundingLowThreshold = amountFrom(
+  1,
+  "The event funding.low is sent when the available funds in the program's currency fall below this amount, in minor units",
+);
+
 /** The body of create_program. */
 export const CreateProgramBody = Type.Object({
   name: text(100, 'Name of the card program'),
   currency: currencyCode('ISO 4217 code; the default currency of its cards'),
   time_zone: Type.Optional(text(64, 'IANA name of the time zone in which its days begin; UTC if omitted')),
+  funding_low_threshold: Type.Optional(fundingLowThreshold),
 });
 
 /** The body of update_program, a merge patch. Amounts are in the currency of the program. */
@@ -25,6 +32,7 @@ export const UpdateProgramBody = Type.Object({
   name: Type.Optional(text(100, 'Name of the card program')),
   limits: Type.Optional(nullable(ProgramLimitsPatch)),
   card_limits: Type.Optional(nullable(CardLimitsPatch)),
+  funding_low_threshold: Type.Optional(nullable(fundingLowThreshold)),
 });
 
 /** A funding account of a program. */
@@ -43,6 +51,7 @@ export const ProgramRecord = Type.Object({
   funding: Type.Array(FundingRecord),
   limits: nullable(ProgramLimits),
   card_limits: nullable(CardLimits),
+  funding_low_threshold: nullable(Amount('Available funds below which the event funding.low is sent; null for never')),
   created_at: moment('When it was created'),
 });
 

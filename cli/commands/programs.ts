@@ -5,7 +5,7 @@ import {
   InvalidArgument,
   type ProgramRecord,
 } from '../../sdk/client.ts';
-import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
+import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, readWholeNumber } from '../command.ts';
 import { money, type Pair, pairsOf } from '../output.ts';
 import { type CommandContext, showChanged, showMoved } from '../session.ts';
 import { LIMITS_CHANGE_NOTES, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
@@ -14,6 +14,7 @@ type UpdateOptions = {
   readonly name?: string;
   readonly limits?: LimitsChange;
   readonly card_limits?: LimitsChange;
+  readonly funding_low_threshold?: number | null;
 };
 
 const PROGRAM_ID = 'card program id, prog_...';
@@ -28,6 +29,11 @@ export const addPrograms: AddCommands = (program, context) => {
       name: { flag: '--name <text>', help: 'name of the card program', required: true },
       currency: { flag: '--currency <code>', help: 'ISO 4217 code of its cards, such as USD', required: true },
       time_zone: { flag: '--time-zone <name>', help: 'time zone of its limits, such as Europe/Paris (default: UTC)' },
+      funding_low_threshold: {
+        flag: '--funding-low-threshold <amount>',
+        help: 'amount below which its funding is low, in minor units',
+        read: readWholeNumber,
+      },
       ...KEY_OPTION,
     },
     run: async (session, { idempotencyKey, ...body }) => {
@@ -53,7 +59,7 @@ export const addPrograms: AddCommands = (program, context) => {
   addCommand<UpdateOptions>(programs, context, {
     name: 'update <program_id>',
     argument: PROGRAM_ID,
-    description: 'change the name or limits of a card program; omitted fields keep their values',
+    description: 'change the name, limits or funding threshold of a card program; omitted fields keep their values',
     options: {
       name: { flag: '--name <text>', help: 'name of the card program' },
       limits: {
@@ -66,15 +72,24 @@ export const addPrograms: AddCommands = (program, context) => {
         help: 'limits of each card that does not set the limit itself',
         read: readLimitsChange,
       },
+      funding_low_threshold: {
+        flag: '--funding-low-threshold <amount>',
+        help: 'amount below which its funding is low, in minor units; none removes it',
+        read: readThreshold,
+      },
     },
     notes: LIMITS_CHANGE_NOTES,
-    run: async ({ service, show }, { name, limits, card_limits }, programId) => {
-      const body = { name, limits: limits?.patch, card_limits: card_limits?.patch };
+    run: async ({ service, show }, { limits, card_limits, ...fields }, programId) => {
+      const body = { ...fields, limits: limits?.patch, card_limits: card_limits?.patch };
       const updated = await service.programs.update(programId, body);
       show(updated, programPairs(updated));
     },
   });
 };
+
+function readThreshold(text: string): number | null {
+  return text === 'none' ? null : readWholeNumber(text);
+}
 
 /** Adds `deposits create` and `withdrawals create`. */
 export const addFunding: AddCommands = (program, context) => {

@@ -259,6 +259,11 @@ export type CreateProgramBody = {
   readonly currency: string;
   /** IANA name of the time zone in which its days begin; UTC if omitted. */
   readonly time_zone?: string | undefined;
+  /**
+   * The event funding.low is sent when the available funds in the program's currency fall below this amount, in
+   * minor units.
+   */
+  readonly funding_low_threshold?: number | undefined;
 };
 
 /** The body of create_transfer_batch. */
@@ -837,6 +842,8 @@ export type ProgramRecord = {
   readonly limits: ProgramLimits | null;
   /** Limits; an omitted limit does not apply. */
   readonly card_limits: CardLimits | null;
+  /** Available funds below which the event funding.low is sent; null for never, in minor units. */
+  readonly funding_low_threshold: number | null;
   /** When it was created. */
   readonly created_at: string;
 };
@@ -1222,6 +1229,11 @@ export type UpdateProgramBody = {
    * their values.
    */
   readonly card_limits?: CardLimitsPatch | null | undefined;
+  /**
+   * The event funding.low is sent when the available funds in the program's currency fall below this amount, in
+   * minor units.
+   */
+  readonly funding_low_threshold?: number | null | undefined;
 };
 
 /** The body of update_transfer. */

@@ -12,7 +12,7 @@ import { toProgramRecord } from './record.ts';
 
 /** create_program: the program with its empty funding account. */
 export async function createProgram(service: Service, call: Call<'create_program'>): Promise<Reply<'create_program'>> {
-  const { name, currency: sentCurrency, time_zone: timeZone = 'UTC' } = call.body;
+  const { name, currency: sentCurrency, time_zone: timeZone = 'UTC', funding_low_threshold: threshold } = call.body;
   const currency = checkCurrency(call, sentCurrency);
   const [row] = await readRows(service.database, knowsTimeZone(timeZone));
   if (row?.known !== true) {
@@ -34,6 +34,7 @@ export async function createProgram(service: Service, call: Call<'create_program
         funding: [{ currency, balance: 0n, held: 0n }],
         limits: null,
         cardLimits: null,
+        fundingLowThreshold: threshold === undefined ? null : BigInt(threshold),
       };
       const record = toProgramRecord(program);
       const json = JSON.stringify(record);

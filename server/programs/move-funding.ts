@@ -1,5 +1,7 @@
 import type { FundingMovementRecord } from '../../contract/programs.ts';
+import type { DomainEvent } from '../../domain/event.ts';
 import { toWireId } from '../../domain/identifier.ts';
+import { getsLow } from '../../domain/ledger/funding-low.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../domain/ledger/ledger.ts';
 import { formatMoney, MAXIMUM_BALANCE, readAmount, toWire } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
@@ -17,6 +19,8 @@ import {
   readFundingMovement,
   toFundingMovement,
 } from '../store/ledger/funding.ts';
+import { readFundingThreshold, toFundingThreshold } from '../store/program.ts';
+import { fundingLowEvent } from './funding-low-event.ts';
 import { currencyFor, ensureFunding, loadProgram } from './program-funding.ts';
 
 type MovementCall = Call<'create_deposit' | 'create_withdrawal'>;
@@ -56,9 +60,15 @@ async function moveFunding(
   };
   return transactUnderKey(service, call, {
     programId,
-    load: { lockAccounts: lockFundingAccounts(programId, currency) },
-    decide: ({ lockAccounts }, moment) =>
-      decide(call, { ...sent, movementId: idAt(moment.now) }, lockAccounts.map(toAccount), moment),
+    load: {
+      lockAccounts: lockFundingAccounts(programId, currency),
+      // What a program in another currency has is not compared.
+      threshold: currency === program.currency ? readFundingThreshold(programId) : null,
+    },
+    decide: ({ lockAccounts, threshold }, moment) => {
+      const movement = { ...sent, movementId: idAt(moment.now) };
+      return decide(call, movement, lockAccounts.map(toAccount), toFundingThreshold(threshold), moment);
+    },
     recall: async (movementId) => {
       const [row] = await readRows(service.database, readFundingMovement(programId, movementId));
       if (row === undefined) throw new Error('the funding movement of a stored response does not exist');
@@ -72,6 +82,7 @@ function decide(
   call: MovementCall,
   movement: FundingMovement,
   accounts: readonly Account[],
+  threshold: bigint | null,
   { batchId, now }: Moment,
 ): Done<FundingMovementRecord> {
   const { source, destination, posting } = tryToMove(movement, accounts);
@@ -81,14 +92,27 @@ function decide(
   const { movement_id: subjectId } = record;
   const json = JSON.stringify(record);
   const type = movement.kind === 'deposit' ? ('funding.deposited' as const) : ('funding.withdrawn' as const);
+  const before = accounts.find(({ kind }) => kind === 'funding') ?? funding;
+  const low = lowFunding(before, funding, threshold, subjectId);
   const writes = [
     insertFundingMovement(movement, now),
     insertPostings([{ programId, causeId: movementId, ...posting }], now),
     updateAccounts([source, destination]),
-    insertEvents(batchId, [{ type, programId, subjectId, payload: json }], now),
+    insertEvents(batchId, [{ type, programId, subjectId, payload: json }, ...low], now),
     ...auditOf(call, { programId, subjectId, details: json }),
   ];
   return { record, json, subjectId: movementId, writes };
+}
+
+function lowFunding(
+  before: Account,
+  after: Account,
+  threshold: bigint | null,
+  movementId: string,
+): readonly DomainEvent[] {
+  if (threshold === null || !getsLow(available(before), available(after), threshold)) return [];
+  const { programId, currency } = after;
+  return [fundingLowEvent({ programId, currency, available: available(after), threshold, movementId })];
 }
 
 /** A deposit or withdrawal as the contract shows it; `balance` is that of the funding account after it. */

@@ -18,6 +18,7 @@ export function toProgramRecord(program: Program): ProgramRecord {
     })),
     limits: fromLimits(program.limits),
     card_limits: fromLimits(program.cardLimits),
+    funding_low_threshold: program.fundingLowThreshold === null ? null : toWire(program.fundingLowThreshold),
     created_at: program.createdAt.toISOString(),
   };
 }

@@ -1,3 +1,4 @@
+import type { DomainEvent } from '../../domain/event.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { changeLimits, type Limits, type LimitsChange, sameLimits } from '../../domain/ledger/limits.ts';
 import { auditOf } from '../audit/audit.ts';
@@ -6,9 +7,11 @@ import { transact } from '../commit/transaction.ts';
 import type { Call, CallContext, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { insertEvents } from '../store/events/insert-events.ts';
+import { lockAllFunding } from '../store/ledger/account.ts';
 import { HOLD_SWITCH } from '../store/locks.ts';
 import { lockProgram, type Program, readProgram, toProgram, updateProgram as writeProgram } from '../store/program.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
+import { fundingLowEvent } from './funding-low-event.ts';
 import { programMissing } from './program-funding.ts';
 import { toProgramRecord } from './record.ts';
 
@@ -17,13 +20,15 @@ type ProgramChange = {
   readonly name: string | undefined;
   readonly limits: LimitsChange | null | undefined;
   readonly cardLimits: LimitsChange | null | undefined;
+  readonly fundingLowThreshold: bigint | null | undefined;
 };
 
 /**
  * update_program: the program. The body is a merge patch: omitted fields stay as they are.
  *
- * A change of limits holds the switch, so that it falls between decisions: once it has returned, nothing that was decided
- * by the old limits can still complete. Concurrent changes are serialized by the lock on the program.
+ * A change of limits or of the threshold holds the switch, so that it falls between decisions: once it has returned,
+ * nothing that was decided by the old rules can still complete. A new threshold is compared with funds that are locked.
+ * Concurrent changes are serialized by the lock on the program.
  */
 export async function updateProgram(service: Service, call: Call<'update_program'>): Promise<Reply<'update_program'>> {
   const { body } = call;
@@ -31,14 +36,17 @@ export async function updateProgram(service: Service, call: Call<'update_program
     name: body.name,
     limits: readLimitsChange(body.limits),
     cardLimits: readLimitsChange(body.card_limits),
+    fundingLowThreshold: readThreshold(body.funding_low_threshold),
   };
   checkAllLimits(call, changeLimits(null, change.limits), changeLimits(null, change.cardLimits));
   const { program_id: sentId } = call.params;
   const programId = fromWireId('prog', sentId);
   if (programId === undefined) throw programMissing(sentId);
+  const { name: _, ...rules } = change;
   const load = {
-    hold: change.limits === undefined && change.cardLimits === undefined ? null : HOLD_SWITCH,
+    hold: Object.values(rules).every((rule) => rule === undefined) ? null : HOLD_SWITCH,
     lock: lockProgram(programId),
+    lockFunding: change.fundingLowThreshold === undefined ? null : lockAllFunding(programId),
     clock: READ_SWITCH,
     program: readProgram(programId),
   };
@@ -56,20 +64,35 @@ export async function updateProgram(service: Service, call: Call<'update_program
     const { now } = toSwitchReading(loaded.clock);
     const writes = [
       writeProgram(after),
-      insertEvents(batchId, [event], now),
+      insertEvents(batchId, [event, ...lowFunding(before, after)], now),
       ...auditOf(call, { programId, subjectId: record.program_id, details }),
     ];
     return { result: { record, json }, writes };
   });
 }
 
-function apply({ name, limits, cardLimits }: ProgramChange, before: Program): Program {
+function apply({ name, limits, cardLimits, fundingLowThreshold }: ProgramChange, before: Program): Program {
   return {
     ...before,
     name: name ?? before.name,
     limits: changeLimits(before.limits, limits),
     cardLimits: changeLimits(before.cardLimits, cardLimits),
+    fundingLowThreshold: fundingLowThreshold === undefined ? before.fundingLowThreshold : fundingLowThreshold,
   };
+}
+
+function readThreshold(sent: number | null | undefined): bigint | null | undefined {
+  return typeof sent === 'number' ? BigInt(sent) : sent;
+}
+
+/** funding.low, when the new threshold is the first that the funds are below. */
+function lowFunding(before: Program, after: Program): readonly DomainEvent[] {
+  const { programId, currency, funding, fundingLowThreshold: threshold } = after;
+  const account = funding.find((one) => one.currency === currency);
+  const available = account === undefined ? 0n : account.balance - account.held;
+  const wasLow = before.fundingLowThreshold !== null && available < before.fundingLowThreshold;
+  if (threshold === null || wasLow || available >= threshold) return [];
+  return [fundingLowEvent({ programId, currency, available, threshold })];
 }
 
 function checkAllLimits(call: CallContext, limits: Limits | null, cardLimits: Limits | null): void {
@@ -81,6 +104,7 @@ function isSame(before: Program, after: Program): boolean {
   return (
     before.name === after.name &&
     sameLimits(before.limits, after.limits) &&
-    sameLimits(before.cardLimits, after.cardLimits)
+    sameLimits(before.cardLimits, after.cardLimits) &&
+    before.fundingLowThreshold === after.fundingLowThreshold
   );
 }

@@ -107,7 +107,13 @@ class Seed {
   }
 
   statements(): readonly Statement[] {
-    const program = { programId: this.#programId, name: 'Demo program', currency: 'USD', timeZone: 'UTC' };
+    const program = {
+      programId: this.#programId,
+      name: 'Demo program',
+      currency: 'USD',
+      timeZone: 'UTC',
+      fundingLowThreshold: null,
+    };
     this.#created.push(insertProgram(program, new Date(this.#now)));
     for (const [currency, amount] of Object.entries(FUNDING)) this.#openFunding(currency, amount);
     for (const seeded of SEEDED_CARDS) this.#openCard(seeded);

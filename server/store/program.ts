@@ -2,7 +2,20 @@ import type { Limits, Period, ProgramRules } from '../../domain/ledger/limits.ts
 import type { SwitchSetting } from '../../domain/switch.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { type CountedDays, countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
-import { CURRENCY, columns, DATE, insertRow, json, many, NUMBER, nullable, statement, TEXT, UUID } from './sql.ts';
+import {
+  BIGINT,
+  CURRENCY,
+  columns,
+  DATE,
+  insertRow,
+  json,
+  many,
+  NUMBER,
+  nullable,
+  statement,
+  TEXT,
+  UUID,
+} from './sql.ts';
 import { DISABLED_SCOPE, toDisabledScopes } from './switch.ts';
 
 /** A card program. */
@@ -16,6 +29,8 @@ export type Program = {
   readonly limits: Limits | null;
   /** Limits of each of its cards, unless the card has its own. */
   readonly cardLimits: Limits | null;
+  /** Below what available amount its funding is low, in minor units of its currency; null for never. */
+  readonly fundingLowThreshold: bigint | null;
   /** The current day in its time zone, YYYY-MM-DD. */
   readonly today: string;
   /** Its funding accounts, one for each currency; minor units. */
@@ -30,6 +45,7 @@ const PROGRAM = columns({
   createdAt: DATE,
   limits: nullable(LIMITS),
   cardLimits: nullable(LIMITS),
+  fundingLowThreshold: nullable(BIGINT),
 });
 
 const DETAILS = columns({
@@ -93,7 +109,7 @@ const INSERT_PROGRAM = insertRow('insert_program', 'program', PROGRAM.omit('limi
 
 /** Inserts a program without limits. */
 export function insertProgram(
-  program: Pick<Program, 'programId' | 'name' | 'currency' | 'timeZone'>,
+  program: Pick<Program, 'programId' | 'name' | 'currency' | 'timeZone' | 'fundingLowThreshold'>,
   now: Date,
 ): Statement {
   return INSERT_PROGRAM({ ...program, createdAt: now });
@@ -113,9 +129,27 @@ export function lockProgram(programId: string): Statement {
 /** Updates a program; it must be locked. */
 export const updateProgram = statement(
   'update_program',
-  PROGRAM.pick('programId', 'name', 'limits', 'cardLimits').columns,
-  'update program set name = :name, limits = :limits, card_limits = :cardLimits where program_id = :programId',
+  PROGRAM.pick('programId', 'name', 'limits', 'cardLimits', 'fundingLowThreshold').columns,
+  `update program set name = :name, limits = :limits, card_limits = :cardLimits,
+      funding_low_threshold = :fundingLowThreshold
+    where program_id = :programId`,
 );
+
+const READ_FUNDING_THRESHOLD = statement(
+  'read_funding_threshold',
+  { programId: UUID },
+  'select funding_low_threshold from program where program_id = :programId',
+);
+
+/** Reads below what available amount the funding of a program is low. Its funding accounts must be locked. */
+export function readFundingThreshold(programId: string): Statement {
+  return READ_FUNDING_THRESHOLD({ programId });
+}
+
+/** The threshold from the rows of {@link readFundingThreshold}. */
+export function toFundingThreshold([row]: readonly Row[]): bigint | null {
+  return row === undefined ? null : PROGRAM.pick('fundingLowThreshold').read(row).fundingLowThreshold;
+}
 
 const KNOWS_TIME_ZONE = statement(
   'knows_time_zone',
@@ -135,6 +169,8 @@ export type RulesNow = {
   readonly now: number;
   /** What is disabled, in any program. */
   readonly switches: readonly SwitchSetting[];
+  /** Below what available amount the funding of the program is low, in minor units of its currency; null for never. */
+  readonly fundingLowThreshold: bigint | null;
   /** What was counted on its funding account in the last weeks; null where the program has no limits. */
   readonly days: CountedDays | null;
 };
@@ -153,7 +189,7 @@ const READ_PROGRAM_RULES = statement(
       select service_now() as now, (select json_agg(${DISABLED_SCOPE}) from switch where disabled) as disabled
     )
     select ${milliseconds('moment.now')} as now, moment.disabled, program.program_id, program.currency, program.limits,
-      program.card_limits, local.now::date::text as today, ${boundsOf('day')}, ${boundsOf('week')}, ${boundsOf('month')},
+      program.card_limits, program.funding_low_threshold, local.now::date::text as today, ${boundsOf('day')}, ${boundsOf('week')}, ${boundsOf('month')},
       case when program.limits is not null then (
         select ${countedDays('account.program_id', 'account.account_id')} from account
         where account.owner_id = program.program_id and account.kind = 'funding'
@@ -174,7 +210,10 @@ export function readProgramRules(programIds: readonly string[]): Statement {
   return READ_PROGRAM_RULES({ programIds: [...new Set(programIds)] });
 }
 
-const RULES = columns({ ...PROGRAM.pick('programId', 'currency', 'limits', 'cardLimits').columns, today: TEXT });
+const RULES = columns({
+  ...PROGRAM.pick('programId', 'currency', 'limits', 'cardLimits', 'fundingLowThreshold').columns,
+  today: TEXT,
+});
 const CALENDAR = columns({
   now: NUMBER,
   dayStart: NUMBER,
@@ -194,5 +233,6 @@ export function toRulesNow(row: Row): RulesNow {
     month: { start: monthStart, end: monthEnd },
   };
   const switches = toDisabledScopes(row.disabled);
-  return { now, switches, days: toCountedDays(row.used), rules: { ...RULES.read(row), calendar } };
+  const { fundingLowThreshold, ...rules } = RULES.read(row);
+  return { now, switches, fundingLowThreshold, days: toCountedDays(row.used), rules: { ...rules, calendar } };
 }

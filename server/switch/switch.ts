@@ -1,4 +1,6 @@
+import type { SwitchChangeRecord } from '../../contract/events/access.ts';
 import type { SwitchRecord } from '../../contract/switch.ts';
+import { type DomainEvent, EVERY_PROGRAM } from '../../domain/event.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type SwitchSetting, scopeOf } from '../../domain/switch.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
@@ -48,12 +50,22 @@ export async function changeSwitch(service: Service, call: Call<'change_switch'>
       const subjectId = record.program_id ?? 'service';
       const writes = [
         writeSwitch(newId(), setting),
-        insertEvents(batchId, [{ type: 'switch.changed' as const, programId, subjectId, payload: json }], now),
+        insertEvents(batchId, changeEvents(record, programId), now),
         ...auditOf(call, { programId, subjectId, details: json }),
       ];
       return { record, json, subjectId: programId ?? NO_PROGRAM, writes };
     },
   });
+}
+
+/** One event for operators, and one for the card program, or for every program, without what only operators see. */
+function changeEvents(record: SwitchRecord, programId: string | null): readonly DomainEvent[] {
+  const { reason: _reason, actor: _actor, ...shown }: SwitchChangeRecord & SwitchRecord = record;
+  const event = { type: 'switch.changed' as const, subjectId: record.program_id ?? 'service' };
+  return [
+    { ...event, programId: null, payload: JSON.stringify(record) },
+    { ...event, programId: programId ?? EVERY_PROGRAM, payload: JSON.stringify(shown) },
+  ];
 }
 
 function checkBody(call: Call<'change_switch'>): void {

@@ -3,6 +3,8 @@ import type { Card } from '../../domain/cards/card.ts';
 import type { DomainEvent } from '../../domain/event.ts';
 import { replay, type StoredResponse } from '../../domain/idempotency.ts';
 import { toWireId } from '../../domain/identifier.ts';
+import { getsLow } from '../../domain/ledger/funding-low.ts';
+import { available } from '../../domain/ledger/ledger.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import {
   decideCancel,
@@ -19,6 +21,7 @@ import type { Transfer } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
 import { type Moment, refusalToStore, storedRefusal, successToStore } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
+import { fundingLowEvent } from '../programs/funding-low-event.ts';
 import type { AuditNote } from '../store/audit.ts';
 import { toLoadedCard } from '../store/card.ts';
 import type { Loaded, Statement } from '../store/connection/database.ts';
@@ -217,11 +220,13 @@ export class Books {
   #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
     const { programId } = request;
     const { transfer, event } = plan;
+    const low = this.#lowFunding(plan);
     this.#apply(plan, request.command === 'create');
     const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : toTransferRecord(transfer);
     const json = JSON.stringify(record);
     const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
     const eventIndex = this.#changes.events.push({ type: event, programId, subjectId, payload: json }) - 1;
+    if (low !== undefined) this.#changes.events.push(low);
     const { operator: actor, requestId, key } = request;
     const action = `${request.command}_transfer`;
     if (actor !== null) this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details: json });
@@ -231,6 +236,20 @@ export class Books {
       this.#keep(request, successToStore(key.fingerprint, status, created, json), eventIndex);
     }
     return { record, json };
+  }
+
+  /** funding.low, where the plan takes the program's funding below its threshold. */
+  #lowFunding({ transfer: { programId, transferId }, accounts }: TransferPlan | ReversalPlan): DomainEvent | undefined {
+    const found = this.#rules.get(programId);
+    const threshold = found?.fundingLowThreshold ?? null;
+    if (found === undefined || threshold === null) return undefined;
+    const { currency } = found.rules;
+    const after = accounts.find((account) => account.kind === 'funding' && account.currency === currency);
+    if (after === undefined) return undefined;
+    const before = available(this.#accounts.look(after.accountId));
+    if (!getsLow(before, available(after), threshold)) return undefined;
+    const cause = { transferId: toWireId('tr', transferId) };
+    return fundingLowEvent({ programId, currency, available: available(after), threshold, ...cause });
   }
 
   /** Applies a plan, for the decisions after it and for the writes. */

@@ -168,6 +168,17 @@ export function lockFundingAccounts(programId: string, currency: string): Statem
   return LOCK_FUNDING_ACCOUNTS({ programId, currency });
 }
 
+const LOCK_ALL_FUNDING = statement(
+  'lock_all_funding',
+  { programId: UUID },
+  `select from account where owner_id = :programId and kind = 'funding' order by account_id for no key update`,
+);
+
+/** Locks the funding accounts of a program in all currencies; what they have must be read by a later statement. */
+export function lockAllFunding(programId: string): Statement {
+  return LOCK_ALL_FUNDING({ programId });
+}
+
 const CREATE_FUNDING_ACCOUNTS = statement(
   'create_funding_accounts',
   { programId: UUID, currency: CURRENCY, funding: UUID, world: UUID },

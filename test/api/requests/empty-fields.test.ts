@@ -35,7 +35,7 @@ const LENIENT: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   explain_transfer: ['destination_card_id', 'currency', 'description', 'reference', 'metadata'],
   reverse_transfer: ['description'],
   create_card: ['card_id', 'currency', 'holder_reference', 'last_four'],
-  create_program: ['time_zone'],
+  create_program: ['time_zone', 'funding_low_threshold'],
   create_deposit: ['currency', 'description'],
   create_withdrawal: ['currency', 'description'],
   change_switch: ['reason'],

@@ -114,10 +114,12 @@ export class Replay {
     const fields = JSON.parse(payload) as Fields;
     if (type.startsWith('transfer.')) this.#transfer(type, fields, payload);
     else if (type === 'reversal.completed') this.#reverse(fields, payload);
-    else if (type.startsWith('funding.')) this.#fund(type, fields);
+    else if (type === 'funding.deposited' || type === 'funding.withdrawn') this.#fund(type, fields);
     else if (type.startsWith('card.')) this.#changeCard(fields);
     else if (type.startsWith('program.')) this.#changeProgram(fields);
-    else if (type === 'switch.changed') this.#changeSwitch(fields);
+    // That for card programs says less than that for operators.
+    else if (type === 'switch.changed' && 'actor' in fields) this.#changeSwitch(fields);
+    else if (type === 'switch.changed' || type === 'error.recorded') return;
     else throw new Error(`nobody knows what ${type} of ${subjectId} is`);
   }
 

@@ -1,0 +1,85 @@
+import type { LoggedEvent, Transaction } from '../../torture/changes/history.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The available funds of a program once more, from its events in the order in which the database says that they were
+ * committed, and where funding.low has to be among them.
+ */
+export class FundingReplay {
+  readonly problems: string[] = [];
+  crossings = 0;
+  readonly #programId: string;
+  readonly #accountId: string;
+  #available = 0;
+  #threshold: number | null = null;
+  /** The loads and unloads that hold something, by their id. */
+  readonly #holds = new Map<string, Fields>();
+  readonly #types = new Map<string, unknown>();
+
+  constructor(programId: string, accountId: string) {
+    this.#programId = programId;
+    this.#accountId = accountId;
+  }
+
+  /** Carries out the events of a transaction, and compares the account with what it has written. */
+  run({ position, events, accounts }: Transaction): void {
+    const own = events.map(parsed).filter(({ data }) => data.program_id === this.#programId);
+    own.forEach(({ type, data }, at) => {
+      if (type === 'funding.low') return;
+      const expected = this.#carryOut(type, data);
+      const next = own[at + 1];
+      const found = next?.type === 'funding.low' ? next.data : undefined;
+      if (JSON.stringify(found) !== JSON.stringify(expected)) {
+        const said = `${JSON.stringify(found)} instead of ${JSON.stringify(expected)}`;
+        this.problems.push(`at ${position}, after ${type}: ${said}`);
+      }
+      if (expected !== undefined) this.crossings += 1;
+    });
+    const written = accounts.findLast(({ accountId }) => accountId === this.#accountId);
+    if (written === undefined) return;
+    const available = Number(written.balance - written.held);
+    if (available !== this.#available) this.problems.push(`at ${position}: ${available} instead of ${this.#available}`);
+  }
+
+  /** Does what an event says, and gives the data of the funding.low that has to follow it. */
+  #carryOut(type: string, data: Fields): Fields | undefined {
+    const [before, thresholdBefore] = [this.#available, this.#threshold];
+    if (type.startsWith('program.')) this.#threshold = data.funding_low_threshold as number | null;
+    else this.#available += this.#changeOf(type, data);
+    const threshold = this.#threshold;
+    const wasLow = thresholdBefore !== null && before < thresholdBefore;
+    if (threshold === null || wasLow || this.#available >= threshold || type === 'program.created') return undefined;
+    return {
+      program_id: this.#programId,
+      currency: 'USD',
+      available: this.#available,
+      threshold,
+      transfer_id: data.transfer_id ?? null,
+      movement_id: data.movement_id ?? null,
+    };
+  }
+
+  /** How much an event adds to the available funds. */
+  #changeOf(type: string, data: Fields): number {
+    const amount = Number(data.amount);
+    const transferId = String(data.transfer_id);
+    if (type === 'funding.deposited') return amount;
+    if (type === 'funding.withdrawn') return -amount;
+    if (type === 'reversal.completed') return this.#types.get(transferId) === 'load' ? amount : -amount;
+    if (!type.startsWith('transfer.')) return 0;
+    this.#types.set(transferId, data.type);
+    const isLoad = data.type === 'load';
+    if (type === 'transfer.pending') {
+      this.#holds.set(transferId, data);
+      return isLoad ? -amount : 0;
+    }
+    const released = this.#holds.delete(transferId) && isLoad ? amount : 0;
+    const captured = Number(data.captured_amount);
+    return released + (isLoad ? -captured : captured);
+  }
+}
+
+function parsed({ type, payload }: LoggedEvent): { readonly type: string; readonly data: Fields } {
+  return { type, data: JSON.parse(payload) };
+}
