@@ -13,6 +13,7 @@ import { databaseTime } from './ids.ts';
 import { followDatabaseClock } from './jobs/database-clock.ts';
 import { startDeletingExpired } from './jobs/delete-expired.ts';
 import { startPartitionMaintenance } from './jobs/maintain-partitions.ts';
+import { startRelayingEvents } from './jobs/relay-events.ts';
 import { startSettlingDueTransfers } from './jobs/settle-due-transfers.ts';
 import { startWritingCredentialUses } from './jobs/write-credential-uses.ts';
 import { openAuthentication } from './keys/authenticate.ts';
@@ -27,7 +28,7 @@ import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './sandbox/seed-sandb
 import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/connection/database.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
-import { openTransferLane } from './transfers/load.ts';
+import { openTransferLane, type TransferLane } from './transfers/load.ts';
 
 const SEED_TIMEOUT_MILLISECONDS = 10_000;
 
@@ -118,22 +119,13 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     throw error;
   });
   const unpublish = await publishSettings(configuration, port, log);
-  const partitions = startPartitionMaintenance(background, configuration.errorRetentionDays, (error) =>
-    log.error({ cause: String(error) }, 'cannot create or remove partitions'),
-  );
-  const expiry = startDeletingExpired(background, (error) =>
-    log.error({ cause: String(error) }, 'cannot delete expired rows; retrying in an hour'),
-  );
+  const jobs = startJobs(configuration, opened, { log, transfers, news });
   const credentials = startWritingCredentialUses(uses, refusals, (error) =>
     log.error({ cause: String(error) }, 'cannot write key uses and refused credentials; retrying'),
   );
-  const due = startSettlingDueTransfers({ database: background, transfers }, (error) =>
-    log.error({ cause: String(error) }, 'cannot settle due transfers; retrying'),
-  );
   stop = async () => {
     clock.stop();
-    partitions.stop();
-    await Promise.all([due.stop(), expiry.stop(), server.close()]);
+    await Promise.all([jobs.stop(), server.close()]);
     await unpublish();
     await credentials.stop();
     await errors.stop();
@@ -141,6 +133,27 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   };
   warnOfClearText(configuration, log);
   showBanner(configuration, opened, port);
+}
+
+/** What the service does by itself. */
+function startJobs(
+  { errorRetentionDays }: Configuration,
+  { databases }: OpenDatabase,
+  { log, transfers, news }: { readonly log: pino.Logger; readonly transfers: TransferLane; readonly news: EventNews },
+): { readonly stop: () => Promise<unknown> } {
+  const { background } = databases;
+  const report = (sentence: string) => (error: unknown) => log.error({ cause: String(error) }, sentence);
+  const jobs = [
+    startPartitionMaintenance(background, errorRetentionDays, report('cannot create or remove partitions')),
+    startDeletingExpired(background, report('cannot delete expired rows; retrying in an hour')),
+    startSettlingDueTransfers({ database: background, transfers }, report('cannot settle due transfers; retrying')),
+    startRelayingEvents(
+      databases,
+      (programIds) => news.tell(programIds),
+      report('cannot give positions to events; retrying'),
+    ),
+  ];
+  return { stop: () => Promise.all(jobs.map((job) => job.stop())) };
 }
 
 /** Publishes the settings for the command `config`. Failing to do so does not stop the service. */

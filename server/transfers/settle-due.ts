@@ -23,10 +23,9 @@ export type DueRound = { readonly settled: number; readonly failed: number; read
  * callers may come first: the second finds the transfer in its new status and changes nothing.
  */
 export async function settleDue(service: DueService): Promise<DueRound> {
-  const [expired, due] = await Promise.all([
-    find(service, findExpiredHolds(PORTION), 'expire'),
-    find(service, findDueTransfers(PORTION), 'execute'),
-  ]);
+  // One after the other: an idle process then needs one connection for both.
+  const expired = await find(service, findExpiredHolds(PORTION), 'expire');
+  const due = await find(service, findDueTransfers(PORTION), 'execute');
   const deadline = performance.now() + ROUND_MILLISECONDS;
   const requests = [...expired, ...due];
   const outcomes = await Promise.allSettled(requests.map((request) => service.transfers.submit(request, deadline)));

@@ -137,7 +137,7 @@ describe('20 connections for two processes', () => {
 
   test('idle connections are closed', async () => {
     await Promise.all(services.map(readMuch));
-    // Each process keeps one; loops of the background use another now and then.
+    // Each process keeps one for transfers; its loops use one that reads and one, that of the relay, that writes.
     await waitFor('idle connections to go', async () => (await connectionsOf('limited')) <= 6);
   });
 });

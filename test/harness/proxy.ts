@@ -78,6 +78,9 @@ const COMMIT = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 /** The prepared statement that every transaction begins its writes with. */
 const FENCE = Buffer.from('fence_batch\0', 'latin1');
 
+/** The lock of the relay, in whose rounds there are no faults or traps: they come at any time. */
+const RELAY = Buffer.from('hold_relay\0', 'latin1');
+
 /** The server's responses to COMMIT and to ROLLBACK. */
 const COMMITTED = Buffer.from('COMMIT\0', 'latin1');
 const ROLLED_BACK = Buffer.from('ROLLBACK\0', 'latin1');
@@ -142,6 +145,7 @@ class Wire {
     }
     this.#serverSpoke = false;
     if (this.#setting.isMute) return;
+    if (chunk.includes(RELAY)) return this.#pass(this.#server, chunk);
     if (BEGIN.test(chunk.toString('latin1'))) return this.#load(chunk);
     const at = chunk.indexOf(COMMIT);
     if (at === -1) return chunk.includes(FENCE) ? this.#early(chunk) : this.#pass(this.#server, chunk);
@@ -198,12 +202,13 @@ class Wire {
     this.#serverSpoke = true;
     if (this.#isSwallowed || this.#setting.isMute) return;
     const isCommitted = chunk.includes(COMMITTED);
-    if (isCommitted || chunk.includes(ROLLED_BACK)) this.#setting.open.delete(this);
+    const isEnd = isCommitted || chunk.includes(ROLLED_BACK);
+    const wasOpen = isEnd && this.#setting.open.delete(this);
     if (this.#fault !== undefined) {
       if (isCommitted) this.cut();
       return;
     }
-    if (isCommitted && !(await this.#passes('after_commit', () => undefined))) return;
+    if (isCommitted && wasOpen && !(await this.#passes('after_commit', () => undefined))) return;
     return this.#pass(this.#client, chunk);
   }
 

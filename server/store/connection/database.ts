@@ -138,7 +138,7 @@ export class Database {
     try {
       const { result, hasWritten } = await finish(client, loaded);
       isFit = true;
-      if (hasWritten) this.#connections.group.committedAt = performance.now();
+      if (hasWritten) this.#connections.group.noteCommit();
       return result;
     } catch (error) {
       const isUnknown = error instanceof CommitUnknown && error.doubt !== 'unconfirmed';
@@ -156,28 +156,21 @@ export class Database {
    * in one packet, so that no other process waits for this one. Without a fence: the statement must be one that changes
    * nothing the second time. Throws {@link StoreFailure}.
    */
-  async underLock(lock: Statement, statement: Statement): Promise<readonly Row[]> {
+  async underLock(lock: Statement, statement: Statement, again = true): Promise<readonly Row[]> {
     const client = await connect(this.#connections.writers);
-    let isFit = false;
-    try {
-      // Writers have no hash joins, because their tables grow; what is joined here are parts of the statement.
-      const responses = await sendTogether(client, () => [
-        client.query('begin; set local enable_hashjoin = on'),
-        client.query(toQuery(lock)),
-        client.query(toQuery(statement)),
-        client.query('commit'),
-      ]);
-      const failed = responses.find((response) => response.status === 'rejected');
-      if (failed !== undefined) throw this.#noted(new StoreFailure(failed.reason));
-      isFit = true;
-      const run = responses[2];
-      return run?.status === 'fulfilled' ? (run.value?.rows ?? []) : [];
-    } catch (error) {
-      isFit = error instanceof StoreFailure && !error.unfit;
-      throw error;
-    } finally {
-      client.release(!isFit);
-    }
+    // Writers have no hash joins, because their tables grow; what is joined here are parts of the statement.
+    const responses = await sendTogether(client, () => [
+      client.query('begin; set local enable_hashjoin = on'),
+      client.query(toQuery(lock)),
+      client.query(toQuery(statement)),
+      client.query('commit'),
+    ]);
+    const failed = responses.find((response) => response.status === 'rejected');
+    const failure = failed === undefined ? undefined : new StoreFailure(failed.reason);
+    client.release(failure?.unfit);
+    if (failure === undefined) return responses[2]?.status === 'fulfilled' ? (responses[2].value?.rows ?? []) : [];
+    if (again && failure.connectionLost && !failure.timedOut) return this.underLock(lock, statement, false);
+    throw this.#noted(failure);
   }
 
   /** Like {@link transact}, but resolves an unknown commit before it returns, until `deadline` (`performance.now()`). */

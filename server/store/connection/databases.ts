@@ -23,6 +23,8 @@ export type Databases = {
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
   /** What all connections of this process have observed of the database. */
   readonly health: () => Health;
+  /** Calls a listener after every commit of this process; returns how to stop that. */
+  readonly onCommit: (listener: () => void) => () => void;
   /** Closes every connection, after what runs on them. */
   readonly close: () => Promise<void>;
 };
@@ -48,6 +50,7 @@ export function openDatabases(settings: ConnectionSettings, maxConnections = MAX
       return problems.find((problem) => problem !== undefined);
     },
     health: () => group,
+    onCommit: (listener) => group.onCommit(listener),
     close: async () => {
       await Promise.all(all.map((connections) => connections.close()));
     },

@@ -34,9 +34,21 @@ export class PoolGroup implements Health {
   refusedWriters = 0;
   committedAt = Number.NEGATIVE_INFINITY;
   commitFailedAt = Number.NEGATIVE_INFINITY;
+  readonly #commitListeners = new Set<() => void>();
 
   add(pool: Pool): void {
     this.#pools.push(pool);
+  }
+
+  /** Calls a listener after every commit of a transaction that writes; returns how to stop that. */
+  onCommit(listener: () => void): () => void {
+    this.#commitListeners.add(listener);
+    return () => this.#commitListeners.delete(listener);
+  }
+
+  noteCommit(): void {
+    this.committedAt = performance.now();
+    for (const listener of this.#commitListeners) listener();
   }
 
   /** Connections in use. */
