@@ -76,7 +76,8 @@ export async function readEvents(
     }
     events.push(...page.events);
     next = 'after' in next ? { after: page.end } : { before: page.end };
-    if (!page.isFull) return { events, end: page.end, hasMore: false };
+    // Nothing is before the first position.
+    if (!page.isFull || ('before' in next && page.end === 1)) return { events, end: page.end, hasMore: false };
     if (events.length >= limit || performance.now() > giveUpAt) break;
   }
   return { events, end: 'after' in next ? next.after : next.before, hasMore: true };
