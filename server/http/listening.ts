@@ -25,6 +25,7 @@ export function createAddressServer(
     requestTimeout: settings.requestTimeoutMilliseconds,
     connectionsCheckingInterval: settings.timeoutCheckIntervalMilliseconds,
     keepAliveTimeout: settings.keepAliveTimeoutMilliseconds,
+    keepAliveTimeoutBuffer: settings.keepAliveBufferMilliseconds,
     // Checked in readHead, so that the error response is a record.
     requireHostHeader: false,
   });
@@ -41,7 +42,7 @@ export function createAddressServer(
     if ((error as NodeJS.ErrnoException).code === 'ERR_HTTP_REQUEST_TIMEOUT') timeOutRequest(service, error, socket);
     else respondToParserError(service, error, socket);
   });
-  // With a listener, Node does not close connections that are idle for `keepAliveTimeoutMilliseconds` itself.
+  // With a listener, Node does not close connections that have been idle for too long itself.
   server.on('timeout', (socket) => closeIdleConnection(service, socket));
   server.on('connect', (request, socket) => respondToConnect(service, request, socket));
   return server;

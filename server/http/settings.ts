@@ -12,8 +12,14 @@ export type HttpSettings = {
   readonly requestTimeoutMilliseconds: number;
   /** Interval at which Node checks these two timeouts, and so their precision. */
   readonly timeoutCheckIntervalMilliseconds: number;
-  /** Time for which an idle connection is kept open for the next request. */
+  /** Time for which an idle connection is kept open for the next request, as `Keep-Alive: timeout=` says in seconds. */
   readonly keepAliveTimeoutMilliseconds: number;
+  /**
+   * Time for which it is kept open beyond that. A request that crosses the closing of its connection gets no response, and
+   * a caller that honours the timeout, with whatever delay its request has, must never meet that. Together they are longer
+   * than a request can take: after a stall, callers reuse connections that have been idle since it began.
+   */
+  readonly keepAliveBufferMilliseconds: number;
   /** Requests on one connection; 0 is unlimited, which saves a busy caller from reconnecting. */
   readonly maxRequestsPerConnection: number;
   /** Time for an operation to respond; the operation receives the deadline. */
@@ -68,6 +74,7 @@ export const DEFAULT_SETTINGS: HttpSettings = {
   requestTimeoutMilliseconds: 15_000,
   timeoutCheckIntervalMilliseconds: 1_000,
   keepAliveTimeoutMilliseconds: 5_000,
+  keepAliveBufferMilliseconds: 5_000,
   maxRequestsPerConnection: 0,
   operationTimeoutMilliseconds: 5_000,
   operationGraceMilliseconds: 1_000,

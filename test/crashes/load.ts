@@ -145,7 +145,7 @@ export class Load {
       if (!(error instanceof NoResponse)) throw error;
       if (!wasDead && !this.#dead.has(baseUrl)) {
         this.unansweredByTheLiving += 1;
-        this.unansweredCauses.add(`${error.message}${error.isReused ? ' on a connection that was used before' : ''}`);
+        this.unansweredCauses.add(causeOf(error));
       }
       if (error.isRefused) return;
       story.silences += 1;
@@ -228,6 +228,11 @@ function changeOf({ key, change }: OpenChange) {
   const path = `/api/v0.1/core/transfer/${transferId}/${verb}`;
   if (verb === 'cancel') return { path };
   return { path, body: verb === 'capture' ? { amount } : { amount, description: key } };
+}
+
+function causeOf({ message, idleMilliseconds }: NoResponse): string {
+  if (idleMilliseconds === undefined) return message;
+  return `${message} on a connection that had been idle for ${Math.round(idleMilliseconds)} ms`;
 }
 
 /** What of a response is compared. */

@@ -1,4 +1,5 @@
 import { Agent, type ClientRequest, type IncomingHttpHeaders, request } from 'node:http';
+import type { Socket } from 'node:net';
 
 /** One request; nothing is added but what HTTP/1.1 requires. */
 export type RawRequest = {
@@ -23,15 +24,23 @@ export class NoResponse extends Error {
   override readonly name = 'NoResponse';
   /** Whether the request was never sent: no connection could be made. */
   readonly isRefused: boolean;
-  /** Whether it was sent on a connection that had carried another request. */
-  readonly isReused: boolean;
+  /** How long its connection had been idle since the response before; undefined on a new connection. */
+  readonly idleMilliseconds: number | undefined;
 
-  constructor(cause: Error, isReused: boolean) {
+  constructor(cause: Error, idleMilliseconds: number | undefined) {
     super(`no complete response: ${cause.message}`, { cause });
     this.isRefused = Reflect.get(cause, 'syscall') === 'connect';
-    this.isReused = isReused;
+    this.idleMilliseconds = idleMilliseconds;
+  }
+
+  /** Whether it was sent on a connection that had carried another request. */
+  get isReused(): boolean {
+    return this.idleMilliseconds !== undefined;
   }
 }
+
+/** Since when a connection has been idle: the end of its last response. */
+const idleSince = new WeakMap<Socket, number>();
 
 const TRANSFER_PATH = '/api/v0.1/core/transfer';
 
@@ -44,7 +53,9 @@ export function sendRaw(baseUrl: string, raw: RawRequest, agent?: Agent): Promis
   const content = typeof body === 'object' ? JSON.stringify(body) : body;
   return new Promise((resolve, reject) => {
     const length = content === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(content)) };
-    const fail = (error: Error): void => reject(new NoResponse(error, sent.reusedSocket));
+    let socket: Socket | undefined;
+    let idleMilliseconds: number | undefined;
+    const fail = (error: Error): void => reject(new NoResponse(error, idleMilliseconds));
     const sent: ClientRequest = request(
       `${baseUrl}${path}`,
       {
@@ -59,6 +70,7 @@ export function sendRaw(baseUrl: string, raw: RawRequest, agent?: Agent): Promis
         response.on('error', fail);
         response.on('end', () => {
           if (!response.complete) return fail(new Error('the response was cut short'));
+          if (socket !== undefined) idleSince.set(socket, performance.now());
           const text = Buffer.concat(chunks).toString('utf8');
           resolve({
             status: response.statusCode ?? 0,
@@ -69,6 +81,11 @@ export function sendRaw(baseUrl: string, raw: RawRequest, agent?: Agent): Promis
         });
       },
     );
+    sent.on('socket', (assigned) => {
+      socket = assigned;
+      const since = idleSince.get(assigned);
+      if (since !== undefined) idleMilliseconds = performance.now() - since;
+    });
     sent.on('timeout', () => sent.destroy(new Error('no response at all')));
     sent.on('error', fail);
     sent.end(content);
@@ -85,7 +102,14 @@ export function fieldsOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Kept connections, for callers that send many requests. */
+/**
+ * An idle connection is closed after so long, unless the service has asked for less: Node closes it a second before the
+ * timeout of `Keep-Alive`, but only where an agent has a timeout of its own. Another than that of requests, which Node
+ * would then leave at that of the idle connection.
+ */
+const MAX_IDLE_MILLISECONDS = 60_000;
+
+/** Kept connections, for callers that send many requests. None is reused near its end. */
 export function keptConnections(maxConnections: number): Agent {
-  return new Agent({ keepAlive: true, maxSockets: maxConnections });
+  return new Agent({ keepAlive: true, maxSockets: maxConnections, timeout: MAX_IDLE_MILLISECONDS });
 }

@@ -108,7 +108,7 @@ function askReadiness(url: string): Promise<string> {
       resolve('hung');
       asked.destroy();
     });
-    asked.once('error', (error) => resolve(new NoResponse(error, false).isRefused ? 'gone' : 'cut'));
+    asked.once('error', (error) => resolve(new NoResponse(error, undefined).isRefused ? 'gone' : 'cut'));
   });
 }
 
