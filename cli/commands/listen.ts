@@ -35,7 +35,7 @@ export function addListen(events: Command, context: CommandContext): void {
         help: 'where your program listens, such as http://localhost:3000/hooks',
         required: true,
       },
-      secret: { flag: '--secret <whsec_...>', help: 'signs the webhooks (default: a new one, which is printed)' },
+      secret: { flag: '--secret <secret>', help: 'whsec_..., signs the webhooks (default: a new one, printed)' },
       ...READ_OPTIONS,
     },
     notes: NOTES,

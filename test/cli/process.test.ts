@@ -144,3 +144,35 @@ test('an export that a signal ends leaves no file', async () => {
   expect(readdirSync(folder)).toEqual([]);
   rmSync(folder, { recursive: true });
 });
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'events tail ends with 0 after %s, and reports how to continue',
+  async (signal) => {
+    const chunks = [
+      'id: 1\ndata: {"position":1,"type":"card.created","subject_id":"card_1","created_at":"2030-01-31T12:00:00.000Z","data":{}}\n\n',
+    ];
+    const env = play({ chunks, contentType: 'text/event-stream', ends: 'without an end' });
+    const child = spawn(NODE, [MAIN, 'events', 'tail', '--after', '0'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended = new Promise((done) => child.on('close', (code, by) => done({ code, by })));
+    let errors = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    await new Promise((done) => child.stdout.once('data', done));
+    child.kill(signal);
+    expect(await ended).toEqual({ code: 0, by: null });
+    expect(errors).toBe('Reading events after 0. Ctrl-C ends it.\nTo continue: --after 1\n');
+  },
+);
+
+test('events tail ends quietly when its reader does', async () => {
+  const lines = (function* () {
+    for (let at = 1; at <= 20_000; at += 1)
+      yield `id: ${at}\ndata: {"position":${at},"type":"card.created","subject_id":"card_1","created_at":"2030-01-31T12:00:00.000Z"}\n\n`;
+  })();
+  const env = play({ chunks: lines, contentType: 'text/event-stream', ends: 'without an end' });
+  const child = spawn(NODE, [MAIN, 'events', 'tail', '--after', '0'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const ended = new Promise((done) => child.on('close', (code) => done(code)));
+  child.stdout.once('data', () => child.stdout.destroy());
+  expect(await ended).toBe(0);
+});

@@ -1,0 +1,48 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A webhook as it was received. */
+export type ReceivedWebhook = { readonly headers: IncomingHttpHeaders; readonly body: string };
+
+/** A program that receives webhooks, and can be started and stopped at the same URL. */
+export type WebhookTarget = {
+  readonly url: string;
+  readonly received: ReceivedWebhook[];
+  /** The status and the body of the next response. */
+  respond: (webhook: ReceivedWebhook) => readonly [status: number, body: string] | Promise<readonly [number, string]>;
+  readonly start: () => Promise<void>;
+  /** Stops it, and cuts its connections. */
+  readonly stop: () => Promise<void>;
+};
+
+/** Starts a target that responds with 200 until it is told otherwise. */
+export async function startWebhookTarget(): Promise<WebhookTarget> {
+  let server = await listen(0);
+  const { port } = server.address() as AddressInfo;
+  const target: WebhookTarget = {
+    url: `http://127.0.0.1:${port}/hooks`,
+    received: [],
+    respond: () => [200, ''],
+    start: async () => {
+      server = await listen(port);
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return target;
+
+  function listen(at: number): Promise<Server> {
+    const listening = createServer(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const webhook = { headers: request.headers, body: Buffer.concat(chunks).toString('utf8') };
+      target.received.push(webhook);
+      const [status, body] = await target.respond(webhook);
+      response.writeHead(status).end(body);
+    });
+    return new Promise((resolve) => listening.listen(at, '127.0.0.1', () => resolve(listening)));
+  }
+}
