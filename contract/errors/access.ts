@@ -135,6 +135,7 @@ export const ACCESS_ERRORS = {
       request: { ...call('list_events'), path: `${call('list_events').path}?after=0` },
       message:
         'The events after position 0 are no longer stored. The oldest stored event has position 4: to continue with it, send after=3.',
+      field: '/after',
     },
   }),
 };

@@ -54,7 +54,12 @@ const DATABASE_STOPPED = ERROR_CODES.filter((code) => familyOf(code)?.kind === '
 const OTHERS = ERROR_CODES.filter((code) => !DATABASE_STOPPED.includes(code) && !LAST.includes(code));
 
 test('requests are enough for every sample but these', () => {
-  expect([...UNDER_CONDITION].sort()).toEqual(['rate_limited', 'request_timeout', 'service_unavailable']);
+  expect([...UNDER_CONDITION].sort()).toEqual([
+    'events_expired',
+    'rate_limited',
+    'request_timeout',
+    'service_unavailable',
+  ]);
   for (const code of UNDER_CONDITION) expect(REAL_CAUSES).toHaveProperty(code);
 });
 

@@ -2,7 +2,9 @@ import { crc32 } from 'node:zlib';
 import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { isClosed } from '../../contract/reading/read-fields.ts';
+import { DEMO_PROGRAM } from '../../contract/samples.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
+import { fromWireId } from '../../domain/identifier.ts';
 import { withSecret } from '../harness/keys.ts';
 import { embeddedServerOf, startService, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { RawConnection } from '../harness/raw-connection.ts';
@@ -117,6 +119,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     get('get_event', pathOf('get_event', `evt_${NO_ID}`)),
     get('inspect_event', pathOf('inspect_event', 'evt_missing')),
   ]),
+  events_expired: { run: runExpired },
   invalid_idempotency_key: byRequests('invalid_idempotency_key', [
     ...eachOperation((request) => ({ ...request, headers: [['Idempotency-Key', '']] }), takesKey),
     ...eachOperation((request) => ({ ...request, headers: [['Idempotency-Key', 'k'.repeat(256)]] }), takesKey),
@@ -160,7 +163,7 @@ async function runForbidden({ sandbox, live, programKey }: World): Promise<reado
   const isLive = (id: OperationId): boolean => OPERATIONS[id].reach !== 'sandbox';
   // No operation needs this scope yet, so a key that has no other may do nothing.
   const { key } = await withSecret(
-    sandbox.client.keys.create({ name: 'idle', scopes: ['events:read'], all_programs: true }),
+    sandbox.client.keys.create({ name: 'idle', scopes: ['webhooks:write'], all_programs: true }),
   );
   const idly = (request: RequestSpec): RequestSpec => ({ ...request, headers: [bearer(key)] });
   return [
@@ -200,6 +203,36 @@ async function runRates({ sandbox, dataDirectory }: World): Promise<readonly Res
   } finally {
     await limited.stop();
     await directory.remove();
+  }
+}
+
+/** A sandbox whose first three events of the demo program are past their retention, which takes at least 31 days. */
+async function runExpired({ sandbox, dataDirectory }: World): Promise<readonly Result[]> {
+  const code = 'events_expired';
+  const client = new pg.Client((await embeddedServerOf(dataDirectory)).databaseUrl);
+  await client.connect();
+  const deleteUpTo = (number: string) => client.query(`update event_deletion set up_to_number = ${number}`);
+  try {
+    await waitFor('a fourth event', async () => (await sandbox.client.events.list()).data.length > 3);
+    await deleteUpTo(`(select number + 3 - position from event_position
+      where program_id = '${fromWireId('prog', DEMO_PROGRAM)}' and position <= 3 order by position desc limit 1)`);
+    const [sample] = await runAll(sandbox.url, code, [{ operation: 'list_events', request: sampleRequest(code) }]);
+    const stream = {
+      method: 'GET',
+      headers: [
+        ['Accept', 'text/event-stream'],
+        ['Last-Event-ID', '1'],
+      ],
+    } as const;
+    const others = await runAll(sandbox.url, code, [
+      get('search_events', `${OPERATIONS.search_events.path}?after=0`),
+      get('list_events', `${OPERATIONS.list_events.path}?after=2&type=card.*`),
+      { operation: 'list_events', request: { ...stream, path: OPERATIONS.list_events.path } },
+    ]);
+    return [...(sample === undefined ? [] : [{ ...sample, isSample: true }]), ...others];
+  } finally {
+    await deleteUpTo('0');
+    await client.end();
   }
 }
 

@@ -125,6 +125,13 @@ const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ namedCard }) => query('list_postings', namedCard, ['cursor', 'pst_2_1']),
   ],
   export_postings: [({ card }) => read('export_postings', card)],
+  list_events: [
+    ({ transfer }) => query('list_events', '', ['subject_id', transfer]),
+    ({ transfer }) => query('list_events', '', ['subject_id', transfer], ['after', '0'], ['type', 'transfer.*']),
+    ({ namedCard }) => query('list_events', '', ['subject_id', namedCard], ['after', '0']),
+    ({ program }) => query('list_events', '', ['subject_id', program], ['after', '0'], ['limit', '100']),
+  ],
+  get_event: [({ event }) => read('get_event', event)],
   get_error: [({ error }) => read('get_error', error)],
   list_errors: [
     ({ card }) => query('list_errors', '', ['card_id', card]),
@@ -214,6 +221,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
         program_id: owns.program,
         key_id: owns.key,
         request_id: owns.error,
+        event_id: owns.event,
       });
       const askAbout = async (owns: Belongings) => {
         const filled = parametersOf(path).reduce(
@@ -256,8 +264,9 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
     test('lists and exports contain only resources of the program', async () => {
       const { owns } = theirs;
       // Not the names that a program gives: two programs may give the same.
-      const all = [owns.program, owns.card, owns.transfer, owns.hold, owns.scheduled, owns.reversal, owns.error];
-      for (const id of ['list_transfers', 'export_transfers', 'list_cards', 'list_errors'] as const) {
+      const { program, card, transfer, hold, scheduled, reversal, error, event } = owns;
+      const all = [program, card, transfer, hold, scheduled, reversal, error, event];
+      for (const id of ['list_transfers', 'export_transfers', 'list_cards', 'list_errors', 'list_events'] as const) {
         const { text, status } = await mine.ask(read(id, ''));
         expect(status).toBe(200);
         expect(text).toContain(id === 'list_errors' ? mine.owns.error : mine.owns.card);

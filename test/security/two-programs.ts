@@ -16,6 +16,7 @@ import {
   startServer as startPostgres,
 } from '../harness/ledger.ts';
 import { type RawRequest, type RawResponse, sendRaw } from '../harness/raw-request.ts';
+import { relayOnce } from '../store/events/relayed.ts';
 
 /** Everything that one card program has, by what it is called on the wire. */
 export type Belongings = {
@@ -28,6 +29,7 @@ export type Belongings = {
   readonly scheduled: string;
   readonly reversal: string;
   readonly error: string;
+  readonly event: string;
   readonly key: string;
   readonly reference: string;
   /** The key under which every kind of request was sent that takes one. */
@@ -223,7 +225,13 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
     errors: await next(OPERATIONS.list_errors.path),
   };
   const error = errors[0] ?? '';
-  const made = { program, card, namedCard, transfer, hold, scheduled, reversal, error, key, reference };
+  await relayOnce(ledger.database);
+  const { fields: events } = await ask({
+    method: 'GET',
+    path: `${OPERATIONS.list_events.path}?subject_id=${transfer}`,
+  });
+  const [{ event_id: event }] = events.data as [{ event_id: string }];
+  const made = { program, card, namedCard, transfer, hold, scheduled, reversal, error, event, key, reference };
   return { secret, ask, owns: { ...made, idempotencyKey, cursors } };
 }
 
