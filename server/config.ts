@@ -24,6 +24,8 @@ export type Configuration = {
   readonly supportContact: string;
   /** Days after which errors are removed from the error log. */
   readonly errorRetentionDays: number;
+  /** Days after which events are removed. */
+  readonly eventRetentionDays: number;
   /** Requests per second from one address, and with one key, on average; 0 is unlimited. */
   readonly addressRatePerSecond: number;
   readonly keyRatePerSecond: number;
@@ -38,6 +40,9 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const DEFAULT_DATA_DIRECTORY = './data';
+
+/** Responses to idempotency keys are stored in their events, and a replay is exact for so many days. */
+const MIN_EVENT_RETENTION_DAYS = 31;
 
 /** Every setting: its environment variable, its default, and its purpose. */
 export const SETTINGS = [
@@ -81,6 +86,11 @@ export const SETTINGS = [
     name: 'ERROR_RETENTION_DAYS',
     fallback: '90',
     purpose: 'days for which errors are stored, 1 to 3650; they are deleted in whole months',
+  },
+  {
+    name: 'EVENT_RETENTION_DAYS',
+    fallback: '90',
+    purpose: 'days for which events are stored, 31 to 3650; a position that is older can no longer be read from',
   },
   {
     name: 'RATE_LIMIT_PER_ADDRESS',
@@ -128,7 +138,8 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     databaseConnections: readConnections(read('DATABASE_CONNECTIONS')),
     ...readDataDirectory(environment),
     supportContact: read('SUPPORT_CONTACT'),
-    errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS')),
+    errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS'), 1),
+    eventRetentionDays: readDays('EVENT_RETENTION_DAYS', read('EVENT_RETENTION_DAYS'), MIN_EVENT_RETENTION_DAYS),
     addressRatePerSecond: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     keyRatePerSecond: readRate('RATE_LIMIT_PER_KEY', environment, mode === 'live' ? LIVE_KEY_RATE : 0),
     trustedProxies: readProxies(read('TRUSTED_PROXIES')),
@@ -171,6 +182,7 @@ export function showConfiguration(configuration: Configuration): string {
     `DATA_DIR=${withoutUrlCredentials(configuration.dataDirectory)}`,
     `SUPPORT_CONTACT=${withoutUrlCredentials(configuration.supportContact)}`,
     `ERROR_RETENTION_DAYS=${configuration.errorRetentionDays}`,
+    `EVENT_RETENTION_DAYS=${configuration.eventRetentionDays}`,
     `RATE_LIMIT_PER_ADDRESS=${configuration.addressRatePerSecond}`,
     `RATE_LIMIT_PER_KEY=${configuration.keyRatePerSecond}`,
     `TRUSTED_PROXIES=${configuration.trustedProxies}`,
@@ -206,10 +218,10 @@ function readPort(text: string): number {
   throw new StartupProblem(`PORT is ${quoted(text)}, but it must be a number from 0 to 65535.`);
 }
 
-function readDays(setting: string, text: string): number {
+function readDays(setting: string, text: string, min: number): number {
   const days = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
-  if (days >= 1 && days <= 3650) return days;
-  throw new StartupProblem(`${setting} is ${quoted(text)}, but it must be a number of days from 1 to 3650.`);
+  if (days >= min && days <= 3650) return days;
+  throw new StartupProblem(`${setting} is ${quoted(text)}, but it must be a number of days from ${min} to 3650.`);
 }
 
 function readConnections(text: string): number {

@@ -137,14 +137,14 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
 
 /** What the service does by itself. */
 function startJobs(
-  { errorRetentionDays }: Configuration,
+  configuration: Configuration,
   { databases }: OpenDatabase,
   { log, transfers, news }: { readonly log: pino.Logger; readonly transfers: TransferLane; readonly news: EventNews },
 ): { readonly stop: () => Promise<unknown> } {
   const { background } = databases;
   const report = (sentence: string) => (error: unknown) => log.error({ cause: String(error) }, sentence);
   const jobs = [
-    startPartitionMaintenance(background, errorRetentionDays, report('cannot create or remove partitions')),
+    startPartitionMaintenance(background, configuration, report('cannot create or remove partitions')),
     startDeletingExpired(background, report('cannot delete expired rows; retrying in an hour')),
     startSettlingDueTransfers({ database: background, transfers }, report('cannot settle due transfers; retrying')),
     startRelayingEvents(

@@ -1,25 +1,31 @@
 import type { Database } from '../store/connection/database.ts';
+import { dropOldEvents } from '../store/events/retention.ts';
 import { dropOldErrors, preparePartitions } from '../store/partition.ts';
 
-/** Twice a day: partitions are created months ahead, so a failed round has many retries. */
+/** Twice a day: partitions are created a week or more ahead, so a failed round has many retries. */
 const INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 
 /** The first round comes after the busy time of a start. */
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
 /**
- * Creates the partitions of the coming months while the service runs, and removes errors older than `errorRetentionDays`.
+ * Creates the partitions of the coming days and months while the service runs, and removes errors and events that are older
+ * than is configured.
  * Several processes may run it at once.
  */
 export function startPartitionMaintenance(
   database: Database,
-  errorRetentionDays: number,
+  {
+    errorRetentionDays,
+    eventRetentionDays,
+  }: { readonly errorRetentionDays: number; readonly eventRetentionDays: number },
   onFailure: (error: unknown) => void,
 ): { readonly stop: () => void } {
   const maintain = async (): Promise<void> => {
     try {
       await preparePartitions(database);
       await dropOldErrors(database, errorRetentionDays);
+      await dropOldEvents(database, eventRetentionDays);
     } catch (error) {
       onFailure(error);
     }

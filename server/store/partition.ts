@@ -32,6 +32,13 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
   });
 }
 
+/** Creates the partitions that events of a moment and of the days after it need, for a sandbox whose clock is moved there. */
+export async function prepareEventDays(database: Database, moment: Date): Promise<void> {
+  await database.alone(async (client) => {
+    for (const day of daysFrom(moment)) await client.query('select make_event_partition($1, $2)', ['event', day]);
+  });
+}
+
 function monthsFrom(first: Date): readonly string[] {
   return Array.from({ length: MONTHS_AHEAD + 1 }, (_, ahead) =>
     toDay(new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + ahead, 1))),

@@ -57,9 +57,17 @@ describe('a URL with a password under the name of another setting', () => {
     }
   });
 
-  test.each(['MODE', 'HOST', 'PORT', 'ERROR_RETENTION_DAYS', 'RATE_LIMIT_PER_KEY', 'TRUSTED_PROXIES', 'LOG_LEVEL'])(
-    '%s does not repeat one without its scheme',
-    (name) => expectNothingShown(refusalOf({ [name]: 'service:vorne-hinten@db.bank.test' })),
+  test.each([
+    'MODE',
+    'HOST',
+    'PORT',
+    'ERROR_RETENTION_DAYS',
+    'EVENT_RETENTION_DAYS',
+    'RATE_LIMIT_PER_KEY',
+    'TRUSTED_PROXIES',
+    'LOG_LEVEL',
+  ])('%s does not repeat one without its scheme', (name) =>
+    expectNothingShown(refusalOf({ [name]: 'service:vorne-hinten@db.bank.test' })),
   );
 
   test('is not shown at the start or with the settings', async () => {

@@ -65,6 +65,17 @@ create policy every_program on event for select to transfer_service_application
 -- What earlier versions wrote about the switch contains the operator's reason, so it becomes the service's own.
 grant update (program_id) on event to transfer_service_background;
 
+-- With a partition a day, a plan that is made once for all times would lock every one of them for each replay.
+create or replace function event_payload(of_batch uuid, of_index integer, at timestamptz) returns text
+language plpgsql stable as $$
+declare
+  found_payload text;
+begin
+  execute 'select payload from event where batch_id = $1 and index = $2 and created_at = $3'
+    into found_payload using of_batch, of_index, at;
+  return found_payload;
+end $$;
+
 -- 3. Positions. `position` is that of the first event of the row in its program, `number` the same among the events of all
 -- programs. A row that is shared is about events for every program; these have no number of their own, and the row has the
 -- last one before them. Partitioned by the month in which the row was written: positions, and so partitions, are in the
@@ -181,7 +192,7 @@ end $$;
 -- Makes the partition of a day, or of its month for event_position. To attach a table waits for no transfer, as to create
 -- it as a partition would.
 create function make_event_partition(of_table text, day date) returns void
-language plpgsql security definer set lock_timeout = '500ms' as $$
+language plpgsql security definer set lock_timeout = '100ms' as $$
 declare
   is_month constant boolean := of_table = 'event_position';
   first_day constant date := case when is_month then date_trunc('month', day) else day end;
@@ -241,7 +252,7 @@ end $$;
 -- relay has not numbered is never dropped, nor is a position whose event is there.
 create function drop_event_partition(of_table text, before date) returns text
 -- Whoever writes to the table waits behind us while we wait for the lock: rather try again next time.
-language plpgsql security definer set lock_timeout = '500ms' as $$
+language plpgsql security definer set lock_timeout = '100ms' as $$
 declare
   moment constant timestamptz := deletable_before(of_table, before);
   candidates constant text[] := array(

@@ -3,7 +3,7 @@ import type { DomainEvent } from '../../../domain/event.ts';
 import { newBatchId } from '../../../server/ids.ts';
 import type { Database } from '../../../server/store/connection/database.ts';
 import { insertEvents } from '../../../server/store/events/insert-events.ts';
-import { type EventPage, type EventRange, readEventPage } from '../../../server/store/events/read-events.ts';
+import { readEventPage, type StoredEvent } from '../../../server/store/events/read-events.ts';
 import { HOLD_RELAY, type Relayed, relayEvents, toRelayed } from '../../../server/store/events/relay.ts';
 
 /** An event whose subject is its name in a test. */
@@ -12,11 +12,16 @@ export function eventOf(programId: string | null, subjectId: string): DomainEven
 }
 
 /** Commits events in a transaction of their own; returns its id. */
-export async function commitEvents(database: Database, events: readonly DomainEvent[], batchId = newBatchId()) {
+export async function commitEvents(
+  database: Database,
+  events: readonly DomainEvent[],
+  batchId = newBatchId(),
+  at = Date.now(),
+) {
   await database.transact({
     batchId,
     load: {},
-    decide: () => ({ result: undefined, writes: [insertEvents(batchId, events, Date.now())] }),
+    decide: () => ({ result: undefined, writes: [insertEvents(batchId, events, at)] }),
   });
   return batchId;
 }
@@ -26,12 +31,13 @@ export async function relayOnce(database: Database, withinSeconds: number | null
   return toRelayed(await database.underLock(HOLD_RELAY, relayEvents(withinSeconds)));
 }
 
-/** All events of a program, or of all, from a position on; fails the test where they are deleted. */
-export async function readAll(database: Database, range: Partial<EventRange> & { readonly programId?: string }) {
-  const events = [];
-  for (let after = 0; ; ) {
-    const page = (await readEventPage(database, { limit: 100, ...range, after })) as EventPage;
-    if (page.events === undefined) throw new Error('events are deleted');
+/** All events of a program, or of all, after a position; fails the test where they are deleted. */
+export async function readAll(database: Database, range: { readonly programId?: string; readonly after?: number }) {
+  const events: StoredEvent[] = [];
+  let { after = 0 } = range;
+  for (;;) {
+    const page = await readEventPage(database, { limit: 100, ...range, after });
+    if ('oldest' in page) throw new Error('events are deleted');
     events.push(...page.events);
     after = page.end;
     if (!page.isFull) return events;

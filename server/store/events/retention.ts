@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import type { Database } from '../connection/database.ts';
+import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
+import { HOLD_SWITCH } from '../locks.ts';
+
+/**
+ * Days after which fences are removed. The request whose commit one may settle has long ended, and none is removed whose
+ * events have no position.
+ */
+const FENCE_DAYS = 7;
+
+/** The partition whose turn it is, if it has ended before a day. */
+const FIND_OLD = `select from pg_inherits join pg_class on pg_class.oid = inhrelid
+  where inhparent = $1::regclass and end_of_partition(relname) <= $2::date::timestamp at time zone 'UTC' limit 1`;
+
+/**
+ * How long a drop waits for those who use the table. Transfers wait behind it, so it is not long; theirs take a few
+ * milliseconds.
+ */
+const LOCK_MILLISECONDS = 100;
+
+/** How often it is tried, with a pause in which others go on. */
+const MAX_ATTEMPTS = 5;
+const PAUSE_MILLISECONDS = 500;
+
+/**
+ * Deletes events that are older than `days`, by the database's clock, and what the relay needed for them; readers that
+ * want to go on from there are told so. Events that have no position yet are kept, whatever their age. Partitions are
+ * dropped as a whole, under the lock of the switch: otherwise to drop one would wait for open transactions while others
+ * wait behind it, and could deadlock with both. What others use all the time stays until the next round. Returns the names of the dropped partitions.
+ */
+export async function dropOldEvents(database: Database, days: number): Promise<readonly string[]> {
+  return database.alone(async (client) => {
+    const dropped: string[] = [];
+    for (const [table, age] of [
+      ['event', days],
+      ['event_position', days],
+      ['write_batch', FENCE_DAYS],
+    ] as const) {
+      const { rows } = await client.query<{ day: string }>(
+        `select ((clock_timestamp() at time zone 'UTC')::date - $1::integer)::text as day`,
+        [age],
+      );
+      const values = [table, rows[0]?.day];
+      dropped.push(...(await dropPartitions(client, values)));
+      for (let deleted = true; deleted; ) {
+        const response = await client.query('select delete_unpartitioned_events($1, $2)::int as count', values);
+        deleted = response.rows[0]?.count > 0;
+      }
+    }
+    return dropped;
+  });
+}
+
+async function dropPartitions(client: pg.ClientBase, values: readonly unknown[]): Promise<readonly string[]> {
+  const dropped: string[] = [];
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; ) {
+    if ((await client.query(FIND_OLD, [...values])).rowCount === 0) break;
+    try {
+      await client.query(`begin; set local lock_timeout = ${LOCK_MILLISECONDS}`);
+      await client.query(HOLD_SWITCH.text);
+      const { rows } = await client.query<{ name: string | null }>('select drop_event_partition($1, $2) as name', [
+        ...values,
+      ]);
+      await client.query('commit');
+      const name = rows[0]?.name ?? null;
+      // What is left is still needed.
+      if (name === null) break;
+      dropped.push(name);
+    } catch (error) {
+      await client.query('rollback');
+      if (!(error instanceof pg.DatabaseError) || error.code !== LOCK_NOT_AVAILABLE) throw error;
+      attempt += 1;
+      await sleep(PAUSE_MILLISECONDS);
+    }
+  }
+  return dropped;
+}
