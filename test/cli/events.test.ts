@@ -15,7 +15,7 @@ afterEach(() => {
   target.respond = () => [200, ''];
 });
 afterAll(async () => {
-  await target.stop();
+  await target.cut();
   await service.close();
 });
 
@@ -202,7 +202,7 @@ describe('events listen', () => {
     target.respond = async () => {
       count += 1;
       if (count > 1) return [count === 2 ? 302 : 200, ''];
-      await target.stop();
+      await target.cut();
       await target.start();
       return [200, ''];
     };

@@ -11,8 +11,10 @@ export type WebhookTarget = {
   /** The status and the body of the next response. */
   respond: (webhook: ReceivedWebhook) => readonly [status: number, body: string] | Promise<readonly [number, string]>;
   readonly start: () => Promise<void>;
-  /** Stops it, and cuts its connections. */
+  /** Stops it after the responses in progress. */
   readonly stop: () => Promise<void>;
+  /** Stops it at once: a request in progress gets no response. */
+  readonly cut: () => Promise<void>;
 };
 
 /** Starts a target that responds with 200 until it is told otherwise. */
@@ -26,7 +28,17 @@ export async function startWebhookTarget(): Promise<WebhookTarget> {
     start: async () => {
       server = await listen(port);
     },
-    stop: () =>
+    stop: async () => {
+      let isClosed = false;
+      server.close(() => {
+        isClosed = true;
+      });
+      while (!isClosed) {
+        server.closeIdleConnections();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    },
+    cut: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();

@@ -1,0 +1,9 @@
+import { execFileSync } from 'node:child_process';
+
+/** The signature of a webhook by openssl, which shares no code with the service, the SDK or other libraries. */
+export function opensslSignature(secret: string, id: string, timestamp: string, body: string): string {
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64').toString('hex');
+  const options = ['dgst', '-sha256', '-mac', 'HMAC', '-macopt', `hexkey:${key}`, '-binary'];
+  const signature = execFileSync('openssl', options, { input: `${id}.${timestamp}.${body}` });
+  return `v1,${signature.toString('base64')}`;
+}

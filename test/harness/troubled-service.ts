@@ -1,0 +1,86 @@
+import { afterAll } from 'vitest';
+import { TransferService } from '../../sdk/client.ts';
+import { replaceDatabase } from '../crashes/killing.ts';
+import { deadUrl } from '../sdk/canned-service.ts';
+import { ledgerDirectory } from './ledger-directory.ts';
+import { type ServiceProcess, startService, waitFor } from './process.ts';
+
+/** A service at one URL, with a client that makes transfers whatever happens to the service. */
+export type TroubledService = {
+  readonly url: string;
+  readonly client: TransferService;
+  /** The transfers that were acknowledged. */
+  readonly transferIds: readonly string[];
+  /** Kills, stops and starts the service and its database, each time while transfers are being made. */
+  readonly goThroughTrouble: () => Promise<void>;
+  /** Ends the transfers; resolves to the position of the last event. */
+  readonly settle: () => Promise<number>;
+};
+
+/** Transfers before and after each trouble. */
+const TRANSFERS_BETWEEN = 10;
+
+/** Starts a troubled service, which ends after the tests of the file. */
+export async function useTroubledService(): Promise<TroubledService> {
+  const directory = await ledgerDirectory();
+  const url = await deadUrl();
+  const environment = { DATA_DIR: directory.path, PORT: new URL(url).port };
+  let service = await startService(environment);
+  const transferIds: string[] = [];
+  const ending = new AbortController();
+  const client = new TransferService({ baseUrl: url, maxRetries: 2 });
+  const transfers = makeTransfers(client, transferIds, ending.signal);
+  afterAll(async () => {
+    ending.abort();
+    await transfers;
+    await service.stop();
+    await directory.remove();
+  });
+  const whileTransferring = async (trouble: (service: ServiceProcess) => Promise<unknown>): Promise<void> => {
+    const count = transferIds.length + TRANSFERS_BETWEEN;
+    await waitFor('transfers are made', async () => transferIds.length >= count);
+    await trouble(service);
+  };
+  const restart = async (end: (service: ServiceProcess) => Promise<unknown>): Promise<void> => {
+    await end(service);
+    service = await startService(environment);
+  };
+  return {
+    url,
+    client,
+    transferIds,
+    goThroughTrouble: async () => {
+      await whileTransferring(() => restart(({ kill }) => kill()));
+      await whileTransferring((running) => replaceDatabase(running, directory.path, true));
+      await whileTransferring(() => restart(({ stop }) => stop()));
+      await whileTransferring(({ database }) => database.stop());
+      await service.database.start();
+      await whileTransferring((running) => replaceDatabase(running, directory.path, false));
+      await whileTransferring(() => restart(({ kill }) => kill()));
+      await whileTransferring(async () => undefined);
+    },
+    settle: async () => {
+      ending.abort();
+      await transfers;
+      // The events of a transfer get their positions within a moment after its response.
+      let position = 0;
+      await waitFor('every transfer has its event', async () => {
+        position = (await client.events.list({ limit: 1 })).position;
+        return position >= transferIds.length;
+      });
+      return position;
+    },
+  };
+}
+
+/** Makes one transfer after the other. Each is sent until it is acknowledged, under one idempotency key. */
+async function makeTransfers(client: TransferService, transferIds: string[], signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const idempotencyKey = `transfer-${transferIds.length}`;
+    const transfer = await client.transfers
+      .create({ card_id: 'card_active', amount: 1 }, { idempotencyKey })
+      .catch(() => undefined);
+    if (transfer !== undefined) transferIds.push(transfer.transfer_id);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

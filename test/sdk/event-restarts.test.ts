@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { type EventStreamOptions, type StreamRetry, TransferService } from '../../sdk/client.ts';
+import { waitFor } from '../harness/process.ts';
+import { useTroubledService } from '../harness/troubled-service.ts';
+
+const service = await useTroubledService();
+
+/** Reads a stream in the background, until it is ended. */
+function read(options: EventStreamOptions) {
+  const controller = new AbortController();
+  const events: { readonly position: number; readonly subject_id: string }[] = [];
+  const retries: StreamRetry[] = [];
+  const client = new TransferService({ baseUrl: service.url });
+  const onRetry = (retry: StreamRetry) => retries.push(retry);
+  const reading = (async () => {
+    for await (const event of client.events.stream({ ...options, signal: controller.signal, onRetry }))
+      events.push(event);
+  })();
+  const end = async () => {
+    controller.abort();
+    await reading;
+  };
+  return { events, retries, end };
+}
+
+test('streams yield every event once, in order, over kills and restarts of the service and its database', async () => {
+  const all = read({ after: 0 });
+  const filtered = read({ after: 0, types: ['transfer.completed'] });
+  await service.goThroughTrouble();
+  const last = await service.settle();
+  const hasRead = ({ events }: typeof all) => (events.at(-1)?.position ?? 0) >= last;
+  await waitFor('the streams have read everything', async () => hasRead(all) && hasRead(filtered));
+  await Promise.all([all.end(), filtered.end()]);
+  expect(all.events.map(({ position }) => position)).toEqual(Array.from({ length: last }, (_, index) => index + 1));
+  expect(filtered.events.map(({ subject_id }) => subject_id)).toEqual(all.events.map(({ subject_id }) => subject_id));
+  const seen = new Set(all.events.map(({ subject_id }) => subject_id));
+  expect(seen.size).toBe(all.events.length);
+  expect(service.transferIds.filter((id) => !seen.has(id))).toEqual([]);
+  // Three restarts of the service.
+  expect(all.retries.length).toBeGreaterThanOrEqual(3);
+});
