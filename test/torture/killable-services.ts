@@ -1,0 +1,136 @@
+import { killPostgres } from '../crashes/killing.ts';
+import { type ServiceProcess, startService } from '../harness/process.ts';
+import { untilAtWork } from './loads.ts';
+import { killTree } from './process-tree.ts';
+import { pause } from './row.ts';
+import type { TwoServices } from './two-services.ts';
+
+/**
+ * What is killed: a service, be it the one that owns PostgreSQL or the other; both; PostgreSQL's main process alone or all
+ * of its processes; everything at once.
+ */
+const VICTIMS = ['owner', 'other', 'both_services', 'postmaster', 'postgres', 'everything'] as const;
+export type Victims = (typeof VICTIMS)[number];
+
+/** Which of the two services die. */
+const DYING: Readonly<Record<Victims, readonly (0 | 1)[]>> = {
+  owner: [0],
+  other: [1],
+  both_services: [0, 1],
+  postmaster: [],
+  postgres: [],
+  everything: [0, 1],
+};
+
+/** Alternating, and at random now and then; every other kill is of a service. */
+export function chooseVictims(kill: number, random: () => number): Victims {
+  const at = (bound: number): number => Math.floor(random() * bound);
+  if (random() < 0.25) return VICTIMS[at(VICTIMS.length)] ?? 'owner';
+  if (kill % 2 === 1) return (['owner', 'other', 'both_services'] as const)[at(3)] ?? 'owner';
+  return (['postgres', 'postgres', 'everything', 'postmaster'] as const)[at(4)] ?? 'postgres';
+}
+
+/** What those who use the services are told of a kill. */
+export type Witness = {
+  /** The service at this address is about to die. */
+  readonly expectDeath: (url: string) => void;
+  /** What died has been started again, at the addresses that the services have now. */
+  readonly moved: () => void;
+};
+
+/** Two services on one ledger that are killed and started again, PostgreSQL included. */
+export class KillableServices {
+  readonly path: string;
+  /** The same after each start of PostgreSQL, so what survives finds it again. */
+  readonly databaseUrl: string;
+  readonly #main: string | undefined;
+  readonly #services: [ServiceProcess, ServiceProcess];
+  /** The last start, which may be under way when everything is to end. */
+  #starting: Promise<ServiceProcess | undefined> = Promise.resolve(undefined);
+
+  /** `main` is another program than that of the checkout. */
+  constructor({ path, databaseUrl, both }: TwoServices, main: string | undefined) {
+    this.path = path;
+    this.databaseUrl = databaseUrl;
+    this.#main = main;
+    this.#services = [...both];
+  }
+
+  /** The one that owns PostgreSQL. */
+  get owner(): ServiceProcess {
+    return this.#services[0];
+  }
+
+  get other(): ServiceProcess {
+    return this.#services[1];
+  }
+
+  get urls(): readonly string[] {
+    return this.#services.map(({ url }) => url);
+  }
+
+  /**
+   * Kills, starts again what has to be started, and waits until both services make transfers: gives the time that took,
+   * in milliseconds; Infinity for never. One time in ten PostgreSQL is killed again while it recovers.
+   */
+  async kill(victims: Victims, random: () => number, { expectDeath, moved }: Witness): Promise<number> {
+    const killedAt = performance.now();
+    const dying = DYING[victims];
+    for (const place of dying) expectDeath(this.#services[place].url);
+    await Promise.all([
+      ...(['postmaster', 'postgres', 'everything'].includes(victims)
+        ? [killPostgres(this.path, victims !== 'postmaster')]
+        : []),
+      ...dying.map((place) => this.#services[place].kill()),
+    ]);
+    // The owner first: it brings the database, without which the other does not start.
+    for (const place of dying) this.#services[place] = await this.#start(place);
+    moved();
+    if (dying.length === 0 && random() < 0.1) {
+      await pause(random() * 200);
+      await killPostgres(this.path, true).catch(() => undefined);
+    }
+    const rests = await Promise.all(this.urls.map((url) => untilAtWork(url)));
+    return rests.includes(Number.POSITIVE_INFINITY) ? Number.POSITIVE_INFINITY : performance.now() - killedAt;
+  }
+
+  /** SIGTERM for both, and waits for the end. */
+  async stop(): Promise<void> {
+    for (const service of this.#services.toReversed()) await service.stop();
+  }
+
+  async killAll(): Promise<void> {
+    const starting = await this.#starting.catch(() => undefined);
+    for (const service of [...this.#services, starting]) {
+      if (service === undefined) continue;
+      const { pid, exitCode, signalCode } = service.child;
+      if (pid !== undefined && exitCode === null && signalCode === null) await killTree(pid);
+    }
+    await killPostgres(this.path, true).catch(() => undefined);
+  }
+
+  #start(place: 0 | 1): Promise<ServiceProcess> {
+    const database = place === 0 ? { DATA_DIR: this.path } : { DATABASE_URL: this.databaseUrl };
+    const starting = startService({ ...database, LOG_LEVEL: 'silent' }, this.#main);
+    this.#starting = starting;
+    return starting;
+  }
+}
+
+/** For PostgreSQL to be back after a kill, in milliseconds, before its books are given up. */
+const BACK_WITHIN = 30_000;
+
+/**
+ * Reads until it can be read, for a while: where only PostgreSQL's main process was killed, a backend that it left behind
+ * may have made the transfer by which the service was taken for recovered, and the server starts after that.
+ */
+export async function oncePostgresIsBack<Books>(read: () => Promise<Books>): Promise<Books> {
+  for (const end = performance.now() + BACK_WITHIN; ; ) {
+    try {
+      return await read();
+    } catch (error) {
+      if (performance.now() > end) throw error;
+      await pause(100);
+    }
+  }
+}
