@@ -2,9 +2,9 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { exampleEvent } from '../../contract/events/catalogue.ts';
 import { newWebhookSecret, verifyWebhook } from '../../sdk/client.ts';
-import { startWebhookTarget } from '../harness/webhook-target.ts';
 import { type Canned, deadUrl, errorResponse, startCannedService } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
+import { startWebhookTarget } from './webhook-target.ts';
 
 const SECRET = newWebhookSecret();
 

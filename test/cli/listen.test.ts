@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, expect, test } from 'vitest';
 import { newWebhookSecret } from '../../sdk/client.ts';
-import { opensslSignature } from '../harness/openssl-signature.ts';
 import { waitFor } from '../harness/process.ts';
-import { useTroubledService } from '../harness/troubled-service.ts';
-import { type ReceivedWebhook, startWebhookTarget } from '../harness/webhook-target.ts';
+import { opensslSignature } from '../sdk/openssl-signature.ts';
+import { useTroubledService } from '../sdk/troubled-service.ts';
+import { type ReceivedWebhook, startWebhookTarget } from './webhook-target.ts';
 
 const MAIN = new URL('../../cli/main.ts', import.meta.url).pathname;
 const SECRET = newWebhookSecret();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type EventStreamOptions, type StreamRetry, TransferService } from '../../sdk/client.ts';
 import { waitFor } from '../harness/process.ts';
-import { useTroubledService } from '../harness/troubled-service.ts';
+import { useTroubledService } from './troubled-service.ts';
 
 const service = await useTroubledService();
 

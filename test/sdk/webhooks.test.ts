@@ -8,7 +8,7 @@ import {
   verifyWebhook,
   WebhookVerificationError,
 } from '../../sdk/client.ts';
-import { opensslSignature } from '../harness/openssl-signature.ts';
+import { opensslSignature } from './openssl-signature.ts';
 
 const EVENT = { event_id: 'evt_1', type: 'transfer.completed', position: 1, data: { note: 'ü€😀 "x"' } };
 const BODY = JSON.stringify(EVENT);

@@ -1,9 +1,9 @@
 import { afterAll } from 'vitest';
 import { TransferService } from '../../sdk/client.ts';
 import { replaceDatabase } from '../crashes/killing.ts';
-import { deadUrl } from '../sdk/canned-service.ts';
-import { ledgerDirectory } from './ledger-directory.ts';
-import { type ServiceProcess, startService, waitFor } from './process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { deadUrl } from './canned-service.ts';
 
 /** A service at one URL, with a client that makes transfers whatever happens to the service. */
 export type TroubledService = {
