@@ -14,6 +14,7 @@ import { followDatabaseClock } from './jobs/database-clock.ts';
 import { startDeletingExpired } from './jobs/delete-expired.ts';
 import { startPartitionMaintenance } from './jobs/maintain-partitions.ts';
 import { startRelayingEvents } from './jobs/relay-events.ts';
+import { startReportingErrors } from './jobs/report-errors.ts';
 import { startSettlingDueTransfers } from './jobs/settle-due-transfers.ts';
 import { startWritingCredentialUses } from './jobs/write-credential-uses.ts';
 import { openAuthentication } from './keys/authenticate.ts';
@@ -102,7 +103,10 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   };
   // Opens the connection reserved for transfers before other connections take its place.
   void gateway.ready();
-  const errors = await openErrorLog(configuration, opened, log);
+  const reports = startReportingErrors(background, (error) =>
+    log.error({ cause: String(error) }, 'cannot write events about errors; retrying'),
+  );
+  const errors = await openErrorLog(configuration, opened, log, reports.wake);
   const { addressRatePerSecond, keyRatePerSecond, trustedProxies } = configuration;
   const server = createHttpServer(gateway, {
     settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies },
@@ -116,6 +120,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   });
   const port = await listen(server, configuration).catch(async (error: unknown) => {
     await errors.stop();
+    await reports.stop();
     throw error;
   });
   const unpublish = await publishSettings(configuration, port, log);
@@ -129,6 +134,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await unpublish();
     await credentials.stop();
     await errors.stop();
+    await reports.stop();
     await opened.close();
   };
   warnOfClearText(configuration, log);
@@ -189,12 +195,14 @@ function openErrorLog(
   { dataDirectory }: Configuration,
   { databases }: OpenDatabase,
   log: pino.Logger,
+  onReportable: () => void,
 ): Promise<ErrorRecorder> {
   return startErrorRecorder({
     database: databases.background,
     spoolDirectory: join(dataDirectory, 'error-spool'),
     maxSpoolBytes: MAX_ERROR_SPOOL_BYTES,
     onProblem: (sentence, cause) => log.warn({ event: 'error_log', cause: cause && String(cause) }, sentence),
+    onReportable,
   });
 }
 

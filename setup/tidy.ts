@@ -119,7 +119,9 @@ function matches(pattern: RegExp, { text }: ProjectFile): readonly number[] {
 const rules: readonly Rule[] = [vagueNames, longSql, sqlOutsideTheStore, comments, docComments, foreignTraces];
 
 function fullFolders(files: readonly ProjectFile[]): readonly Problem[] {
-  const folders = Map.groupBy(files, ({ path }) => path.split('/').slice(0, -1).join('/'));
+  // Migrations stay where they are for ever.
+  const counted = files.filter(({ path }) => !/\/migrations\/[^/]*\.sql$/.test(path));
+  const folders = Map.groupBy(counted, ({ path }) => path.split('/').slice(0, -1).join('/'));
   return [...folders]
     .filter(([, inside]) => inside.length > MAX_FILES_IN_FOLDER)
     .map(([path, { length }]) => ({

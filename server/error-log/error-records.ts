@@ -1,5 +1,6 @@
 import type { InspectedErrorRecord, LoggedErrorRecord, OperatorErrorRecord } from '../../contract/error-log.ts';
-import { ERROR_TYPES } from '../../contract/errors/record.ts';
+import { ERROR_TYPES, type ErrorRecord, type ErrorType } from '../../contract/errors/record.ts';
+import type { RefusalCode } from '../../domain/error-codes.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type Json, type LoggedError, timeOfId } from '../store/error.ts';
 
@@ -11,7 +12,7 @@ export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
     operation: error.operation,
     code: error.code,
     status: error.status,
-    type: ERROR_TYPES.find((type) => type === error.type) ?? 'Server Error',
+    type: typeOf(error),
     message: error.message,
     field: error.field,
     method: error.method,
@@ -44,6 +45,21 @@ export function toInspectedErrorRecord(error: LoggedError): InspectedErrorRecord
       stack: stack === null ? [] : stack.split('\n').map((frame) => frame.trim()),
     })),
   };
+}
+
+/** The error record of a response (specification, 2.1), from what is stored of it. */
+export function toErrorRecord(error: Pick<LoggedError, 'message' | 'status' | 'code' | 'type'>): ErrorRecord {
+  return {
+    Message: error.message,
+    Status: error.status,
+    // A code that this version does not have is shown as it was.
+    Code: error.code as RefusalCode,
+    Type: typeOf(error),
+  };
+}
+
+function typeOf({ type }: Pick<LoggedError, 'type'>): ErrorType {
+  return ERROR_TYPES.find((known) => known === type) ?? 'Server Error';
 }
 
 function toObject(value: Json): Record<string, unknown> | null {

@@ -2,6 +2,7 @@ import { databaseTime, newId } from '../ids.ts';
 import type { Database, Statement } from '../store/connection/database.ts';
 import { StoreFailure } from '../store/connection/failure.ts';
 import { type Drop, type DropReason, insertDrops, insertErrors, type LoggedError } from '../store/error.ts';
+import { REPORTED_TYPES } from '../store/error-report.ts';
 import { currentCode, currentDropReason } from '../store/renamed-codes.ts';
 import { type ErrorSpool, openLeftSpools, openOwnSpool } from './error-spool.ts';
 
@@ -20,6 +21,8 @@ export type ErrorStorageOptions = {
   readonly maxSpoolBytes: number;
   /** Called with a sentence when storing errors starts to fail, or works again. */
   readonly onProblem: (sentence: string, cause?: unknown) => void;
+  /** Called when errors were stored that events report. */
+  readonly onReportable?: () => void;
 };
 
 /**
@@ -152,7 +155,9 @@ export class ErrorStorage {
   async #store(errors: readonly LoggedError[]): Promise<boolean> {
     if (errors.length === 0) return true;
     try {
-      return await this.#run(insertErrors(errors));
+      const isStored = await this.#run(insertErrors(errors));
+      if (isStored && errors.some(({ type }) => REPORTED_TYPES.includes(type))) this.#options.onReportable?.();
+      return isStored;
     } catch (error) {
       if (errors.length === 1) {
         this.drop('row_refused', 1);

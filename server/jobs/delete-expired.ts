@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Statement } from '../store/connection/database.ts';
+import { forgetErrorReports } from '../store/error-report.ts';
 import { forgetBodies, forgetRefusedKeys } from '../store/idempotency.ts';
 import { forgetCounters } from '../store/ledger/limits.ts';
 
@@ -44,13 +45,13 @@ export function startDeletingExpired(
 }
 
 /**
- * Deletes refused idempotency keys, stored request bodies and limit counters that are no longer read. It works in small
+ * Deletes refused idempotency keys, stored request bodies, limit counters and reports of errors that are no longer read. It works in small
  * batches, one transaction each, so that no request waits for it; several processes may run it at once. Returns the number
  * of rows; returns early, without an error, when `signal` is aborted.
  */
 export async function deleteExpired(database: Database, signal?: AbortSignal): Promise<number> {
   let total = 0;
-  for (const statement of [forgetRefusedKeys, forgetBodies, forgetCounters]) {
+  for (const statement of [forgetRefusedKeys, forgetBodies, forgetCounters, forgetErrorReports]) {
     total += await deleteInBatches(database, statement, signal);
   }
   return total;

@@ -1,5 +1,6 @@
 import type { MoneyMoved } from '../../domain/refusal.ts';
 import type { Row, Statement } from './connection/database.ts';
+import { REPORT_STORED } from './error-report.ts';
 import {
   columns,
   DATE,
@@ -73,8 +74,9 @@ const INSERT_ERRORS = statement(
   { errors: rows(STORED) },
   `with stored as (
       insert into error (${STORED.names}) select ${STORED.names} from :errors
-      on conflict do nothing returning created_at, program_id, code
-    )
+      on conflict do nothing returning created_at, request_id, program_id, code, status, type, message
+    ),
+    ${REPORT_STORED}
     insert into error_count (hour, program_id, code, count)
     select date_trunc('hour', created_at, 'UTC') as hour, program_id, code, count(*) from stored
     group by 1, 2, 3
@@ -84,7 +86,7 @@ const INSERT_ERRORS = statement(
 );
 
 /**
- * Inserts errors and counts them, in one statement. An error that is stored already is neither changed nor counted again,
+ * Inserts errors and counts them, for the chart and for the events that report them, in one statement. An error that is stored already is neither changed nor counted again,
  * so a batch can be sent as often as needed.
  */
 export function insertErrors(errors: readonly LoggedError[]): Statement {

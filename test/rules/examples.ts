@@ -151,9 +151,10 @@ export const tidyExamples: readonly Example[] = [
     rule: 'a folder has at most 20 files',
     broken: Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`server/http/${index}.ts`, EMPTY])),
     says: ['server/http/:1: A folder has at most 20 files; this one has 21.'],
-    clean: Object.fromEntries(
-      Array.from({ length: 40 }, (_, index) => [`server/http/${index % 2}/${index}.ts`, EMPTY]),
-    ),
+    clean: Object.fromEntries([
+      ...Array.from({ length: 40 }, (_, index) => [`server/http/${index % 2}/${index}.ts`, EMPTY]),
+      ...Array.from({ length: 40 }, (_, index) => [`server/store/migrations/${index}.sql`, '']),
+    ]),
   },
   {
     rule: 'a file of SQL has at most 400 lines',
