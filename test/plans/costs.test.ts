@@ -47,11 +47,11 @@ test('no statement of a transaction has a plan that a setting rules out, or that
     await service.stop();
   }
   const plans = await readPlans();
-  // Of the months of events, a replay reads the one that has the body.
+  // Of the days of events, a replay reads the one that has the body.
   const ofReplays = plans.filter((logged) => logged['Query Text'].includes('select payload from event'));
   expect(ofReplays.length).toBeGreaterThan(0);
   for (const { Plan: plan } of ofReplays) {
-    expect(relationsRead(plan)).toEqual([expect.stringMatching(/^event_[0-9]{4}_[0-9]{2}$/)]);
+    expect(relationsRead(plan)).toEqual([expect.stringMatching(/^event_[0-9]{4}_[0-9]{2}_[0-9]{2}$/)]);
   }
   const ofWriters = plans.filter(({ Settings }) => Settings?.enable_seqscan === 'off');
   const texts = new Set(ofWriters.map((logged) => logged['Query Text'].trim()));

@@ -1,0 +1,144 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SERVICE_ITSELF } from '../../domain/event.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
+import type { Statement } from '../../server/store/connection/database.ts';
+import { WITHIN_LIMITS, WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
+import {
+  readHeads,
+  readOldestPosition,
+  readPlaces,
+  readPlacesOfBatch,
+} from '../../server/store/events/event-positions.ts';
+import { READ_EVENTS } from '../../server/store/events/read-events.ts';
+import { relayEvents } from '../../server/store/events/relay.ts';
+import { connect } from '../harness/ledger.ts';
+import { useConnection, useServer } from '../harness/use-ledger.ts';
+import { forbiddenReads, type Plan, relationsRead } from './plan.ts';
+
+// The plans of events with a hundred days of them, as many as a service with the default retention has.
+
+const DAYS = 100;
+const server = await useServer();
+const client = await useConnection(server.connection);
+let reader: pg.Client;
+
+/** A batch a minute, with three events of the program and one of another. The last hundred are not relayed. */
+const FILL = `
+  select make_event_partition('event', current_date - age) from generate_series(0, ${DAYS}) as age;
+  select make_event_partition('event_position', (current_date - make_interval(months => age))::date)
+    from generate_series(0, 4) as age;
+  create temporary table batch as
+    select number, overlay(uuid_at(moment)::text placing lpad(to_hex(number), 12, '0') from 25 for 12)::uuid as batch_id, moment
+    from (select number, date_trunc('milliseconds', now() - (${DAYS * 1440} - number) * interval '1 minute') as moment
+      from generate_series(1, ${DAYS * 1440}) as number) as made;
+  insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
+    select batch_id, moment, number < ${DAYS * 1440 - 100}, moment, array['${PROGRAM}', gen_random_uuid()]::uuid[], '{3,1}'
+    from batch;
+  insert into event (batch_id, index, program_id, type, subject_id, payload, created_at)
+    select batch_id, place, case when place < 3 then '${PROGRAM}'::uuid else gen_random_uuid() end, 'transfer.completed',
+      'tr_x', '{}', moment from batch, generate_series(0, 3) as place where number % 10 = 0;
+  insert into event_position (program_id, position, count, batch_id, events_at, number, is_shared, relayed_at)
+    select '${PROGRAM}', number * 3 - 2, 3, batch_id, moment, number * 4 - 3, false, moment from batch;
+  insert into event_head values ('${PROGRAM}', ${DAYS * 1440 * 3});`;
+
+beforeAll(async () => {
+  await client.query(FILL);
+  reader = await connect({
+    ...server.connection,
+    options: `-c role=transfer_service_application -c service.programs={${PROGRAM}}`,
+  });
+});
+afterAll(() => reader.end());
+
+async function planOf(of: pg.Client, { text, values }: Statement): Promise<Plan> {
+  const { rows } = await of.query(`explain (format json) ${text}`, [...values]);
+  return rows[0]['QUERY PLAN'][0].Plan as Plan;
+}
+
+/** The partitions of a table that a connection has locked since its transaction began. */
+async function lockedPartitions(of: pg.Client, table: string): Promise<readonly string[]> {
+  const { rows } = await of.query(
+    `select distinct relname from pg_locks join pg_inherits on inhrelid = relation join pg_class on pg_class.oid = relation
+      where pid = pg_backend_pid() and inhparent = $1::regclass order by 1`,
+    [table],
+  );
+  return rows.map(({ relname }) => relname);
+}
+
+const PLACES: readonly (readonly [string, Statement])[] = [
+  ['those after a position', readPlaces({ programId: PROGRAM, after: 200_000, count: 100 })],
+  ['those before a position', readPlaces({ programId: PROGRAM, before: 200_000, count: 100 })],
+  ['those of all programs after a number', readPlaces({ after: 200_000, count: 100 })],
+  ['those of all programs before a number', readPlaces({ before: 200_000, count: 100 })],
+  ['those of a transaction', readPlacesOfBatch('01900000-0000-7000-8000-000000000001')],
+  ['heads', readHeads({ programIds: [PROGRAM] })],
+  ['the oldest', readOldestPosition(PROGRAM)],
+];
+
+describe.each([
+  ['on tables that the planner knows nothing of', async () => undefined],
+  ['on tables that it has analyzed', async () => void (await client.query('analyze'))],
+])('%s', (_state, prepare) => {
+  beforeAll(prepare);
+
+  test.each(PLACES)('%s: found by an index, in its order', async (_name, statement) => {
+    const plan = await planOf(statement.text.includes('is_shared') ? client : reader, statement);
+    expect(scansOf(plan), JSON.stringify(plan, null, 1)).toEqual([]);
+  });
+
+  test('a page of events reads and locks the partitions of its days only, however often it is read', async () => {
+    const { rows } = await client.query(
+      'select batch_id, moment from batch where number between 100 and 1600 order by 1',
+    );
+    const places = rows.filter((_, at) => at % 100 === 0);
+    const statement = READ_EVENTS({
+      batchIds: places.map(({ batch_id }) => batch_id),
+      times: places.map(({ moment }) => moment),
+      programIds: [PROGRAM],
+      types: [],
+      subjectId: null,
+      serviceItself: SERVICE_ITSELF,
+    });
+    const days = new Set(places.map(({ moment }) => `event_${moment.toISOString().slice(0, 10).replaceAll('-', '_')}`));
+    await reader.query('begin');
+    for (let time = 0; time < 8; time += 1) {
+      const found = await reader.query({ ...statement, values: [...statement.values] });
+      expect(found.rows.length).toBeGreaterThan(3);
+    }
+    expect(new Set(await lockedPartitions(reader, 'event'))).toEqual(days);
+    await reader.query('commit');
+    expect(scansOf(await planOf(reader, statement))).toEqual([]);
+  });
+
+  test('the relay finds what waits by its index, and reads no table whole', async () => {
+    const writer = await connect({ ...server.connection, options: '-c role=transfer_service_background' });
+    try {
+      for (const [name, value] of [...WITHIN_LIMITS, ...WRITER_SETTINGS])
+        await writer.query(`set ${name} = '${value}'`);
+      const { text, values } = relayEvents(300);
+      await writer.query('begin; set local enable_hashjoin = on');
+      await writer.query(`prepare relay as ${text}`);
+      const { rows } = await writer.query(`explain (format json) execute relay (${values.map(() => 'null').join()})`);
+      await writer.query('rollback');
+      const plan = rows[0]['QUERY PLAN'][0].Plan as Plan;
+      const all = JSON.stringify(plan, null, 1);
+      expect(forbiddenReads(plan), all).toEqual([]);
+      expect(all).toMatch(/"Index Name": "write_batch_20\d\d_\d\d_\d\d_created_at_batch_id_idx"/);
+      expect(relationsRead(plan).filter((name) => /^event_20/.test(name))).toEqual([]);
+    } finally {
+      await writer.end();
+    }
+  });
+});
+
+const rowsOf = (plan: Plan): number => Number(Reflect.get(plan, 'Plan Rows'));
+
+/** Partitions that are read whole, or sorted, though they have rows. */
+function scansOf(plan: Plan): readonly string[] {
+  const isWhole = /^(Seq Scan|Sort)$/.test(plan['Node Type']) && plan['Total Cost'] > 50 && rowsOf(plan) > 1000;
+  return [
+    ...(isWhole ? [`${plan['Node Type']} ${plan['Relation Name']}`] : []),
+    ...(plan.Plans ?? []).flatMap(scansOf),
+  ];
+}
