@@ -3,6 +3,7 @@ export type GuideStep = {
   readonly line: number;
   readonly method: string;
   readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
   /** As it stands in the guide; empty where none is shown. */
   readonly shown: string;
@@ -57,7 +58,13 @@ function requestOf(command: string, variables: ReadonlyMap<string, string>): Omi
   const url = words.find((word) => word.startsWith('http://'));
   if (url === undefined) throw new Error(`no address in: ${command}`);
   const body = optionOf('-d');
-  return { method: optionOf('-X') ?? (body === undefined ? 'GET' : 'POST'), url, body };
+  const headers = Object.fromEntries(
+    words.flatMap((word, at): [string, string][] => {
+      const [name = '', value = ''] = words[at - 1] === '-H' ? word.split(': ') : [];
+      return name === '' ? [] : [[name, value]];
+    }),
+  );
+  return { method: optionOf('-X') ?? (body === undefined ? 'GET' : 'POST'), url, headers, body };
 }
 
 function filled(word: string, variables: ReadonlyMap<string, string>): string {

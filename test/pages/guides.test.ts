@@ -14,7 +14,7 @@ const MEMBER = /"([A-Za-z_]+)":("[^"…]*"|-?\d+|true|false|null)/g;
 /** What is due is settled within a second or so. */
 const PATIENCE = 120_000;
 
-describe.each(['cards', 'limits', 'transfers'])('docs/%s.md', (name) => {
+describe.each(['cards', 'events', 'limits', 'transfers'])('docs/%s.md', (name) => {
   const text = readFileSync(join(import.meta.dirname, '..', '..', 'docs', `${name}.md`), 'utf8');
   const steps = readGuide(text);
   /** What the ids of the guide are in this run. */
@@ -22,15 +22,32 @@ describe.each(['cards', 'limits', 'transfers'])('docs/%s.md', (name) => {
   const service = useService();
 
   /** Sends a command to the service of this run, with its ids, and a date that is still to come. */
-  async function send({ method, url, body }: GuideStep): Promise<string> {
+  async function send({ method, url, headers: own, body, shown }: GuideStep): Promise<string> {
     const withIds = (words: string) => words.replaceAll(/tr_[0-9a-f]+…/g, (id) => ids.get(id) ?? id);
     const soon = new Date(Date.now() + 86_400_000).toISOString();
     const address = withIds(url).replace('http://localhost:8080', service().url);
     const sent = body?.replace(/("scheduled_for": )"[^"]*"/, `$1"${soon}"`);
     // curl labels what it sends as a form.
     const headers = sent === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const answer = await fetch(address, { method, headers, ...(sent === undefined ? {} : { body: withIds(sent) }) });
-    return answer.text();
+    const answer = await fetch(address, {
+      method,
+      headers: { ...headers, ...own },
+      ...(sent === undefined ? {} : { body: withIds(sent) }),
+    });
+    return answer.headers.get('content-type') === 'text/event-stream' ? beginningOf(answer, shown) : answer.text();
+  }
+
+  /** What a stream has sent when all that is shown has come. */
+  async function beginningOf({ body }: Response, shown: string): Promise<string> {
+    const decoder = new TextDecoder();
+    const lines = shown.split('\n').filter((line) => /^(retry|id|event): /.test(line));
+    expect(lines.length).toBeGreaterThan(0);
+    let text = '';
+    for await (const chunk of body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      if (lines.every((line) => text.includes(`${line}\n`)) && missingIn(text, shown).length === 0) break;
+    }
+    return text;
   }
 
   /** What of an answer that is shown is not what was answered. */
