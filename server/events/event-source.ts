@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { Refusal } from '../../domain/refusal.ts';
-import { toOperationFailure } from '../commit/transaction.ts';
-import type { Database } from '../store/connection/database.ts';
+import { insistOnProof, toOperationFailure } from '../commit/transaction.ts';
+import type { Database, Row } from '../store/connection/database.ts';
 import { readHeads, readOldestPosition, toHeads } from '../store/events/event-positions.ts';
 import { readEventPage, type StoredEvent } from '../store/events/read-events.ts';
 import { ALL_EVENTS } from './event-news.ts';
@@ -36,6 +36,9 @@ export type From = { readonly after: number } | { readonly before: number };
 /** Time to fill a page, in milliseconds. After that the page is sent as short as it is. */
 const SEARCH_MILLISECONDS = 1000;
 
+/** Time for a standby to confirm that it has what was read, where commits wait for one. */
+const PROOF_MILLISECONDS = 3000;
+
 /** The position (or number) of an event in the order of a source. */
 export function placeOf(source: EventSource, event: StoredEvent): number {
   return source.programId === undefined ? event.number : event.position;
@@ -54,6 +57,8 @@ export async function readHead(database: Database, { headOf }: EventSource): Pro
  * Reads up to `limit` events. Filters are applied while reading, for a second at most: events that are very rare can make
  * fewer, or none, and `end` is where to go on.
  *
+ * Where commits wait for a standby, it has what is read: a failover would give the positions of the rest to other events.
+ *
  * @throws {Refusal} events_expired
  */
 export async function readEvents(
@@ -61,6 +66,19 @@ export async function readEvents(
   source: EventSource,
   from: From,
   limit: number,
+): Promise<EventsRead> {
+  const places: Row[] = [];
+  const read = await searchEvents(database, source, from, { limit, places });
+  await insistOnProof(database, performance.now() + PROOF_MILLISECONDS, places);
+  return read;
+}
+
+/** Reads events, and adds to `places` where they are. */
+async function searchEvents(
+  database: Database,
+  source: EventSource,
+  from: From,
+  { limit, places }: { readonly limit: number; readonly places: Row[] },
 ): Promise<EventsRead> {
   const giveUpAt = performance.now() + SEARCH_MILLISECONDS;
   const { programId, onlyOf, types, subjectId } = source;
@@ -75,6 +93,7 @@ export async function readEvents(
       throw expired(source, 'after' in next ? next.after : 0, page.oldest);
     }
     events.push(...page.events);
+    places.push(...page.places);
     next = 'after' in next ? { after: page.end } : { before: page.end };
     // Nothing is before the first position.
     if (!page.isFull || ('before' in next && page.end === 1)) return { events, end: page.end, hasMore: false };

@@ -15,8 +15,12 @@ const RECONNECT_MILLISECONDS = 1_000;
 /** Opens a stream. What is wrong with its beginning is refused here, with an error record. */
 export async function openStream(service: Service, call: ListCall, query: EventQuery): Promise<StreamReply> {
   const start = readStart(call);
-  if (start === null)
-    return { stream: streamFrom(service, call, query, await readHead(service.database, query.source)) };
+  if (start === null) {
+    const head = await readHead(service.database, query.source);
+    // For its proof: the position is sent.
+    await readEvents(service.database, query.source, { before: head + 1 }, 1);
+    return { stream: streamFrom(service, call, query, head) };
+  }
   const read = await readAfter(service, call, query.source, start, STREAM_LIMIT);
   return { stream: streamFrom(service, call, query, start, read) };
 }

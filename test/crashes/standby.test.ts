@@ -8,6 +8,7 @@ import { OperationFailure } from '../../server/operations/call.ts';
 import { type Ledger, openLedger, trialBalance } from '../harness/ledger.ts';
 import { temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type Pair, startPair } from '../harness/standby.ts';
+import { relayOnce } from '../store/events/relayed.ts';
 
 const CARD = { amount: 100, card_id: 'card_active' };
 /** The same as a row of a batch. */
@@ -86,6 +87,40 @@ describe('a synchronous standby', () => {
     const again = await sendBatch(transfers);
     const replays = (JSON.parse(again.body) as TransferBatchOutcomes).data;
     expect(replays.map(({ status, replayed }) => [status, replayed])).toEqual(keys.map(() => [201, true]));
+  });
+
+  test('that is unavailable: events that it may not have are not shown', async () => {
+    /** Relays what is visible; while the standby is away, the relay's own commit is ended as well. */
+    const relay = async (): Promise<void> => {
+      let isOver = false;
+      const ending = waitFor('the relay has committed', async () => {
+        await pair.endWaits();
+        return isOver;
+      });
+      await relayOnce(ledger.database).finally(() => {
+        isOver = true;
+      });
+      await ending;
+    };
+    const readAfter = async (after: number) =>
+      JSON.parse((await ledger.call('list_events', { after, limit: 100 })).body) as {
+        data: object[];
+        position: number;
+      };
+    await send(randomUUID());
+    await relay();
+    const { data, position } = await readAfter(0);
+    expect(data.length).toBeGreaterThan(0);
+    await pair.takeAway();
+    const lost = failureOf(send(randomUUID(), performance.now() + BRIEF));
+    await waitFor('COMMIT waits for the standby', async () => (await pair.commitsWaiting()) > 0);
+    await relay();
+    await lost;
+    await relay();
+    expect((await failureOf(ledger.call('list_events', { after: position }))).message).toContain('may not last');
+    await failureOf(ledger.call('list_events', { limit: 1 }));
+    await pair.bringBack();
+    await waitFor('its event', async () => (await readAfter(position)).data.length === 1);
   });
 
   test('that is unavailable when the primary crashes: nothing is acknowledged before the standby has it', async () => {

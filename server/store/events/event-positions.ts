@@ -1,4 +1,5 @@
 import type { Row, Statement } from '../connection/database.ts';
+import { REPLICATED } from '../connection/standby.ts';
 import { BOOLEAN, columns, many, NUMBER, type RowOf, statement, TIME, UUID } from '../sql.ts';
 
 const POSITION = columns({
@@ -41,13 +42,16 @@ export const READ_ALL_HEADS: Statement = {
   values: [],
 };
 
+/** A place, what tells whether its events are deleted, and whether a standby is to have it. */
+const PLACE = `${POSITION.names}, (select up_to_number from event_deletion) as deleted, relayed_at as created_at, ${REPLICATED}`;
+
 // A page of places, oldest or newest first. The first of those after a position may begin before it: it is found by one
 // probe. That the events of a place are deleted is told by its number, see {@link isDeleted}.
 
 const PLACES_AFTER = statement(
   'read_event_places_after',
   { programId: UUID, after: NUMBER, count: NUMBER },
-  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+  `select ${PLACE} from event_position
     where program_id = :programId
       and position >= coalesce((
         select position from event_position where program_id = :programId and position <= :after + 1
@@ -59,7 +63,7 @@ const PLACES_AFTER = statement(
 const PLACES_BEFORE = statement(
   'read_event_places_before',
   { programId: UUID, before: NUMBER, count: NUMBER },
-  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+  `select ${PLACE} from event_position
     where program_id = :programId and position < :before
     order by position desc limit :count`,
 );
@@ -67,7 +71,7 @@ const PLACES_BEFORE = statement(
 const ALL_PLACES_AFTER = statement(
   'read_all_event_places_after',
   { after: NUMBER, count: NUMBER },
-  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+  `select ${PLACE} from event_position
     where not is_shared
       and number >= coalesce((
         select number from event_position where not is_shared and number <= :after + 1
@@ -79,7 +83,7 @@ const ALL_PLACES_AFTER = statement(
 const ALL_PLACES_BEFORE = statement(
   'read_all_event_places_before',
   { before: NUMBER, count: NUMBER },
-  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+  `select ${PLACE} from event_position
     where not is_shared and number < :before
     order by number desc limit :count`,
 );
@@ -87,7 +91,7 @@ const ALL_PLACES_BEFORE = statement(
 const PLACES_OF_BATCH = statement(
   'read_event_places_of_batch',
   { first: UUID, last: UUID },
-  `select ${POSITION.names}, (select up_to_number from event_deletion) as deleted from event_position
+  `select ${PLACE} from event_position
     where batch_id between :first and :last order by position`,
 );
 

@@ -52,6 +52,8 @@ export type EventPage = {
   readonly end: number;
   /** Whether there may be more. */
   readonly isFull: boolean;
+  /** The places that were read, which tell whether a standby is to have them. */
+  readonly places: readonly Row[];
 };
 
 /** Instead of a page after a position whose next event is deleted: the first position whose event is stored. */
@@ -123,7 +125,8 @@ export async function readEventPage(database: Database, range: EventRange): Prom
     'after' in from ? pageAfter(places, found, from.after, range) : pageBefore(places, found, from.before, range);
   if (page !== 'deleted') {
     const { events, end, isFull, isLast } = page;
-    return { events, end, isFull: isFull || (!isLast && (rows.length === count || rows.length < all.length)) };
+    const hasMore = isFull || (!isLast && (rows.length === count || rows.length < all.length));
+    return { events, end, isFull: hasMore, places };
   }
   const [oldest] = await database.read(readOldestPosition(programId));
   return { oldest: Number(oldest?.oldest) };
@@ -152,7 +155,7 @@ function beginningOf(places: readonly Row[], most: number, range: EventRange): r
 }
 
 /** A page of the places that were read. `isLast`: what comes next is deleted. */
-type PlacesPage = EventPage & { readonly isLast?: true };
+type PlacesPage = Omit<EventPage, 'places'> & { readonly isLast?: true };
 
 function pageAfter(
   places: readonly Row[],
