@@ -12,6 +12,7 @@ import { BANK } from './rows/bank.ts';
 import { CHANGES } from './rows/changes.ts';
 import { COMMIT_CUTS } from './rows/commit-cuts.ts';
 import { DISK_FULL } from './rows/disk-full.ts';
+import { EVENTS } from './rows/events.ts';
 import { KEYS } from './rows/keys.ts';
 import { KILLS } from './rows/kills.ts';
 import { LANE_MODEL } from './rows/lane-model.ts';
@@ -28,6 +29,7 @@ const ROWS: readonly Row[] = [
   KILLS,
   COMMIT_CUTS,
   PROXY_FAULTS,
+  EVENTS,
   DISK_FULL,
   KEYS,
   BANK,

@@ -1,0 +1,146 @@
+import { NoResponse, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
+import { pause } from '../row.ts';
+import { type Fact, markOf } from './judge.ts';
+import type { Addresses } from './readers.ts';
+
+const CARD = '/api/v0.1/core/card';
+const TRANSFER = '/api/v0.1/core/transfer';
+const PROGRAM = '/api/v0.1/operator/program';
+const SWITCH = '/api/v0.1/operator/switch';
+
+/** How far ahead transfers are scheduled and holds end, in milliseconds at most. */
+const AHEAD = 1_500;
+
+/** Before something that got no success is tried again, in milliseconds. */
+const BEFORE_REPEAT = 50;
+
+/** New card programs of one caller: each of them gets every event that is for all. */
+const MAX_PROGRAMS = 5;
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** One thing after the other, of every kind but transfers between cards: what was acknowledged is a fact. */
+export class Caller {
+  readonly facts: Fact[] = [];
+  readonly #ledger: number;
+  readonly #number: number;
+  readonly #programId: string;
+  readonly #addresses: Addresses;
+  readonly #random: () => number;
+  #steps = 0;
+  #programs = 0;
+  #card: string | undefined;
+
+  /** `programId` is the card program that it acts in. */
+  constructor(ledger: number, number: number, programId: string, addresses: Addresses, random: () => number) {
+    this.#ledger = ledger;
+    this.#number = number;
+    this.#programId = programId;
+    this.#addresses = addresses;
+    this.#random = random;
+  }
+
+  /** Goes on while `goesOn`. */
+  async run(goesOn: () => boolean): Promise<void> {
+    while (goesOn()) {
+      await this.#step();
+      await pause(this.#random() * 10);
+    }
+  }
+
+  async #step(): Promise<void> {
+    const chance = this.#random();
+    if (this.#card === undefined || chance < 0.1) return this.#createCard();
+    if (chance < 0.35) return this.#updateCard(this.#card);
+    if (chance < 0.65) return this.#transfer(this.#card);
+    if (chance < 0.8) return this.#hold(this.#card);
+    if (chance < 0.9) return this.#schedule(this.#card);
+    if (chance < 0.99) return this.#changeSwitch();
+    return this.#createProgram();
+  }
+
+  async #createCard(): Promise<void> {
+    const mark = this.#newMark();
+    const card_id = `caller-${this.#number}-${this.#steps}`;
+    const made = await this.#send('card.created', mark, { path: CARD, body: { card_id, holder_reference: mark } });
+    if (made !== undefined) this.#card = card_id;
+  }
+
+  async #updateCard(card: string): Promise<void> {
+    const mark = this.#newMark();
+    const body = { holder_reference: mark };
+    await this.#send('card.updated', mark, { method: 'PATCH', path: `${CARD}/${card}`, body });
+  }
+
+  async #transfer(card_id: string): Promise<void> {
+    const mark = this.#newMark();
+    const body = { amount: 1 + Math.floor(this.#random() * 50), card_id, metadata: { mark } };
+    await this.#send('transfer.completed', mark, { path: TRANSFER, body });
+  }
+
+  /** Some holds are captured, some canceled, and some end by themselves. */
+  async #hold(card_id: string): Promise<void> {
+    const mark = this.#newMark();
+    const expires_at = this.#soon();
+    const body = { amount: 5, card_id, capture: 'manual', expires_at, metadata: { mark } };
+    const made = await this.#send('transfer.pending', mark, { path: TRANSFER, body });
+    const chance = this.#random();
+    if (made === undefined || chance < 0.3) return;
+    const path = `${TRANSFER}/${made.fields.transfer_id}`;
+    if (chance < 0.7) await this.#send('transfer.completed', mark, { path: `${path}/capture`, body: { amount: 5 } });
+    else await this.#send('transfer.canceled', mark, { path: `${path}/cancel` });
+  }
+
+  async #schedule(card_id: string): Promise<void> {
+    const mark = this.#newMark();
+    const body = { amount: 3, card_id, scheduled_for: this.#soon(), metadata: { mark } };
+    await this.#send('transfer.scheduled', mark, { path: TRANSFER, body });
+  }
+
+  /** Disables unloads, which no caller makes, and enables them again; or enables the whole service, which is enabled. */
+  async #changeSwitch(): Promise<void> {
+    const isForAll = this.#random() < 0.5;
+    const scope = isForAll ? {} : { program_id: this.#programId, type: 'unload' };
+    for (const disabled of isForAll ? [false] : [true, false]) {
+      const mark = this.#newMark();
+      await this.#send('switch.changed', mark, { path: SWITCH, body: { ...scope, disabled, reason: mark } });
+    }
+  }
+
+  async #createProgram(): Promise<void> {
+    if (this.#programs >= MAX_PROGRAMS) return;
+    this.#programs += 1;
+    const mark = this.#newMark();
+    await this.#send('program.created', mark, { path: PROGRAM, body: { name: mark, currency: 'USD' } });
+  }
+
+  /** Once: a request without an idempotency key may not be repeated. Gives the response to a success. */
+  async #send(
+    type: string,
+    mark: string,
+    raw: { readonly method?: string; readonly path: string; readonly body?: Body },
+  ): Promise<RawResponse | undefined> {
+    const urls = this.#addresses();
+    const url = urls[Math.floor(this.#random() * urls.length)] ?? '';
+    try {
+      const response = await sendRaw(url, { headers: { 'Program-Id': this.#programId }, ...raw });
+      if (response.status < 300) {
+        this.facts.push({ type, mark });
+        return response;
+      }
+    } catch (error) {
+      if (!(error instanceof NoResponse)) throw error;
+    }
+    await pause(BEFORE_REPEAT);
+    return undefined;
+  }
+
+  #newMark(): string {
+    this.#steps += 1;
+    return markOf(this.#ledger, this.#number, this.#steps);
+  }
+
+  #soon(): string {
+    return new Date(Date.now() + 300 + this.#random() * AHEAD).toISOString();
+  }
+}

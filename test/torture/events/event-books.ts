@@ -1,0 +1,153 @@
+import pg from 'pg';
+import { EVERY_PROGRAM, SERVICE_ITSELF } from '../../../domain/event.ts';
+import { toWireId } from '../../../domain/identifier.ts';
+
+/** An event as its table has it. */
+export type EventRow = {
+  readonly batchId: string;
+  readonly index: number;
+  readonly programId: string | null;
+  readonly type: string;
+  readonly subjectId: string;
+  readonly payload: string;
+  readonly createdAt: Date;
+};
+
+/** The positions of the events that one transaction has for one program, as their table has them. */
+export type PlaceRow = {
+  readonly programId: string;
+  readonly position: number;
+  readonly count: number;
+  readonly batchId: string;
+  readonly number: number;
+  readonly isShared: boolean;
+};
+
+/** What the tables say about events at one instant. */
+export type EventBooks = {
+  readonly events: readonly EventRow[];
+  /** By program and position. */
+  readonly places: readonly PlaceRow[];
+  /** The last position of each program; the highest UUID has the last number. */
+  readonly heads: ReadonlyMap<string, number>;
+  /** Transactions whose events have no positions yet. */
+  readonly waiting: number;
+};
+
+/** The events of a program, or of all by number, in their order; each as its reader gets it. */
+export type Timeline = readonly { readonly type: string; readonly text: string }[];
+
+/** Who reads by number: operators, the events of all programs and of the service itself. */
+export const ALL_BY_NUMBER = EVERY_PROGRAM;
+
+const EVENTS = `select batch_id as "batchId", index, program_id as "programId", type, subject_id as "subjectId",
+    payload::text as payload, created_at as "createdAt" from event order by batch_id, index`;
+
+const PLACES = `select program_id as "programId", position::float8 as position, count, batch_id as "batchId",
+    number::float8 as number, is_shared as "isShared" from event_position order by program_id, event_position.position`;
+
+/** Reads them past the service: an error of its own reading would hide what it wrote. */
+export async function readEventBooks(connection: pg.ClientConfig): Promise<EventBooks> {
+  const client = new pg.Client(connection);
+  // A server that goes away between two queries fails the next one; unheard, it would end this process.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    const events = await client.query<EventRow>(EVENTS);
+    const places = await client.query<PlaceRow>(PLACES);
+    const heads = await client.query<{ program_id: string; position: number }>(
+      'select program_id, position::float8 as position from event_head',
+    );
+    const waiting = await client.query<{ count: number }>(
+      'select count(*)::integer as count from write_batch where not relayed and not abandoned',
+    );
+    return {
+      events: events.rows,
+      places: places.rows,
+      heads: new Map(heads.rows.map(({ program_id, position }) => [program_id, position])),
+      waiting: waiting.rows[0]?.count ?? 0,
+    };
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** The timelines that the tables come to, and what is wrong with the tables by themselves. */
+export type Told = { readonly timelines: ReadonlyMap<string, Timeline>; readonly problems: readonly string[] };
+
+/**
+ * Tells the events of each program in the order of their positions, and all by number. Positions and numbers must be 1, 2,
+ * 3 and so on up to the head, each event of a transaction must have one position at most, and exactly one when no
+ * transaction waits; what is for every program, one in each of `programs` at least.
+ */
+export function tellEvents({ events, places, heads, waiting }: EventBooks, programs: readonly string[]): Told {
+  const problems: string[] = [];
+  const groups = Map.groupBy(events, ({ batchId, programId }) => `${batchId} ${programId ?? SERVICE_ITSELF}`);
+  const placed = new Map<string, string[]>();
+  const timelines = new Map<string, { type: string; text: string }[]>();
+  const numbered: { readonly number: number; readonly type: string; readonly text: string }[] = [];
+  for (const { programId, position, count, batchId, number, isShared } of places) {
+    const group = `${batchId} ${isShared ? EVERY_PROGRAM : programId}`;
+    placed.set(group, [...(placed.get(group) ?? []), programId]);
+    const own = groups.get(group) ?? [];
+    if (own.length !== count) problems.push(`${group} has ${own.length} events and positions for ${count}`);
+    const timeline = timelines.get(programId) ?? [];
+    timelines.set(programId, timeline);
+    if (position !== timeline.length + 1)
+      problems.push(`position ${position} of ${programId} comes after ${timeline.length}`);
+    for (const [offset, event] of own.entries()) {
+      const { type } = event;
+      const record = recordOf(event, isShared ? programId : event.programId, position + offset);
+      timeline.push({ type, text: JSON.stringify(record) });
+      if (!isShared)
+        numbered.push({ number: number + offset, type, text: JSON.stringify({ ...record, number: number + offset }) });
+    }
+  }
+  numbered.sort((left, right) => left.number - right.number);
+  const wrongNumber = numbered.find(({ number }, index) => number !== index + 1);
+  if (wrongNumber !== undefined) problems.push(`number ${wrongNumber.number} is doubled, or comes after a gap`);
+  timelines.set(ALL_BY_NUMBER, numbered);
+  for (const [programId, head] of heads) {
+    const { length } = timelines.get(programId) ?? [];
+    if (head !== length) problems.push(`the head of ${programId} is ${head}, and it has ${length} events`);
+  }
+  return { timelines, problems: [...problems, ...wrongPlaces(groups, placed, waiting, programs)] };
+}
+
+function wrongPlaces(
+  groups: ReadonlyMap<string, readonly EventRow[]>,
+  placed: ReadonlyMap<string, readonly string[]>,
+  waiting: number,
+  programs: readonly string[],
+): readonly string[] {
+  const problems: string[] = [];
+  for (const group of groups.keys()) {
+    const found = placed.get(group) ?? [];
+    if (new Set(found).size < found.length) problems.push(`doubled: the events of ${group} have several positions`);
+    const isForAll = group.endsWith(EVERY_PROGRAM);
+    const isMissing = isForAll ? programs.some((program) => !found.includes(program)) : found.length === 0;
+    if (waiting === 0 && isMissing) problems.push(`missing: the events of ${group} have no positions`);
+  }
+  for (const group of placed.keys()) if (!groups.has(group)) problems.push(`there are positions for ${group} alone`);
+  return problems;
+}
+
+/** The record as it is on the wire. */
+function recordOf(
+  { batchId, index, type, subjectId, payload, createdAt }: EventRow,
+  programId: string | null,
+  position: number,
+) {
+  const eventId = `${batchId.slice(0, -4)}${(index + 1).toString(16).padStart(4, '0')}`;
+  return {
+    event_id: toWireId('evt', eventId),
+    type,
+    position,
+    program_id: programId === null ? null : toWireId('prog', programId),
+    subject_id: subjectId,
+    created_at: createdAt.toISOString(),
+    version: 'v0.1',
+    data: JSON.parse(payload) as unknown,
+  };
+}

@@ -1,0 +1,251 @@
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { TransferService } from '../../../sdk/client.ts';
+import { keptConnections, NoResponse, sendRaw } from '../../harness/raw-request.ts';
+import { pause } from '../row.ts';
+import type { Reading } from './judge.ts';
+
+/** What a reader reads: the events of a program by position, or of all by number. */
+export type Source = {
+  readonly name: string;
+  /** The program on the wire; undefined for all. */
+  readonly programId: string | undefined;
+  /** Only these, as the query says: a type, or `transfer.*`. */
+  readonly type?: string;
+};
+
+/** A reader that goes on through every failure, at one of the services or the other, until it is stopped. */
+export type Reader = Reading & {
+  readonly source: Source;
+  /** Responses that no client should get, whatever is killed, and what broke the rules of reading, since the last time. */
+  readonly takeProblems: () => readonly string[];
+  /** How often it has connected, or asked in vain. */
+  readonly interruptions: () => number;
+  readonly stop: () => Promise<void>;
+};
+
+/** The addresses of the services as they are now. */
+export type Addresses = () => readonly string[];
+
+const PATHS = { program: '/api/v0.1/core/event', all: '/api/v0.1/operator/event' } as const;
+
+/** Before somebody asks again who was refused, in milliseconds. */
+const BEFORE_REPEAT = 50;
+
+/** Seconds that a pull waits for an event. */
+const WAIT = 2;
+
+type Wire = { readonly type: string; readonly position: number; readonly number?: number };
+
+/** What a reader keeps: each text once, whoever reads it, or a ledger with ten readers would need much memory. */
+const texts = new Map<string, string>();
+
+/** Forgets the texts of readers that are no more. */
+export function forgetTexts(): void {
+  texts.clear();
+}
+
+/** What all readers have in common. */
+class Notes {
+  readonly source: Source;
+  readonly seen: string[] = [];
+  readonly problems: string[] = [];
+  isOver = false;
+  interruptions = 0;
+  /** The last position, or number, that it knows of. */
+  place = 0;
+  #turn: number;
+  readonly #addresses: Addresses;
+
+  constructor(source: Source, addresses: Addresses, turn: number) {
+    this.source = source;
+    this.#addresses = addresses;
+    this.#turn = turn;
+  }
+
+  /** Another service each time. */
+  get url(): string {
+    this.#turn += 1;
+    const urls = this.#addresses();
+    return urls[this.#turn % urls.length] ?? '';
+  }
+
+  get path(): string {
+    return this.source.programId === undefined ? PATHS.all : PATHS.program;
+  }
+
+  get headers(): Readonly<Record<string, string>> {
+    const { programId } = this.source;
+    return programId === undefined ? {} : { 'Program-Id': programId };
+  }
+
+  placeOf({ position, number }: Wire): number {
+    return this.source.programId === undefined ? (number ?? Number.NaN) : position;
+  }
+
+  take(event: Wire): void {
+    const next = this.placeOf(event);
+    if (this.source.type === undefined ? next !== this.place + 1 : next <= this.place)
+      this.say(`got ${next} after ${this.place}`);
+    this.place = next;
+    const text = JSON.stringify(event);
+    const known = texts.get(text) ?? text;
+    texts.set(known, known);
+    this.seen.push(known);
+  }
+
+  say(problem: string): void {
+    if (this.problems.length < 10) this.problems.push(problem);
+  }
+
+  /** Whoever asks while something is dead is told so by an error of the service, or by nobody. */
+  async interrupt(status: number, text: string): Promise<void> {
+    this.interruptions += 1;
+    if (status < 500) this.say(`a ${status}: ${text}`);
+    await pause(BEFORE_REPEAT);
+  }
+
+  reader(how: string, stop: () => Promise<void>): Reader {
+    const { source, seen, problems } = this;
+    const prefix = source.type?.replace('*', '');
+    return {
+      name: `${source.name} by ${how}`,
+      source,
+      seen,
+      takeProblems: () => problems.splice(0),
+      wants: (type) => prefix === undefined || type.startsWith(prefix),
+      interruptions: () => this.interruptions,
+      stop,
+    };
+  }
+}
+
+/** Pages with `after` and `wait`, one after the other. */
+export function readByPull(source: Source, addresses: Addresses, turn: number): Reader {
+  const notes = new Notes(source, addresses, turn);
+  const agent = keptConnections(2);
+  const filter = source.type === undefined ? '' : `&type=${source.type}`;
+  const readPage = async (): Promise<void> => {
+    const path = `${notes.path}?after=${notes.place}&limit=100&wait=${WAIT}${filter}`;
+    const { status, text, fields } = await sendRaw(notes.url, { method: 'GET', path, headers: notes.headers }, agent);
+    if (status !== 200) return notes.interrupt(status, text);
+    const { data, position, number } = fields as { data: readonly Wire[]; position: number; number?: number };
+    for (const event of data) notes.take(event);
+    const end = number ?? position;
+    if (source.type === undefined ? end !== notes.place : end < notes.place)
+      notes.say(`a page ends at ${end}, and its last event is ${notes.place}`);
+    notes.place = end;
+  };
+  const run = async (): Promise<void> => {
+    while (!notes.isOver) {
+      await readPage().catch(async (error) => {
+        if (!(error instanceof NoResponse)) throw error;
+        await notes.interrupt(599, '');
+      });
+    }
+  };
+  const running = run();
+  return notes.reader('pull', async () => {
+    notes.isOver = true;
+    await running;
+    agent.destroy();
+  });
+}
+
+/** A stream of Server-Sent Events, resumed with Last-Event-ID. */
+export function readByStream(source: Source, addresses: Addresses, turn: number): Reader {
+  const notes = new Notes(source, addresses, turn);
+  let sent: ClientRequest | undefined;
+  const readStream = async (response: IncomingMessage): Promise<void> => {
+    let rest = '';
+    let body = '';
+    for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
+      if (response.statusCode !== 200) body += chunk;
+      const parts = (rest + chunk).split('\n\n');
+      rest = parts.pop() ?? '';
+      if (response.statusCode === 200) for (const part of parts) takeMessage(notes, part);
+    }
+    await notes.interrupt(response.statusCode === 200 ? 599 : (response.statusCode ?? 0), body);
+  };
+  const connect = async (): Promise<void> => {
+    const resumed = notes.place === 0 ? {} : { 'Last-Event-ID': String(notes.place) };
+    const headers = { ...notes.headers, Accept: 'text/event-stream', ...resumed };
+    const query = notes.place === 0 ? '?after=0' : '';
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      sent = request(`${notes.url}${notes.path}${query}`, { headers, agent: false });
+      sent.once('response', resolve).on('error', reject).end();
+    });
+    await readStream(response);
+  };
+  const run = async (): Promise<void> => {
+    // A connection that breaks is a kill; what the reader gets afterwards shows whether it has lost anything.
+    while (!notes.isOver) await connect().catch(() => notes.interrupt(599, ''));
+  };
+  const running = run();
+  return notes.reader('stream', async () => {
+    notes.isOver = true;
+    sent?.destroy();
+    await running;
+  });
+}
+
+function takeMessage(notes: Notes, part: string): void {
+  const lines = part.split('\n').filter((line) => !line.startsWith(':'));
+  const fieldOf = (name: string): string | undefined =>
+    lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+  const data = fieldOf('data');
+  const id = Number(fieldOf('id') ?? notes.place);
+  if (data !== undefined) notes.take(JSON.parse(data) as Wire);
+  if (id !== notes.place) notes.say(`the id is ${id}, and the last event is ${notes.place}`);
+}
+
+/** Where the client of the SDK believes the service to be, whatever service is there at the moment. */
+const ANYWHERE = 'http://127.0.0.1:1';
+
+/** The SDK's stream. */
+export function readBySdk(source: Source, addresses: Addresses, turn: number): Reader {
+  const notes = new Notes(source, addresses, turn);
+  const controller = new AbortController();
+  const { programId } = source;
+  const client = new TransferService({
+    baseUrl: ANYWHERE,
+    programId,
+    maxRetries: 100,
+    fetch: (url, init) => fetch(url.replace(ANYWHERE, notes.url), init),
+  });
+  const options = {
+    after: 0,
+    signal: controller.signal,
+    onRetry: () => {
+      notes.interruptions += 1;
+    },
+  };
+  const run = async (): Promise<void> => {
+    try {
+      const events: AsyncIterable<Wire> =
+        programId === undefined ? client.events.streamAllPrograms(options) : client.events.stream(options);
+      for await (const event of events) notes.take(event);
+    } catch (error) {
+      notes.say(`the stream of the SDK broke off: ${String(error)}`);
+    }
+  };
+  const running = run();
+  return notes.reader("the SDK's stream", async () => {
+    controller.abort();
+    await running;
+  });
+}
+
+/** Reads all events that are there, newest first, page after page; gives them oldest first. */
+export async function readBackwards({ programId }: Source, url: string): Promise<readonly string[]> {
+  const path = programId === undefined ? PATHS.all : PATHS.program;
+  const headers: Record<string, string> = programId === undefined ? {} : { 'Program-Id': programId };
+  const seen: string[] = [];
+  for (let cursor = ''; ; ) {
+    const { status, text, fields } = await sendRaw(url, { method: 'GET', path: `${path}?limit=100${cursor}`, headers });
+    if (status !== 200) throw new Error(`a ${status} to a page: ${text}`);
+    const { data, next_cursor } = fields as { data: readonly Wire[]; next_cursor: string | null };
+    seen.push(...data.map((event) => JSON.stringify(event)));
+    if (next_cursor === null) return seen.reverse();
+    cursor = `&cursor=${next_cursor}`;
+  }
+}
