@@ -59,7 +59,7 @@ test('days of events are dropped after the retention, and readers are told where
     expect(await readEventPage(background, { programId, limit: 10, after })).toEqual({ oldest: 3 });
   }
   expect(await readEventPage(background, { programId, limit: 10, after: 2 })).toMatchObject({ events: all.slice(2) });
-  expect(await readEventPage(background, { programId, limit: 10, before: 6 })).toEqual({
+  expect(await readEventPage(background, { programId, limit: 10, before: 6 })).toMatchObject({
     events: all.slice(2).reverse(),
     end: 3,
     isFull: false,
@@ -70,7 +70,7 @@ test('days of events are dropped after the retention, and readers are told where
 
   expect(await dropOldEvents(background, 31)).toEqual([nameOf('event', 40), nameOf('event', 39)]);
   expect(await readEventPage(background, { programId, limit: 10, after: 0 })).toEqual({ oldest: 6 });
-  expect(await readEventPage(background, { programId, limit: 10, after: 5 })).toEqual({
+  expect(await readEventPage(background, { programId, limit: 10, after: 5 })).toMatchObject({
     events: [],
     end: 5,
     isFull: false,
@@ -149,7 +149,7 @@ test('a month of positions is dropped when the events of all of them are', async
   expect(await countOf(month)).toBe(1);
   expect(await dropOldEvents(background, 80)).toEqual([]);
   expect(await dropOldEvents(background, 60)).toEqual([month]);
-  expect(await readEventPage(background, { programId, limit: 10, after: 0 })).toEqual({
+  expect(await readEventPage(background, { programId, limit: 10, after: 0 })).toMatchObject({
     events: [],
     end: 0,
     isFull: false,
