@@ -13,7 +13,7 @@ export type TroubledService = {
   readonly transferIds: readonly string[];
   /** Kills, stops and starts the service and its database, each time while transfers are being made. */
   readonly goThroughTrouble: () => Promise<void>;
-  /** Ends the transfers; resolves to the position of the last event. */
+  /** Ends the transfers; resolves to the position of the event of the last one. */
   readonly settle: () => Promise<number>;
 };
 
@@ -62,13 +62,15 @@ export async function useTroubledService(): Promise<TroubledService> {
     settle: async () => {
       ending.abort();
       await transfers;
-      // The events of a transfer get their positions within a moment after its response.
-      let position = 0;
-      await waitFor('every transfer has its event', async () => {
-        position = (await client.events.list({ limit: 1 })).position;
-        return position >= transferIds.length;
+      const { transfer_id } = await client.transfers.create({ card_id: 'card_active', amount: 1 });
+      transferIds.push(transfer_id);
+      // An event gets its position within a moment after the response.
+      let position: number | undefined;
+      await waitFor('the last transfer has its event', async () => {
+        position = (await client.events.list({ subject_id: transfer_id })).data[0]?.position;
+        return position !== undefined;
       });
-      return position;
+      return position ?? 0;
     },
   };
 }
