@@ -2,6 +2,7 @@ import { CHAINS } from './chains.ts';
 import { CLOCKS, CROWDS, WALLS } from './guards.ts';
 import { KEYS } from './keys.ts';
 import type { Mutant, Witness } from './mutant.ts';
+import { RELAYS } from './relay.ts';
 
 const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
 const COMMIT: Witness = { file: 'test/store/commit.test.ts' };
@@ -295,4 +296,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...WALLS,
   ...CLOCKS,
   ...CROWDS,
+  ...RELAYS,
 ];

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
 import type { DomainEvent } from '../../../domain/event.ts';
 import { newBatchId } from '../../../server/ids.ts';
 import type { Database } from '../../../server/store/connection/database.ts';
@@ -23,6 +24,22 @@ export async function commitEvents(
     load: {},
     decide: () => ({ result: undefined, writes: [insertEvents(batchId, events, at)] }),
   });
+  return batchId;
+}
+
+/** Writes a fence and events in the open transaction of a connection, as the service does. */
+export async function writeEvents(
+  client: pg.ClientBase,
+  events: readonly DomainEvent[],
+  batchId = newBatchId(),
+): Promise<string> {
+  const { text, values, events: told } = insertEvents(batchId, events, Date.now());
+  await client.query(
+    `insert into write_batch (batch_id, created_at, relayed, events_at, event_programs, event_counts)
+      values ($1, clock_timestamp(), false, $2, $3, $4)`,
+    [batchId, told?.at, told?.programIds, told?.counts],
+  );
+  await client.query(text, [...values]);
   return batchId;
 }
 

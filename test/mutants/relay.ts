@@ -1,0 +1,166 @@
+import type { Mutant, Witness } from './mutant.ts';
+
+const order = (only: string): Witness => ({ file: 'test/store/events/order.test.ts', only });
+const retention = (only: string): Witness => ({ file: 'test/store/events/retention.test.ts', only });
+const RELAYED: Witness = { file: 'test/store/events/relay.test.ts' };
+const AT_ONCE: Witness = { file: 'test/store/events/concurrency.test.ts' };
+
+const RELAY = 'server/store/events/relay.ts';
+const INSERT = 'server/store/events/insert-events.ts';
+const PLACES = 'server/store/events/event-positions.ts';
+const DATABASE = 'server/store/connection/database.ts';
+const MIGRATION = 'server/store/migrations/0015_events.sql';
+
+/** What decides which transactions are numbered. */
+const WAITING = 'where not relayed and not abandoned\n          and created_at >=';
+
+/** Mistakes of the relay, by which events are missed, told twice or out of order. */
+export const RELAYS: readonly Mutant[] = [
+  {
+    name: 'relay-after-the-last-id',
+    mistake: 'the relay goes on after the highest id that it has numbered, so what commits late is missed',
+    file: RELAY,
+    find: WAITING,
+    replace:
+      "where not relayed and batch_id > coalesce((select batch_id from event_position order by batch_id desc limit 1), '00000000-0000-0000-0000-000000000000') and not abandoned\n          and created_at >=",
+    witnesses: [order('commits late comes after'), AT_ONCE],
+  },
+  {
+    name: 'relay-after-the-last-time',
+    mistake: 'the relay goes on after the latest time that it has numbered, so what commits late is missed',
+    file: RELAY,
+    find: WAITING,
+    replace:
+      "where not relayed and created_at > coalesce((select max(created_at) from write_batch as numbered where relayed), '-infinity') and not abandoned\n          and created_at >=",
+    witnesses: [order('commits late comes after'), AT_ONCE],
+  },
+  {
+    name: 'relay-in-the-order-of-ids',
+    mistake: 'transactions are numbered in the order of their ids, which are those of the clocks of the processes',
+    file: RELAY,
+    find: 'order by created_at, batch_id limit :count\n      ) as oldest\n',
+    replace: 'order by created_at, batch_id limit :count\n      ) as oldest order by batch_id\n',
+    also: [
+      {
+        file: RELAY,
+        find: 'over (partition by program_id order by created_at, batch_id, is_shared',
+        replace: 'over (partition by program_id order by batch_id, is_shared',
+      },
+    ],
+    witnesses: [order('whatever their ids')],
+  },
+  {
+    name: 'relay-without-lock',
+    mistake: 'two relays number the same transactions',
+    file: RELAY,
+    find: 'text: "select pg_advisory_xact_lock(7202, \'event_head\'::regclass::oid::int)",',
+    replace: 'text: "select \'event_head\'::regclass",',
+    witnesses: [order('waited for another one'), AT_ONCE],
+  },
+  {
+    name: 'relay-reads-before-it-holds-the-lock',
+    mistake: 'the relay takes its lock in the statement that reads, so it sees what was there before the wait',
+    file: DATABASE,
+    find: '      client.query(toQuery(lock)),\n      client.query(toQuery(statement)),\n',
+    replace: `      client.query('select 1'),
+      client.query(
+        toQuery({
+          ...statement,
+          text: statement.text.replace(
+            'with waiting',
+            "with held as materialized (select pg_advisory_xact_lock(7202, 'event_head'::regclass::oid::int)), waiting",
+          ).replace('where not relayed', 'where (select count(*) from held) = 1 and not relayed'),
+        }),
+      ),
+`,
+    witnesses: [order('waited for another one'), AT_ONCE],
+  },
+  {
+    name: 'relay-does-not-mark',
+    mistake: 'what is numbered is not marked, and is numbered again',
+    file: RELAY,
+    find: 'update write_batch set relayed = true where',
+    replace: 'update write_batch set relayed = false where',
+    witnesses: [RELAYED],
+  },
+  {
+    name: 'relay-marks-without-positions',
+    mistake: 'transactions of earlier versions are marked before anybody has looked for their events',
+    file: RELAY,
+    find: 'where batch_id = any (array(select batch_id from batch))\n',
+    replace: 'where batch_id = any (array(select batch_id from waiting))\n',
+    witnesses: [order('earlier versions')],
+  },
+  {
+    name: 'relay-never-searches-all',
+    mistake: 'transactions that committed long after they began are never looked for',
+    file: RELAY,
+    find: 'return RELAY_EVENTS({ withinSeconds, everyProgram',
+    replace: 'return RELAY_EVENTS({ withinSeconds: withinSeconds ?? 300, everyProgram',
+    witnesses: [order('older than the bounded search')],
+  },
+  {
+    name: 'relay-gives-abandoned-batches-a-place',
+    mistake: 'a fence that was abandoned holds up those after it',
+    file: RELAY,
+    find: WAITING,
+    replace: 'where not relayed\n          and created_at >=',
+    witnesses: [order('rolled back or abandoned')],
+  },
+  {
+    name: 'events-not-told-to-the-fence',
+    mistake: 'a batch with events is taken for one without',
+    file: INSERT,
+    find: 'return { ...insert, events: describeEvents(events, now) };',
+    replace: 'return { ...insert, ...(now < 0 && { events: describeEvents(events, now) }) };',
+    witnesses: [RELAYED],
+  },
+  {
+    name: 'events-of-a-program-counted-once',
+    mistake: 'several events of one program take one position',
+    file: INSERT,
+    find: 'counts.set(id, (counts.get(id) ?? 0) + 1);',
+    replace: 'counts.set(id, 1);',
+    witnesses: [RELAYED],
+  },
+  {
+    name: 'shared-events-for-no-program',
+    mistake: 'an event for every program has a position in none',
+    file: RELAY,
+    find: 'where sent.program_id = :everyProgram\n',
+    replace: 'where sent.program_id = program.program_id\n',
+    witnesses: [RELAYED],
+  },
+  {
+    name: 'page-begins-with-the-next-transaction',
+    mistake: 'the rest of a transaction in whose middle a page ended is left out',
+    file: PLACES,
+    find: '    where program_id = :programId\n      and position >= coalesce((',
+    replace: '    where program_id = :programId and position > :after\n      and position >= coalesce((',
+    witnesses: [RELAYED],
+  },
+  {
+    name: 'deleted-events-skipped',
+    mistake: 'readers of positions whose events are deleted go on with the first that is there, and are not told',
+    file: MIGRATION,
+    find: 'up_to_number, (select max(last_number) from event_day',
+    replace: 'up_to_number, (select min(0) from event_day',
+    witnesses: [retention('readers are told where the rest begins')],
+  },
+  {
+    name: 'unrelayed-events-dropped',
+    mistake: 'events that have no position yet are dropped with their day',
+    file: MIGRATION,
+    find: 'where not relayed and not abandoned and (events_at is null or events_at < before)',
+    replace: 'where abandoned and relayed and (events_at is null or events_at < before)',
+    witnesses: [retention('while events of before have no position')],
+  },
+  {
+    name: 'unrelayed-fences-dropped',
+    mistake: 'fences that are not relayed are dropped with their day',
+    file: MIGRATION,
+    find: "execute format('select exists (select from %I where not relayed and not abandoned)', name) into is_needed;",
+    replace: 'is_needed := false;',
+    witnesses: [retention('all are numbered or abandoned')],
+  },
+];

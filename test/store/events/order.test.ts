@@ -1,0 +1,169 @@
+import { afterEach, expect, test } from 'vitest';
+import { idAt, newBatchId, newId } from '../../../server/ids.ts';
+import { findEvent } from '../../../server/store/events/read-events.ts';
+import { describeOldBatches, HOLD_RELAY, relayEvents } from '../../../server/store/events/relay.ts';
+import { preparePartitions } from '../../../server/store/partition.ts';
+import { waitFor } from '../../harness/process.ts';
+import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { commitEvents, eventOf, newProgram, readAll, relayOnce, writeEvents } from './relayed.ts';
+
+// What happens at the same time, one after the other: transactions, two relays and readers.
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+checkBalances(ledger);
+const [owner, other, watcher] = [
+  await useConnection(server.connection),
+  await useConnection(server.connection),
+  await useConnection(server.connection),
+];
+const { background } = ledger.databases;
+
+afterEach(async () => {
+  await owner.query('rollback');
+  await other.query('rollback');
+  await relayOnce(background);
+});
+
+const subjectsOf = async (programId: string) =>
+  (await readAll(background, { programId })).map(({ position, subjectId }) => `${position} ${subjectId}`);
+
+async function waitsForLock(count = 1): Promise<boolean> {
+  const { rows } = await watcher.query(`select from pg_locks where not granted`);
+  return rows.length >= count;
+}
+
+test('a transaction that commits late comes after younger ones that were numbered before', async () => {
+  const programId = newProgram();
+  await owner.query('begin');
+  const batchId = await writeEvents(owner, [eventOf(programId, 'late')]);
+  await commitEvents(background, [eventOf(programId, 'a')]);
+  await commitEvents(background, [eventOf(programId, 'b')]);
+  await relayOnce(background);
+  expect(await subjectsOf(programId)).toEqual(['1 a', '2 b']);
+  expect(await findEvent(background, batchId.replace(/0000$/, '0001'))).toBeUndefined();
+  await owner.query('commit');
+  expect(await subjectsOf(programId)).toEqual(['1 a', '2 b']);
+  await commitEvents(background, [eventOf(programId, 'c')]);
+  await relayOnce(background);
+  expect(await subjectsOf(programId)).toEqual(['1 a', '2 b', '3 late', '4 c']);
+  expect((await readAll(background, { programId, after: 2 })).map(({ subjectId }) => subjectId)).toEqual(['late', 'c']);
+});
+
+test('of two transactions, the one that began after the other had committed comes later, whatever their ids', async () => {
+  const programId = newProgram();
+  // As of processes whose clocks differ by a second.
+  await commitEvents(background, [eventOf(programId, 'first')], idAt(Date.now() + 1000));
+  await commitEvents(background, [eventOf(programId, 'second')], newBatchId());
+  await relayOnce(background);
+  expect(await subjectsOf(programId)).toEqual(['1 first', '2 second']);
+});
+
+test('what is rolled back or abandoned never has a position', async () => {
+  const programId = newProgram();
+  await owner.query('begin');
+  const [rolledBack, abandoned] = [await writeEvents(owner, [eventOf(programId, 'rolled back')]), newBatchId()];
+  await owner.query('rollback');
+  expect(await background.settle(abandoned, performance.now() + 1000)).toBe('abandoned');
+  await expect(commitEvents(background, [eventOf(programId, 'abandoned')], abandoned)).rejects.toThrow();
+  await commitEvents(background, [eventOf(programId, 'a')]);
+  await relayOnce(background);
+  expect(await subjectsOf(programId)).toEqual(['1 a']);
+  for (const batchId of [rolledBack, abandoned]) {
+    expect(await findEvent(background, batchId.replace(/0000$/, '0001'))).toBeUndefined();
+  }
+});
+
+test('a relay that waited for another one numbers nothing again', async () => {
+  const programId = newProgram();
+  await commitEvents(background, [eventOf(programId, 'a')]);
+  await owner.query('begin');
+  await owner.query(HOLD_RELAY.text);
+  const relay = relayEvents(null);
+  await owner.query(relay.text, [...relay.values]);
+  const second = relayOnce(background);
+  await waitFor('the second relay to wait', () => waitsForLock());
+  await commitEvents(background, [eventOf(programId, 'b')]);
+  await owner.query('commit');
+  expect((await second).found).toBe(1);
+  expect(await subjectsOf(programId)).toEqual(['1 a', '2 b']);
+  const all = await readAll(background, {});
+  expect(all.map(({ number }) => number)).toEqual(all.map((_, at) => at + 1));
+});
+
+test('a relay that ends before its commit leaves everything as it was', async () => {
+  const programId = newProgram();
+  await commitEvents(background, [eventOf(programId, 'a')]);
+  await owner.query('begin');
+  await owner.query(HOLD_RELAY.text);
+  const relay = relayEvents(null);
+  await owner.query(relay.text, [...relay.values]);
+  await owner.query('rollback');
+  expect(await subjectsOf(programId)).toEqual([]);
+  await relayOnce(background);
+  expect(await subjectsOf(programId)).toEqual(['1 a']);
+});
+
+test('a fence older than the bounded search is found by the search without a bound', async () => {
+  const programId = newProgram();
+  const batchId = await commitEvents(background, [eventOf(programId, 'a')]);
+  await owner.query("update write_batch set created_at = created_at - interval '10 minutes' where batch_id = $1", [
+    batchId,
+  ]);
+  await relayOnce(background, 300);
+  expect(await subjectsOf(programId)).toEqual([]);
+  await relayOnce(background);
+  expect(await subjectsOf(programId)).toEqual(['1 a']);
+});
+
+test('what services of earlier versions write is numbered in its turn', async () => {
+  const programId = newProgram();
+  await commitEvents(background, [eventOf(programId, 'a')]);
+  const writeOld = async (subjects: readonly string[], type = 'transfer.completed') => {
+    const batchId = newId();
+    await owner.query('insert into write_batch (batch_id, created_at) values ($1, clock_timestamp())', [batchId]);
+    for (const [index, subjectId] of subjects.entries()) {
+      await owner.query(
+        `insert into event (batch_id, index, program_id, type, subject_id, payload, created_at)
+          select $1, $2, $3, $4, $5, '{}', date_trunc('milliseconds', created_at) from write_batch where batch_id = $1`,
+        [batchId, index, programId, type, subjectId],
+      );
+    }
+  };
+  await writeOld(['b', 'c']);
+  await writeOld([]);
+  await writeOld(['with the reason'], 'switch.changed');
+  await commitEvents(background, [eventOf(programId, 'd')]);
+
+  const first = await relayOnce(background);
+  expect(first.isBlocked).toBe(true);
+  expect(await subjectsOf(programId)).toEqual(['1 a']);
+  await background.underLock(HOLD_RELAY, describeOldBatches());
+  expect((await relayOnce(background)).isBlocked).toBe(false);
+  expect(await subjectsOf(programId)).toEqual(['1 a', '2 b', '3 c', '4 d']);
+  const all = await readAll(background, {});
+  const found = all.find(({ subjectId }) => subjectId === 'with the reason');
+  expect(found?.programId).toBeNull();
+  expect(await readAll(ledger.databases.application.forProgram(programId), { programId })).toHaveLength(4);
+});
+
+test('without any partition, money moves and events are numbered and read', async () => {
+  const { rows } = await owner.query<{ name: string }>(
+    `select inhparent::regclass || ' detach partition ' || inhrelid::regclass as name from pg_inherits
+      join pg_class on pg_class.oid = inhrelid
+      where inhparent in ('event'::regclass, 'write_batch'::regclass, 'event_position'::regclass)
+        and relname !~ '_default$'`,
+  );
+  for (const { name } of rows) await owner.query(`alter table ${name}`);
+  const programId = newProgram();
+  await commitEvents(background, [eventOf(programId, 'a'), eventOf(programId, 'b')]);
+  const made = JSON.parse((await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' })).body);
+  expect(made.status).toBe('completed');
+  await relayOnce(background);
+  expect(await subjectsOf(programId)).toEqual(['1 a', '2 b']);
+  // Days with rows in the default partition stay there; the others get theirs.
+  await preparePartitions(background);
+  await commitEvents(background, [eventOf(programId, 'c')]);
+  await relayOnce(background);
+  expect(await subjectsOf(programId)).toEqual(['1 a', '2 b', '3 c']);
+});
