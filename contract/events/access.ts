@@ -47,15 +47,15 @@ export const ACCESS_EVENTS = {
     sent: [
       'change_switch succeeds.',
       'A change of the whole service is sent to every card program, a change of a card program only to that program.',
-      'Operators also get an event of the service itself, which has the reason and the actor.',
+      'Operators also get an event of the service itself, which has the `reason` and the `actor`.',
     ],
     data: SwitchChangeRecord,
     subject: 'program_id',
     subjectOtherwise: 'service',
     operation: 'get_switch',
     notes: [
-      'While disabled is true, requests that would move money get the error service_disabled.',
-      'When the time in until comes, transfers are enabled again without an event.',
+      'While `disabled` is true, requests that would move money get the error service_disabled.',
+      'When the time in `until` comes, transfers are enabled again without an event.',
     ],
     example: { disabled: true, program_id: null, reason: undefined, actor: undefined },
     sample: {

@@ -1,6 +1,7 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, sampleOf } from '../samples.ts';
+import { textOrNull } from '../schema-parts.ts';
 import { ACCESS_EVENTS } from './access.ts';
 import { CARD_EVENTS } from './cards.ts';
 import type { EventDefinition } from './definition.ts';
@@ -58,5 +59,38 @@ export function exampleEvent(type: EventType): EventOf<EventType> {
     created_at: String(shown.updated_at ?? EXAMPLE_TIME),
     version: 'v0.1',
     data: written as EventData[EventType],
+  };
+}
+
+/** One type of event as `/events.json` and `/events/{type}.json` return it. */
+export const EventTypeRecord = Type.Object({
+  type: Type.String({ description: 'The type. It is never renamed' }),
+  summary: Type.String({ description: 'What happened' }),
+  sent: Type.Array(Type.String(), { description: 'When it is sent' }),
+  notes: Type.Array(Type.String(), { description: 'What to know about it besides' }),
+  subject: Type.String({ description: 'The field of `data` whose value is `subject_id`' }),
+  operation: textOrNull('The operation that returns the subject as it is now'),
+  since: Type.String({ description: 'Version of the API that introduced it' }),
+  reproduce: Type.String({ description: 'How to cause it in the sandbox' }),
+  example: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'An event of the type' }),
+});
+
+/** A type of event on the wire. */
+export type EventTypeRecord = Static<typeof EventTypeRecord>;
+
+/** The definition of a type as the catalogue returns it. */
+export function eventTypeRecord(type: EventType): EventTypeRecord {
+  const { summary, sent, notes, subject, operation = null, since, sample } = EVENT_CATALOGUE[type];
+  const example = { ...exampleEvent(type) };
+  return {
+    type,
+    summary,
+    sent: [...sent],
+    notes: [...notes],
+    subject,
+    operation,
+    since,
+    reproduce: sample.reproduce,
+    example,
   };
 }

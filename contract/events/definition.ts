@@ -34,8 +34,6 @@ export type EventDefinition<Data extends TObject = TObject> = {
   readonly subjectOtherwise?: string;
   /** The operation that returns the subject as it is now, if there is one. */
   readonly operation?: OperationId;
-  /** Who can read it: the card program that it belongs to and operators, or operators only. */
-  readonly readers: 'program' | 'operators';
   /** What to know about it besides, each a full sentence. */
   readonly notes: readonly string[];
   /** Fields of the example that differ from the default sample of the schema. */
@@ -48,12 +46,12 @@ export type EventDefinition<Data extends TObject = TObject> = {
 type Essential = 'summary' | 'sent' | 'data' | 'sample';
 
 /**
- * Defines a type of event. Unless stated otherwise it exists since version 0.1, its card program can read it, and its
- * example is the default sample of its schema.
+ * Defines a type of event. Unless stated otherwise it exists since version 0.1, and its example is the default sample of
+ * its schema.
  */
 export function eventType<Data extends TObject>(
   definition: Pick<EventDefinition<Data>, Essential> &
     Partial<EventDefinition<Data>> & { readonly subject: keyof Data['properties'] },
 ): EventDefinition<Data> {
-  return { readers: 'program', notes: [], example: {}, since: '0.1', ...definition };
+  return { notes: [], example: {}, since: '0.1', ...definition };
 }

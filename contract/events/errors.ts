@@ -26,7 +26,7 @@ export const ERROR_EVENTS = {
     subject: 'request_id',
     operation: 'get_error',
     notes: [
-      'error is the error record of the last response, with its four fields.',
+      '`error` is the error record of the last response, with its four fields.',
       'Codes and card programs are counted apart. Errors that belong to no card program are for operators only.',
       'Errors that occur while the database is unavailable are recorded, and counted, once it is back.',
     ],

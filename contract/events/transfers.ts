@@ -94,7 +94,7 @@ export const TRANSFER_EVENTS = {
       'A transfer that is refused when it is created has no event, because it does not exist: the response says so.',
     ],
     notes: [
-      'error is the error record that create_transfer would have returned, with its four fields. get_transfer shows the same record.',
+      '`error` is the error record that create_transfer would have returned, with its four fields. get_transfer shows the same record.',
     ],
     example: {
       ...NOT_MOVED,

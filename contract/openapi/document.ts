@@ -5,6 +5,7 @@ import * as errorLog from '../error-log.ts';
 import { CatalogueRecord, TYPE_GUIDES } from '../errors/catalogue.ts';
 import { ERROR_TYPES } from '../errors/record.ts';
 import * as accessEvents from '../events/access.ts';
+import { EventTypeRecord } from '../events/catalogue.ts';
 import * as errorEvents from '../events/errors.ts';
 import * as programEvents from '../events/programs.ts';
 import * as events from '../events.ts';
@@ -19,14 +20,12 @@ import * as parts from '../schema-parts.ts';
 import * as settings from '../switch.ts';
 import * as actions from '../transfer-actions.ts';
 import * as transfers from '../transfers.ts';
+import { CATALOGUE_PATHS, CATALOGUE_SECTIONS } from './catalogue-paths.ts';
 import { errorExamples, errorResponsesOf, sharedErrorResponses } from './error-responses.ts';
 import { eventSchemas } from './events.ts';
 import { fieldsOf } from './fields.ts';
 import { ERROR_HEADERS, REPLY_HEADERS, REQUEST_HEADERS } from './headers.ts';
 import { type Json, type JsonObject, reference } from './json.ts';
-
-/** What the document shows besides the operations. */
-const CATALOGUE_SECTION = { title: 'Catalogue of errors', description: 'Explains every error code.' } as const;
 
 /** Schemas with a name. The document refers to them by reference. */
 const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entries({
@@ -46,6 +45,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...programEvents,
   ...parts,
   CatalogueRecord,
+  EventTypeRecord,
 }).flatMap(([name, value]: [string, unknown]) =>
   // OpenAPI has no schema for a query: its fields are parameters.
   isSchema(value) && !name.endsWith('Query') ? [[name.replace(/Schema$/, ''), value] as const] : [],
@@ -71,7 +71,7 @@ export function openApiDocument(): JsonObject {
     },
     servers: [{ url: '/', description: 'This service' }],
     security: [{ apiKey: [] }, {}],
-    tags: [...SECTIONS, CATALOGUE_SECTION].map(({ title, description }) => ({ name: title, description })),
+    tags: [...SECTIONS, ...CATALOGUE_SECTIONS].map(({ title, description }) => ({ name: title, description })),
     paths: paths(),
     components: {
       schemas: {
@@ -273,77 +273,6 @@ function streamContent(id: OperationId, item: object): JsonObject {
     'comment every 15 seconds keeps the connection open.';
   return { schema: { type: 'string', description }, example: exampleStream(id) };
 }
-
-/** The catalogue itself: no operation, open to everyone, a page or data by Accept. */
-const CATALOGUE_PATHS: JsonObject = {
-  '/errors': {
-    get: {
-      operationId: 'list_error_codes',
-      summary: 'List the error codes with their explanations',
-      description: 'HTML for browsers, JSON for other clients; `/errors.json` is always JSON.',
-      tags: [CATALOGUE_SECTION.title],
-      security: [],
-      parameters: [
-        {
-          name: 'q',
-          in: 'query',
-          description: 'Only codes that match: words of the code, meaning, causes or message, or a status',
-          schema: { type: 'string' },
-        },
-      ],
-      responses: {
-        200: {
-          description: 'The codes.',
-          content: {
-            'application/json': {
-              schema: {
-                type: 'object',
-                required: ['data'],
-                properties: { data: { type: 'array', items: reference('schemas', 'CatalogueRecord') } },
-              },
-            },
-            'text/html': { schema: { type: 'string' } },
-          },
-        },
-        405: reference('responses', 'method_not_allowed'),
-        500: reference('responses', 'unknown_request'),
-        503: reference('responses', 'service_unavailable'),
-      },
-    },
-  },
-  '/errors/{code}': {
-    get: {
-      operationId: 'explain_error_code',
-      summary: 'Explain one error code',
-      description: 'HTML for browsers, JSON for other clients; `/errors/{code}.json` is always JSON.',
-      tags: [CATALOGUE_SECTION.title],
-      security: [],
-      parameters: [
-        {
-          name: 'code',
-          in: 'path',
-          required: true,
-          description: 'The code',
-          schema: { type: 'string' },
-          example: 'card_closed',
-        },
-      ],
-      responses: {
-        200: {
-          description: 'The meaning, the causes and the resolution of the code.',
-          content: {
-            'application/json': { schema: reference('schemas', 'CatalogueRecord') },
-            'text/html': { schema: { type: 'string' } },
-          },
-        },
-        404: reference('responses', 'route_not_found'),
-        405: reference('responses', 'method_not_allowed'),
-        500: reference('responses', 'unknown_request'),
-        503: reference('responses', 'service_unavailable'),
-      },
-    },
-  },
-};
 
 /** Plain JSON of a schema or an example, with named schemas referred to; `isRoot` when the schema itself is wanted. */
 function toJson(value: unknown, isRoot = false): Json {

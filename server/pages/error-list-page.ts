@@ -53,7 +53,8 @@ export function errorListPage(query: string): Page {
     content: html`<h1>Errors</h1>
 <p class="lead">Every error response has a <code>Code</code>. Look it up here to learn what it means, how to resolve it, and whether money moved.</p>
 ${searchForm(query)}
-${isSearch ? results(query) : overview()}`,
+${isSearch ? results(query) : overview()}
+${!isSearch && html`<p>Errors that only support can resolve are also announced as events: see <a href="/events/error.recorded"><code>error.recorded</code></a>.</p>`}`,
   };
 }
 

@@ -21,7 +21,7 @@ export type PageContext = {
 /** One page, without the frame that all pages have. */
 export type Page = {
   readonly title: string;
-  readonly section: 'errors' | 'docs' | 'home';
+  readonly section: 'errors' | 'events' | 'docs' | 'home';
   /** A sentence for search engines and link previews. */
   readonly description: string;
   /** Path of the same content as data; undefined if only the Accept header selects it. */
@@ -31,6 +31,7 @@ export type Page = {
 
 const NAVIGATION = [
   { section: 'docs', path: '/docs', name: 'API reference' },
+  { section: 'events', path: '/events', name: 'Events' },
   { section: 'errors', path: '/errors', name: 'Errors' },
 ] as const;
 
@@ -69,9 +70,9 @@ ${body}
 `.toString();
 }
 
-/** A name or a path, which may wrap after each underscore or slash. */
+/** A name or a path, which may wrap after each underscore, slash or dot. */
 export function breakable(name: string): readonly HtmlPart[] {
-  return name.split(/(?<=[_/])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
+  return name.split(/(?<=[_/.])/).flatMap((word, at) => (at === 0 ? [word] : [html`<wbr>`, word]));
 }
 
 /** A block of code. */

@@ -96,6 +96,9 @@ main:focus { outline: none; }
 .codes a:hover { text-decoration: underline; }
 .codes p { margin: 0; grid-column: 3; line-height: 1.5; }
 .codes p + p { font-size: 0.9rem; color: var(--quiet); }
+.events li { grid-template-columns: minmax(0, 15rem) minmax(0, 1fr); }
+.events p { grid-column: 2; }
+.remedy p + p { margin-top: 0.5rem; }
 .family { background: var(--sunken); border-radius: 10px; padding: 1.1rem 1.25rem 0.6rem; margin: 1.5rem 0; }
 .family h3 { margin: 0 0 0.4rem; }
 .family p { margin: 0 0 0.8rem; font-size: 0.95rem; }
@@ -166,6 +169,8 @@ details > :not(summary) { margin-top: 0.5rem; }
 @media (max-width: 40rem) {
   .codes li { grid-template-columns: 2.8rem minmax(0, 1fr); gap: 0 0.5rem; padding: 0.7rem 0; }
   .codes p { grid-column: 2; font-size: 0.95rem; }
+  .events li { grid-template-columns: minmax(0, 1fr); gap: 0.15rem 0; }
+  .events p { grid-column: 1; }
   .facts { grid-template-columns: 1fr 1fr; }
   .says { grid-template-columns: minmax(0, 1fr); }
   .listing pre { font-size: 0.8rem; padding: 0.75rem 0.8rem; }

@@ -1,13 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { type CatalogueRecord, catalogueRecord, ERROR_CODES, isErrorCode } from '../../contract/errors/catalogue.ts';
+import { type EventTypeRecord, eventTypeRecord, isEventType } from '../../contract/events/catalogue.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
+import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Readiness } from '../operations/call.ts';
 import { maskedText } from '../redaction.ts';
 import { errorCodePage } from './error-code-page.ts';
 import { errorListPage } from './error-list-page.ts';
 import { searchCatalogue } from './error-search.ts';
+import { eventListPage } from './event-list-page.ts';
+import { searchEventTypes } from './event-search.ts';
+import { eventTypePage } from './event-type-page.ts';
 import { homePage } from './home-page.ts';
 import { PageCache } from './page-cache.ts';
 import { documentOf, PAGE_POLICY, type Page, type PageContext } from './page-layout.ts';
@@ -49,7 +54,7 @@ type ParsedRequest = {
 const JSON_TYPE = 'application/json; charset=utf-8';
 const OPENAPI = new URL('../../contract/openapi.json', import.meta.url);
 
-/** The pages by route: the root, health, the error catalogue, the API reference. They need neither key nor database. */
+/** The pages by route: the root, health, the catalogues of errors and events, the API reference. They need neither key nor database. */
 export function createPages(host: PageHost): Readonly<Record<string, PageHandler>> {
   const cache = new PageCache();
   const pages: Readonly<Record<string, (request: ParsedRequest) => PageResponse | Promise<PageResponse>>> = {
@@ -59,6 +64,9 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
     '/errors': (request) => showErrors(request, request.wantsPage),
     '/errors.json': (request) => showErrors(request, false),
     '/errors/:code': showError,
+    '/events': (request) => showEvents(request, request.wantsPage),
+    '/events.json': (request) => showEvents(request, false),
+    '/events/:type': showEvent,
     '/docs': (request) => asCachedPage('docs', request, referencePage),
     '/openapi.json': (request) => asCachedData('openapi', request, () => readFileSync(OPENAPI, 'utf8')),
   };
@@ -92,6 +100,7 @@ function showHome(request: ParsedRequest): PageResponse {
     docs: '/docs',
     openapi: '/openapi.json',
     errors: '/errors',
+    events: '/events',
     live: '/health/live',
     ready: '/health/ready',
   };
@@ -126,6 +135,35 @@ function findCode(name: string): { readonly code: ErrorCode; readonly isData: bo
   const code = isData ? name.slice(0, -5) : name;
   if (isErrorCode(code)) return { code, isData };
   throw new Refusal('route_not_found', `There is no error code '${maskedText(code)}'. See /errors for all codes.`);
+}
+
+function showEvents(request: ParsedRequest, isPage: boolean): PageResponse {
+  const { query, context } = request;
+  const isSearch = query.trim() !== '';
+  if (isPage && isSearch) return varying(asPage(eventListPage(query), context));
+  if (isPage) return varying(asCachedPage('events', request, () => eventListPage('')));
+  if (isSearch) return varying(asReadableData(eventData(query)));
+  return varying(asCachedData('events.json', request, () => readable(eventData(''))));
+}
+
+function showEvent(request: ParsedRequest): PageResponse {
+  const { type, isData } = findEventType(request.parameters.type ?? '');
+  if (isData || !request.wantsPage) return varying(asReadableData(eventTypeRecord(type)));
+  return varying(asCachedPage(`events/${type}`, request, (context) => eventTypePage(type, context)));
+}
+
+/** The catalogue of events as data, in its order; for a search, the types that match, best first. */
+function eventData(query: string): { readonly data: readonly EventTypeRecord[] } {
+  const types = query.trim() === '' ? EVENT_TYPES : searchEventTypes(query).hits;
+  return { data: types.map(eventTypeRecord) };
+}
+
+/** The type in a path, which may end in `.json`. Throws a Refusal, route_not_found, if there is no such type. */
+function findEventType(name: string): { readonly type: EventType; readonly isData: boolean } {
+  const isData = name.endsWith('.json');
+  const type = isData ? name.slice(0, -5) : name;
+  if (isEventType(type)) return { type, isData };
+  throw new Refusal('route_not_found', `There is no type of event '${maskedText(type)}'. See /events for all types.`);
 }
 
 /** A page that does not depend on the request, apart from its base URL. */

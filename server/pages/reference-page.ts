@@ -1,10 +1,10 @@
 import { ERRORS, TYPE_GUIDES } from '../../contract/errors/catalogue.ts';
 import { ERROR_TYPES } from '../../contract/errors/record.ts';
 import { curlOf, exampleFile, exampleOf, exampleReply, exampleStream } from '../../contract/examples.ts';
-import { type Field, fieldsOf } from '../../contract/openapi/fields.ts';
 import { REQUEST_HEADERS } from '../../contract/openapi/headers.ts';
 import { parametersOf } from '../../contract/operation.ts';
 import { OPERATIONS, type OperationId, precedenceOf, SECTIONS, type Section } from '../../contract/operations.ts';
+import { fields, withCode } from './page-fields.ts';
 import { type Html, html } from './page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageContext } from './page-layout.ts';
 
@@ -63,6 +63,8 @@ ${listing('Request', first)}
     ) => html`<div><dt><a href="/errors#${anchorOf(type)}">${type}</a></dt><dd>${TYPE_GUIDES[type].cause} ${TYPE_GUIDES[type].resolution}</dd></div>
 `,
   )}</dl>
+<h3>Events</h3>
+<p>What happens without a request of yours, such as a hold that expires, is told by events. See <a href="/events">all events</a>.</p>
 </section>`;
 }
 
@@ -129,21 +131,4 @@ function facts(id: OperationId): Html {
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>
 `,
   )}</dl>`;
-}
-
-function fields(schema: object): Html {
-  return html`<dl class="says">${fieldsOf(schema).flatMap((field) => entries(field, ''))}</dl>`;
-}
-
-function entries({ name, type, required, limits, description, inner }: Field, above: string): readonly Html[] {
-  const path = above !== '' && html`<span class="above">${breakable(above)}</span>`;
-  const own = html`<div${above !== '' && html` class="inner"`}><dt><code>${path}${breakable(name)}</code>${required && html` <span class="required">required</span>`}
-<span class="type">${limits === '' ? type : `${type}, ${limits}`}</span></dt><dd>${withCode(description)}</dd></div>
-`;
-  return [own, ...inner.flatMap((field) => entries(field, `${above}${name}.`))];
-}
-
-/** A text of the contract, which marks code with backticks. */
-function withCode(text: string): readonly Html[] {
-  return text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }

@@ -4,6 +4,7 @@ import { CatalogueRecord, ERRORS, isErrorCode, operationsWith, resolverOf } from
 import { exampleRecord } from '../../contract/errors/examples.ts';
 import { fieldsOf } from '../../contract/openapi/fields.ts';
 import { type ErrorCode, OPERATION_IDS, OPERATIONS, precedenceOf } from '../../contract/operations.ts';
+import { EVENT_TYPES } from '../../domain/event.ts';
 import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
 import { type Element, readPage } from './page-reader.ts';
 
@@ -282,7 +283,11 @@ describe('the API reference', () => {
 
 describe('every page', () => {
   it('links only to what is there', async () => {
-    const paths = ['/', '/errors', '/errors?q=card', '/docs', ...CODES.map((code) => `/errors/${code}`)];
+    const paths = [
+      ...['/', '/errors', '/errors?q=card', '/docs', '/events', '/events?q=card'],
+      ...CODES.map((code) => `/errors/${code}`),
+      ...EVENT_TYPES.map((type) => `/events/${type}`),
+    ];
     const anchors = new Map<string, ReadonlySet<string>>();
     const wanted = new Set<string>();
     for (const path of paths) {

@@ -1,0 +1,83 @@
+import { EVENT_CATALOGUE, exampleEvent } from '../../contract/events/catalogue.ts';
+import { causingCommands, readingCommand, undoingCommands } from '../../contract/events/examples.ts';
+import { EventRecord } from '../../contract/events.ts';
+import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
+import { subjectOf, withNames } from './event-names.ts';
+import { fields } from './page-fields.ts';
+import { type Html, html } from './page-html.ts';
+import { anchorOf, breakable, listing, type Page, type PageContext } from './page-layout.ts';
+
+/** The page of one type of event. */
+export function eventTypePage(type: EventType, context: PageContext): Page {
+  const { summary, sent, notes } = EVENT_CATALOGUE[type];
+  const subject = subjectOf(type);
+  return {
+    title: type,
+    section: 'events',
+    description: `${type}: ${summary}`,
+    data: `/events/${type}.json`,
+    content: html`<article>
+<nav class="trail" aria-label="Breadcrumb"><ol><li><a href="/events">Events</a></li>
+<li><a href="/events#${anchorOf(subject)}">${subject}</a></li></ol></nav>
+<h1><code>${breakable(type)}</code></h1>
+<p class="lead">${withNames(summary)}</p>
+${facts(type)}
+<h2>When it is sent</h2>
+<ul>${sent.map((sentence) => html`<li>${withNames(sentence)}</li>`)}</ul>
+${notes.length > 0 && html`<div class="remedy"><h2>Good to know</h2>${notes.map((note) => html`<p>${withNames(note)}</p>`)}</div>`}
+<h2>Example</h2>
+${listing('Event', JSON.stringify(exampleEvent(type), null, 2))}
+${sandbox(type, context)}
+${contents(type)}
+${adjacent(type)}
+</article>`,
+  };
+}
+
+function facts(type: EventType): Html {
+  const { subject, subjectOtherwise, operation, since } = EVENT_CATALOGUE[type];
+  const id = html`<code>${breakable(`data.${subject}`)}</code>${subjectOtherwise !== undefined && html`, or <code>${subjectOtherwise}</code>`}`;
+  const all: readonly (readonly [string, string | Html])[] = [
+    ['subject_id', id],
+    ['Subject now', operation === undefined ? 'only in the event' : (withNames(operation)[1] ?? operation)],
+    ['Scope', html`<code>events:read</code>`],
+    ['Since', `version ${since}`],
+  ];
+  return html`<dl class="facts">${all.map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>
+`,
+  )}</dl>`;
+}
+
+function contents(type: EventType): Html {
+  const { data } = EVENT_CATALOGUE[type];
+  const { data: _, ...envelope } = EventRecord.properties;
+  return html`<h2>Fields</h2>
+<p>Ignore fields that you do not know: later versions can add some. Events that were stored before do not have them.</p>
+<h3><code>data</code></h3>
+${fields(data, false)}
+<details><summary>Fields that every event has</summary>
+${fields({ type: 'object', properties: envelope }, false)}
+</details>`;
+}
+
+function sandbox(type: EventType, { base, mode }: PageContext): Html {
+  const undoing = undoingCommands(type, base);
+  return html`<h2>Cause it in the sandbox</h2>
+${mode === 'live' && html`<p>This service runs in live mode. Run these commands against a sandbox.</p>`}
+<p>${withNames(EVENT_CATALOGUE[type].sample.reproduce)}</p>
+${listing('Commands', causingCommands(type, base).join('\n\n'))}
+<p>Read the event:</p>
+${listing('Command', readingCommand(type, base))}
+${undoing.length > 0 && html`<p>Undo what you did:</p>${listing(undoing.length === 1 ? 'Command' : 'Commands', undoing.join('\n\n'))}`}`;
+}
+
+function adjacent(type: EventType): Html {
+  const at = EVENT_TYPES.indexOf(type);
+  const link = (other: EventType | undefined, name: string) =>
+    html`<p>${other !== undefined && html`<span>${name}</span><a href="/events/${other}"><code>${breakable(other)}</code></a>`}</p>`;
+  return html`<nav class="adjacent" aria-label="Previous and next event">
+${link(EVENT_TYPES[at - 1], 'Previous')}
+${link(EVENT_TYPES[at + 1], 'Next')}
+</nav>`;
+}
