@@ -1,0 +1,146 @@
+import pg from 'pg';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { SampleRequest } from '../../../contract/error.ts';
+import { EVENT_CATALOGUE, exampleEvent } from '../../../contract/events/catalogue.ts';
+import { filledRequest, idIn } from '../../../contract/events/examples.ts';
+import { DEMO_PROGRAM } from '../../../contract/samples.ts';
+import { EVENT_TYPES, type EventType } from '../../../domain/event.ts';
+import type { OperatorEventRecord, TransferServiceEvent } from '../../../sdk/client.ts';
+import { embeddedServerOf, waitFor } from '../../harness/process.ts';
+import { useService } from '../../harness/service.ts';
+import { problemsOf } from './event-schema.ts';
+
+const service = useService();
+let opened: pg.Client | undefined;
+afterAll(() => opened?.end());
+
+/** Sends a request as curl does. */
+async function send({ method, path, headers, body }: SampleRequest): Promise<{ status: number; text: string }> {
+  const label = body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
+  const content = body === undefined ? {} : { body };
+  const response = await fetch(service().url + path, { method, headers: { ...label, ...headers }, ...content });
+  return { status: response.status, text: await response.text() };
+}
+
+/** Sends the requests of a sample, each with the id that the last one with an id has returned. */
+class Runner {
+  #id = 'none';
+  readonly #unique = crypto.randomUUID();
+
+  async send(request: SampleRequest, status?: number): Promise<void> {
+    // Not today, in the last second of which the sample could not be run.
+    const today = new Date(Date.now() + 60_000).toISOString().slice(0, 'YYYY-MM-DD'.length);
+    const filled = filledRequest(request, { id: this.#id, today, unique: this.#unique });
+    const response = await send(filled);
+    const expected = status ?? (response.status === 201 ? 201 : 200);
+    expect(response.status, `${request.path}: ${response.text}`).toBe(expected);
+    this.#id = idIn(request, response.text) ?? this.#id;
+  }
+}
+
+/** Waits until every event that was committed has its position. */
+async function relayed(): Promise<void> {
+  if (opened === undefined) {
+    const { databaseUrl } = await embeddedServerOf(service().directory);
+    opened = new pg.Client(databaseUrl);
+    await opened.connect();
+  }
+  const client = opened;
+  await waitFor('events to be relayed', async () => {
+    const { rowCount } = await client.query('select from write_batch where not relayed and not abandoned limit 1');
+    return rowCount === 0;
+  });
+}
+
+/** The events of all programs after a number, oldest first. */
+async function after(number: number): Promise<readonly OperatorEventRecord[]> {
+  const { data } = await service().client.events.search({ after: number, limit: 100 });
+  return data;
+}
+
+/** What a sample causes besides, before its event. */
+const BESIDES: Partial<Record<EventType, readonly EventType[]>> = { 'funding.low': ['program.updated'] };
+
+/** The subject of an event as the API returns it now; undefined where no operation does. */
+async function subjectNow(type: EventType, { subject_id: id, data }: TransferServiceEvent): Promise<unknown> {
+  const { client } = service();
+  switch (EVENT_CATALOGUE[type].operation) {
+    case 'get_transfer':
+      return client.transfers.get(id);
+    case 'get_reversal':
+      return client.transfers.reversal(id);
+    case 'get_card':
+      return client.cards.get(id);
+    case 'get_program':
+      return type === 'funding.low' ? data : client.programs.get(id);
+    case 'list_keys': {
+      const keys = await client.keys.list({ limit: 100 });
+      const now = keys.data.find(({ key_id }) => key_id === id);
+      const replaces = keys.data.find(({ replaced_by }) => replaced_by === id);
+      return replaces === undefined ? now : { ...now, replaces };
+    }
+    case 'get_switch':
+      return (await client.switch.get()).data.find(({ scope }) => scope === 'service');
+    case 'get_error': {
+      const { message: Message, status: Status, code: Code, type: Type, created_at } = await client.errors.get(id);
+      return { error: { Message, Status, Code, Type }, request_id: id, count: 1, since: created_at };
+    }
+    default:
+      return data;
+  }
+}
+
+describe('the sample of each type of event causes exactly this event', () => {
+  test.each(EVENT_TYPES)('%s', async (type) => {
+    const { sample, subject, subjectOtherwise = '' } = EVENT_CATALOGUE[type];
+    const runner = new Runner();
+    for (const request of sample.given ?? []) await runner.send(request);
+    await relayed();
+    const { client } = service();
+    const { number } = await client.events.search({ limit: 1 });
+    const { position } = await client.events.list({ limit: 1 });
+    await runner.send(sample.request, sample.status);
+    await waitFor(`the event ${type}`, async () => (await after(number)).some((event) => event.type === type));
+    await relayed();
+    const found = await after(number);
+    expect(found.map((event) => event.type)).toEqual([...(BESIDES[type] ?? []), type]);
+    const event = found.at(-1);
+    if (event === undefined) throw new Error('there is no event');
+    expect(problemsOf(type, event.data)).toEqual([]);
+    expect(event.subject_id).toBe(Reflect.get(event.data, subject) ?? subjectOtherwise);
+    expect(event.data).toEqual(await subjectNow(type, event));
+    expect(event.version).toBe(exampleEvent(type).version);
+    expect(JSON.stringify(event)).not.toMatch(/ts_[0-9A-Za-z]+_[0-9a-f]{8}/);
+
+    const seen = await client.events.list({ after: position, limit: 100 });
+    if (type === 'switch.changed') {
+      const { reason: _reason, actor: _actor, ...shown } = Object(event.data);
+      expect(event.program_id).toBe(null);
+      expect(seen.data.map((one) => one.data)).toEqual([shown]);
+      expect(problemsOf(type, shown)).toEqual([]);
+    } else if (type === 'program.created') expect(seen.data).toEqual([]);
+    else {
+      const { number: _number, ...shown } = event;
+      expect(seen.data.at(-1)).toEqual(shown);
+      expect(shown.program_id).toBe(DEMO_PROGRAM);
+    }
+    for (const request of sample.after ?? []) await runner.send(request);
+  });
+});
+
+describe('the example of each type', () => {
+  test.each(EVENT_TYPES)('has the form of what is sent: %s', (type) => {
+    const { subject, subjectOtherwise = '' } = EVENT_CATALOGUE[type];
+    const event = exampleEvent(type);
+    expect(problemsOf(type, event.data)).toEqual([]);
+    expect(event.subject_id).toBe(Reflect.get(event.data, subject) ?? subjectOtherwise);
+  });
+
+  test('would be refused with a field too many or too few', () => {
+    const { data } = exampleEvent('transfer.failed');
+    expect(problemsOf('transfer.failed', { ...data, more: 1 })).not.toEqual([]);
+    const { error: _, ...less } = Object(data);
+    expect(problemsOf('transfer.failed', less)).not.toEqual([]);
+    expect(problemsOf('transfer.failed', { ...data, error: { Message: 'Only that.' } })).not.toEqual([]);
+  });
+});
