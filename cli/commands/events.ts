@@ -5,13 +5,13 @@ import type {
   SearchEventsQuery,
   TransferServiceEvent,
 } from '../../sdk/client.ts';
-import { type AddCommands, addCommand, addList, type OptionsFor, PAGE_OPTIONS } from '../command.ts';
+import { type AddCommands, addCommand, addList, type OptionsFor, PAGE_OPTIONS, readWholeNumber } from '../command.ts';
 import type { Column } from '../output.ts';
 import { type PageOptions, pageText, readPages } from '../session.ts';
 import { addListen } from './listen.ts';
 import { addTail } from './tail-events.ts';
 
-type Filters = Omit<ListEventsQuery, 'limit' | 'cursor' | 'after' | 'wait'>;
+type Filters = Omit<ListEventsQuery, 'limit' | 'cursor' | 'wait'>;
 
 const COLUMNS = [
   'position',
@@ -24,6 +24,7 @@ const COLUMNS = [
 const SEARCH_COLUMNS: readonly Column<OperatorEventRecord>[] = ['number', ...COLUMNS, 'program_id'];
 
 const FILTER_OPTIONS: OptionsFor<Filters> = {
+  after: { flag: '--after <position>', help: 'after this position, oldest first; 0 for all', read: readWholeNumber },
   type: { flag: '--type <type>', help: 'filter by type, such as transfer.completed or "transfer.*"' },
   subject_id: { flag: '--subject <id>', help: 'filter by what the event is about' },
 };
@@ -46,12 +47,13 @@ export const addEvents: AddCommands = (program, context) => {
   });
   addTail(events, context);
   addListen(events, context);
-  addCommand<Omit<SearchEventsQuery, 'after' | 'wait'> & PageOptions>(events, context, {
+  addCommand<Omit<SearchEventsQuery, 'wait'> & PageOptions>(events, context, {
     name: 'search',
     description: 'list the events of all card programs, newest first; for operators',
     options: {
       ...PAGE_OPTIONS,
       ...FILTER_OPTIONS,
+      after: { ...FILTER_OPTIONS.after, flag: '--after <number>', help: 'after this number, oldest first; 0 for all' },
       program_id: { flag: '--program <program_id>', help: 'filter by card program' },
     },
     run: async ({ service, showText }, { limit, cursor, all, ...filters }) => {

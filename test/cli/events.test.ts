@@ -139,6 +139,16 @@ describe('events tail', () => {
   });
 });
 
+test.each([
+  ['events list --after 41 --type transfer.* --limit 5', '/api/v0.1/core/event?limit=5&after=41&type=transfer.*'],
+  ['events search --after 1041 --program prog_1', '/api/v0.1/operator/event?after=1041&program_id=prog_1'],
+])('%s reads on after a position', async (commandLine, url) => {
+  service.play(HEAD);
+  expect((await runHere(service.url, commandLine.split(' '))).output).toBe('No results.\n');
+  const [received = '', expected] = [service.received[0]?.url, url].map((one) => one?.split(/[?&]/).sort().join(' '));
+  expect(received).toBe(expected);
+});
+
 describe('events listen', () => {
   const LISTEN = `events listen --forward-to ${target.url} --after 0`;
 

@@ -165,6 +165,24 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 );
 
+test('events listen ends with 0 after SIGINT while nothing listens at its URL', async () => {
+  const chunks = [
+    'id: 1\ndata: {"position":1,"event_id":"evt_1","type":"card.created","subject_id":"card_1","data":{}}\n\n',
+  ];
+  const env = play({ chunks, contentType: 'text/event-stream', ends: 'without an end' });
+  const commandLine = ['events', 'listen', '--forward-to', await deadUrl(), '--after', '0'];
+  const child = spawn(NODE, [MAIN, ...commandLine], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = new Promise((done) => child.on('close', (code, by) => done({ code, by })));
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  await vi.waitFor(() => expect(errors).toContain('waiting until something listens there'), 120_000);
+  child.kill('SIGINT');
+  expect(await ended).toEqual({ code: 0, by: null });
+  expect(errors).toMatch(/To continue: --after 0\n$/);
+});
+
 test('events tail ends quietly when its reader does', async () => {
   const lines = (function* () {
     for (let at = 1; at <= 20_000; at += 1)

@@ -28,14 +28,34 @@ function read(options: EventStreamOptions) {
   return { events, retries, end };
 }
 
+/** Reads the events of all programs and of the service in the background, until it is ended. */
+function readAllPrograms() {
+  const controller = new AbortController();
+  const numbers: number[] = [];
+  const client = new TransferService({ baseUrl: service.url });
+  const reading = (async () => {
+    const options = { after: 0, signal: controller.signal };
+    for await (const { number } of client.events.streamAllPrograms(options)) numbers.push(number);
+  })();
+  const end = async () => {
+    controller.abort();
+    await reading;
+  };
+  return { numbers, end };
+}
+
 test('streams yield every event once, in order, over kills and restarts of the service and its database', async () => {
   const all = read({ after: 0 });
   const filtered = read({ after: 0, types: ['transfer.completed'] });
+  const everywhere = readAllPrograms();
+  await service.client.switch.change({ disabled: false, reason: 'An event of the service itself.' });
   await service.goThroughTrouble();
   const last = await service.settle();
   const hasRead = ({ events }: typeof all) => (events.at(-1)?.position ?? 0) >= last;
   await waitFor('the streams have read everything', async () => hasRead(all) && hasRead(filtered));
-  await Promise.all([all.end(), filtered.end()]);
+  await waitFor('all programs have been read', async () => everywhere.numbers.length >= last);
+  await Promise.all([all.end(), filtered.end(), everywhere.end()]);
+  expect(everywhere.numbers).toEqual(everywhere.numbers.map((_, index) => index + 1));
   const upToLast = all.events.filter(({ position }) => position <= last);
   expect(upToLast.map(({ position }) => position)).toEqual(Array.from({ length: last }, (_, index) => index + 1));
   // There are also events of the errors that the database's outages have caused.
