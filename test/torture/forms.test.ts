@@ -4,10 +4,11 @@ import type { Findings, Row } from './row.ts';
 import { BANK } from './rows/bank.ts';
 import { CHANGES } from './rows/changes.ts';
 import { DISK_FULL } from './rows/disk-full.ts';
+import { EVENTS } from './rows/events.ts';
 import { RESTORE } from './rows/restore.ts';
 
 // The small forms of those rows of npm run torture that no other suite has in a form of its own. On two cores, quiet:
-// bank 5 s, restore 8 s, disk-full 8 s. They mostly wait for starts and recoveries, so a busy machine makes them slow.
+// bank 5 s, events 15 s, restore 8 s, disk-full 8 s. They mostly wait for starts and recoveries, so a busy machine makes them slow.
 const MAX_MILLISECONDS = 900_000;
 
 /** Draws anew each time; a failure names the seed, and `npm run torture -- --only … --seed …` draws it again. */
@@ -25,7 +26,7 @@ async function runSmall(row: Row): Promise<Findings & { readonly again: string }
   }
 }
 
-test.for([BANK, CHANGES, RESTORE, DISK_FULL])(
+test.for([BANK, CHANGES, EVENTS, RESTORE, DISK_FULL])(
   'the small form of $name finds no violation',
   { timeout: MAX_MILLISECONDS },
   async (row, context) => {

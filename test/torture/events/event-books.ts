@@ -32,6 +32,8 @@ export type EventBooks = {
   readonly heads: ReadonlyMap<string, number>;
   /** Transactions whose events have no positions yet. */
   readonly waiting: number;
+  /** Transfers that are scheduled for a moment that is near, and holds that end soon: there will be events of them. */
+  readonly due: number;
 };
 
 /** The events of a program, or of all by number, in their order; each as its reader gets it. */
@@ -46,6 +48,11 @@ const EVENTS = `select batch_id as "batchId", index, program_id as "programId", 
 const PLACES = `select program_id as "programId", position::float8 as position, count, batch_id as "batchId",
     number::float8 as number, is_shared as "isShared" from event_position order by program_id, event_position.position`;
 
+const WAITING = `select
+    (select count(*)::integer from write_batch where not relayed and not abandoned) as waiting,
+    (select count(*)::integer from transfer where status = 'scheduled')
+      + (select count(*)::integer from hold where expires_at < now() + interval '1 hour') as due`;
+
 /** Reads them past the service: an error of its own reading would hide what it wrote. */
 export async function readEventBooks(connection: pg.ClientConfig): Promise<EventBooks> {
   const client = new pg.Client(connection);
@@ -59,14 +66,13 @@ export async function readEventBooks(connection: pg.ClientConfig): Promise<Event
     const heads = await client.query<{ program_id: string; position: number }>(
       'select program_id, position::float8 as position from event_head',
     );
-    const waiting = await client.query<{ count: number }>(
-      'select count(*)::integer as count from write_batch where not relayed and not abandoned',
-    );
+    const left = await client.query<Pick<EventBooks, 'waiting' | 'due'>>(WAITING);
     return {
       events: events.rows,
       places: places.rows,
       heads: new Map(heads.rows.map(({ program_id, position }) => [program_id, position])),
-      waiting: waiting.rows[0]?.count ?? 0,
+      waiting: left.rows[0]?.waiting ?? 0,
+      due: left.rows[0]?.due ?? 0,
     };
   } finally {
     await client.end().catch(() => undefined);
