@@ -1,4 +1,12 @@
-import type { EventStreamOptions, OperatorEventRecord, StreamRetry, TransferServiceEvent } from '../sdk/client.ts';
+import { InvalidArgumentError } from 'commander';
+import {
+  EVENT_TYPES,
+  type EventStreamOptions,
+  type EventTypeOrGroup,
+  type OperatorEventRecord,
+  type StreamRetry,
+  type TransferServiceEvent,
+} from '../sdk/client.ts';
 import { type OptionsFor, readWholeNumber } from './command.ts';
 import { printable } from './output.ts';
 import type { Session } from './session.ts';
@@ -16,10 +24,17 @@ export const READ_OPTIONS: OptionsFor<ReadOptions> = {
   types: {
     flag: '--type <type>',
     help: 'only this type, or "transfer.*"; can be repeated',
-    read: (type, before) => [...(before ?? []), type],
+    read: (type, before) => [...(before ?? []), readType(type)],
   },
   subjectId: { flag: '--subject <id>', help: 'only events about this subject' },
 };
+
+/** Refuses a misspelled type, of which no event would ever come. */
+function readType(text: string): EventTypeOrGroup {
+  const isKnown = EVENT_TYPES.some((type) => text === type || text === `${type.split('.', 1)[0]}.*`);
+  if (!isKnown) throw new InvalidArgumentError('It must be a type such as transfer.completed or "transfer.*".');
+  return text as EventTypeOrGroup;
+}
 
 /** Events of one kind: how to read them, and what orders them. */
 type Reading<Event> = {
@@ -62,7 +77,7 @@ export async function readEvents<Event>(
   try {
     place ??= await readLast(signal);
     writeError(`Reading events after ${place}. Ctrl-C ends it.\n`);
-    const onRetry = (retry: StreamRetry) => writeError(retryText(retry));
+    const onRetry = retryReporter(writeError);
     for await (const event of stream({ ...options, after: place, signal, onRetry })) {
       await onEvent(event, signal);
       place = placeOf(event);
@@ -74,7 +89,17 @@ export async function readEvents<Event>(
   }
 }
 
-function retryText({ error, position, waitMilliseconds }: StreamRetry): string {
-  const seconds = (waitMilliseconds / 1000).toFixed(1);
-  return `${printable(error.message)} Continuing after ${position} in ${seconds} s.\n`;
+/** The same failure is reported once a minute, so that a night without the service does not fill the terminal. */
+const REPORT_INTERVAL_MILLISECONDS = 60_000;
+
+function retryReporter(writeError: (text: string) => void): (retry: StreamRetry) => void {
+  let reported = '';
+  let reportedAt = 0;
+  return ({ error, position, waitMilliseconds }) => {
+    const what = `${printable(error.message)} Continuing after ${position}`;
+    if (what === reported && performance.now() - reportedAt < REPORT_INTERVAL_MILLISECONDS) return;
+    reported = what;
+    reportedAt = performance.now();
+    writeError(`${what} in ${(waitMilliseconds / 1000).toFixed(1)} s.\n`);
+  };
 }

@@ -18,7 +18,7 @@ export {
   UnexpectedResponse,
 } from './error.ts';
 export * from './generated/operations.ts';
-export { EventGap, type EventStreamOptions, type StreamRetry } from './stream-events.ts';
+export { EventGap, type EventStreamOptions, type EventTypeOrGroup, type StreamRetry } from './stream-events.ts';
 export {
   type ReceivedHeaders,
   type VerifyWebhookOptions,

@@ -2,10 +2,15 @@ import { backoffMilliseconds, jitteredBackoff, pause } from './backoff.ts';
 import { type ConnectionFailure, InvalidArgument, readRetryAfter } from './error.ts';
 import { type EventConnection, openEventStream } from './event-connection.ts';
 import type { StreamMessage } from './event-stream-parser.ts';
-import type { TransferServiceEvent } from './generated/operations.ts';
+import type { EventType, TransferServiceEvent } from './generated/operations.ts';
 import { type Failure, failureOf } from './outcome.ts';
 import { type PreparedRequest, prepareRequest } from './request.ts';
 import type { ClientSettings } from './settings.ts';
+
+type GroupOf<Type extends string> = Type extends `${infer Subject}.${string}` ? `${Subject}.*` : never;
+
+/** A type of event, or all types of a subject, such as `transfer.*`. */
+export type EventTypeOrGroup = EventType | GroupOf<EventType>;
 
 /** Options of a stream of events. */
 export type EventStreamOptions = {
@@ -15,7 +20,7 @@ export type EventStreamOptions = {
    */
   readonly after?: number | undefined;
   /** Only events of these types, such as `transfer.completed`, or `transfer.*` for all of transfers. */
-  readonly types?: readonly string[] | undefined;
+  readonly types?: readonly EventTypeOrGroup[] | undefined;
   /** Only events about this subject, such as a transfer. */
   readonly subjectId?: string | undefined;
   /** The card program to read, instead of the client's; required for operator keys. */
@@ -168,7 +173,8 @@ function filterOf(
   const isFiltered = Object.keys(query).length > 0;
   if (operation === 'search_events' && programId !== undefined) query.program_id = programId;
   const prefixes = types?.filter((type) => type.endsWith('.*')).map((type) => type.slice(0, -1)) ?? [];
-  const wants = (type: string) => types?.includes(type) || prefixes.some((prefix) => type.startsWith(prefix));
+  const wants = (type: string) =>
+    types?.some((one) => one === type) || prefixes.some((prefix) => type.startsWith(prefix));
   return {
     query,
     isContiguous: isContiguous && !isFiltered,

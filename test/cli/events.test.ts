@@ -124,6 +124,18 @@ describe('events tail', () => {
     expect(errors).toMatch(/To continue: --after 1042\n$/);
   });
 
+  test('refuses a misspelled type', async () => {
+    const { exitCode, errors } = await runHere(service.url, 'events tail --type transfer.complete'.split(' '));
+    expect(exitCode).toBe(2);
+    expect(errors).toContain('It must be a type such as transfer.completed');
+  });
+
+  test('reports the same failure once', async () => {
+    service.play(stream([event(1)], 'cut'), { status: 502, body: 'Bad Gateway' });
+    const { errors } = await runUntil(() => expect(service.received).toHaveLength(5), 'events tail --after 0');
+    expect(errors.match(/has status 502/g)).toHaveLength(1);
+  });
+
   test('reports what it cannot read, and exits with the code of any command', async () => {
     service.play(errorResponse({ Status: 410, Code: 'events_expired', Type: 'Request Error' }));
     const expired = await runHere(service.url, ['events', 'tail', '--after', '0']);

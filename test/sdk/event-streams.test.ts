@@ -90,7 +90,7 @@ describe('a stream', () => {
 
   test('sends the key, the program and the filter', async () => {
     service.play(stream([event(8), event(11)]));
-    const options = { after: 7, types: ['transfer.*'], subjectId: 'tr_1', programId: 'prog_1' };
+    const options: EventStreamOptions = { after: 7, types: ['transfer.*'], subjectId: 'tr_1', programId: 'prog_1' };
     expect((await readPositions(2, options, { key: 'secret' })).positions).toEqual([8, 11]);
     expect(queries()).toEqual(['type=transfer.*&subject_id=tr_1&after=7']);
     expect(service.received[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'program-id': 'prog_1' });
@@ -112,7 +112,7 @@ describe('a stream', () => {
 
   test('of several types reads all events, and yields those', async () => {
     service.play(stream([event(1), event(2, 'card.created'), event(3, 'card.updated'), event(4, 'transfer.failed')]));
-    const options = { after: 0, types: ['card.updated', 'transfer.*'] };
+    const options: EventStreamOptions = { after: 0, types: ['card.updated', 'transfer.*'] };
     expect((await readPositions(3, options)).positions).toEqual([1, 3, 4]);
     expect(queries()).toEqual(['after=0']);
   });
