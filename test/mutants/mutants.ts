@@ -2,6 +2,7 @@ import { CHAINS } from './chains.ts';
 import { CLOCKS, CROWDS, WALLS } from './guards.ts';
 import { KEYS } from './keys.ts';
 import type { Mutant, Witness } from './mutant.ts';
+import { READING } from './reading.ts';
 import { RELAYS } from './relay.ts';
 
 const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
@@ -297,4 +298,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...CLOCKS,
   ...CROWDS,
   ...RELAYS,
+  ...READING,
 ];

@@ -1,0 +1,103 @@
+import { afterEach, expect, test } from 'vitest';
+import { SERVICE_ITSELF } from '../../../domain/event.ts';
+import { ALL_EVENTS, EventNews } from '../../../server/events/event-news.ts';
+import { openLedger, startServer } from '../../harness/ledger.ts';
+import { useLedger, useServer } from '../../harness/use-ledger.ts';
+import { commitEvents, eventOf, newProgram, relayOnce } from './relayed.ts';
+
+const { connection } = await useServer();
+const { database } = useLedger(connection);
+
+/** Only what never wakes reaches it. */
+const LONG = 200_000;
+
+const ends: AbortController[] = [];
+afterEach(() => {
+  for (const end of ends.splice(0)) end.abort();
+});
+
+/** Begins a wait; `isOver` tells whether it has ended. */
+function begin(news: EventNews, programId: string, position: number, milliseconds = LONG) {
+  const end = new AbortController();
+  ends.push(end);
+  const wait = { isOver: false, end: () => end.abort() };
+  void news.wait(programId, position, milliseconds, end.signal).then(() => {
+    wait.isOver = true;
+  });
+  return wait;
+}
+
+/** Commits an event and gives it its position, without a word to anybody. */
+async function publish(programId: string | null): Promise<void> {
+  await commitEvents(database, [eventOf(programId, 'x')]);
+  await relayOnce(database);
+}
+
+test('whoever begins to wait after the event has come is woken at once', async () => {
+  const programId = newProgram();
+  await publish(programId);
+  const news = new EventNews(database);
+  const [behind, atEnd] = [begin(news, programId, 0), begin(news, programId, 1)];
+  await expect.poll(() => behind.isOver).toBe(true);
+  expect(atEnd.isOver).toBe(false);
+  expect(news.waiting).toBe(1);
+});
+
+test('an event that another process has numbered wakes those who wait for it, and nobody else', async () => {
+  const [mine, other] = [newProgram(), newProgram()];
+  const news = new EventNews(database);
+  const waits = [begin(news, mine, 0), begin(news, mine, 0)];
+  const [ofOther, later] = [begin(news, other, 0), begin(news, mine, 1)];
+  await publish(mine);
+  await expect.poll(() => waits.every(({ isOver }) => isOver)).toBe(true);
+  expect([ofOther.isOver, later.isOver]).toEqual([false, false]);
+  await publish(mine);
+  await expect.poll(() => later.isOver).toBe(true);
+  expect(ofOther.isOver).toBe(false);
+});
+
+test('all events are those of every program and of the service itself', async () => {
+  const news = new EventNews(database);
+  for (const programId of [newProgram(), null]) {
+    const number = await lastNumber();
+    const wait = begin(news, ALL_EVENTS, number);
+    await publish(programId);
+    await expect.poll(() => wait.isOver).toBe(true);
+  }
+});
+
+test('what the relay of this process tells wakes at once, also while the database does not respond', async () => {
+  const own = await startServer();
+  const ledger = openLedger(own.connection);
+  try {
+    const news = new EventNews(ledger.database);
+    const [program, other] = [newProgram(), newProgram()];
+    const [wait, all, ofOther] = [begin(news, program, 5), begin(news, ALL_EVENTS, 5), begin(news, other, 5)];
+    await own.stop();
+    news.tell([program]);
+    await expect.poll(() => [wait.isOver, all.isOver, ofOther.isOver]).toEqual([true, true, false]);
+    news.tell([SERVICE_ITSELF]);
+    expect(ofOther.isOver).toBe(false);
+    ofOther.end();
+    await expect.poll(() => news.waiting).toBe(0);
+  } finally {
+    await ledger.close();
+  }
+});
+
+test('a wait ends with its time, and when it is told to', async () => {
+  const news = new EventNews(database);
+  const program = newProgram();
+  const [short, aborted] = [begin(news, program, 0, 50), begin(news, program, 0)];
+  await expect.poll(() => short.isOver).toBe(true);
+  expect(aborted.isOver).toBe(false);
+  aborted.end();
+  await expect.poll(() => aborted.isOver).toBe(true);
+  expect(news.waiting).toBe(0);
+});
+
+async function lastNumber(): Promise<number> {
+  const text = `select coalesce((select position from event_head where program_id = '${ALL_EVENTS}'), 0) as last`;
+  const [row] = await database.read({ name: 'last_number', text, values: [] });
+  return Number(row?.last);
+}
