@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_EVENT_ID, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID, sampleOf } from './samples.ts';
-import { cursor, limit, moment, nextCursor, text, textOrNull } from './schema-parts.ts';
+import { cursor, limit, moment, nextCursor, nullable, text, textOrNull } from './schema-parts.ts';
 import { TransferRecord } from './transfers.ts';
 
 /** The longest `wait`, in seconds: shorter than the time after which proxies usually close a silent connection. */
@@ -30,6 +30,18 @@ export const OperatorEventRecord = Type.Object({
   number: Type.Integer({
     description: 'Position among the events of all card programs and of the service: 1, 2, 3 and so on, without a gap',
   }),
+});
+
+const perProgram = (what: string) =>
+  nullable(
+    Type.Integer({ description: `${what}; null for an event that every card program has under its own position` }),
+  );
+
+/** Any event, as operators look it up. */
+export const InspectedEventRecord = Type.Object({
+  ...OperatorEventRecord.properties,
+  position: perProgram('Position among the events of the card program'),
+  number: perProgram('Position among the events of all card programs and of the service'),
 });
 
 /** A page of list_events. */
@@ -143,7 +155,7 @@ export const EVENTS = [
     path: `${OPERATOR}/{event_id}`,
     summary: 'Get any event',
     reach: 'operator',
-    reply: OperatorEventRecord,
+    reply: InspectedEventRecord,
     errors: ['event_not_found'],
     failure: 'The event could not be inspected',
     example: { reply: EVENT_OF_ALL },

@@ -30,6 +30,7 @@ import type {
   FundingMovementBody,
   FundingMovementRecord,
   InspectedErrorRecord,
+  InspectedEventRecord,
   KeyRecord,
   ListAuditEntriesQuery,
   ListErrorsQuery,
@@ -527,7 +528,7 @@ export class EventsResource {
    * inspect_event: Get any event. Requires an operator key. Error codes: `event_not_found`,
    * `unknown_inspect_event`.
    */
-  inspect(eventId: string, options?: CallOptions): Promise<WithResponse<OperatorEventRecord>> {
+  inspect(eventId: string, options?: CallOptions): Promise<WithResponse<InspectedEventRecord>> {
     return this.#send('inspect_event', { params: { event_id: eventId }, options });
   }
 }

@@ -12,12 +12,15 @@ export function writeEvent(event: StoredEvent): string {
   return `{${fieldsOf(event)}}`;
 }
 
-/** The same with `number`, for operators. */
+/** The same with `number`, for operators. An event for every program is of none, and has no place of its own. */
 export function writeOperatorEvent(event: StoredEvent): string {
+  if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null })},"number":null}`;
   return `{${fieldsOf(event)},"number":${event.number}}`;
 }
 
-function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, payload }: StoredEvent): string {
+type ShownEvent = Omit<StoredEvent, 'position'> & { readonly position: number | null };
+
+function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, payload }: ShownEvent): string {
   const fields = {
     event_id: toWireId('evt', eventId),
     type,

@@ -196,6 +196,28 @@ describe('operators', () => {
   });
 });
 
+test('what every program is told is one event, with a position in each of them', async () => {
+  const { client } = service();
+  const { program_id: program } = await client.programs.create({ name: 'Told', currency: 'USD' });
+  await client.switch.change({ disabled: true, reason: 'for operators only' });
+  await client.switch.change({ disabled: false });
+  const own = { 'Program-Id': program };
+  const query = { type: 'switch.changed', after: 0, limit: 100 };
+  const told = async (headers = {}) => (await page(url(), query, headers)).data;
+  await waitFor('both changes', async () => (await told(own)).length === 2 && (await told()).length === 2);
+  const [mine, demo] = [await told(own), await told()];
+  expect(mine.map(({ event_id: id }) => id)).toEqual(demo.map(({ event_id: id }) => id));
+  expect(mine.map(({ program_id: of }) => of)).toEqual([program, program]);
+  expect(JSON.stringify(mine)).not.toContain('for operators only');
+  const { text, fields } = await get(url(), `${OPERATOR_EVENTS}/${mine[0]?.event_id}`);
+  expect(fields).toMatchObject({ type: 'switch.changed', program_id: null, position: null, number: null });
+  expect(text).not.toContain('for operators only');
+  // Operators have an event of the service instead, which says why.
+  const { data } = await page(url(), query, {}, OPERATOR_EVENTS);
+  expect(data.map(({ program_id: of }) => of)).toEqual([null, null]);
+  expect(data[0]?.data).toMatchObject({ reason: 'for operators only' });
+});
+
 test('a program reads neither the events of other programs nor those of the service', async () => {
   const { client } = service();
   const { program_id: program } = await client.programs.create({ name: 'Third', currency: 'USD' });
