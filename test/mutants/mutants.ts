@@ -1,4 +1,5 @@
 import { CHAINS } from './chains.ts';
+import { EVENTS_SENT } from './event-types.ts';
 import { CLOCKS, CROWDS, WALLS } from './guards.ts';
 import { KEYS } from './keys.ts';
 import type { Mutant, Witness } from './mutant.ts';
@@ -299,4 +300,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...CROWDS,
   ...RELAYS,
   ...READING,
+  ...EVENTS_SENT,
 ];

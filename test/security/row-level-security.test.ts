@@ -35,6 +35,7 @@ const OUT_OF_REACH = [
   'delete from event',
   'select from funding_movement',
   'select from error_count',
+  'select from error_report',
   'select from error_default',
   'select from event_default',
   'select event_programs from write_batch',

@@ -6,8 +6,8 @@ import { Refusal } from '../../../domain/refusal.ts';
 import type { AnyCall } from '../../../server/operations/call.ts';
 import type { Ledger } from '../../harness/ledger.ts';
 import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { FundingReplay } from '../../torture/changes/funding-replay.ts';
 import { countChained, readHistory, recordHistory } from '../../torture/changes/history.ts';
-import { FundingReplay } from './funding-replay.ts';
 
 const server = await useServer();
 /** Two service processes. */

@@ -48,6 +48,7 @@ export class Changers {
       loop(() => this.#changeStatus()),
       loop(() => this.#changeCardLimits()),
       loop(() => this.#changeProgram(), LONG_PAUSE_MILLISECONDS),
+      loop(() => this.#changeThreshold(), LONG_PAUSE_MILLISECONDS),
       loop(() => this.#throwSwitch(), LONG_PAUSE_MILLISECONDS),
       loop(() => this.#fund()),
     ]);
@@ -63,6 +64,7 @@ export class Changers {
       () => this.#changeCardLimits(),
       () => this.#changeCardLimits(),
       () => this.#changeProgram(),
+      () => this.#changeThreshold(),
       () => this.#throwSwitch(),
       () => this.#fund(),
     ];
@@ -136,6 +138,19 @@ export class Changers {
     await this.#updateProgram(place, change);
     await pause(random() * DISABLED_MILLISECONDS);
     if (random() < 0.7) await this.#updateProgram(place, { limits: null, card_limits: null });
+  }
+
+  /** Sets a threshold so near to the funds of a program that they soon cross it, or takes it away. */
+  async #changeThreshold(): Promise<void> {
+    this.#changes += 1;
+    const { random, record, urls } = this.#setting;
+    const { programId } = pick(this.#places, random);
+    const path = `${PROGRAM}/${programId}`;
+    const { fields } = await sendRaw(pick(urls, random), { method: 'GET', path });
+    const [funding] = (fields.funding ?? []) as readonly { readonly available: number }[];
+    const near = Math.max(1, (funding?.available ?? 0) - 500 + Math.floor(random() * 1_000));
+    const body = { name: `Program ${this.#changes}`, funding_low_threshold: random() < 0.2 ? null : near };
+    await sendChange(record, pick(urls, random), { what: 'threshold_changed', method: 'PATCH', path, body });
   }
 
   async #updateProgram({ programId }: Place, change: object): Promise<void> {

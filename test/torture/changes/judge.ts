@@ -1,3 +1,5 @@
+import { toWireId } from '../../../domain/identifier.ts';
+import { FundingReplay } from './funding-replay.ts';
 import type { History } from './history.ts';
 import { Replay } from './replay.ts';
 import type { Change, Heard, Record, Sent } from './requests.ts';
@@ -25,6 +27,7 @@ const BY_TIME = 'create_transfer_schema';
  * - everything that was acknowledged is there once, as it was acknowledged, and nothing else is there;
  * - whoever sent a request after the response to another one came after it in the order of the database;
  * - decided one by one in that order, everything comes out as it did, refusals to the letter.
+ * - funding.low was sent by whatever took the funds of a program below its threshold, and by nothing else.
  * From this it follows that nothing was committed that a change refuses to which the response had come before.
  */
 export function judgeHistory(history: History, record: Record): Verdict {
@@ -32,6 +35,7 @@ export function judgeHistory(history: History, record: Record): Verdict {
   judge.compare();
   judge.checkOrder();
   judge.replay();
+  judge.checkFunding();
   return { problems: judge.problems, figures: Object.fromEntries(judge.figures) };
 }
 
@@ -123,6 +127,23 @@ class Judge {
         if (open.has(String(description)) || open.has(String(transfer_id))) continue;
         this.problems.push(`at ${position}: nobody was told of ${payload}`);
       }
+    }
+  }
+
+  checkFunding(): void {
+    const { accounts, transactions } = this.#history;
+    const made = new Set(
+      transactions.flatMap(({ events }) =>
+        events.flatMap(({ type, subjectId }) => (type === 'program.created' ? subjectId : [])),
+      ),
+    );
+    for (const { programId, accountId, kind } of accounts) {
+      const wireId = toWireId('prog', programId);
+      if (kind !== 'funding' || !made.has(wireId)) continue;
+      const replay = new FundingReplay(wireId, accountId);
+      for (const transaction of transactions) replay.run(transaction);
+      this.problems.push(...replay.problems.map((problem) => `funding of ${wireId}: ${problem}`));
+      this.#count('funding_low', replay.crossings);
     }
   }
 

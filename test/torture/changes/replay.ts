@@ -119,7 +119,7 @@ export class Replay {
     else if (type.startsWith('program.')) this.#changeProgram(fields);
     // That for card programs says less than that for operators.
     else if (type === 'switch.changed' && 'actor' in fields) this.#changeSwitch(fields);
-    else if (type === 'switch.changed' || type === 'error.recorded') return;
+    else if (['switch.changed', 'error.recorded', 'funding.low'].includes(type)) return;
     else throw new Error(`nobody knows what ${type} of ${subjectId} is`);
   }
 

@@ -1,6 +1,9 @@
-import type { LoggedEvent, Transaction } from '../../torture/changes/history.ts';
+import type { LoggedEvent, Transaction } from './history.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+
+/** What becomes of the funds when a transfer is reversed; one between cards does not touch them. */
+const BACK: Readonly<Record<string, number>> = { load: 1, unload: -1 };
 
 /**
  * The available funds of a program once more, from its events in the order in which the database says that they were
@@ -66,9 +69,10 @@ export class FundingReplay {
     const transferId = String(data.transfer_id);
     if (type === 'funding.deposited') return amount;
     if (type === 'funding.withdrawn') return -amount;
-    if (type === 'reversal.completed') return this.#types.get(transferId) === 'load' ? amount : -amount;
-    if (!type.startsWith('transfer.')) return 0;
+    if (type === 'reversal.completed') return amount * (BACK[String(this.#types.get(transferId))] ?? 0);
+    if (!type.startsWith('transfer.') || type === 'transfer.updated') return 0;
     this.#types.set(transferId, data.type);
+    if (data.type === 'card_to_card') return 0;
     const isLoad = data.type === 'load';
     if (type === 'transfer.pending') {
       this.#holds.set(transferId, data);
