@@ -1,11 +1,13 @@
 import type { Row } from './command-line.ts';
 import { measureConnections } from './connections.ts';
+import { measureEvents } from './events.ts';
 import { median } from './figures.ts';
 import type { Latencies } from './load/traffic.ts';
 import type { Outcome } from './outcome.ts';
 import { profileTransfers } from './profile.ts';
 import type { ChartLatencies, Results } from './report/results.ts';
 import { type Rounds, runRounds, workloadsOf } from './rounds/run-rounds.ts';
+import { pullRow, relayRows } from './rows/event-rows.ts';
 import { ROUND_ROWS } from './rows/from-rounds.ts';
 import { measureGrowth, memoryRow, storageRows } from './rows/growth.ts';
 import { percentile } from './rows/latencies.ts';
@@ -45,6 +47,13 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
       const growth = await measureGrowth(stage);
       if (possible.includes(13)) outcomes.push(memoryRow(growth));
       if (possible.includes(14)) outcomes.push(...storageRows(growth));
+    });
+  }
+  if (possible.includes(16) || possible.includes(17)) {
+    await attempt('rows 16, 17', async () => {
+      const figures = await measureEvents(stage);
+      if (possible.includes(16)) outcomes.push(...relayRows(figures));
+      if (possible.includes(17)) outcomes.push(pullRow(figures));
     });
   }
   if (options.extras.includes('connections')) {

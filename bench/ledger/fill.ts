@@ -39,7 +39,7 @@ const PREPARE = `
   create unlogged table bench_fill.fresh (place bigint, ordinal bigint, card_id uuid, name text, account_id uuid,
     funding_account_id uuid, moment timestamptz, turn bigint, batch_id uuid, transfer_id uuid, request_id uuid, key text,
     body text);
-  insert into write_batch (batch_id, created_at) select batch_id, now() from bench_fill.batch;`;
+  insert into write_batch (batch_id, created_at, relayed) select batch_id, now(), true from bench_fill.batch;`;
 
 /**
  * Each transfer with its place, its group, its card, and its turn among the transfers of this card in the chunk. `from` and
@@ -126,11 +126,13 @@ export class Fill {
     this.#program = fromWireId('prog', stage.seed.hot.programId) ?? '';
   }
 
-  /** Makes all cards, and the partition for the events of the last weeks, which a real service would have had. */
+  /** Makes all cards, and the partitions for the events of the last weeks, which a real service would have had. */
   async addCards(): Promise<void> {
     const { server, options } = this.#stage;
     const databases = openDatabases({ connectionString: databaseUrl(server, this.#ledger.database) });
-    await preparePartitions(databases.background, new Date(Date.now() - DAYS * 86_400_000));
+    for (let days = DAYS; days > 0; days -= 7) {
+      await preparePartitions(databases.background, new Date(Date.now() - days * 86_400_000));
+    }
     await databases.close();
     const { cards } = options.stored;
     const firsts = Array.from({ length: Math.ceil(cards / CHUNK) }, (_, index) => HOT_CARDS + 1 + index * CHUNK);

@@ -25,10 +25,22 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     9: ['hot', 'lone', 'half'],
     11: ['hot', 'batch'],
     12: ['hot', 'own'],
+    15: ['hot', 'unrelayed'],
   };
   const needed = new Set(rows.flatMap((row) => needs[row] ?? []));
   // What is compared most closely is run close together.
-  const order = ['own', 'unlimited', 'hot', 'fewer', 'spread', 'batch', 'half', 'lone', 'pgbench lone'] as const;
+  const order = [
+    'own',
+    'unlimited',
+    'hot',
+    'unrelayed',
+    'fewer',
+    'spread',
+    'batch',
+    'half',
+    'lone',
+    'pgbench lone',
+  ] as const;
   return [...order, ...hot, ...spread, 'bare' as const].filter((name) => needed.has(name));
 }
 

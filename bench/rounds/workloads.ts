@@ -6,6 +6,7 @@ import { measurePgbench, type Scale } from '../pgbench.ts';
 import { processorTimeMilliseconds } from '../processor-time.ts';
 import type { Stage } from '../stage.ts';
 import type { Round, ServiceOnLedger } from './round.ts';
+import { withoutRelay } from './without-relay.ts';
 
 /** Rows of one call: the most there may be. */
 export const BATCH_ROWS = 1000;
@@ -26,6 +27,8 @@ export type WorkloadName =
   | 'unlimited'
   /** The same in a thousand programs with one card and one key each. */
   | 'spread'
+  /** The same as `hot` while no event gets a position. */
+  | 'unrelayed'
   /** One connection. */
   | 'lone'
   /** Requests at a constant rate, half of what `hot` reached. */
@@ -68,6 +71,8 @@ async function runOnService(target: ServiceOnLedger, name: WorkloadName, memory:
   switch (name) {
     case 'fewer':
       return closedLoop(target, traffic, FEWER_CONNECTIONS);
+    case 'unrelayed':
+      return withoutRelay(target, () => closedLoop(target, traffic, MANY_CONNECTIONS));
     case 'lone':
       return closedLoop(target, traffic, 1);
     case 'unlimited':
