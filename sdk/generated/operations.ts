@@ -538,33 +538,24 @@ export type InspectedErrorRecord = {
   }[];
 };
 
-/** Inspected event record: the response of inspect_event. */
-export type InspectedEventRecord = {
-  /** Id of the event; it never changes. */
-  readonly event_id: string;
-  /** What happened, such as `transfer.completed`. `/events` explains every type. */
-  readonly type: string;
+/** Where an event is among others. */
+export type EventPlaces = {
   /**
    * Position among the events of the card program; null for an event that every card program has under its own
    * position.
    */
   readonly position: number | null;
-  /** The card program; null for an event of the service itself, which only operators read. */
-  readonly program_id: string | null;
-  /** Id of what the event is about, such as a transfer. */
-  readonly subject_id: string;
-  /** When it happened. */
-  readonly created_at: string;
-  /** Version of the API in which `data` is written. */
-  readonly version: string;
-  /** The subject as it was at that moment; `/events` describes it for each type. */
-  readonly data: Readonly<Record<string, unknown>>;
   /**
    * Position among the events of all card programs and of the service; null for an event that every card program
    * has under its own position.
    */
   readonly number: number | null;
 };
+
+/** Any event, as operators look it up. */
+export type InspectedEventRecord =
+  | { [Type in EventType]: Omit<EventOf<Type>, 'position'> & EventPlaces }[EventType]
+  | (Omit<UnknownEvent, 'position'> & EventPlaces);
 
 /** Key record: the response of revoke_key. */
 export type KeyRecord = {

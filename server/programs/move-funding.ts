@@ -62,8 +62,8 @@ async function moveFunding(
     programId,
     load: {
       lockAccounts: lockFundingAccounts(programId, currency),
-      // What a program in another currency has is not compared.
-      threshold: currency === program.currency ? readFundingThreshold(programId) : null,
+      // Only the funds in the program's own currency are compared, and a deposit never takes them below anything.
+      threshold: kind === 'withdrawal' && currency === program.currency ? readFundingThreshold(programId) : null,
     },
     decide: ({ lockAccounts, threshold }, moment) => {
       const movement = { ...sent, movementId: idAt(moment.now) };
