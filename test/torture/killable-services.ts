@@ -1,9 +1,10 @@
+import type { Belongings } from '../../bench/belongings.ts';
 import { killPostgres } from '../crashes/killing.ts';
 import { type ServiceProcess, startService } from '../harness/process.ts';
 import { untilAtWork } from './loads.ts';
 import { killTree } from './process-tree.ts';
 import { pause } from './row.ts';
-import type { TwoServices } from './two-services.ts';
+import { startTwoServices, type TwoServices } from './two-services.ts';
 
 /**
  * What is killed: a service, be it the one that owns PostgreSQL or the other; both; PostgreSQL's main process alone or all
@@ -30,6 +31,8 @@ export function chooseVictims(kill: number, random: () => number): Victims {
   return (['postgres', 'postgres', 'everything', 'postmaster'] as const)[at(4)] ?? 'postgres';
 }
 
+type Settings = Readonly<Record<string, string>>;
+
 /** What those who use the services are told of a kill. */
 export type Witness = {
   /** The service at this address is about to die. */
@@ -44,16 +47,26 @@ export class KillableServices {
   /** The same after each start of PostgreSQL, so what survives finds it again. */
   readonly databaseUrl: string;
   readonly #main: string | undefined;
+  readonly #ofOther: Settings;
   readonly #services: [ServiceProcess, ServiceProcess];
   /** The last start, which may be under way when everything is to end. */
   #starting: Promise<ServiceProcess | undefined> = Promise.resolve(undefined);
 
-  /** `main` is another program than that of the checkout. */
-  constructor({ path, databaseUrl, both }: TwoServices, main: string | undefined) {
+  private constructor({ path, databaseUrl, both }: TwoServices, main: string | undefined, ofOther: Settings) {
     this.path = path;
     this.databaseUrl = databaseUrl;
     this.#main = main;
+    this.#ofOther = ofOther;
     this.#services = [...both];
+  }
+
+  /** `main` is another program than that of the checkout; `ofOther` are settings of the service without PostgreSQL. */
+  static async start(
+    belongings: Belongings,
+    main: string | undefined,
+    ofOther: Settings = {},
+  ): Promise<KillableServices> {
+    return new KillableServices(await startTwoServices(belongings, main, ofOther), main, ofOther);
   }
 
   /** The one that owns PostgreSQL. */
@@ -110,8 +123,8 @@ export class KillableServices {
   }
 
   #start(place: 0 | 1): Promise<ServiceProcess> {
-    const database = place === 0 ? { DATA_DIR: this.path } : { DATABASE_URL: this.databaseUrl };
-    const starting = startService({ ...database, LOG_LEVEL: 'silent' }, this.#main);
+    const own = place === 0 ? { DATA_DIR: this.path } : { DATABASE_URL: this.databaseUrl, ...this.#ofOther };
+    const starting = startService({ ...own, LOG_LEVEL: 'silent' }, this.#main);
     this.#starting = starting;
     return starting;
   }

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { readBooksAt } from '../crashes/books.ts';
 import { Load } from '../crashes/load.ts';
 import { openStage, type Stage, untilAtRest } from '../faults/stage.ts';
@@ -12,6 +13,13 @@ export type Ledger = {
   readonly done: number;
   readonly attacks: number;
 };
+
+/**
+ * Ledgers side by side, where things are killed and started again. Recovery is mostly waiting for what starts, and two
+ * processors for each ledger are enough for its services, its PostgreSQL and its clients; what they cost each other is part
+ * of the measured recovery.
+ */
+export const SIDE_BY_SIDE = Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)));
 
 /**
  * Runs all attacks of a row, so many on each ledger at most, until there is nothing left to learn; so many ledgers side

@@ -17,17 +17,16 @@ import {
   type Source,
 } from '../events/readers.ts';
 import { chooseVictims, KillableServices, oncePostgresIsBack } from '../killable-services.ts';
-import { type Ledger, overLedgers } from '../ledgers.ts';
+import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../ledgers.ts';
 import { judge, makeCards } from '../loads.ts';
 import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
-import { startTwoServices } from '../two-services.ts';
 
 /** Clients that move money, and callers that do all the rest: enough for groups of several programs, and two busy relays. */
 const CLIENTS = 32;
 const CALLERS = 8;
 
 /** Kills on one ledger: its events are compared whole after each, with what ten readers have got. */
-const KILLS_OF_LEDGER = 20;
+const KILLS_OF_LEDGER = 10;
 
 /** Transfers from one kill to the next, and the longest wait for them, in milliseconds. */
 const BETWEEN_KILLS = 150;
@@ -99,7 +98,7 @@ class Siege {
       else await started.endAll(() => undefined);
     });
     try {
-      services = new KillableServices(await startTwoServices(started, main), main);
+      services = await KillableServices.start(started, main, clockOf(ledger.number));
       siege = new Siege(seed, ledger.number, services, await makePrograms(services));
       await siege.#withstand(ledger, killed);
       await siege.stopReading();
@@ -249,6 +248,14 @@ class Siege {
   }
 }
 
+const WRONG_CLOCK = new URL('../../harness/wrong-clock.ts', import.meta.url).href;
+
+/** The clock of one of the services is an hour slow, right, or an hour fast, in turn: no order may come from it. */
+function clockOf(ledger: number): Readonly<Record<string, string>> {
+  const hours = (ledger % 3) - 1;
+  return hours === 0 ? {} : { NODE_OPTIONS: `--import=${WRONG_CLOCK}`, WRONG_CLOCK_HOURS: String(hours) };
+}
+
 /** Makes the second program, with enough money for all callers. */
 async function makePrograms({ owner }: KillableServices): Promise<Programs> {
   const path = '/api/v0.1/operator/program';
@@ -272,8 +279,15 @@ async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   let kills = 0;
   const tell = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
-  await overLedgers(setting, tally, KILLS_OF_LEDGER, (ledger) => Siege.run(setting, tally, ledger, tell));
-  const figures = { clients: CLIENTS, callers: CALLERS, processes: 2, readers: 10, ...tally.figures() };
+  await overLedgers(setting, tally, KILLS_OF_LEDGER, (ledger) => Siege.run(setting, tally, ledger, tell), SIDE_BY_SIDE);
+  const figures = {
+    clients: CLIENTS,
+    callers: CALLERS,
+    processes: 2,
+    readers: 10,
+    ledgers_side_by_side: SIDE_BY_SIDE,
+    ...tally.figures(),
+  };
   return { figures, violations: tally.violations };
 }
 

@@ -1,13 +1,11 @@
-import { availableParallelism } from 'node:os';
 import { Belongings } from '../../../bench/belongings.ts';
 import { readBooks, readTexts } from '../../crashes/books.ts';
 import { Load } from '../../crashes/load.ts';
 import { chooseVictims, KillableServices, oncePostgresIsBack, type Victims } from '../killable-services.ts';
-import { type Ledger, overLedgers } from '../ledgers.ts';
+import { type Ledger, overLedgers, SIDE_BY_SIDE } from '../ledgers.ts';
 import { judge, makeCards, tallyLoad } from '../loads.ts';
 import { type Findings, pause, type Row, type Setting, streamOf, Tally } from '../row.ts';
 import { readSnapshots } from '../snapshots.ts';
-import { startTwoServices } from '../two-services.ts';
 
 /** Enough for several groups to be in flight when something is killed. */
 const CLIENTS = 96;
@@ -17,12 +15,6 @@ const CLIENTS = 96;
  * in comparing as in starting the next ledger.
  */
 const KILLS_OF_LEDGER = 12;
-
-/**
- * Ledgers side by side. Recovery is mostly waiting for what starts, and two processors for each ledger are enough for its
- * services, its PostgreSQL and its clients; what they cost each other is part of the measured recovery.
- */
-const LEDGERS = Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2)));
 
 /** Transfers for each kill, so that 1,000 kills come among more than 500,000; some at least from one to the next. */
 const BETWEEN_KILLS = 510;
@@ -67,7 +59,7 @@ class Siege {
       else await started.endAll(() => undefined);
     });
     try {
-      siege = new Siege(seed, ledger.number, new KillableServices(await startTwoServices(started, main), main));
+      siege = new Siege(seed, ledger.number, await KillableServices.start(started, main));
       await siege.#withstand(ledger, killed);
       await siege.#services.stop();
     } finally {
@@ -137,11 +129,11 @@ async function run(setting: Setting): Promise<Findings> {
   const tally = new Tally();
   let kills = 0;
   const tell = (): void => setting.progress(++kills, `${tally.count('violations')} violations`);
-  await overLedgers(setting, tally, KILLS_OF_LEDGER, (ledger) => Siege.run(setting, tally, ledger, tell), LEDGERS);
+  await overLedgers(setting, tally, KILLS_OF_LEDGER, (ledger) => Siege.run(setting, tally, ledger, tell), SIDE_BY_SIDE);
   const { p99 } = tally.spread('recovery');
   if (p99 > RECOVERY) tally.violate('recovery', [`p99 is ${p99} ms, and ${RECOVERY} ms are the most`]);
   return {
-    figures: { clients: CLIENTS, processes: 2, ledgers_side_by_side: LEDGERS, ...tally.figures() },
+    figures: { clients: CLIENTS, processes: 2, ledgers_side_by_side: SIDE_BY_SIDE, ...tally.figures() },
     violations: tally.violations,
   };
 }
