@@ -20,14 +20,14 @@ export const ERROR_EVENTS = {
     summary: 'Requests failed with a Server Error or a Process Error, which only support can resolve.',
     sent: [
       'The first response with a code causes an event at once. Further ones are counted, and at most once a minute an event says how many there were. When they stop, the last event comes at the end of that minute.',
-      'A Request Error causes no event. The response already tells the caller all about it.',
+      'A Request Error causes no event. Its response already tells the caller what to do.',
     ],
     data: RecordedErrors,
     subject: 'request_id',
     operation: 'get_error',
     notes: [
       '`error` is the error record of the last response, with its four fields.',
-      'Codes and card programs are counted apart. Errors that belong to no card program are for operators only.',
+      'Each code is counted separately for each card program. Errors that belong to no card program are for operators only.',
       'Errors that occur while the database is unavailable are recorded, and counted, once it is back.',
     ],
     example: {

@@ -91,7 +91,7 @@ export const TRANSFER_EVENTS = {
     summary: 'A scheduled transfer was due and was refused.',
     sent: [
       'A scheduled transfer is due, and one of the checks of create_transfer fails. No money was moved.',
-      'A transfer that is refused when it is created has no event, because it does not exist: the response says so.',
+      'A transfer that is refused when it is created causes no event, because it was not created. Its response has the error.',
     ],
     notes: [
       '`error` is the error record that create_transfer would have returned, with its four fields. get_transfer shows the same record.',

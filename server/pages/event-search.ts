@@ -47,8 +47,11 @@ export function searchEventTypes(query: string): { readonly hits: readonly Event
 }
 
 function weightIn({ parts }: Indexed, word: string): number {
-  const isFound = (known: string): boolean => known === word || (word.length > 2 && known.startsWith(word));
-  return parts.find(({ words }) => words.some(isFound))?.weight ?? 0;
+  const whole = parts.find(({ words }) => words.includes(word))?.weight ?? 0;
+  if (word.length <= 2) return whole;
+  // The beginning of a word is less: `hold` also begins `holder`.
+  const begun = parts.find(({ words }) => words.some((known) => known.startsWith(word)))?.weight ?? 0;
+  return Math.max(whole, begun / 4);
 }
 
 /** Words, and what they are made of: `transfer.failed` and `card_id` are found by either part. */

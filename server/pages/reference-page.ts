@@ -64,7 +64,7 @@ ${listing('Request', first)}
 `,
   )}</dl>
 <h3>Events</h3>
-<p>What happens without a request of yours, such as a hold that expires, is told by events. See <a href="/events">all events</a>.</p>
+<p>Events announce what happens, also without a request of yours, such as a hold that expires. See <a href="/events">all events</a>.</p>
 </section>`;
 }
 
