@@ -24,6 +24,9 @@ const FULL_SEARCH_MILLISECONDS = 60_000;
 /** For how long other processes may hold the relay's lock before that is a failure. */
 const MAX_WAIT_MILLISECONDS = 10_000;
 
+/** The SQLSTATE for a statement that took too long. */
+const QUERY_CANCELED = '57014';
+
 /** Called with the programs that have new positions; the nil UUID is the service itself. */
 type Announce = (programIds: readonly string[]) => void;
 
@@ -85,6 +88,8 @@ class Relay {
   readonly #onFailure: (error: unknown) => void;
   #isFailing = false;
   #succeededAt = performance.now();
+  /** How many transactions a round takes: fewer after one that had too little time. */
+  #count = MAX_RELAYED;
   /** When everything was last searched; at first, and while there is a backlog, everything is. */
   #searchedAllAt = Number.NEGATIVE_INFINITY;
 
@@ -103,6 +108,8 @@ class Relay {
       return outcome;
     } catch (error) {
       this.#searchedAllAt = Number.NEGATIVE_INFINITY;
+      // Of transactions with events of very many programs, fewer are numbered at once.
+      if (error instanceof StoreFailure && error.sqlState === QUERY_CANCELED) this.#count = Math.ceil(this.#count / 4);
       const isLocked = error instanceof StoreFailure && error.lockTimeout;
       if (isLocked && performance.now() - this.#succeededAt < MAX_WAIT_MILLISECONDS) return 'some';
       if (!this.#isFailing) this.#onFailure(error);
@@ -114,11 +121,13 @@ class Relay {
   async #relay(): Promise<Outcome> {
     const startedAt = performance.now();
     const isRecent = startedAt - this.#searchedAllAt < FULL_SEARCH_MILLISECONDS;
-    const statement = relayEvents(isRecent ? SEARCH_BACK_SECONDS : null);
+    const count = this.#count;
+    const statement = relayEvents(isRecent ? SEARCH_BACK_SECONDS : null, count);
     const { found, programIds, isBlocked } = toRelayed(await this.#database.underLock(HOLD_RELAY, statement));
     if (programIds.length > 0) this.#announce(programIds);
     if (isBlocked) await this.#database.underLock(HOLD_RELAY, describeOldBatches());
-    if (isBlocked || found === MAX_RELAYED) {
+    this.#count = Math.min(MAX_RELAYED, count * 2);
+    if (isBlocked || found === count) {
       this.#searchedAllAt = Number.NEGATIVE_INFINITY;
       return 'more';
     }

@@ -86,7 +86,7 @@ const RELAY_EVENTS = statement(
 );
 
 /**
- * Gives positions to the events of transactions that have committed and have none yet, in the order in which the
+ * Gives positions to the events of up to `count` transactions that have committed and have none yet, in the order in which the
  * transactions wrote their fences, by the database's clock: of two of which one began after the other was answered, that
  * one comes later. One that commits after younger ones were numbered comes after these. Must follow {@link HOLD_RELAY} in
  * the same transaction.
@@ -94,8 +94,8 @@ const RELAY_EVENTS = statement(
  * With `withinSeconds` only fences of so many last seconds are looked for: those that were numbered lately stay in the
  * index until no snapshot can see them. Null for all of them.
  */
-export function relayEvents(withinSeconds: number | null): Statement {
-  return RELAY_EVENTS({ withinSeconds, everyProgram: EVERY_PROGRAM, count: MAX_RELAYED });
+export function relayEvents(withinSeconds: number | null, count: number = MAX_RELAYED): Statement {
+  return RELAY_EVENTS({ withinSeconds, everyProgram: EVERY_PROGRAM, count });
 }
 
 export function toRelayed([row]: readonly Row[]): Relayed {
@@ -107,7 +107,7 @@ export function toRelayed([row]: readonly Row[]): Relayed {
  * Transactions of earlier versions whose events are looked up at once. Each look-up takes a probe of every partition of
  * `event`.
  */
-const MAX_DESCRIBED = 500;
+const MAX_DESCRIBED = 200;
 
 const DESCRIBE_OLD_BATCHES = statement(
   'describe_old_batches',

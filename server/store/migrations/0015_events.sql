@@ -217,8 +217,9 @@ begin
     case when of_table = 'write_batch' then uuid_at(lower_bound)::text else lower_bound::text end,
     case when of_table = 'write_batch' then uuid_at(upper_bound)::text else upper_bound::text end);
 exception
-  -- Its rows are in the default partition already and stay there; or another process was first.
-  when check_violation or duplicate_table then null;
+  -- Its rows are in the default partition already and stay there; or another process was first, or reads everything for
+  -- long, such as a backup: there are days until the partition is needed, and without it nothing stops.
+  when check_violation or duplicate_table or lock_not_available then null;
 end $$;
 
 -- The moment before which rows of a table may be deleted, if asked for those before a day. However that came about:

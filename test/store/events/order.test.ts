@@ -147,6 +147,17 @@ test('what services of earlier versions write is numbered in its turn', async ()
   expect(await readAll(ledger.databases.application.forProgram(programId), { programId })).toHaveLength(4);
 });
 
+test('partitions are made later while somebody reads everything for long', async () => {
+  const day = '2031-05-06';
+  const countOf = async () => (await watcher.query("select from pg_class where relname = 'event_2031_05_06'")).rowCount;
+  await owner.query('begin; lock table event, event_default in access share mode');
+  await preparePartitions(background, new Date(day));
+  expect(await countOf()).toBe(0);
+  await owner.query('commit');
+  await preparePartitions(background, new Date(day));
+  expect(await countOf()).toBe(1);
+});
+
 test('without any partition, money moves and events are numbered and read', async () => {
   const { rows } = await owner.query<{ name: string }>(
     `select inhparent::regclass || ' detach partition ' || inhrelid::regclass as name from pg_inherits

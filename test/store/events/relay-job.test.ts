@@ -54,6 +54,20 @@ test('more transactions than one round takes are relayed in order', async () => 
   expect(subjects).toEqual(subjects.map((_, at) => String(at)));
 });
 
+test('where a round takes too long, the next ones take fewer transactions', async () => {
+  const programId = newProgram();
+  await owner.query(`
+    create function slow_position() returns trigger language plpgsql as $$
+      begin perform pg_sleep(0.02); return new; end $$;
+    create trigger slow_position before insert on event_position for each row execute function slow_position();`);
+  for (let at = 0; at < 100; at += 1) await commitEvents(background, [eventOf(programId, String(at))]);
+  const relay = startRelay();
+  await waitFor('all events', async () => (await countOf(programId)) === 100);
+  await relay.stop();
+  await owner.query('drop trigger slow_position on event_position; drop function slow_position');
+  expect(relay.failures[0]).toMatchObject({ sqlState: '57014' });
+});
+
 test('the loop outlives a database that is away, and reports it once', async () => {
   const relay = startRelay({ ...server.connection, host: proxy.host });
   const [before, after] = [newProgram(), newProgram()];
