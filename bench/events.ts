@@ -19,8 +19,11 @@ const READERS = 8;
 const BATCH = 50;
 const IN_FLIGHT = 4;
 
+/** For connections, plans and compilers. */
+const WARM_UP_SECONDS = 2;
+
 /** The pause of a reader that has read everything. */
-const PAUSE_MILLISECONDS = 5;
+const PAUSE_MILLISECONDS = 15;
 
 /** A reader that gets nothing for so long gets nothing more. */
 const MAX_SILENCE_MILLISECONDS = 20_000;
@@ -55,6 +58,7 @@ export function measureEvents(stage: Stage): Promise<EventFigures> {
     const [reading, ...writing] = all.map(({ background }) => background);
     if (reading === undefined) throw new Error('there is no connection to read with');
     try {
+      await writeAndRead(WARM_UP_SECONDS, writing, reading);
       const figures = await writeAndRead(stage.options.seconds, writing, reading);
       const key = await createOperatorKey(stage.belongings, address);
       return { ...figures, pulledPerSecond: await pullFor(stage.options.seconds, service, key) };
