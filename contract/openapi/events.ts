@@ -38,6 +38,8 @@ function schemaOf(type: EventType, toJson: (schema: unknown) => Json): JsonObjec
     type: 'object',
     description: summary,
     required: [...required],
+    // As by default; written down because the linter closes every schema, and operators read the same with a number.
+    unevaluatedProperties: true,
     properties: {
       ...Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, toJson(schema)])),
       type: { type: 'string', const: type, description: 'What happened' },
