@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from 'commander';
-import {
-  EVENT_TYPES,
-  type EventStreamOptions,
-  type EventTypeOrGroup,
-  type OperatorEventRecord,
-  type StreamRetry,
-  type TransferServiceEvent,
+import { isTypeOrGroup } from '../domain/event.ts';
+import type {
+  EventStreamOptions,
+  EventTypeOrGroup,
+  OperatorEventRecord,
+  StreamRetry,
+  TransferServiceEvent,
 } from '../sdk/client.ts';
 import { type OptionsFor, readWholeNumber } from './command.ts';
 import { printable } from './output.ts';
@@ -31,8 +31,9 @@ export const READ_OPTIONS: OptionsFor<ReadOptions> = {
 
 /** Refuses a misspelled type, of which no event would ever come. */
 function readType(text: string): EventTypeOrGroup {
-  const isKnown = EVENT_TYPES.some((type) => text === type || text === `${type.split('.', 1)[0]}.*`);
-  if (!isKnown) throw new InvalidArgumentError('It must be a type such as transfer.completed or "transfer.*".');
+  if (!isTypeOrGroup(text)) {
+    throw new InvalidArgumentError('It must be a type such as transfer.completed or "transfer.*".');
+  }
   return text as EventTypeOrGroup;
 }
 

@@ -25,6 +25,11 @@ export const EVENT_TYPES = [
 /** One of {@link EVENT_TYPES}. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
+/** Whether a text is a type, or a group: all types of a subject, such as `transfer.*`. */
+export function isTypeOrGroup(text: string): boolean {
+  return EVENT_TYPES.some((type) => text === type || text === `${type.split('.', 1)[0]}.*`);
+}
+
 /** The id of a program of events that are for every program, one that is created later excepted. */
 export const EVERY_PROGRAM = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 

@@ -1,4 +1,4 @@
-import { EVENT_TYPES, EVERY_PROGRAM, SERVICE_ITSELF } from '../../domain/event.ts';
+import { EVERY_PROGRAM, isTypeOrGroup, SERVICE_ITSELF } from '../../domain/event.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { type Call, schemaRefusal } from '../operations/call.ts';
 import { cursorFault, DEFAULT_LIMIT } from '../operations/page.ts';
@@ -68,8 +68,7 @@ function readSource(call: ListCall): EventSource {
 
 /** A type, or all types of a subject, such as `transfer.*`. */
 function readType(call: ListCall, sent: string): string {
-  const isKnown = EVENT_TYPES.some((type) => type === sent || `${type.split('.', 1)[0]}.*` === sent);
-  if (isKnown) return sent;
+  if (isTypeOrGroup(sent)) return sent;
   const message = `'type' is '${sent}', which is neither a type of event nor a group of types such as 'transfer.*'. All types are at /events.`;
   throw schemaRefusal(call, message, '/type');
 }

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { Refusal } from '../../domain/refusal.ts';
-import { insistOnProof, toOperationFailure } from '../commit/transaction.ts';
+import { insistOnProof, readRows, toOperationFailure } from '../commit/transaction.ts';
 import type { Database, Row } from '../store/connection/database.ts';
 import { readHeads, readOldestPosition, toHeads } from '../store/events/event-positions.ts';
 import { readEventPage, type StoredEvent } from '../store/events/read-events.ts';
@@ -46,11 +46,7 @@ export function placeOf(source: EventSource, event: StoredEvent): number {
 
 /** The last position (or number) of a source; 0 if it has no events. */
 export async function readHead(database: Database, { headOf }: EventSource): Promise<number> {
-  try {
-    return toHeads(await database.read(readHeads({ programIds: [headOf] }))).get(headOf) ?? 0;
-  } catch (error) {
-    throw toOperationFailure(error);
-  }
+  return toHeads(await readRows(database, readHeads({ programIds: [headOf] }))).get(headOf) ?? 0;
 }
 
 /**
@@ -104,10 +100,8 @@ async function searchEvents(
 
 /** Refuses a position (or number) after which events were deleted: the message says with which one to continue. */
 export async function refuseDeleted(database: Database, source: EventSource, after: number): Promise<never> {
-  const rows = await database
-    .read(readOldestPosition(source.programId))
-    .catch((error) => Promise.reject(toOperationFailure(error)));
-  throw expired(source, after, Number(rows[0]?.oldest));
+  const [row] = await readRows(database, readOldestPosition(source.programId));
+  throw expired(source, after, Number(row?.oldest));
 }
 
 function expired({ headOf }: EventSource, after: number, oldest: number): Refusal {

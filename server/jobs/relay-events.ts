@@ -1,6 +1,6 @@
 import type { Database } from '../store/connection/database.ts';
 import type { Databases } from '../store/connection/databases.ts';
-import { StoreFailure } from '../store/connection/failure.ts';
+import { QUERY_CANCELED, StoreFailure } from '../store/connection/failure.ts';
 import { describeOldBatches, HOLD_RELAY, MAX_RELAYED, relayEvents, toRelayed } from '../store/events/relay.ts';
 
 /**
@@ -26,9 +26,6 @@ const FULL_SEARCH_MILLISECONDS = 60_000;
 
 /** For how long other processes may hold the relay's lock before that is a failure. */
 const MAX_WAIT_MILLISECONDS = 10_000;
-
-/** The SQLSTATE for a statement that took too long. */
-const QUERY_CANCELED = '57014';
 
 /** Called with the programs that have new positions; the nil UUID is the service itself. */
 type Announce = (programIds: readonly string[]) => void;

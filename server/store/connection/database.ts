@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Connections } from './connections.ts';
-import { CommitUnknown, StoreFailure } from './failure.ts';
+import { CommitUnknown, QUERY_CANCELED, StoreFailure } from './failure.ts';
 import type { Pool } from './pool.ts';
 import { decideOrRollBack, insistOnBase, leave, load, save, sendTogether } from './round-trips.ts';
 import { REPLICATED, type Standby } from './standby.ts';
@@ -251,7 +251,7 @@ export class Database {
       });
     } catch (error) {
       const failure = new StoreFailure(error);
-      if (failure.sqlState === '57014') return undefined;
+      if (failure.sqlState === QUERY_CANCELED) return undefined;
       throw failure;
     }
   }

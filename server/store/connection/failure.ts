@@ -20,6 +20,9 @@ export const INSUFFICIENT_PRIVILEGE = '42501';
 /** The SQLSTATE for a lock that was not available in time. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
+/** The SQLSTATE for a statement that took too long. */
+export const QUERY_CANCELED = '57014';
+
 /** The SQLSTATE for a server, database or role with the maximum of connections. */
 export const TOO_MANY_CONNECTIONS = '53300';
 
