@@ -6,6 +6,7 @@ export const PROGRAM_SCOPES = [
   'cards:write',
   'errors:read',
   'events:read',
+  'webhooks:read',
   'webhooks:write',
 ] as const;
 

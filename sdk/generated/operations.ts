@@ -240,6 +240,7 @@ export type CreateKeyBody = {
     | 'cards:write'
     | 'errors:read'
     | 'events:read'
+    | 'webhooks:read'
     | 'webhooks:write'
     | 'operator'
   )[];
@@ -570,6 +571,7 @@ export type KeyRecord = {
     | 'cards:write'
     | 'errors:read'
     | 'events:read'
+    | 'webhooks:read'
     | 'webhooks:write'
     | 'operator'
   )[];
@@ -735,6 +737,7 @@ export type NewKeyRecord = {
     | 'cards:write'
     | 'errors:read'
     | 'events:read'
+    | 'webhooks:read'
     | 'webhooks:write'
     | 'operator'
   )[];
@@ -925,6 +928,7 @@ export type RolledKeyRecord = {
     | 'cards:write'
     | 'errors:read'
     | 'events:read'
+    | 'webhooks:read'
     | 'webhooks:write'
     | 'operator'
   )[];
@@ -2524,6 +2528,7 @@ export const PROGRAM_SCOPES = [
   'cards:write',
   'errors:read',
   'events:read',
+  'webhooks:read',
   'webhooks:write',
 ] as const;
 
@@ -2535,6 +2540,7 @@ export const KEY_SCOPES = [
   'cards:write',
   'errors:read',
   'events:read',
+  'webhooks:read',
   'webhooks:write',
   'operator',
 ] as const;
