@@ -45,9 +45,9 @@ export function startDeletingExpired(
 }
 
 /**
- * Deletes refused idempotency keys, stored request bodies, limit counters and reports of errors that are no longer read. It works in small
- * batches, one transaction each, so that no request waits for it; several processes may run it at once. Returns the number
- * of rows; returns early, without an error, when `signal` is aborted.
+ * Deletes refused idempotency keys, stored request bodies, limit counters and reports of errors that are no longer
+ * read. It works in small batches, one transaction each, so that no request waits for it; several processes may run it
+ * at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
  */
 export async function deleteExpired(database: Database, signal?: AbortSignal): Promise<number> {
   let total = 0;

@@ -9,9 +9,8 @@ const INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
 const FIRST_DELAY_MILLISECONDS = 60 * 1000;
 
 /**
- * Creates the partitions of the coming days and months while the service runs, and removes errors and events that are older
- * than is configured.
- * Several processes may run it at once.
+ * Creates the partitions of the coming days and months while the service runs, and removes errors and events that are
+ * older than is configured. Several processes may run it at once.
  */
 export function startPartitionMaintenance(
   database: Database,

@@ -10,6 +10,7 @@ import { curlOf } from '../../contract/examples.ts';
 import { type ErrorHeader, headersOf } from '../../contract/openapi/headers.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
 import { SIGNS, TONES } from './error-list-page.ts';
 import { type Html, html } from './page-html.ts';
 import { anchorOf, breakable, listing, type Page, type PageContext } from './page-layout.ts';
@@ -39,25 +40,21 @@ ${facts(code)}
 ${response(code, context)}
 ${sandbox(code, context)}
 ${operations(code)}
-${adjacent(code)}
+${adjacentEntries('errors', 'code', CODES_AS_READ, code)}
 </article>`,
   };
 }
 
 function facts(code: ErrorCode): Html {
   const { status, type, moneyMoved, retryable, since } = ERRORS[code];
-  const all: readonly (readonly [string, string | Html])[] = [
+  return factList([
     ['Status', `${status} ${STATUS_CODES[status] ?? ''}`],
     ['Type', html`<span class="kind">${SIGNS[type]} ${type}</span>`],
     ['Resolved by', resolverOf(code)],
     ['Money moved', moneyMoved],
     ['Retryable', retryable ? 'yes' : 'no'],
     ['Since', `version ${since}`],
-  ];
-  return html`<dl class="facts">${all.map(
-    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>
-`,
-  )}</dl>`;
+  ]);
 }
 
 function response(code: ErrorCode, { supportContact }: PageContext): Html {
@@ -88,7 +85,7 @@ function sandbox(code: ErrorCode, { base, mode }: PageContext): Html {
   const provoking = provokingRequest(code);
   const unknownOutcome = unknownOutcomeRequest(code);
   return html`<h2>Reproduce it in the sandbox</h2>
-${mode === 'live' && html`<p>This service runs in live mode. Run these commands against a sandbox.</p>`}
+${sandboxOnly(mode)}
 <p>${ERRORS[code].sample.reproduce}</p>
 ${commands.length > 0 && listing('Commands', commands.join('\n\n'))}
 ${
@@ -114,14 +111,4 @@ function operations(code: ErrorCode): Html {
     (id) => html`<li><a href="/docs#${id}" title="${OPERATIONS[id].summary}"><code>${breakable(id)}</code></a></li>
 `,
   )}</ul>`;
-}
-
-function adjacent(code: ErrorCode): Html {
-  const at = CODES_AS_READ.indexOf(code);
-  const link = (other: ErrorCode | undefined, name: string) =>
-    html`<p>${other !== undefined && html`<span>${name}</span><a href="/errors/${other}"><code>${breakable(other)}</code></a>`}</p>`;
-  return html`<nav class="adjacent" aria-label="Previous and next code">
-${link(CODES_AS_READ[at - 1], 'Previous')}
-${link(CODES_AS_READ[at + 1], 'Next')}
-</nav>`;
 }

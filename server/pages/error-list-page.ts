@@ -9,6 +9,7 @@ import {
 } from '../../contract/errors/catalogue.ts';
 import { ERROR_TYPES, type ErrorType } from '../../contract/errors/record.ts';
 import { type ErrorCode, OPERATIONS } from '../../contract/operations.ts';
+import { listHead, searchForm } from './catalogue-page.ts';
 import { requestIdIn, searchCatalogue } from './error-search.ts';
 import { type Html, html, joined } from './page-html.ts';
 import { anchorOf, breakable, type Page } from './page-layout.ts';
@@ -42,28 +43,20 @@ const FAMILIES: Readonly<Record<CodeFamily['kind'], { readonly name: string; rea
   },
 };
 
+const EXAMPLES = html`For example <a href="/errors?q=card">card</a>, <a href="/errors?q=409">409</a>, <a href="/errors?q=required+field+is+missing">required field is missing</a>, or paste a response.`;
+
 /** The page of all codes, or of the results of a search. */
 export function errorListPage(query: string): Page {
   const isSearch = query.trim() !== '';
   return {
-    title: isSearch ? `Errors: ${query.slice(0, 60)}` : 'Errors',
-    section: 'errors',
+    ...listHead('errors', query),
     description: 'All error codes of the Transfer Service, with causes and resolutions.',
-    data: isSearch ? `/errors.json?q=${encodeURIComponent(query.slice(0, 200).toWellFormed())}` : '/errors.json',
     content: html`<h1>Errors</h1>
 <p class="lead">Every error response has a <code>Code</code>. Look it up here to learn what it means, how to resolve it, and whether money moved.</p>
-${searchForm(query)}
+${searchForm('errors', query, 'Search by code, status or message', EXAMPLES)}
 ${isSearch ? results(query) : overview()}
 ${!isSearch && html`<p>Errors that only support can resolve are also announced as events: see <a href="/events/error.recorded"><code>error.recorded</code></a>.</p>`}`,
   };
-}
-
-function searchForm(query: string): Html {
-  return html`<search><form action="/errors" method="get">
-<label class="label" for="q">Search by code, status or message</label>
-<div class="search"><input id="q" name="q" type="search" value="${query}" maxlength="1000" autocomplete="off" autocapitalize="off" spellcheck="false"><button type="submit">Search</button></div>
-<p>For example <a href="/errors?q=card">card</a>, <a href="/errors?q=409">409</a>, <a href="/errors?q=required+field+is+missing">required field is missing</a>, or paste a response.</p>
-</form></search>`;
 }
 
 function overview(): Html {

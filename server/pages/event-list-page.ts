@@ -1,32 +1,25 @@
 import { EVENT_CATALOGUE } from '../../contract/events/catalogue.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
+import { listHead, searchForm } from './catalogue-page.ts';
 import { subjectOf, withNames } from './event-names.ts';
 import { searchEventTypes } from './event-search.ts';
 import { type Html, html, joined } from './page-html.ts';
 import { anchorOf, breakable, type Page } from './page-layout.ts';
 
+const EXAMPLES = html`For example <a href="/events?q=hold">hold</a>, <a href="/events?q=failed">failed</a>, <a href="/events?q=funds">funds</a>, or <a href="/events?q=update_card">update_card</a>.`;
+
 /** The page of all types of events, or of the results of a search. */
 export function eventListPage(query: string): Page {
   const isSearch = query.trim() !== '';
   return {
-    title: isSearch ? `Events: ${query.slice(0, 60)}` : 'Events',
-    section: 'events',
+    ...listHead('events', query),
     description: 'All events of the Transfer Service: when each is sent, what it contains, and how to cause it.',
-    data: isSearch ? `/events.json?q=${encodeURIComponent(query.slice(0, 200).toWellFormed())}` : '/events.json',
     content: html`<h1>Events</h1>
 <p class="lead">Events tell you what happens, also without a request of yours: a hold expires, a scheduled transfer fails, the service is disabled. Look up here when each is sent and what it contains.</p>
-${searchForm(query)}
+${searchForm('events', query, 'Search by type, field or word', EXAMPLES)}
 ${isSearch ? results(query) : overview()}`,
   };
-}
-
-function searchForm(query: string): Html {
-  return html`<search><form action="/events" method="get">
-<label class="label" for="q">Search by type, field or word</label>
-<div class="search"><input id="q" name="q" type="search" value="${query}" maxlength="1000" autocomplete="off" autocapitalize="off" spellcheck="false"><button type="submit">Search</button></div>
-<p>For example <a href="/events?q=hold">hold</a>, <a href="/events?q=failed">failed</a>, <a href="/events?q=funds">funds</a>, or <a href="/events?q=update_card">update_card</a>.</p>
-</form></search>`;
 }
 
 function overview(): Html {

@@ -2,6 +2,7 @@ import { EVENT_CATALOGUE, exampleEvent } from '../../contract/events/catalogue.t
 import { causingCommands, readingCommand, undoingCommands } from '../../contract/events/examples.ts';
 import { EventRecord } from '../../contract/events.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
+import { adjacentEntries, factList, sandboxOnly } from './catalogue-page.ts';
 import { subjectOf, withNames } from './event-names.ts';
 import { fields } from './page-fields.ts';
 import { type Html, html } from './page-html.ts';
@@ -29,7 +30,7 @@ ${notes.length > 0 && html`<div class="remedy"><h2>Good to know</h2>${notes.map(
 ${listing('Event', JSON.stringify(exampleEvent(type), null, 2))}
 ${sandbox(type, context)}
 ${contents(type)}
-${adjacent(type)}
+${adjacentEntries('events', 'event', EVENT_TYPES, type)}
 </article>`,
   };
 }
@@ -37,16 +38,12 @@ ${adjacent(type)}
 function facts(type: EventType): Html {
   const { subject, subjectOtherwise, operation, since } = EVENT_CATALOGUE[type];
   const id = html`<code>${breakable(`data.${subject}`)}</code>${subjectOtherwise !== undefined && html`, or <code>${subjectOtherwise}</code>`}`;
-  const all: readonly (readonly [string, string | Html])[] = [
+  return factList([
     ['subject_id', id],
     ['Subject now', operation === undefined ? 'only in the event' : (withNames(operation)[1] ?? operation)],
     ['Scope', html`<code>events:read</code>`],
     ['Since', `version ${since}`],
-  ];
-  return html`<dl class="facts">${all.map(
-    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>
-`,
-  )}</dl>`;
+  ]);
 }
 
 function contents(type: EventType): Html {
@@ -64,20 +61,10 @@ ${fields({ type: 'object', properties: envelope }, false)}
 function sandbox(type: EventType, { base, mode }: PageContext): Html {
   const undoing = undoingCommands(type, base);
   return html`<h2>Cause it in the sandbox</h2>
-${mode === 'live' && html`<p>This service runs in live mode. Run these commands against a sandbox.</p>`}
+${sandboxOnly(mode)}
 <p>${withNames(EVENT_CATALOGUE[type].sample.reproduce)}</p>
 ${listing('Commands', causingCommands(type, base).join('\n\n'))}
 <p>Read the event:</p>
 ${listing('Command', readingCommand(type, base))}
 ${undoing.length > 0 && html`<p>Undo what you did:</p>${listing(undoing.length === 1 ? 'Command' : 'Commands', undoing.join('\n\n'))}`}`;
-}
-
-function adjacent(type: EventType): Html {
-  const at = EVENT_TYPES.indexOf(type);
-  const link = (other: EventType | undefined, name: string) =>
-    html`<p>${other !== undefined && html`<span>${name}</span><a href="/events/${other}"><code>${breakable(other)}</code></a>`}</p>`;
-  return html`<nav class="adjacent" aria-label="Previous and next event">
-${link(EVENT_TYPES[at - 1], 'Previous')}
-${link(EVENT_TYPES[at + 1], 'Next')}
-</nav>`;
 }

@@ -86,8 +86,8 @@ const INSERT_ERRORS = statement(
 );
 
 /**
- * Inserts errors and counts them, for the chart and for the events that report them, in one statement. An error that is stored already is neither changed nor counted again,
- * so a batch can be sent as often as needed.
+ * Inserts errors and counts them, for the chart and for the events that report them, in one statement. An error that is
+ * stored already is neither changed nor counted again, so a batch can be sent as often as needed.
  */
 export function insertErrors(errors: readonly LoggedError[]): Statement {
   return INSERT_ERRORS({ errors: errors.map((error) => ({ ...error, createdAt: timeOfId(error.requestId) })) });

@@ -77,8 +77,9 @@ const EVENT = columns({
 });
 
 /**
- * Reads events of some transactions; without programs or types, all of them. The times are values of the statement, so that only the partitions of their days are
- * planned for and locked. Always returns `deleted`, as of the moment when the partitions were read.
+ * Reads events of some transactions; without programs or types, all of them. The times are values of the statement, so
+ * that only the partitions of their days are planned for and locked. Always returns `deleted`, as of the moment when
+ * the partitions were read.
  */
 export const READ_EVENTS = statement(
   // Without a name it is planned every time. A plan that is kept would be one for all partitions.

@@ -86,10 +86,10 @@ const RELAY_EVENTS = statement(
 );
 
 /**
- * Gives positions to the events of up to `count` transactions that have committed and have none yet, in the order in which the
- * transactions wrote their fences, by the database's clock: of two of which one began after the other was answered, that
- * one comes later. One that commits after younger ones were numbered comes after these. Must follow {@link HOLD_RELAY} in
- * the same transaction.
+ * Gives positions to the events of up to `count` transactions that have committed and have none yet, in the order in
+ * which the transactions wrote their fences, by the database's clock: of two of which one began after the other was
+ * answered, that one comes later. One that commits after younger ones were numbered comes after these. Must follow
+ * {@link HOLD_RELAY} in the same transaction.
  *
  * With `withinSeconds` only fences of so many last seconds are looked for: those that were numbered lately stay in the
  * index until no snapshot can see them. Null for all of them.

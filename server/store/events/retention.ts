@@ -28,7 +28,8 @@ const PAUSE_MILLISECONDS = 500;
  * Deletes events that are older than `days`, by the database's clock, and what the relay needed for them; readers that
  * want to go on from there are told so. Events that have no position yet are kept, whatever their age. Partitions are
  * dropped as a whole, under the lock of the switch: otherwise to drop one would wait for open transactions while others
- * wait behind it, and could deadlock with both. What others use all the time stays until the next round. Returns the names of the dropped partitions.
+ * wait behind it, and could deadlock with both. What others use all the time stays until the next round. Returns the
+ * names of the dropped partitions.
  */
 export async function dropOldEvents(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {
