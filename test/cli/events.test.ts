@@ -32,17 +32,23 @@ function stream(events: readonly { readonly position: number; readonly type: str
   return { chunks, contentType: 'text/event-stream', ends: ends ?? 'without an end' };
 }
 
-/** Runs a command until a condition holds, and ends it as Ctrl-C does. */
+/** Runs a command until a condition holds, and ends it as Ctrl-C does. `onError` is given what it prints on standard error. */
 async function runUntil(
   condition: () => void,
   commandLine: string,
   environment: Parameters<typeof runHere>[2] = {},
+  onError?: (text: string) => void,
 ): Promise<Outcome> {
   const controller = new AbortController();
-  const outcome = runHere(service.url, commandLine.split(' '), environment, controller.signal);
+  const outcome = runHere(service.url, commandLine.split(' '), environment, controller.signal, onError);
   await Promise.race([vi.waitFor(condition, { timeout: 120_000, interval: 10 }), outcome]);
   controller.abort();
   return outcome;
+}
+
+/** Holds once that many requests were received. There may be more of them before the command is ended. */
+function whenReceived({ received }: { readonly received: readonly unknown[] }, count: number): () => void {
+  return () => expect(received.length).toBeGreaterThanOrEqual(count);
 }
 
 /** Runs `events tail` until so many events were sent to it and a moment more. */
@@ -100,7 +106,7 @@ describe('events tail', () => {
   test('takes a position and types', async () => {
     service.play(stream([event(8)]));
     const { output } = await runUntil(
-      () => expect(service.received).toHaveLength(1),
+      whenReceived(service, 1),
       'events tail --after 7 --type transfer.* --subject tr_1',
     );
     expect(output).toMatch(/^$|8 {2}transfer/);
@@ -111,10 +117,7 @@ describe('events tail', () => {
     const one = event(42);
     const numbered = `id: 1042\ndata: ${JSON.stringify(one)}\n\n`;
     service.play(HEAD, { chunks: [numbered], contentType: 'text/event-stream' }, stream([]));
-    const { output, errors } = await runUntil(
-      () => expect(service.received).toHaveLength(3),
-      'events tail --all-programs',
-    );
+    const { output, errors } = await runUntil(whenReceived(service, 3), 'events tail --all-programs');
     expect(service.received.map(({ url }) => url)).toEqual([
       '/api/v0.1/operator/event?limit=1',
       '/api/v0.1/operator/event?after=1041',
@@ -132,7 +135,7 @@ describe('events tail', () => {
 
   test('reports the same failure once', async () => {
     service.play(stream([event(1)], 'cut'), { status: 502, body: 'Bad Gateway' });
-    const { errors } = await runUntil(() => expect(service.received).toHaveLength(5), 'events tail --after 0');
+    const { errors } = await runUntil(whenReceived(service, 5), 'events tail --after 0');
     expect(errors.match(/has status 502/g)).toHaveLength(1);
   });
 
@@ -175,7 +178,7 @@ describe('events listen', () => {
     };
     const events = [event(1), event(2, 'card.created'), event(3)];
     service.play(stream(events.slice(0, 2), 'cut'), stream(events.slice(2)));
-    const { exitCode, output, errors } = await runUntil(() => expect(target.received).toHaveLength(3), LISTEN);
+    const { exitCode, output, errors } = await runUntil(whenReceived(target, 3), LISTEN);
     expect(exitCode).toBe(0);
     const [, secret = ''] = /^Webhook secret: (whsec_\S+)$/m.exec(errors) ?? [];
     for (const [index, { headers, body }] of target.received.entries()) {
@@ -192,7 +195,13 @@ describe('events listen', () => {
   test('waits while nothing listens at the URL', async () => {
     await target.stop();
     service.play(stream([event(1), event(2)]));
-    const listening = runUntil(() => expect(target.received).toHaveLength(2), `${LISTEN} --secret ${SECRET}`);
+    const waiting = Promise.withResolvers<void>();
+    const onError = (text: string) => {
+      if (text.includes('waiting until something listens there')) waiting.resolve();
+    };
+    const listening = runUntil(whenReceived(target, 2), `${LISTEN} --secret ${SECRET}`, {}, onError);
+    await waiting.promise;
+    // Two more attempts in vain, about: they are not reported.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     await target.start();
     const { output, errors } = await listening;
@@ -206,7 +215,7 @@ describe('events listen', () => {
   test('tries a refused event four times, then goes on with the next', async () => {
     target.respond = ({ body }) => (body.includes('"evt_1"') ? [500, 'no\n such <thing>\u0007'] : [200, '']);
     service.play(stream([event(1), event(2)]));
-    const { exitCode, output, errors } = await runUntil(() => expect(target.received).toHaveLength(5), LISTEN);
+    const { exitCode, output, errors } = await runUntil(whenReceived(target, 5), LISTEN);
     expect(exitCode).toBe(0);
     expect(target.received.map(({ headers }) => headers['webhook-id'])).toEqual([
       'evt_1',
@@ -229,7 +238,7 @@ describe('events listen', () => {
       return [200, ''];
     };
     service.play(stream([event(1)]));
-    const { output } = await runUntil(() => expect(target.received).toHaveLength(3), `${LISTEN} --json`);
+    const { output } = await runUntil(whenReceived(target, 3), `${LISTEN} --json`);
     const attempts = output
       .trimEnd()
       .split('\n')
@@ -241,14 +250,14 @@ describe('events listen', () => {
 
   test('takes the secret of the environment', async () => {
     service.play(stream([event(1)]));
-    await runUntil(() => expect(target.received).toHaveLength(1), LISTEN, { webhookSecret: SECRET });
+    await runUntil(whenReceived(target, 1), LISTEN, { webhookSecret: SECRET });
     const [webhook] = target.received;
     expect(await verifyWebhook(webhook?.body ?? '', webhook?.headers ?? {}, SECRET)).toEqual(event(1));
   });
 
   test('needs no scheme', async () => {
     service.play(stream([event(1)]));
-    await runUntil(() => expect(target.received).toHaveLength(1), LISTEN.replace('http://', ''));
+    await runUntil(whenReceived(target, 1), LISTEN.replace('http://', ''));
     expect(target.received).toHaveLength(1);
   });
 

@@ -3,12 +3,16 @@ import { run } from '../../cli/program.ts';
 /** The result of a command line. */
 export type Outcome = { readonly exitCode: number; readonly output: string; readonly errors: string };
 
-/** Runs a command line in this process, which is faster than a separate one. `ended` takes the place of Ctrl-C. */
+/**
+ * Runs a command line in this process, which is faster than a separate one. `ended` takes the place of Ctrl-C; `onError` is
+ * given what is written to standard error, at once.
+ */
 export async function runHere(
   url: string,
   commandLine: readonly string[],
   environment: { readonly key?: string; readonly program?: string; readonly webhookSecret?: string } = {},
   ended: AbortSignal = new AbortController().signal,
+  onError: (text: string) => void = () => undefined,
 ): Promise<Outcome> {
   let output = '';
   let errors = '';
@@ -22,6 +26,7 @@ export async function runHere(
     },
     writeError: (text) => {
       errors += text;
+      onError(text);
     },
     untilEnded: () => ended,
   });

@@ -55,6 +55,8 @@ export async function startWebhookTarget(): Promise<WebhookTarget> {
       const [status, body] = await target.respond(webhook);
       response.writeHead(status).end(body);
     });
-    return new Promise((resolve) => listening.listen(at, '127.0.0.1', () => resolve(listening)));
+    return new Promise((resolve, reject) => {
+      listening.once('error', reject).listen(at, '127.0.0.1', () => resolve(listening));
+    });
   }
 }

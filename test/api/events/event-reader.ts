@@ -1,6 +1,8 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import type pg from 'pg';
 import { expect, onTestFinished } from 'vitest';
 import { OPERATIONS } from '../../../contract/operations.ts';
+import { waitFor } from '../../harness/process.ts';
 import { type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 
 export const EVENTS = OPERATIONS.list_events.path;
@@ -133,4 +135,12 @@ function toMessage(part: string): readonly Message[] {
 export async function untilEvents(stream: EventStream, count: number): Promise<readonly WireEvent[]> {
   await expect.poll(() => stream.events().length).toBeGreaterThanOrEqual(count);
   return stream.events();
+}
+
+/** Waits until every event that was committed has its position. */
+export async function untilRelayed(database: pg.Client): Promise<void> {
+  await waitFor('events to be relayed', async () => {
+    const { rowCount } = await database.query('select from write_batch where not relayed and not abandoned limit 1');
+    return rowCount === 0;
+  });
 }

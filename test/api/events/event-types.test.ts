@@ -8,6 +8,7 @@ import { EVENT_TYPES, type EventType } from '../../../domain/event.ts';
 import type { OperatorEventRecord, TransferServiceEvent } from '../../../sdk/client.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { useService } from '../../harness/service.ts';
+import { untilRelayed } from './event-reader.ts';
 import { problemsOf } from './event-schema.ts';
 
 const service = useService();
@@ -45,11 +46,7 @@ async function relayed(): Promise<void> {
     opened = new pg.Client(databaseUrl);
     await opened.connect();
   }
-  const client = opened;
-  await waitFor('events to be relayed', async () => {
-    const { rowCount } = await client.query('select from write_batch where not relayed and not abandoned limit 1');
-    return rowCount === 0;
-  });
+  await untilRelayed(opened);
 }
 
 /** The events of all programs after a number, oldest first. */

@@ -41,7 +41,9 @@ describe('a stream', () => {
     ]);
     const made = await Promise.all(Array.from({ length: 30 }, (_, index) => load(index % 2 === 0 ? first : second)));
     const ids = new Set(made.map(({ transfer_id: id }) => id));
-    await expect.poll(() => stream.events().filter(({ subject_id: id }) => ids.has(id)).length).toBe(30);
+    await expect
+      .poll(() => stream.events().filter(({ subject_id: id }) => ids.has(id)).length)
+      .toBeGreaterThanOrEqual(30);
     const list = await readAll(first.url);
     expect(stream.events()).toEqual(list.slice(0, stream.events().length));
     for (const { id, event, data } of stream.messages.filter((message) => message.data !== undefined)) {
@@ -120,15 +122,15 @@ test('a key that is revoked, in any process, reads nothing more', async () => {
   );
   const headers = { Authorization: `Bearer ${key}` };
   const stream = await openStream(second.url, {}, headers);
-  await expect.poll(() => stream.messages.length).toBe(1);
+  // Or more than one message: the event that the key was created may come after the stream has begun.
+  await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
   await first.client.keys.revoke(id);
   // It is refused everywhere within a second.
   await expect.poll(async () => (await get(second.url, EVENTS, {}, headers)).status).toBe(401);
-  const before = stream.events().length;
-  await load(first);
+  const { transfer_id: transfer } = await load(first);
   await expect.poll(() => stream.isOver()).toBe(true);
   expect(stream.text()).toContain(': The API key was revoked.');
-  expect(stream.events().length).toBe(before);
+  expect(stream.events().map(({ subject_id: subject }) => subject)).not.toContain(transfer);
 });
 
 /** Reads all events for as long as it is told to, and resumes after whatever ends a stream. */
@@ -253,7 +255,7 @@ describe('nobody misses an event, and nobody gets one twice,', () => {
 test('a service that stops ends its streams at once', async () => {
   const third = await startService({ DATABASE_URL: services.databaseUrl, LOG_LEVEL: 'silent' });
   const stream = await openStream(third.url);
-  await expect.poll(() => stream.messages.length).toBe(1);
+  await expect.poll(() => stream.messages.length).toBeGreaterThan(0);
   expect(await third.stop()).toBe(0);
   expect(stream.isOver()).toBe(true);
 });
