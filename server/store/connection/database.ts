@@ -156,20 +156,34 @@ export class Database {
    * in one packet, so that no other process waits for this one. Without a fence: the statement must be one that changes
    * nothing the second time. Throws {@link StoreFailure}.
    */
-  async underLock(lock: Statement, statement: Statement, again = true): Promise<readonly Row[]> {
-    const client = await connect(this.#connections.writers);
+  async underLock(lock: Statement, statement: Statement): Promise<readonly Row[]> {
     // Writers have no hash joins, because their tables grow; what is joined here are parts of the statement.
+    const [, rows] = await this.inOnePacket([lock, statement], 'begin; set local enable_hashjoin = on');
+    return rows ?? [];
+  }
+
+  /**
+   * Runs statements in one transaction and one packet; gives the rows of each. Without a fence: to do it all a second time
+   * must change nothing. Throws {@link StoreFailure}.
+   */
+  async inOnePacket(
+    statements: readonly Statement[],
+    begin = 'begin',
+    again = true,
+  ): Promise<readonly (readonly Row[])[]> {
+    const client = await connect(this.#connections.writers);
     const responses = await sendTogether(client, () => [
-      client.query('begin; set local enable_hashjoin = on'),
-      client.query(toQuery(lock)),
-      client.query(toQuery(statement)),
+      client.query(begin),
+      ...statements.map((statement) => client.query(toQuery(statement))),
       client.query('commit'),
     ]);
     const failed = responses.find((response) => response.status === 'rejected');
     const failure = failed === undefined ? undefined : new StoreFailure(failed.reason);
     client.release(failure?.unfit);
-    if (failure === undefined) return responses[2]?.status === 'fulfilled' ? (responses[2].value?.rows ?? []) : [];
-    if (again && failure.connectionLost && !failure.timedOut) return this.underLock(lock, statement, false);
+    if (failure === undefined) {
+      return responses.slice(1, -1).map((one) => (one.status === 'fulfilled' ? (one.value?.rows ?? []) : []));
+    }
+    if (again && failure.connectionLost && !failure.timedOut) return this.inOnePacket(statements, begin, false);
     throw this.#noted(failure);
   }
 

@@ -87,7 +87,8 @@ create table webhook_delivery (
   primary key (webhook_id, kind, event_id),
   check ((state = 'waiting') = (next_at is not null))
 ) with (fillfactor = 80);
-create index webhook_delivery_due on webhook_delivery (shard, next_at) where state = 'waiting';
+create index webhook_delivery_due on webhook_delivery (webhook_id, next_at) where state = 'waiting' and kind = 'event';
+create index webhook_delivery_asked on webhook_delivery (shard, next_at) where kind <> 'event';
 create index webhook_delivery_position on webhook_delivery (webhook_id, position) where kind = 'event';
 
 -- A replay is a second cursor: events after `cursor` up to `until_position` whose time is in the range, or those of them
@@ -129,7 +130,8 @@ create table webhook_attempt (
   message text,
   response_start text
 ) partition by range (started_at);
-create index webhook_attempt_webhook on webhook_attempt (webhook_id, attempt_id);
+-- Unique, so that what was stored although the response was lost is not stored twice.
+create unique index webhook_attempt_webhook on webhook_attempt (webhook_id, attempt_id, started_at);
 create index webhook_attempt_failed on webhook_attempt (webhook_id, attempt_id) where not succeeded;
 create index webhook_attempt_event on webhook_attempt (event_id, webhook_id);
 create table webhook_attempt_default partition of webhook_attempt default;

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { afterFailure, afterSuccess, type Failure, findNotice, type Health } from './health.ts';
+import { narrowWindow, widenWindow } from './pace.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const START = Date.parse('2026-11-22T08:00:00Z');
+
+const HEALTHY: Health = {
+  status: 'enabled',
+  failures: 0,
+  failingSince: null,
+  lastFailureAt: null,
+  lastSuccessAt: null,
+  probes: 0,
+  nextProbeAt: null,
+};
+
+const failureAt = (startedAt: number, more: Partial<Failure> = {}): Failure => ({
+  kind: 'failed',
+  retryAfterMilliseconds: null,
+  random: 0.5,
+  startedAt,
+  endedAt: startedAt + 10,
+  dueAt: null,
+  isStrict: false,
+  ...more,
+});
+
+/** The health after so many failures, one every some milliseconds. */
+function failing(count: number, apart: number, more: Partial<Failure> = {}): Health {
+  let health = HEALTHY;
+  for (let index = 0; index < count; index += 1) health = afterFailure(health, failureAt(START + index * apart, more));
+  return health;
+}
+
+/** Probes a paused webhook whenever it is due, until a moment. */
+function probeUntil(health: Health, end: number): Health {
+  let probed = health;
+  for (let dueAt = probed.nextProbeAt; dueAt !== null && dueAt < end; dueAt = probed.nextProbeAt) {
+    probed = afterFailure(probed, failureAt(dueAt, { dueAt }));
+  }
+  return probed;
+}
+
+describe('pausing', () => {
+  test('the tenth failure in a row pauses', () => {
+    expect(failing(9, 10)).toMatchObject({ status: 'enabled', failures: 9, failingSince: START, nextProbeAt: null });
+    expect(failing(10, 10)).toMatchObject({ status: 'paused', failures: 10, failingSince: START, probes: 1 });
+    expect(failing(10, 10).nextProbeAt).toBe(START + 90 + 10 + 5 * SECOND);
+  });
+
+  test('a success in between begins anew', () => {
+    const health = afterSuccess(failing(9, 10), START + SECOND);
+    expect(health).toMatchObject({ status: 'enabled', failures: 0, failingSince: null, lastSuccessAt: START + SECOND });
+    expect(afterFailure(health, failureAt(START + 2 * SECOND))).toMatchObject({ status: 'enabled', failures: 1 });
+  });
+
+  test('a minute of nothing but failures pauses, and one failure alone does not', () => {
+    expect(failing(2, 59 * SECOND)).toMatchObject({ status: 'enabled' });
+    expect(failing(2, 61 * SECOND)).toMatchObject({ status: 'paused', failures: 2 });
+    const slow = failureAt(START, { endedAt: START + 90 * SECOND });
+    expect(afterFailure(HEALTHY, slow)).toMatchObject({ status: 'enabled' });
+  });
+
+  test('what was in flight when it was paused is no probe', () => {
+    const paused = failing(10, 10);
+    const late = afterFailure(paused, failureAt(START + 95, { endedAt: START + SECOND }));
+    expect(late).toMatchObject({ probes: 1, nextProbeAt: paused.nextProbeAt, failures: 11 });
+  });
+
+  test('a success resumes a paused webhook, and leaves a disabled one as it is', () => {
+    const paused = failing(10, 10);
+    expect(afterSuccess(paused, START + MINUTE)).toMatchObject({ status: 'enabled', probes: 0, nextProbeAt: null });
+    expect(afterSuccess({ ...paused, status: 'disabled' }, START + MINUTE).status).toBe('disabled');
+    expect(afterFailure({ ...HEALTHY, status: 'disabled' }, failureAt(START)).status).toBe('disabled');
+  });
+
+  test('in strict order every failure waits', () => {
+    const health = failing(1, 10, { isStrict: true });
+    expect(health).toMatchObject({ status: 'enabled', probes: 1, nextProbeAt: START + 10 + 5 * SECOND });
+  });
+});
+
+describe('notices', () => {
+  test('after an hour of failures others are told', () => {
+    expect(findNotice(HEALTHY)).toBeNull();
+    expect(findNotice(probeUntil(failing(10, 10), START + 55 * MINUTE))).toBeNull();
+    expect(findNotice(probeUntil(failing(10, 10), START + 2 * HOUR))).toBe('failing');
+  });
+
+  test('after 120 hours of failures it is disabled', () => {
+    expect(findNotice(probeUntil(failing(10, 10), START + 119 * HOUR))).toBe('failing');
+    expect(findNotice(probeUntil(failing(10, 10), START + 121 * HOUR))).toBe('disabled');
+  });
+
+  test('few failures do not disable, whatever the time between them', () => {
+    const health = { ...HEALTHY, failures: 3, failingSince: START, lastFailureAt: START + 121 * HOUR };
+    expect(findNotice(health)).toBe('failing');
+  });
+
+  test('the time in which the service was stopped does not count', () => {
+    const paused = failing(10, 10);
+    const dueAt = paused.nextProbeAt ?? 0;
+    const restarted = afterFailure(paused, failureAt(dueAt + 200 * HOUR, { dueAt }));
+    expect(findNotice(restarted)).toBeNull();
+    expect(restarted.failingSince).toBe(START + 200 * HOUR);
+    // The same with a webhook that was not paused, and whose next event came after the restart.
+    const failed = afterFailure(failing(9, 10), failureAt(START + 200 * HOUR));
+    expect(findNotice(failed)).toBeNull();
+  });
+});
+
+test('the requests in flight double with every round of successes, and a time-out leaves one', () => {
+  let window = 1;
+  const rounds = Array.from({ length: 5 }, () => {
+    for (let count = window; count > 0; count -= 1) window = widenWindow(window, 10);
+    return window;
+  });
+  expect(rounds).toEqual([2, 4, 8, 10, 10]);
+  expect([narrowWindow(10, false), narrowWindow(5, false), narrowWindow(1, false)]).toEqual([5, 2, 1]);
+  expect(narrowWindow(10, true)).toBe(1);
+});

@@ -1,0 +1,106 @@
+import { type FailedAttempt, probePause } from './schedule.ts';
+
+/** Whether a webhook gets its events: all of them, one at times to see whether it works again, or none. */
+export type WebhookStatus = 'enabled' | 'paused' | 'disabled';
+
+/** How the deliveries to a webhook have gone. Times are in milliseconds since 1970. */
+export type Health = {
+  readonly status: WebhookStatus;
+  /** Failures in a row. */
+  readonly failures: number;
+  /** When the first of them began, later by the time in which the service did not try; null without failures. */
+  readonly failingSince: number | null;
+  readonly lastFailureAt: number | null;
+  readonly lastSuccessAt: number | null;
+  /** Failed probes in a row. */
+  readonly probes: number;
+  /** When the one next event may be sent; null where events are sent as they come. */
+  readonly nextProbeAt: number | null;
+};
+
+/** A webhook with so many failures in a row is paused. */
+const MAX_FAILURES = 10;
+
+/** So is one that had nothing but failures for this long. */
+const MAX_FAILING_MILLISECONDS = 60_000;
+
+/** After this time of failures, webhook.failing is sent. */
+const TOLD_AFTER_MILLISECONDS = 3_600_000;
+
+/** After this time of failures, a webhook is disabled. */
+const DISABLED_AFTER_MILLISECONDS = 120 * 3_600_000;
+
+/** Less than these failures in a row are too few to disable a webhook, whatever the time between them. */
+const MIN_FAILURES_TO_DISABLE = 10;
+
+/** An attempt that begins this much later than it could was not held up by the receiver: the service was stopped. */
+const MAX_LATENESS_MILLISECONDS = 300_000;
+
+/** A failed attempt as the health of its webhook sees it. */
+export type Failure = FailedAttempt & {
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** When the attempt was due, for retries and probes. */
+  readonly dueAt: number | null;
+  /** Whether nothing may be sent before this event has succeeded. */
+  readonly isStrict: boolean;
+};
+
+/** After a success nothing is left of earlier failures. A webhook that somebody has disabled stays disabled. */
+export function afterSuccess(health: Health, endedAt: number): Health {
+  const { status, lastFailureAt } = health;
+  return {
+    status: status === 'paused' ? 'enabled' : status,
+    failures: 0,
+    failingSince: null,
+    lastFailureAt,
+    lastSuccessAt: endedAt,
+    probes: 0,
+    nextProbeAt: null,
+  };
+}
+
+/**
+ * After a failure a webhook may be paused: from then on it gets one event at a time, on a schedule. One in strict order
+ * waits after every failure, because the event that failed must be the next.
+ */
+export function afterFailure(health: Health, failure: Failure): Health {
+  const failures = health.failures + 1;
+  const failingSince = failingFrom(health, failure);
+  const isLong = failures > 1 && failure.endedAt - failingSince >= MAX_FAILING_MILLISECONDS;
+  const isPaused = health.status === 'paused';
+  const pauses = health.status === 'enabled' && (failures >= MAX_FAILURES || isLong);
+  const next: Health = {
+    ...health,
+    failures,
+    failingSince,
+    lastFailureAt: failure.endedAt,
+    status: pauses ? 'paused' : health.status,
+  };
+  if (!isPaused && !pauses && !failure.isStrict) return next;
+  // Attempts that were in flight when the webhook was paused are no probes.
+  const isProbe = health.nextProbeAt === null || failure.startedAt >= health.nextProbeAt;
+  if (!isProbe) return next;
+  const nextProbeAt = failure.endedAt + probePause(health.probes, failure);
+  return { ...next, probes: health.nextProbeAt === null ? 1 : health.probes + 1, nextProbeAt };
+}
+
+/**
+ * When the failures in a row began. The time by which an attempt is late does not count: a webhook must not look as if it
+ * had failed for days because the service was stopped for days.
+ */
+function failingFrom({ failures, failingSince, lastFailureAt }: Health, { startedAt, dueAt }: Failure): number {
+  if (failures === 0 || failingSince === null || lastFailureAt === null) return startedAt;
+  const couldBeginAt = dueAt === null || dueAt < lastFailureAt ? lastFailureAt : dueAt;
+  const lateness = startedAt - couldBeginAt;
+  return lateness > MAX_LATENESS_MILLISECONDS ? failingSince + lateness : failingSince;
+}
+
+/** What others have to know after a failure: that the webhook has failed for an hour, or that it is disabled now. */
+export function findNotice({ failures, failingSince, lastFailureAt }: Health): 'failing' | 'disabled' | null {
+  if (failingSince === null || lastFailureAt === null) return null;
+  const lasted = lastFailureAt - failingSince;
+  // The first failure and the last one are more than 12 hours apart then.
+  if (lasted >= DISABLED_AFTER_MILLISECONDS && failures >= MIN_FAILURES_TO_DISABLE) return 'disabled';
+  return lasted >= TOLD_AFTER_MILLISECONDS ? 'failing' : null;
+}

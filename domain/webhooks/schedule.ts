@@ -1,0 +1,67 @@
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** How an attempt failed, as far as it decides when the next one is made. */
+export type FailureKind = 'failed' | 'too_many_requests' | 'timed_out';
+
+/** The pauses after the first, second and further attempts of an event; after the last one it is given up. */
+const RETRY_PAUSES = [
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
+] as const;
+
+/** How often an event is sent before it is given up. */
+export const MAX_TRIES = RETRY_PAUSES.length + 1;
+
+/**
+ * The pauses between the probes of a webhook that fails; the last one repeats. A probe is one request, so a webhook that
+ * works again gets its backlog at most half an hour later, however long it failed.
+ */
+const PROBE_PAUSES = [5 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE] as const;
+
+/** The shortest pause after a receiver said that it gets too many requests, or did not respond. */
+const MIN_BUSY_PAUSE = MINUTE;
+
+/** Pauses vary by this part of their length in both directions, so that what failed together is not repeated together. */
+const VARIATION = 0.2;
+
+/** What the pause after a failed attempt depends on. `random` is from 0 to 1; times are in milliseconds. */
+export type FailedAttempt = {
+  readonly kind: FailureKind;
+  /** What the receiver asked for with Retry-After. */
+  readonly retryAfterMilliseconds: number | null;
+  readonly random: number;
+};
+
+/**
+ * The pause until the next attempt of an event, in milliseconds; null when it is given up. `tries` counts the attempts that
+ * were made, the failed one included.
+ */
+export function retryPause(tries: number, attempt: FailedAttempt): number | null {
+  const pause = RETRY_PAUSES[tries - 1];
+  return pause === undefined ? null : adjust(pause, attempt);
+}
+
+/** The pause until the next probe, in milliseconds; `probes` counts those that failed in a row. */
+export function probePause(probes: number, attempt: FailedAttempt): number {
+  const last = PROBE_PAUSES[PROBE_PAUSES.length - 1] ?? HOUR;
+  return adjust(PROBE_PAUSES[probes] ?? last, attempt);
+}
+
+/** A longer Retry-After is honoured up to twice the pause: otherwise a receiver could stop its events for ever. */
+function adjust(pause: number, { kind, retryAfterMilliseconds, random }: FailedAttempt): number {
+  const min = kind === 'failed' ? 0 : MIN_BUSY_PAUSE;
+  const base = pause < min ? min : pause;
+  const varied = pause * (1 - VARIATION + 2 * VARIATION * random);
+  const own = varied < min ? min : varied;
+  if (retryAfterMilliseconds === null || retryAfterMilliseconds <= own) return own;
+  return retryAfterMilliseconds > 2 * base ? 2 * base : retryAfterMilliseconds;
+}

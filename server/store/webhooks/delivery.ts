@@ -1,0 +1,118 @@
+import type { Row } from '../connection/database.ts';
+import { columns, INTEGER, many, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TIME, UUID, word } from '../sql.ts';
+import { HELD } from './shard.ts';
+
+const DELIVERY = columns({
+  webhookId: UUID,
+  kind: word<'event' | 'resend' | 'test'>(),
+  eventId: UUID,
+  position: nullable(NUMBER),
+  body: nullable(TEXT),
+  tries: SMALLINT,
+  nextAt: nullable(TIME),
+  createdAt: TIME,
+});
+
+/** What is sent beside the cursor. */
+export type StoredDelivery = ReturnType<typeof DELIVERY.read>;
+
+export const toDeliveries = (found: readonly Row[]): readonly StoredDelivery[] => found.map(DELIVERY.read);
+
+/** Reads the next retries of each of some webhooks, whether they are due or not. */
+export const readRetries = statement(
+  'read_webhook_retries',
+  { webhookIds: many(UUID), count: INTEGER },
+  `select retry.* from unnest(:webhookIds) as wanted (webhook_id) cross join lateral (
+      select ${DELIVERY.names} from webhook_delivery
+      where webhook_delivery.webhook_id = wanted.webhook_id and state = 'waiting' and kind = 'event'
+      order by next_at limit :count
+    ) as retry`,
+);
+
+/** Reads tests, and events that somebody asked to have sent once more. */
+export const readAskedDeliveries = statement(
+  'read_asked_webhook_deliveries',
+  { shards: many(SMALLINT), count: INTEGER },
+  `select ${DELIVERY.names} from webhook_delivery
+    where shard = any (:shards) and kind <> 'event' and next_at <= clock_timestamp()
+    order by next_at limit :count`,
+);
+
+/** Reads the oldest event of a webhook that failed and is not given up. */
+export const readOldestRetry = statement(
+  'read_oldest_webhook_retry',
+  { webhookId: UUID },
+  `select ${DELIVERY.names} from webhook_delivery
+    where webhook_id = :webhookId and kind = 'event' and state = 'waiting'
+    order by position limit 1`,
+);
+
+/** Reads events of a webhook that were given up, in their order. */
+export const readDeadDeliveries = statement(
+  'read_dead_webhook_deliveries',
+  { webhookId: UUID, after: NUMBER, until: NUMBER, count: INTEGER },
+  `select ${DELIVERY.names} from webhook_delivery
+    where webhook_id = :webhookId and kind = 'event' and state = 'dead' and position > :after and position <= :until
+    order by position limit :count`,
+);
+
+const FAILED = columns({
+  webhookId: UUID,
+  shard: SMALLINT,
+  epoch: NUMBER,
+  programId: nullable(UUID),
+  eventId: UUID,
+  position: NUMBER,
+  tries: SMALLINT,
+  nextAt: nullable(TIME),
+});
+
+/** An event that failed: it is sent again at `nextAt`, or given up where that is null. */
+export type FailedDelivery = ReturnType<typeof FAILED.read>;
+
+/** Stores that events failed. What was stored of them before is replaced. */
+export const storeFailedDeliveries = statement(
+  'store_failed_webhook_deliveries',
+  { sent: rows(FAILED), owner: UUID },
+  `insert into webhook_delivery
+      (webhook_id, kind, event_id, program_id, shard, position, tries, state, created_at, next_at)
+    select sent.webhook_id, 'event', sent.event_id, sent.program_id, sent.shard, sent.position, sent.tries,
+      case when sent.next_at is null then 'dead' else 'waiting' end, clock_timestamp(), sent.next_at
+    from :sent join ${HELD} join webhook on webhook.webhook_id = sent.webhook_id
+    on conflict (webhook_id, kind, event_id) do update
+      set tries = excluded.tries, state = excluded.state, next_at = excluded.next_at`,
+);
+
+const FINISHED = columns({
+  webhookId: UUID,
+  shard: SMALLINT,
+  epoch: NUMBER,
+  kind: word<StoredDelivery['kind']>(),
+  eventId: UUID,
+  createdAt: nullable(TIME),
+});
+
+/** A delivery of which nothing is left to do. One with `createdAt` is left if it was asked for again since. */
+export type FinishedDelivery = ReturnType<typeof FINISHED.read>;
+
+export const deleteDeliveries = statement(
+  'delete_webhook_deliveries',
+  { sent: rows(FINISHED), owner: UUID },
+  `delete from webhook_delivery as stored using :sent join ${HELD}
+    where stored.webhook_id = sent.webhook_id and stored.kind = sent.kind and stored.event_id = sent.event_id
+      and (sent.created_at is null or date_trunc('milliseconds', stored.created_at) <= sent.created_at)`,
+);
+
+/** Deletes, at most `count`, events that were given up so long ago that they are deleted themselves; the number is `forgotten`. */
+export const forgetDeadDeliveries = statement(
+  'forget_dead_webhook_deliveries',
+  { days: INTEGER, count: INTEGER },
+  `with forgotten as (
+      delete from webhook_delivery where ctid = any (array(
+        select ctid from webhook_delivery
+        where state = 'dead' and created_at < clock_timestamp() - make_interval(days => :days)
+        limit :count for update skip locked
+      )) returning 1
+    )
+    select count(*) as forgotten from forgotten`,
+);

@@ -1,0 +1,53 @@
+import type { Row } from '../connection/database.ts';
+import { columns, INTEGER, many, NUMBER, rows, SMALLINT, statement, TIME, UUID, word } from '../sql.ts';
+import { HELD } from './shard.ts';
+
+const REPLAY = columns({
+  replayId: UUID,
+  webhookId: UUID,
+  selection: word<'failed' | 'all'>(),
+  fromAt: TIME,
+  toAt: TIME,
+  cursor: NUMBER,
+  untilPosition: NUMBER,
+  sent: INTEGER,
+});
+
+/** A replay that is not finished. */
+export type RunningReplay = ReturnType<typeof REPLAY.read>;
+
+export const toReplays = (found: readonly Row[]): readonly RunningReplay[] => found.map(REPLAY.read);
+
+/** Reads the running replays of the webhooks of some shards. */
+export const readRunningReplays = statement(
+  'read_running_webhook_replays',
+  { shards: many(SMALLINT) },
+  `select ${REPLAY.of('running')} from (
+      select replay_id, webhook_id, selection, from_at, to_at, webhook_replay.cursor, until_position, sent::integer
+      from webhook_replay join webhook_state using (webhook_id)
+      where webhook_replay.state = 'running' and shard = any (:shards)
+    ) as running`,
+);
+
+const MOVED = columns({
+  replayId: UUID,
+  shard: SMALLINT,
+  epoch: NUMBER,
+  cursor: NUMBER,
+  sentCount: NUMBER,
+  state: word<'running' | 'completed'>(),
+});
+
+/** How far a replay has come. */
+export type MovedReplay = ReturnType<typeof MOVED.read>;
+
+/** Moves the cursors of replays, forward only; one that was canceled is left alone. */
+export const moveReplays = statement(
+  'move_webhook_replays',
+  { sent: rows(MOVED), owner: UUID },
+  `update webhook_replay as stored set cursor = greatest(stored.cursor, sent.cursor),
+      sent = greatest(stored.sent, sent.sent_count), state = sent.state,
+      finished_at = case when sent.state = 'completed' then clock_timestamp() end
+    from :sent join ${HELD}
+    where stored.replay_id = sent.replay_id and stored.state = 'running'`,
+);

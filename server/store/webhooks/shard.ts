@@ -1,0 +1,98 @@
+import type { Row, Statement } from '../connection/database.ts';
+import { columns, INTEGER, many, NUMBER, SMALLINT, statement, TIME, UUID } from '../sql.ts';
+
+/** How many parts the webhooks are divided into: so many processes can deliver at once. */
+export const SHARDS = 16;
+
+/** For how long a process holds a shard without renewing its lease. */
+export const LEASE_SECONDS = 10;
+
+const SHARD = columns({ shard: SMALLINT, epoch: NUMBER });
+
+/** A shard that this process holds. Each change of hands raises the epoch. */
+export type HeldShard = ReturnType<typeof SHARD.read>;
+
+export const toHeldShards = (found: readonly Row[]): readonly HeldShard[] => found.map(SHARD.read);
+
+/** Notes that a process delivers, and removes those that have ended without a word. */
+export const noteWorker = statement(
+  'note_webhook_worker',
+  { owner: UUID },
+  `with ended as (
+      delete from webhook_worker where seen_at < clock_timestamp() - interval '1 hour'
+    )
+    insert into webhook_worker (owner, seen_at) values (:owner, clock_timestamp())
+    on conflict (owner) do update set seen_at = excluded.seen_at`,
+);
+
+/** Renews the leases of a process. A shard whose lease has expired is renewed, too, if nobody has taken it. */
+export const renewShards = statement(
+  'renew_webhook_shards',
+  { owner: UUID, seconds: INTEGER },
+  `update webhook_shard set expires_at = clock_timestamp() + make_interval(secs => :seconds) where owner = :owner
+    returning ${SHARD.names}`,
+);
+
+/** Takes up to `count` shards that nobody holds. */
+export const claimShards = statement(
+  'claim_webhook_shards',
+  { owner: UUID, seconds: INTEGER, count: INTEGER },
+  `update webhook_shard set owner = :owner, epoch = epoch + 1,
+      expires_at = clock_timestamp() + make_interval(secs => :seconds)
+    where shard = any (array(
+      select shard from webhook_shard where owner is null or expires_at < clock_timestamp()
+      order by shard limit :count for update skip locked
+    )) and (owner is null or expires_at < clock_timestamp())
+    returning ${SHARD.names}`,
+);
+
+/** Gives shards back, so that others can take them at once. */
+export const releaseShards = statement(
+  'release_webhook_shards',
+  { owner: UUID, shards: many(SMALLINT) },
+  'update webhook_shard set owner = null, expires_at = null where owner = :owner and shard = any (:shards)',
+);
+
+/** Notes that a process delivers no more. */
+export const removeWorker = statement(
+  'remove_webhook_worker',
+  { owner: UUID },
+  'delete from webhook_worker where owner = :owner',
+);
+
+/**
+ * Locks shards against a change of hands until the end of the transaction. The statements after it compare owner and
+ * epoch, with a snapshot in which they cannot be out of date.
+ */
+export const lockShards = statement(
+  'lock_webhook_shards',
+  { owner: UUID, shards: many(SMALLINT) },
+  'select shard from webhook_shard where owner = :owner and shard = any (:shards) order by shard for share',
+);
+
+/** SQL: the shards that the process still holds, of rows `sent` with `shard` and `epoch`; needs the parameter `owner`. */
+export const HELD = `webhook_shard on webhook_shard.shard = sent.shard and webhook_shard.epoch = sent.epoch
+      and webhook_shard.owner = :owner`;
+
+const LOOK = columns({ now: TIME, workers: INTEGER });
+
+/** Reads the database's clock, and how many processes deliver. */
+export const READ_WORKERS: Statement = {
+  name: 'read_webhook_workers',
+  text: `select clock_timestamp() as now,
+    (select count(*)::integer from webhook_worker
+      where seen_at > clock_timestamp() - make_interval(secs => ${LEASE_SECONDS})) as workers`,
+  values: [],
+};
+
+export function toWorkers([row]: readonly Row[]): ReturnType<typeof LOOK.read> {
+  if (row === undefined) throw new Error('the database has returned no time');
+  return LOOK.read(row);
+}
+
+/** Whether any webhook exists. */
+export const READ_WHETHER_WEBHOOKS_EXIST: Statement = {
+  name: 'read_whether_webhooks_exist',
+  text: 'select exists (select from webhook) as exist',
+  values: [],
+};

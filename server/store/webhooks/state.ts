@@ -1,0 +1,148 @@
+import type { WebhookStatus } from '../../../domain/webhooks/health.ts';
+import type { Row } from '../connection/database.ts';
+import {
+  BYTES,
+  columns,
+  INTEGER,
+  many,
+  NUMBER,
+  nullable,
+  rows,
+  SMALLINT,
+  statement,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
+import { HELD } from './shard.ts';
+
+const REVISION = columns({ webhookId: UUID, revision: NUMBER, shard: SMALLINT });
+
+/** Which version of a webhook is stored. */
+export type WebhookRevision = ReturnType<typeof REVISION.read>;
+
+/** The versions of all webhooks of some shards. */
+export const readRevisions = statement(
+  'read_webhook_revisions',
+  { shards: many(SMALLINT) },
+  `select ${REVISION.of('stored')} from (
+      select webhook_id, revision, shard from webhook_state join webhook using (webhook_id) where shard = any (:shards)
+    ) as stored`,
+);
+
+export const toRevisions = (found: readonly Row[]): readonly WebhookRevision[] => found.map(REVISION.read);
+
+const DELIVERED = columns({
+  webhookId: UUID,
+  programId: nullable(UUID),
+  url: TEXT,
+  types: nullable(many(TEXT)),
+  payload: word<'full' | 'thin'>(),
+  deliveryOrder: word<'parallel' | 'strict'>(),
+  concurrency: SMALLINT,
+  rate: nullable(INTEGER),
+  headers: nullable(BYTES),
+  revision: NUMBER,
+  shard: SMALLINT,
+  cursor: NUMBER,
+  status: word<WebhookStatus>(),
+  failures: INTEGER,
+  failingSince: nullable(TIME),
+  lastFailureAt: nullable(TIME),
+  lastSuccessAt: nullable(TIME),
+  probeTries: SMALLINT,
+  nextProbeAt: nullable(TIME),
+  nextRetryAt: nullable(TIME),
+});
+
+/** A webhook with what its delivery needs. */
+export type DeliveredWebhook = ReturnType<typeof DELIVERED.read>;
+
+export const readDeliveredWebhooks = statement(
+  'read_delivered_webhooks',
+  { webhookIds: many(UUID) },
+  `select ${DELIVERED.names} from (
+      select webhook.*, shard, cursor, status, failures, failing_since, last_failure_at, last_success_at, probe_tries,
+        next_probe_at, (
+          select min(next_at) from webhook_delivery
+          where webhook_delivery.webhook_id = webhook.webhook_id and state = 'waiting' and kind = 'event'
+        ) as next_retry_at
+      from webhook join webhook_state using (webhook_id) where webhook_id = any (:webhookIds)
+    ) as delivered`,
+);
+
+export const toDeliveredWebhooks = (found: readonly Row[]): readonly DeliveredWebhook[] => found.map(DELIVERED.read);
+
+const SECRET = columns({ webhookId: UUID, sealed: BYTES, expiresAt: nullable(TIME) });
+
+/** A secret that signs, encrypted. */
+export type SigningSecret = ReturnType<typeof SECRET.read>;
+
+/** The secrets of some webhooks that have not expired, newest first. */
+export const readSigningSecrets = statement(
+  'read_signing_secrets',
+  { webhookIds: many(UUID) },
+  `select ${SECRET.names} from webhook_secret
+    where webhook_id = any (:webhookIds) and (expires_at is null or expires_at > clock_timestamp())
+    order by webhook_id, secret_id desc`,
+);
+
+export const toSigningSecrets = (found: readonly Row[]): readonly SigningSecret[] => found.map(SECRET.read);
+
+const PROGRESS = columns({
+  webhookId: UUID,
+  shard: SMALLINT,
+  epoch: NUMBER,
+  cursor: NUMBER,
+  lastSuccessAt: nullable(TIME),
+  lastFailureAt: nullable(TIME),
+});
+
+/** How far a webhook has come. */
+export type Progress = ReturnType<typeof PROGRESS.read>;
+
+/** Moves cursors, forward only; returns the webhooks that the process still holds. */
+export const moveCursors = statement(
+  'move_webhook_cursors',
+  { sent: rows(PROGRESS), owner: UUID },
+  `update webhook_state as stored set cursor = greatest(stored.cursor, sent.cursor),
+      last_success_at = greatest(stored.last_success_at, sent.last_success_at),
+      last_failure_at = greatest(stored.last_failure_at, sent.last_failure_at)
+    from :sent join ${HELD}
+    where stored.webhook_id = sent.webhook_id and stored.shard = sent.shard
+    returning stored.webhook_id`,
+);
+
+const HEALTH = columns({
+  webhookId: UUID,
+  shard: SMALLINT,
+  epoch: NUMBER,
+  revision: NUMBER,
+  status: word<WebhookStatus>(),
+  failures: INTEGER,
+  failingSince: nullable(TIME),
+  probeTries: SMALLINT,
+  nextProbeAt: nullable(TIME),
+});
+
+/** How the deliveries of a webhook go, as decided on one version of it. */
+export type StoredHealth = ReturnType<typeof HEALTH.read>;
+
+/** Locks webhooks against changes by requests, so that none is overwritten by a decision on the version before. */
+export const lockRevisions = statement(
+  'lock_webhook_revisions',
+  { webhookIds: many(UUID) },
+  'select webhook_id from webhook where webhook_id = any (:webhookIds) order by webhook_id for share',
+);
+
+/** Stores how deliveries go, unless a request has changed the webhook meanwhile. */
+export const storeHealth = statement(
+  'store_webhook_health',
+  { sent: rows(HEALTH), owner: UUID },
+  `update webhook_state as stored set status = sent.status, failures = sent.failures,
+      failing_since = sent.failing_since, probe_tries = sent.probe_tries, next_probe_at = sent.next_probe_at,
+      is_failing_told = stored.is_failing_told and sent.failures > 0
+    from :sent join ${HELD} join webhook on webhook.webhook_id = sent.webhook_id and webhook.revision = sent.revision
+    where stored.webhook_id = sent.webhook_id and stored.shard = sent.shard`,
+);
