@@ -1,7 +1,10 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { StartupProblem } from './startup-problem.ts';
 import { holdsUrlCredentials, shownDatabaseUrl, withoutUrlCredentials } from './url-credentials.ts';
+import { findNetworkProblem } from './webhooks/networks.ts';
 
 /** The settings of the service, read once from the environment. */
 export type Configuration = {
@@ -31,6 +34,10 @@ export type Configuration = {
   readonly keyRatePerSecond: number;
   /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
   readonly trustedProxies: number;
+  /** Addresses and networks that webhooks may be sent to besides those of the internet. */
+  readonly webhookAllowedNetworks: readonly string[];
+  /** Certificates in PEM that webhooks trust besides the usual ones, and their file; null if there are none. */
+  readonly webhookCa: { readonly path: string; readonly certificates: string } | null;
   readonly logLevel: LogLevel;
 };
 
@@ -111,6 +118,18 @@ export const SETTINGS = [
     fallback: '0',
     purpose: "number of proxies in front of the service that append the caller's address to X-Forwarded-For, 0 to 10",
   },
+  {
+    name: 'WEBHOOK_ALLOWED_NETWORKS',
+    fallback: '127.0.0.1, ::1 in a sandbox that only this machine can reach, otherwise none',
+    purpose:
+      'addresses and private networks that webhooks may be sent to, such as 10.1.0.0/16, 192.168.7.9, separated by ' +
+      'commas; loopback, link-local and metadata addresses one by one',
+  },
+  {
+    name: 'WEBHOOK_CA',
+    fallback: '',
+    purpose: 'file of certificates in PEM format that are trusted, besides those of Node, when webhooks are sent',
+  },
   { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
 ] as const;
 
@@ -121,6 +140,9 @@ export const SETTINGS = [
 const LIVE_ADDRESS_RATE = 2_000;
 const LIVE_KEY_RATE = 1_000;
 
+/** Developers receive webhooks on their own machine. */
+const LOOPBACK = ['127.0.0.1', '::1'];
+
 /** Reads the configuration. Throws a {@link StartupProblem} that names the invalid setting and its valid values. */
 export function readConfiguration(environment: NodeJS.ProcessEnv = process.env): Configuration {
   const read = (name: (typeof SETTINGS)[number]['name']): string =>
@@ -128,11 +150,12 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   refuseCredentials(environment);
   const mode = oneOf('MODE', read('MODE'), ['sandbox', 'live'] as const);
   const hosts = environment.HOST?.trim() ? [readHost(environment.HOST.trim())] : ['127.0.0.1', '::1'];
+  const loopbackOnly = hosts.every(isLoopback);
   const configuration: Configuration = {
     mode,
     hosts,
     port: readPort(read('PORT')),
-    loopbackOnly: hosts.every(isLoopback),
+    loopbackOnly,
     databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
     databaseSchema: readSchema(read('DATABASE_SCHEMA')),
     databaseConnections: readConnections(read('DATABASE_CONNECTIONS')),
@@ -143,6 +166,8 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     addressRatePerSecond: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     keyRatePerSecond: readRate('RATE_LIMIT_PER_KEY', environment, mode === 'live' ? LIVE_KEY_RATE : 0),
     trustedProxies: readProxies(read('TRUSTED_PROXIES')),
+    webhookAllowedNetworks: readNetworks(environment, mode === 'sandbox' && loopbackOnly ? LOOPBACK : []),
+    webhookCa: readCertificates(read('WEBHOOK_CA')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
   };
   if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
@@ -186,6 +211,8 @@ export function showConfiguration(configuration: Configuration): string {
     `RATE_LIMIT_PER_ADDRESS=${configuration.addressRatePerSecond}`,
     `RATE_LIMIT_PER_KEY=${configuration.keyRatePerSecond}`,
     `TRUSTED_PROXIES=${configuration.trustedProxies}`,
+    `WEBHOOK_ALLOWED_NETWORKS=${configuration.webhookAllowedNetworks.join(',')}`,
+    `WEBHOOK_CA=${configuration.webhookCa === null ? '' : withoutUrlCredentials(configuration.webhookCa.path)}`,
     `LOG_LEVEL=${configuration.logLevel}`,
   ].join('\n');
 }
@@ -245,6 +272,44 @@ function readProxies(text: string): number {
   const proxies = /^[0-9]{1,2}$/.test(text) ? Number(text) : Number.NaN;
   if (proxies <= 10) return proxies;
   throw new StartupProblem(`TRUSTED_PROXIES is ${quoted(text)}, but it must be a number of proxies from 0 to 10.`);
+}
+
+function readNetworks(environment: NodeJS.ProcessEnv, fallback: readonly string[]): readonly string[] {
+  const text = environment.WEBHOOK_ALLOWED_NETWORKS?.trim() ?? '';
+  if (text === '') return fallback;
+  const networks = text.split(',').map((network) => network.trim());
+  for (const network of networks) {
+    const problem = findNetworkProblem(network);
+    if (problem === undefined) continue;
+    throw new StartupProblem(
+      `WEBHOOK_ALLOWED_NETWORKS is ${quoted(text)}, but ${quoted(network)} ${problem}. ` +
+        'Separate addresses and networks with commas.',
+    );
+  }
+  return networks;
+}
+
+function readCertificates(text: string): Configuration['webhookCa'] {
+  if (text === '') return null;
+  const path = resolve(text);
+  const found = `WEBHOOK_CA is ${quoted(text)}`;
+  let certificates: string;
+  try {
+    certificates = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new StartupProblem(`${found}, but that file cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
+  }
+  const blocks = certificates.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
+  if (blocks.length > 0 && blocks.every(isCertificate)) return { path, certificates: blocks.join('\n') };
+  throw new StartupProblem(`${found}, but that file does not contain valid certificates in PEM format.`);
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
 }
 
 function readHost(text: string): string {

@@ -12,7 +12,18 @@ const foundation = [
   'server/url-credentials.ts',
 ];
 
-const subjects = ['transfers', 'cards', 'programs', 'keys', 'switch', 'error-log', 'audit', 'sandbox', 'events'];
+const subjects = [
+  'transfers',
+  'cards',
+  'programs',
+  'keys',
+  'switch',
+  'error-log',
+  'audit',
+  'sandbox',
+  'events',
+  'webhooks',
+];
 const subjectFolders = subjects.map((subject) => `server/${subject}/`);
 
 /** What one level of the arrow may import besides itself. */
@@ -65,7 +76,18 @@ const levels: readonly Level[] = [
   },
   {
     from: ['server/delivery/'],
-    to: [...foundation, 'server/operations/', 'server/store/', 'server/outbound/'],
+    to: [...foundation, ...subjectFolders, 'server/operations/', 'server/commit/', 'server/store/'],
+    node: true,
+  },
+  // The only file that may open connections to other hosts; setup/lint/network.grit lets no other one.
+  {
+    from: ['server/delivery/send.ts'],
+    to: [
+      'server/webhooks/addresses.ts',
+      'server/delivery/hosts-file.ts',
+      'server/delivery/read-start.ts',
+      'server/delivery/send-failure.ts',
+    ],
     node: true,
   },
   {
@@ -99,7 +121,7 @@ const levels: readonly Level[] = [
   { from: ['server/embedded-postgres/'], to: ['server/startup-problem.ts'], packages: ['pg'], node: true },
   {
     from: ['server/config.ts'],
-    to: ['server/startup-problem.ts', 'server/url-credentials.ts'],
+    to: ['server/startup-problem.ts', 'server/url-credentials.ts', 'server/webhooks/networks.ts'],
     packages: ['typebox'],
     node: true,
   },

@@ -1,0 +1,91 @@
+/** Why a request has no answer. */
+export type SendError =
+  | 'url_refused'
+  | 'address_refused'
+  | 'name_not_found'
+  | 'connection_refused'
+  | 'connect_timeout'
+  | 'tls_failed'
+  | 'answer_timeout'
+  | 'connection_lost'
+  | 'aborted';
+
+/** Long enough for every message of Node; those of TLS can contain all names of a certificate. */
+const MAX_CAUSE_LENGTH = 200;
+
+/** A request that has no answer. Programs read the message: it names no address that they could not look up themselves. */
+export class SendFailure extends Error {
+  readonly kind: SendError;
+  /** Where the request went, or would have gone. */
+  readonly address: string | null;
+  /** Whether the connection had been idle, and may have been ended before the request was sent on it. */
+  readonly isStale: boolean;
+
+  constructor(kind: SendError, message: string, address: string | null = null, isStale = false) {
+    super(message);
+    this.kind = kind;
+    this.address = address;
+    this.isStale = isStale;
+  }
+}
+
+export function urlRefused(problem: string): SendFailure {
+  return new SendFailure('url_refused', problem);
+}
+
+export function addressRefused(): SendFailure {
+  return new SendFailure('address_refused', 'The host has an address to which webhooks are not sent.');
+}
+
+export function nameNotFound(code: string): SendFailure {
+  return new SendFailure('name_not_found', `The name of the host could not be resolved: ${code}.`);
+}
+
+export function notConnected(milliseconds: number): SendFailure {
+  return new SendFailure('connect_timeout', `No connection was established within ${seconds(milliseconds)}.`);
+}
+
+export function notAnswered(milliseconds: number, address: string | null): SendFailure {
+  return new SendFailure('answer_timeout', `There was no complete response within ${seconds(milliseconds)}.`, address);
+}
+
+export function aborted(): SendFailure {
+  return new SendFailure('aborted', 'The request was aborted.');
+}
+
+/** Tells why no connection was established. */
+export function connectFailed(error: unknown, phase: 'connect' | 'tls', address: string | null): SendFailure {
+  if (error instanceof SendFailure) return new SendFailure(error.kind, error.message, error.address ?? address);
+  if (phase === 'tls') return new SendFailure('tls_failed', `TLS failed: ${causeOf(error)}.`, address);
+  const kind = codeOf(error) === 'ETIMEDOUT' ? 'connect_timeout' : 'connection_refused';
+  return new SendFailure(kind, `No connection could be established: ${codeOf(error)}.`, address);
+}
+
+/** Tells why the response did not arrive, or not all of it. */
+export function connectionLost(error: unknown, address: string | null, isStale: boolean): SendFailure {
+  if (error instanceof SendFailure) return error;
+  const isInvalid = codeOf(error).startsWith('HPE_');
+  const sentence = isInvalid ? 'The response is not valid HTTP' : 'The connection was lost before the response ended';
+  return new SendFailure('connection_lost', `${sentence}: ${codeOf(error)}.`, address, isStale);
+}
+
+/** What else can fail is the form of a header. */
+export function toFailure(error: unknown): SendFailure {
+  return error instanceof SendFailure ? error : urlRefused(`The request cannot be sent: ${causeOf(error)}.`);
+}
+
+/** The code of an error of Node, such as ECONNRESET. */
+export function codeOf(error: unknown): string {
+  const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  return typeof code === 'string' ? code : String(error).slice(0, MAX_CAUSE_LENGTH);
+}
+
+function causeOf(error: unknown): string {
+  // Of errors of TLS, the message begins with numbers and the reason does not.
+  const reason = error instanceof Error ? (Reflect.get(error, 'reason') ?? error.message) : error;
+  return String(reason).slice(0, MAX_CAUSE_LENGTH).replace(/[.\s]+$/, '');
+}
+
+function seconds(milliseconds: number): string {
+  return `${milliseconds / 1000} seconds`;
+}
