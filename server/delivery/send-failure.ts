@@ -83,7 +83,9 @@ export function codeOf(error: unknown): string {
 function causeOf(error: unknown): string {
   // Of errors of TLS, the message begins with numbers and the reason does not.
   const reason = error instanceof Error ? (Reflect.get(error, 'reason') ?? error.message) : error;
-  return String(reason).slice(0, MAX_CAUSE_LENGTH).replace(/[.\s]+$/, '');
+  return String(reason)
+    .slice(0, MAX_CAUSE_LENGTH)
+    .replace(/[.\s]+$/, '');
 }
 
 function seconds(milliseconds: number): string {
