@@ -87,7 +87,7 @@ async function prepare(options: Options): Promise<Stage> {
     );
   }
   say('Creating programs, cards and funding through the API.');
-  const seed = await makeSeed(belongings, server, { unlimited: needs(6), spread: needs(7) });
+  const seed = await makeSeed(belongings, server, { unlimited: needs(6), spread: needs(7, 18) });
   const pgbench = needs(...PGBENCH_ROWS) ? findPgbench() : undefined;
   if (pgbench !== undefined) {
     say('Filling the databases of pgbench.');

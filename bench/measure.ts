@@ -24,6 +24,8 @@ export type Run = {
   readonly generatorCores: number;
   /** Write-ahead log for each of them. */
   readonly logBytes: number;
+  /** Events that a webhook got beside it, per second. */
+  readonly deliveriesPerSecond?: number;
 };
 
 /** What is measured: the books that must hold what was acknowledged, and the process whose CPU counts. */

@@ -12,7 +12,10 @@ import { ROUND_ROWS } from './rows/from-rounds.ts';
 import { measureGrowth, memoryRow, storageRows } from './rows/growth.ts';
 import { percentile } from './rows/latencies.ts';
 import { measureStoredLedger, storedLedgerRows } from './rows/stored-ledger.ts';
+import { isolationRows, throughputRows } from './rows/webhook-rows.ts';
 import type { Stage } from './stage.ts';
+import { measureIsolation } from './webhooks/isolation.ts';
+import { measureThroughput } from './webhooks/throughput.ts';
 
 /** The rows that need pgbench. */
 export const PGBENCH_ROWS: readonly Row[] = [1, 2, 3, 8];
@@ -55,6 +58,12 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
       if (possible.includes(16)) outcomes.push(...relayRows(figures));
       if (possible.includes(17)) outcomes.push(pullRow(figures));
     });
+  }
+  if (possible.includes(18)) {
+    await attempt('row 18', async () => void outcomes.push(...isolationRows(await measureIsolation(stage))));
+  }
+  if (possible.includes(19)) {
+    await attempt('row 19', async () => void outcomes.push(...throughputRows(await measureThroughput(stage))));
   }
   if (options.extras.includes('connections')) {
     await attempt('connections', async () => {

@@ -63,7 +63,7 @@ export async function profileTransfers(given: Stage, keepIn: string): Promise<Pr
   await mkdir(directory);
   const ledger = await createLedger(stage);
   const nodeOptions = `--cpu-prof --cpu-prof-interval=${INTERVAL_MICROSECONDS} --cpu-prof-dir=${directory}`;
-  const service = await serve(stage, ledger, nodeOptions);
+  const service = await serve(stage, ledger, { NODE_OPTIONS: nodeOptions });
   await warmUp(stage, ledger, service.traffic, MANY_CONNECTIONS, options.warmUpSeconds * 2);
   // The profiler's clock is the monotonic one of the machine, and so is this: it tells which samples belong to the run.
   const begun = Number(process.hrtime.bigint() / 1000n);

@@ -41,14 +41,14 @@ export async function dropLedger({ server }: Site, { database }: Ledger): Promis
 export async function serve(
   { belongings, seed, server }: Pick<Stage, 'belongings' | 'seed' | 'server'>,
   { database }: Ledger,
-  nodeOptions = '',
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Served> {
   made += 1;
   const service = await startService({
     ...LIVE,
     DATABASE_URL: databaseUrl(server, database),
     DATA_DIR: `${server.directory}/service-${made}`,
-    NODE_OPTIONS: nodeOptions,
+    ...settings,
   });
   const stop = belongings.add('a measured service', async () => {
     const code = await service.stop();

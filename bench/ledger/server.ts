@@ -22,6 +22,9 @@ export const LIVE = {
   LOG_LEVEL: 'warn',
   RATE_LIMIT_PER_ADDRESS: '999999',
   RATE_LIMIT_PER_KEY: '999999',
+  // The receivers of webhooks run on the same machine.
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
+  WEBHOOK_KEY: Buffer.alloc(32, 'bench').toString('base64'),
 } as const;
 
 /** Statements inside functions do not count: they are part of the statement that called the function. */

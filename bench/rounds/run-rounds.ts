@@ -26,6 +26,7 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     11: ['hot', 'batch'],
     12: ['hot', 'own'],
     15: ['hot', 'unrelayed'],
+    20: ['hot', 'delivering'],
   };
   const needed = new Set(rows.flatMap((row) => needs[row] ?? []));
   // What is compared most closely is run close together.
@@ -34,6 +35,7 @@ export function workloadsOf(rows: readonly Row[], pgbenchClients: readonly numbe
     'unlimited',
     'hot',
     'unrelayed',
+    'delivering',
     'fewer',
     'spread',
     'batch',

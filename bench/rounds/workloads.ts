@@ -5,6 +5,7 @@ import { MANY_CONNECTIONS, measure, measureTransfers, type Run, toRun, warmUp, w
 import { measurePgbench, type Scale } from '../pgbench.ts';
 import { processorTimeMilliseconds } from '../processor-time.ts';
 import type { Stage } from '../stage.ts';
+import { besideWebhook } from './beside-webhook.ts';
 import type { Round, ServiceOnLedger } from './round.ts';
 import { withoutRelay } from './without-relay.ts';
 
@@ -29,6 +30,8 @@ export type WorkloadName =
   | 'spread'
   /** The same as `hot` while no event gets a position. */
   | 'unrelayed'
+  /** The same as `hot` while a webhook gets 1,000 events a second. */
+  | 'delivering'
   /** One connection. */
   | 'lone'
   /** Requests at a constant rate, half of what `hot` reached. */
@@ -73,6 +76,8 @@ async function runOnService(target: ServiceOnLedger, name: WorkloadName, memory:
       return closedLoop(target, traffic, FEWER_CONNECTIONS);
     case 'unrelayed':
       return withoutRelay(target, () => closedLoop(target, traffic, MANY_CONNECTIONS));
+    case 'delivering':
+      return deliverBeside(target);
     case 'lone':
       return closedLoop(target, traffic, 1);
     case 'unlimited':
@@ -86,6 +91,15 @@ async function runOnService(target: ServiceOnLedger, name: WorkloadName, memory:
     default:
       return measureTransfers(stage, target, traffic, MANY_CONNECTIONS);
   }
+}
+
+function deliverBeside(target: ServiceOnLedger): Promise<Run> {
+  const { stage, service, ledger } = target;
+  return besideWebhook(
+    target,
+    () => warmUp(stage, ledger, service.traffic, MANY_CONNECTIONS, SHORT_WARM_UP),
+    () => measureTransfers(stage, target, service.traffic, MANY_CONNECTIONS),
+  );
 }
 
 async function closedLoop(target: ServiceOnLedger, traffic: Traffic, connections: number): Promise<Run> {

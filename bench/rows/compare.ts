@@ -47,7 +47,7 @@ export function bestOfPgbench(
 }
 
 type Figure = {
-  [Name in keyof Run]: Run[Name] extends number ? Name : never;
+  [Name in keyof Run]-?: Run[Name] extends number ? Name : never;
 }[keyof Run];
 
 /** One figure of each run. */

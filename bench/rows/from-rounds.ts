@@ -1,5 +1,5 @@
 import type { Options, Row } from '../command-line.ts';
-import { whole } from '../figures.ts';
+import { median, whole } from '../figures.ts';
 import type { Outcome } from '../outcome.ts';
 import type { Scale } from '../pgbench.ts';
 import type { Rounds } from '../rounds/run-rounds.ts';
@@ -14,7 +14,7 @@ export type Circumstances = { readonly cores: number; readonly options: Options 
 /** A machine with this many cores or fewer has the targets for two. */
 const TWO_CORES = 2;
 
-/** The rows that are computed from the rounds; rows 10, 13, 14, 16 and 17 have runs of their own. */
+/** The rows that are computed from the rounds; rows 10, 13, 14 and 16 to 19 have runs of their own. */
 export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumstances: Circumstances) => Outcome>>> = {
   1: (rounds, { options }) => againstPgbench(rounds, options, 1),
   2: (rounds, { options, cores }) => againstPgbench(rounds, options, 100, cores <= TWO_CORES),
@@ -63,7 +63,19 @@ export const ROUND_ROWS: Readonly<Partial<Record<Row, (rounds: Rounds, circumsta
       title: 'with the relay of events, against without',
       least: 0.97,
     }),
+  20: besideWebhookRow,
 };
+
+function besideWebhookRow(rounds: Rounds): Outcome {
+  const title = 'beside a webhook that gets 1,000 events a second, against without';
+  const outcome = compareRates(rounds, ['delivering', 'hot'], { row: 20, title, least: 0.9 });
+  const delivered = runsOf(rounds, 'delivering').map(({ deliveriesPerSecond = Number.NaN }) => deliveriesPerSecond);
+  return {
+    ...outcome,
+    runs: { ...outcome.runs, 'deliveries per second': delivered },
+    notes: [`The webhook got ${whole(median(delivered))} events a second.`],
+  };
+}
 
 function againstPgbench(rounds: Rounds, options: Options, scale: Scale, isSmall = false): Outcome {
   const { clients, runs } = bestOfPgbench(rounds, scale, options.pgbenchClients);

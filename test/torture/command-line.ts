@@ -15,7 +15,7 @@ export type Options = {
 
 export const USAGE = `npm run torture -- [options]
 
-  --only ROW,…       some of: kills, commit-cuts, proxy-faults, events, disk-full, keys, bank, changes,
+  --only ROW,…       some of: kills, commit-cuts, proxy-faults, events, webhooks, disk-full, keys, bank, changes,
                      model, lane-model, mutants, restore, rolling-restart, slow-clients, overload
   --seed N           draws the same again; without it a new one, which is printed
   --scale SCALE      small, middle or large (large)

@@ -82,7 +82,7 @@ const LOWEST_PORT = 20_000;
 const PORTS = 12_000;
 
 /** A port at which nobody listens, and which no outgoing connection takes while a process is away. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = LOWEST_PORT + Math.floor(Math.random() * PORTS);
     const isFree = await new Promise<boolean>((resolve) => {

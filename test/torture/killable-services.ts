@@ -35,6 +35,8 @@ type Settings = Readonly<Record<string, string>>;
 
 /** What those who use the services are told of a kill. */
 export type Witness = {
+  /** Something is about to be killed. */
+  readonly kills?: () => void;
   /** The service at this address is about to die. */
   readonly expectDeath: (url: string) => void;
   /** What died has been started again, at the addresses that the services have now. */
@@ -48,25 +50,34 @@ export class KillableServices {
   readonly databaseUrl: string;
   readonly #main: string | undefined;
   readonly #ofOther: Settings;
+  readonly #ofBoth: Settings;
   readonly #services: [ServiceProcess, ServiceProcess];
   /** The last start, which may be under way when everything is to end. */
   #starting: Promise<ServiceProcess | undefined> = Promise.resolve(undefined);
 
-  private constructor({ path, databaseUrl, both }: TwoServices, main: string | undefined, ofOther: Settings) {
+  private constructor(
+    { path, databaseUrl, both }: TwoServices,
+    main: string | undefined,
+    ofOther: Settings,
+    ofBoth: Settings,
+  ) {
     this.path = path;
     this.databaseUrl = databaseUrl;
     this.#main = main;
     this.#ofOther = ofOther;
+    this.#ofBoth = ofBoth;
     this.#services = [...both];
   }
 
-  /** `main` is another program than that of the checkout; `ofOther` are settings of the service without PostgreSQL. */
+  /** `main` is another program than that of the checkout; `ofOther` are settings of the service without PostgreSQL, `ofBoth` of both. */
   static async start(
     belongings: Belongings,
     main: string | undefined,
     ofOther: Settings = {},
+    ofBoth: Settings = {},
   ): Promise<KillableServices> {
-    return new KillableServices(await startTwoServices(belongings, main, ofOther), main, ofOther);
+    const services = await startTwoServices(belongings, main, ofOther, ofBoth);
+    return new KillableServices(services, main, ofOther, ofBoth);
   }
 
   /** The one that owns PostgreSQL. */
@@ -86,9 +97,10 @@ export class KillableServices {
    * Kills, starts again what has to be started, and waits until both services make transfers: gives the time that took,
    * in milliseconds; Infinity for never. One time in ten PostgreSQL is killed again while it recovers.
    */
-  async kill(victims: Victims, random: () => number, { expectDeath, moved }: Witness): Promise<number> {
+  async kill(victims: Victims, random: () => number, { kills, expectDeath, moved }: Witness): Promise<number> {
     const killedAt = performance.now();
     const dying = DYING[victims];
+    kills?.();
     for (const place of dying) expectDeath(this.#services[place].url);
     await Promise.all([
       ...(['postmaster', 'postgres', 'everything'].includes(victims)
@@ -101,6 +113,7 @@ export class KillableServices {
     moved();
     if (dying.length === 0 && random() < 0.1) {
       await pause(random() * 200);
+      kills?.();
       await killPostgres(this.path, true).catch(() => undefined);
     }
     const rests = await Promise.all(this.urls.map((url) => untilAtWork(url)));
@@ -124,7 +137,7 @@ export class KillableServices {
 
   #start(place: 0 | 1): Promise<ServiceProcess> {
     const own = place === 0 ? { DATA_DIR: this.path } : { DATABASE_URL: this.databaseUrl, ...this.#ofOther };
-    const starting = startService({ ...own, LOG_LEVEL: 'silent' }, this.#main);
+    const starting = startService({ ...own, ...this.#ofBoth, LOG_LEVEL: 'silent' }, this.#main);
     this.#starting = starting;
     return starting;
   }

@@ -23,6 +23,7 @@ import { PROXY_FAULTS } from './rows/proxy-faults.ts';
 import { RESTORE } from './rows/restore.ts';
 import { ROLLING_RESTART } from './rows/rolling-restart.ts';
 import { SLOW_CLIENTS } from './rows/slow-clients.ts';
+import { WEBHOOKS } from './rows/webhooks.ts';
 import { type Result, tableOf } from './table.ts';
 
 const ROWS: readonly Row[] = [
@@ -30,6 +31,7 @@ const ROWS: readonly Row[] = [
   COMMIT_CUTS,
   PROXY_FAULTS,
   EVENTS,
+  WEBHOOKS,
   DISK_FULL,
   KEYS,
   BANK,

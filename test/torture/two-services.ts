@@ -11,7 +11,7 @@ export type TwoServices = {
   readonly end: () => Promise<void>;
 };
 
-/** Settings of the second service, such as those of a wrong clock. */
+/** Settings of the second service, such as those of a wrong clock, or of both. */
 type Settings = Readonly<Record<string, string>>;
 
 /** Starts both on a new ledger; `main` is another program than that of the checkout. They are ended in any case, and the ledger removed, when `belongings` are. */
@@ -19,13 +19,14 @@ export async function startTwoServices(
   belongings: Belongings = new Belongings(),
   main?: string,
   ofSecond: Settings = {},
+  ofBoth: Settings = {},
 ): Promise<TwoServices> {
   const directory = await temporaryDirectory();
   const removeFiles = belongings.add('the ledger', directory.remove);
-  const first = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'silent' }, main);
+  const first = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'silent', ...ofBoth }, main);
   const stopFirst = belongings.add('the first service', async () => void (await first.stop()));
   const { databaseUrl } = await embeddedServerOf(directory.path);
-  const second = await startService({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent', ...ofSecond }, main);
+  const second = await startService({ DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent', ...ofBoth, ...ofSecond }, main);
   const stopSecond = belongings.add('the second service', async () => void (await second.stop()));
   return {
     path: directory.path,

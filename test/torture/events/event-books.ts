@@ -36,8 +36,21 @@ export type EventBooks = {
   readonly due: number;
 };
 
-/** The events of a program, or of all by number, in their order; each as its reader gets it. */
-export type Timeline = readonly { readonly type: string; readonly text: string }[];
+/** An event as those get it who read it. */
+export type ToldEvent = {
+  readonly type: string;
+  /** The id on the wire. */
+  readonly eventId: string;
+  /** The position in the program, or the number among all. */
+  readonly place: number;
+  /** The record, parsed and written again. */
+  readonly text: string;
+  /** What a webhook gets, byte for byte: everything, or everything but the data. */
+  readonly body: { readonly full: string; readonly thin: string };
+};
+
+/** The events of a program, or of all by number, in their order. */
+export type Timeline = readonly ToldEvent[];
 
 /** Who reads by number: operators, the events of all programs and of the service itself. */
 export const ALL_BY_NUMBER = EVERY_PROGRAM;
@@ -91,8 +104,8 @@ export function tellEvents({ events, places, heads, waiting }: EventBooks, progr
   const problems: string[] = [];
   const groups = Map.groupBy(events, ({ batchId, programId }) => `${batchId} ${programId ?? SERVICE_ITSELF}`);
   const placed = new Map<string, string[]>();
-  const timelines = new Map<string, { type: string; text: string }[]>();
-  const numbered: { readonly number: number; readonly type: string; readonly text: string }[] = [];
+  const timelines = new Map<string, ToldEvent[]>();
+  const numbered: ToldEvent[] = [];
   for (const { programId, position, count, batchId, number, isShared } of places) {
     const group = `${batchId} ${isShared ? EVERY_PROGRAM : programId}`;
     placed.set(group, [...(placed.get(group) ?? []), programId]);
@@ -103,16 +116,14 @@ export function tellEvents({ events, places, heads, waiting }: EventBooks, progr
     if (position !== timeline.length + 1)
       problems.push(`position ${position} of ${programId} comes after ${timeline.length}`);
     for (const [offset, event] of own.entries()) {
-      const { type } = event;
-      const record = recordOf(event, isShared ? programId : event.programId, position + offset);
-      timeline.push({ type, text: JSON.stringify(record) });
-      if (!isShared)
-        numbered.push({ number: number + offset, type, text: JSON.stringify({ ...record, number: number + offset }) });
+      const owner = isShared ? programId : event.programId;
+      timeline.push(tellEvent(event, owner, position + offset));
+      if (!isShared) numbered.push(tellEvent(event, owner, position + offset, number + offset));
     }
   }
-  numbered.sort((left, right) => left.number - right.number);
-  const wrongNumber = numbered.find(({ number }, index) => number !== index + 1);
-  if (wrongNumber !== undefined) problems.push(`number ${wrongNumber.number} is doubled, or comes after a gap`);
+  numbered.sort((left, right) => left.place - right.place);
+  const wrongNumber = numbered.find(({ place }, index) => place !== index + 1);
+  if (wrongNumber !== undefined) problems.push(`number ${wrongNumber.place} is doubled, or comes after a gap`);
   timelines.set(ALL_BY_NUMBER, numbered);
   for (const [programId, head] of heads) {
     const { length } = timelines.get(programId) ?? [];
@@ -139,21 +150,32 @@ function wrongPlaces(
   return problems;
 }
 
-/** The record as it is on the wire. */
-function recordOf(
+/** The event as it is on the wire; `number` is only there for who reads by number. */
+function tellEvent(
   { batchId, index, type, subjectId, payload, createdAt }: EventRow,
   programId: string | null,
   position: number,
-) {
-  const eventId = `${batchId.slice(0, -4)}${(index + 1).toString(16).padStart(4, '0')}`;
-  return {
-    event_id: toWireId('evt', eventId),
+  number?: number,
+): ToldEvent {
+  const eventId = toWireId('evt', `${batchId.slice(0, -4)}${(index + 1).toString(16).padStart(4, '0')}`);
+  const fields = {
+    event_id: eventId,
     type,
     position,
     program_id: programId === null ? null : toWireId('prog', programId),
     subject_id: subjectId,
     created_at: createdAt.toISOString(),
     version: 'v0.1',
-    data: JSON.parse(payload) as unknown,
+  };
+  const last = number === undefined ? {} : { number };
+  const written = JSON.stringify({ ...fields, data: JSON.parse(payload) as unknown, ...last });
+  const full = `${JSON.stringify(fields).slice(0, -1)},"data":${payload}${number === undefined ? '' : `,"number":${number}`}}`;
+  return {
+    type,
+    eventId,
+    place: number ?? position,
+    // Mostly the same, and then kept once.
+    text: written === full ? full : written,
+    body: { full, thin: JSON.stringify({ ...fields, ...last }) },
   };
 }

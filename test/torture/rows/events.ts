@@ -1,12 +1,10 @@
 import { Belongings } from '../../../bench/belongings.ts';
-import { DEMO_PROGRAM } from '../../../contract/samples.ts';
-import { fromWireId } from '../../../domain/identifier.ts';
 import { readBooks } from '../../crashes/books.ts';
 import { Load } from '../../crashes/load.ts';
-import { sendRaw } from '../../harness/raw-request.ts';
 import { Caller } from '../events/callers.ts';
 import { ALL_BY_NUMBER, type EventBooks, readEventBooks, type Timeline, tellEvents } from '../events/event-books.ts';
 import { type Reading, wrongFacts, wrongReading } from '../events/judge.ts';
+import { makePrograms, type Programs, uuidOf } from '../events/programs.ts';
 import {
   forgetTexts,
   type Reader,
@@ -37,9 +35,6 @@ const SENT_AGAIN = 100;
 
 /** For the relays and the readers to come to the end when nobody does anything any more, in milliseconds. */
 const CAUGHT_UP_WITHIN = 30_000;
-
-/** The card program that the load uses, and another one. */
-type Programs = { readonly demo: string; readonly other: string };
 
 /** What was read of a source. */
 type SourceReading = Reading & { readonly source: Source };
@@ -254,25 +249,6 @@ const WRONG_CLOCK = new URL('../../harness/wrong-clock.ts', import.meta.url).hre
 function clockOf(ledger: number): Readonly<Record<string, string>> {
   const hours = (ledger % 3) - 1;
   return hours === 0 ? {} : { NODE_OPTIONS: `--import=${WRONG_CLOCK}`, WRONG_CLOCK_HOURS: String(hours) };
-}
-
-/** Makes the second program, with enough money for all callers. */
-async function makePrograms({ owner }: KillableServices): Promise<Programs> {
-  const path = '/api/v0.1/operator/program';
-  const made = await sendRaw(owner.url, { path, body: { name: 'The second program', currency: 'USD' } });
-  const other = String(made.fields.program_id);
-  const headers = { 'Idempotency-Key': 'second-program' };
-  const funded = await sendRaw(owner.url, {
-    path: `${path}/${other}/deposit`,
-    headers,
-    body: { amount: 1_000_000_000 },
-  });
-  if (funded.status !== 201) throw new Error(`no second program: ${made.text} ${funded.text}`);
-  return { demo: DEMO_PROGRAM, other };
-}
-
-function uuidOf(programId: string): string {
-  return fromWireId('prog', programId) ?? '';
 }
 
 async function run(setting: Setting): Promise<Findings> {

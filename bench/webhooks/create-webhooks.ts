@@ -1,0 +1,47 @@
+/** A webhook to create. */
+export type NewWebhook = {
+  readonly program_id: string;
+  readonly url: string;
+  readonly rate?: number;
+  readonly concurrency?: number;
+  /** The position after which it begins; at the last one if omitted. */
+  readonly after?: number;
+};
+
+/** An operator's access to a service. */
+export type Access = { readonly url: string; readonly key: string };
+
+const PATH = '/api/v0.1/operator/webhook';
+
+/** Calls at once. */
+const CALLS = 8;
+
+/** Creates webhooks; gives their ids. */
+export async function createWebhooks(access: Access, webhooks: readonly NewWebhook[]): Promise<readonly string[]> {
+  const ids: string[] = [];
+  const left = [...webhooks];
+  const create = async (): Promise<void> => {
+    for (let webhook = left.pop(); webhook !== undefined; webhook = left.pop()) {
+      const { webhook_id } = await call<{ readonly webhook_id: string }>(access, 'POST', PATH, webhook);
+      ids.push(webhook_id);
+    }
+  };
+  await Promise.all(Array.from({ length: CALLS }, create));
+  return ids;
+}
+
+/** Deletes a webhook. */
+export async function deleteWebhook(access: Access, webhookId: string): Promise<void> {
+  await call(access, 'DELETE', `${PATH}/${webhookId}`);
+}
+
+async function call<Result>({ url, key }: Access, method: string, path: string, body?: object): Promise<Result> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${text}`);
+  return JSON.parse(text) as Result;
+}

@@ -1,0 +1,85 @@
+import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Belongings } from '../belongings.ts';
+
+const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url));
+
+/** What a receiver has got. */
+export type Received = {
+  /** Events that were accepted since this was taken last. */
+  readonly count: number;
+  /** Since the start: pairs of an event and the path it came to, deliveries that came again, and those without a response. */
+  readonly distinct: number;
+  readonly repeats: number;
+  readonly blackHoled: number;
+  /** From the creation of an event to the head of its request, of those in `count`. */
+  readonly lagMilliseconds: {
+    readonly p50: number;
+    readonly p90: number;
+    readonly p99: number;
+    readonly maximum: number;
+  };
+};
+
+/** A receiver in a process of its own. */
+export type Receiver = {
+  /** Such as http://127.0.0.1:40000. */
+  readonly url: string;
+  readonly processId: number;
+  /** What has come since it was taken last. */
+  readonly look: () => Promise<Received>;
+  /** The same; from now on it counts anew. */
+  readonly take: () => Promise<Received>;
+  readonly stop: () => Promise<void>;
+};
+
+/** Files of a private key and of the certificate for it. */
+export type Certificate = { readonly keyFile: string; readonly certificateFile: string };
+
+/** Starts a receiver, of HTTPS with a certificate. */
+export async function startReceiver(belongings: Belongings, certificate?: Certificate): Promise<Receiver> {
+  const words = certificate === undefined ? [] : [certificate.keyFile, certificate.certificateFile];
+  const child = fork(PROGRAM, words);
+  const stop = belongings.add('the receiver', async () => {
+    const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
+    if (child.connected) child.disconnect();
+    await ended;
+  });
+  const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`the receiver ended with ${code}`)));
+  ended.catch(() => undefined);
+  const ask = async (question: () => void): Promise<unknown> => {
+    const answer = once(child, 'message');
+    question();
+    const [message] = await Promise.race([answer, ended]);
+    return message;
+  };
+  const port = await ask(() => undefined);
+  return {
+    url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    processId: child.pid ?? 0,
+    look: async () => (await ask(() => child.send('look'))) as Received,
+    take: async () => (await ask(() => child.send('take'))) as Received,
+    stop,
+  };
+}
+
+/** Makes a certificate for 127.0.0.1 that has signed itself, in a directory. */
+export function makeCertificate(directory: string): Certificate {
+  const keyFile = join(directory, 'receiver.key');
+  const certificateFile = join(directory, 'receiver.pem');
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc', '-keyout', keyFile];
+  const name = [
+    '-subj',
+    '/CN=receiver',
+    '-addext',
+    'subjectAltName=IP:127.0.0.1',
+    '-days',
+    '2',
+    '-out',
+    certificateFile,
+  ];
+  execFileSync('openssl', ['req', '-x509', ...key, ...name], { stdio: 'ignore' });
+  return { keyFile, certificateFile };
+}

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto';
+import type { Timeline, ToldEvent } from '../events/event-books.ts';
+import type { Delivery } from './notes.ts';
+
+/** What a webhook is to get. */
+export type Expectation = {
+  readonly name: string;
+  readonly order: 'parallel' | 'strict';
+  readonly payload: 'full' | 'thin';
+  /** Types or groups such as `transfer.*`; null for all. */
+  readonly types: readonly string[] | null;
+  /** Only events after this position or number. */
+  readonly after: number;
+  /** Requests whose outcome is not yet stored, at most: so many may come again after a kill. */
+  readonly maxInFlight: number;
+};
+
+/** What happened while it was delivered. */
+export type Circumstances = {
+  /** When something was killed, in milliseconds since 1970. */
+  readonly kills: readonly number[];
+  /** The timeline of which everything must have come; none while it goes on. */
+  readonly due?: Timeline;
+};
+
+/** The events of the timeline that a webhook is to get, in their order. */
+export function wantedOf({ types, after }: Expectation, timeline: Timeline): readonly ToldEvent[] {
+  const wants = (type: string) =>
+    types === null || types.some((one) => one === type || one === `${type.split('.')[0]}.*`);
+  return timeline.filter(({ type, place }) => place > after && wants(type));
+}
+
+/**
+ * What is wrong with the deliveries of a webhook, in the order in which they came. Each is an event of the books that was
+ * asked for, so none came before its commit; its body is that of the event, and the first secret has signed it. A strict
+ * webhook gets the next event only after the one before was accepted. What was accepted comes again only after a kill, and
+ * only what was in flight. At the end every event was accepted.
+ */
+export function wrongDeliveries(
+  expectation: Expectation,
+  deliveries: readonly Delivery[],
+  timeline: Timeline,
+  circumstances: Circumstances,
+): readonly string[] {
+  const wanted = wantedOf(expectation, timeline);
+  const problems = [
+    ...wrongContents(expectation, deliveries, wanted),
+    ...(expectation.order === 'strict' ? wrongOrder(deliveries, wanted) : []),
+    ...wrongRepeats(expectation, deliveries, circumstances),
+    ...lostEvents(deliveries, wantedOf(expectation, circumstances.due ?? [])),
+  ];
+  return problems.map((problem) => `${expectation.name}: ${problem}`);
+}
+
+/** How often an event came again after it was accepted. */
+export function countRepeats(deliveries: readonly Delivery[]): number {
+  return repeatsOf(deliveries).length;
+}
+
+/** A few of many: one is enough to look. */
+const ENOUGH = 5;
+
+function wrongContents(
+  { payload }: Expectation,
+  deliveries: readonly Delivery[],
+  wanted: readonly ToldEvent[],
+): readonly string[] {
+  const problems: string[] = [];
+  const hashes = new Map<string, string>();
+  const bodies = new Map(wanted.map(({ eventId, body }) => [eventId, body[payload]]));
+  const hashOf = (eventId: string): string | undefined => {
+    const body = bodies.get(eventId);
+    if (body === undefined) return undefined;
+    const hash = hashes.get(eventId) ?? createHash('sha256').update(body).digest('base64');
+    hashes.set(eventId, hash);
+    return hash;
+  };
+  for (const { eventId, hash, verified } of deliveries) {
+    if (problems.length >= ENOUGH) break;
+    const booked = hashOf(eventId);
+    if (booked === undefined) problems.push(`${eventId} is not in the books, or not asked for`);
+    else if (booked !== hash) problems.push(`the body of ${eventId} is not ${bodies.get(eventId)}`);
+    if (!verified.includes(0)) problems.push(`the signature of ${eventId} is wrong`);
+  }
+  return problems;
+}
+
+/** Each event comes after the one before was accepted; until it is accepted itself, and after a crash, it comes again. */
+function wrongOrder(deliveries: readonly Delivery[], wanted: readonly ToldEvent[]): readonly string[] {
+  const places = new Map(wanted.map(({ eventId }, index) => [eventId, index]));
+  let last = -1;
+  let isAccepted = true;
+  for (const { eventId, status } of deliveries) {
+    const index = places.get(eventId);
+    // What is not in the books is reported as that.
+    if (index === undefined) continue;
+    const name = (at: number) => `${wanted[at]?.place ?? 'nothing'}`;
+    if (index === last + 1 && !isAccepted) return [`${name(index)} came before ${name(last)} was accepted`];
+    if (index !== last && index !== last + 1) return [`${name(index)} came after ${name(last)}`];
+    isAccepted = isSuccess(status) || (index === last && isAccepted);
+    last = index;
+  }
+  return [];
+}
+
+function repeatsOf(deliveries: readonly Delivery[]): readonly Delivery[] {
+  const accepted = new Set<string>();
+  const repeats: Delivery[] = [];
+  for (const delivery of deliveries) {
+    if (accepted.has(delivery.eventId)) repeats.push(delivery);
+    if (isSuccess(delivery.status)) accepted.add(delivery.eventId);
+  }
+  return repeats;
+}
+
+/** Those between two kills come from the first of them, and are at most what was then in flight. */
+function wrongRepeats(
+  { maxInFlight, order }: Expectation,
+  deliveries: readonly Delivery[],
+  { kills }: Circumstances,
+): readonly string[] {
+  const most = order === 'strict' ? 1 : maxInFlight;
+  const byKill = Map.groupBy(repeatsOf(deliveries), ({ at }) => kills.filter((kill) => kill <= at).length);
+  return [...byKill].flatMap(([kill, repeats]) => {
+    const { eventId } = repeats[0] ?? {};
+    if (kill === 0) return [`${eventId} came again, and nothing had been killed`];
+    if (repeats.length <= most) return [];
+    return [`${repeats.length} events came again after kill ${kill}, such as ${eventId}, and ${most} can be in flight`];
+  });
+}
+
+function lostEvents(deliveries: readonly Delivery[], wanted: readonly ToldEvent[]): readonly string[] {
+  const lost = notAccepted(deliveries, wanted);
+  const places = lost.slice(0, ENOUGH).map(({ place, type }) => `${place} (${type})`);
+  return lost.length === 0 ? [] : [`lost: ${lost.length} of ${wanted.length} events, such as ${places.join(', ')}`];
+}
+
+/** The events of which no delivery was accepted. */
+export function notAccepted(deliveries: readonly Delivery[], wanted: readonly ToldEvent[]): readonly ToldEvent[] {
+  const accepted = new Set(deliveries.filter(({ status }) => isSuccess(status)).map(({ eventId }) => eventId));
+  return wanted.filter(({ eventId }) => !accepted.has(eventId));
+}
+
+function isSuccess(status: number | undefined): boolean {
+  return status !== undefined && status >= 200 && status < 300;
+}

@@ -1,0 +1,101 @@
+import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
+import type { Programs } from '../events/programs.ts';
+import { pause } from '../row.ts';
+import { ENDPOINTS, type Endpoint } from './endpoints.ts';
+import type { Receiver } from './run-receiver.ts';
+
+const CORE = '/api/v0.1/core/webhook';
+const OPERATOR = '/api/v0.1/operator/webhook';
+
+/** For a request while nothing is being killed, in milliseconds. */
+const DONE_WITHIN = 60_000;
+
+/** A webhook of the row as it was created. */
+export type Webhook = Endpoint & {
+  readonly webhookId: string;
+  /** It gets what comes after this position or number. */
+  readonly after: number;
+  /** The program on the wire; undefined for all. */
+  readonly programId: string | undefined;
+};
+
+/** What of a record is looked at. */
+type WebhookRecord = { readonly webhook_id: string; readonly status: string; readonly backlog: number };
+
+/** Whoever has the webhooks: creates them, rolls their secrets, and enables what was paused. */
+export class Owner {
+  readonly webhooks: readonly Webhook[];
+  readonly #receiver: Receiver;
+  readonly #url: () => string;
+
+  private constructor(webhooks: readonly Webhook[], receiver: Receiver, url: () => string) {
+    this.webhooks = webhooks;
+    this.#receiver = receiver;
+    this.#url = url;
+  }
+
+  /** Creates all webhooks; `url` gives the address of a service that is there. */
+  static async start(programs: Programs, receiver: Receiver, url: () => string): Promise<Owner> {
+    const webhooks: Webhook[] = [];
+    for (const endpoint of ENDPOINTS) {
+      const { name, source, order, payload, types } = endpoint;
+      const programId = source === 'all' ? undefined : programs[source];
+      const made = await send(url(), {
+        path: programId === undefined ? OPERATOR : CORE,
+        headers: programId === undefined ? {} : { 'Program-Id': programId },
+        body: { url: `${receiver.url}/${name}`, order, payload, ...(types === null ? {} : { types }) },
+      });
+      const {
+        webhook_id: webhookId,
+        position: after,
+        secret,
+      } = made.fields as Record<string, string> & {
+        position: number;
+      };
+      await receiver.addSecret(name, secret ?? '');
+      webhooks.push({ ...endpoint, webhookId: webhookId ?? '', after, programId });
+    }
+    return new Owner(webhooks, receiver, url);
+  }
+
+  /** Rolls the secrets that are to be rolled; both sign from then on. */
+  async roll(): Promise<void> {
+    for (const { name, webhookId, isRolled } of this.webhooks) {
+      if (!isRolled) continue;
+      const rolled = await send(this.#url(), { path: `${OPERATOR}/${webhookId}/roll-secret`, body: {} });
+      await this.#receiver.addSecret(name, String(rolled.fields.secret));
+    }
+  }
+
+  /** Enables the paused webhooks among those that are named, as their owner does when the receiver works again. */
+  async enable(names: readonly string[]): Promise<number> {
+    const records = await this.records();
+    const paused = this.webhooks.filter(({ name }) => names.includes(name) && records.get(name)?.status === 'paused');
+    for (const { webhookId } of paused)
+      await send(this.#url(), { method: 'PATCH', path: `${OPERATOR}/${webhookId}`, body: { status: 'enabled' } });
+    return paused.length;
+  }
+
+  /** The records by name. */
+  async records(): Promise<ReadonlyMap<string, WebhookRecord>> {
+    const { fields } = await send(this.#url(), { method: 'GET', path: `${OPERATOR}?limit=100` });
+    const { data } = fields as unknown as { readonly data: readonly WebhookRecord[] };
+    return new Map(
+      this.webhooks.flatMap(({ name, webhookId }) =>
+        data.filter((record) => record.webhook_id === webhookId).map((record) => [name, record] as const),
+      ),
+    );
+  }
+}
+
+/** Sends a request until it succeeds. What it changes may be changed twice. */
+async function send(url: string, raw: RawRequest): Promise<RawResponse> {
+  for (const end = performance.now() + DONE_WITHIN; ; ) {
+    const response = await sendRaw(url, raw).catch((error: Error) => error);
+    if (!(response instanceof Error) && response.status < 300) return response;
+    const problem = response instanceof Error ? response.message : response.text;
+    const isHopeless = !(response instanceof Error) && response.status < 500;
+    if (isHopeless || performance.now() > end) throw new Error(`${raw.method ?? 'POST'} ${raw.path}: ${problem}`);
+    await pause(100);
+  }
+}

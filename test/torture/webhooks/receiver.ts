@@ -1,0 +1,90 @@
+// A receiver of webhooks, in a process of its own, which notes in a file what it gets and answers. Its arguments are the
+// port, the file and a seed; the parent says over IPC how to answer.
+import { createHash } from 'node:crypto';
+import { openSync, writeSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Webhook } from 'standardwebhooks';
+import { pause, streamOf } from '../row.ts';
+import type { Conduct, Instruction, Note } from './notes.ts';
+
+/** The longest delay of a slow response, in milliseconds. */
+const MAX_DELAY = 300;
+
+/** As long as the service waits at most after a 429, and far below what its schedule says. */
+const RETRY_AFTER_SECONDS = '1';
+
+type Endpoint = { readonly conduct: Conduct; readonly secrets: readonly string[] };
+
+const [port = '0', file = '', seed = '1', run = '1'] = process.argv.slice(2);
+const random = streamOf(Number(seed), Number(run));
+const endpoints = new Map<string, Endpoint>();
+const notes = openSync(file, 'a');
+let received = 0;
+
+/** Written before the next line of this program runs, so nothing is lost however the process ends. */
+function note(line: Note): void {
+  writeSync(notes, `${JSON.stringify(line)}\n`);
+}
+
+function verified({ secrets }: Endpoint, body: string, headers: IncomingMessage['headers']): readonly number[] {
+  const sent = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  return [...secrets.keys()].filter((index) => {
+    try {
+      new Webhook(secrets[index] ?? '').verify(body, sent);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const webhook = (request.url ?? '').slice(1);
+  const body = await bodyOf(request);
+  received += 1;
+  const delivery = `${run}-${received}`;
+  const endpoint = endpoints.get(webhook) ?? { conduct: { kind: 'good' }, secrets: [] };
+  note({
+    delivery,
+    webhook,
+    at: Date.now(),
+    eventId: String(request.headers['webhook-id']),
+    hash: createHash('sha256').update(body).digest('base64'),
+    verified: verified(endpoint, body.toString('utf8'), request.headers),
+  });
+  const { kind, share = 1 } = endpoint.conduct;
+  const isGood = kind === 'good' || random() >= share;
+  if (!isGood && kind === 'black hole') return;
+  if (!isGood && kind === 'closes') {
+    request.socket.destroy();
+    return;
+  }
+  if (!isGood && kind === 'slow') await pause(random() * MAX_DELAY);
+  const status = isGood || kind === 'slow' ? 204 : kind === 'limits' ? 429 : 500;
+  // Whoever has gone away does not hear it.
+  if (request.socket.destroyed) return;
+  note({ delivery, status });
+  response.writeHead(status, status === 429 ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}).end();
+}
+
+const server = createServer((request, response) => {
+  // A sender that is killed breaks its request off.
+  receive(request, response).catch(() => request.socket.destroy());
+});
+// Longer than anybody keeps a connection here.
+server.keepAliveTimeout = 120_000;
+process.on('message', (instruction: Instruction) => {
+  const done = () => process.send?.('done');
+  // Between two requests: what is noted as answered has been answered.
+  if (instruction === 'exit') process.exit();
+  if (instruction === 'listen') return server.listen(Number(port), '127.0.0.1', done);
+  endpoints.set(instruction.webhook, instruction);
+  return done();
+});
+process.on('disconnect', () => process.exit());

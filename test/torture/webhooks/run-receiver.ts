@@ -1,0 +1,135 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { open } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../fleet.ts';
+import type { Conduct, Deliveries, Delivery, Instruction, Note } from './notes.ts';
+
+const PROGRAM = fileURLToPath(new URL('receiver.ts', import.meta.url));
+
+type Endpoint = { conduct: Conduct; readonly secrets: string[] };
+
+/** The receiver of all webhooks of a ledger: a process that can be restarted, at a port that stays the same. */
+export class Receiver {
+  readonly url: string;
+  readonly #port: number;
+  readonly #file: string;
+  readonly #seed: number;
+  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #deliveries = new Map<string, Delivery[]>();
+  /** Where the delivery of a line without a webhook is: by its id, its webhook and place there. */
+  readonly #places = new Map<string, { readonly webhook: string; readonly index: number }>();
+  #child: ChildProcess | undefined;
+  #runs = 0;
+  #readBytes = 0;
+  #rest = '';
+
+  private constructor(port: number, file: string, seed: number) {
+    this.#port = port;
+    this.#file = file;
+    this.#seed = seed;
+    this.url = `http://127.0.0.1:${port}`;
+  }
+
+  /** Starts it; what it gets goes to a new file. */
+  static async start(file: string, seed: number): Promise<Receiver> {
+    const receiver = new Receiver(await freePort(), file, seed);
+    await receiver.#start();
+    return receiver;
+  }
+
+  /** How often it was started. */
+  get runs(): number {
+    return this.#runs;
+  }
+
+  /** Says how to answer at a webhook. */
+  async conduct(webhook: string, conduct: Conduct): Promise<void> {
+    this.#endpoint(webhook).conduct = conduct;
+    await this.#configure(webhook);
+  }
+
+  /** Names one more secret with which a webhook may be signed. */
+  async addSecret(webhook: string, secret: string): Promise<void> {
+    this.#endpoint(webhook).secrets.push(secret);
+    await this.#configure(webhook);
+  }
+
+  /** Ends the process in the middle of what it does, and starts another one after a while. */
+  async restart(wait: Promise<unknown>): Promise<void> {
+    await this.stop();
+    await wait;
+    await this.#start();
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined) return;
+    const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
+    child.send('exit' satisfies Instruction, () => undefined);
+    await ended;
+  }
+
+  /** Everything that it has got up to now. */
+  async read(): Promise<Deliveries> {
+    const file = await open(this.#file);
+    try {
+      const { size } = await file.stat();
+      const bytes = Buffer.alloc(size - this.#readBytes);
+      await file.read(bytes, 0, bytes.length, this.#readBytes);
+      this.#readBytes = size;
+      // The last line may be half written, but never a character of it: all of them are ASCII.
+      const lines = (this.#rest + bytes.toString('latin1')).split('\n');
+      this.#rest = lines.pop() ?? '';
+      for (const line of lines) this.#take(JSON.parse(line) as Note);
+    } finally {
+      await file.close();
+    }
+    return this.#deliveries;
+  }
+
+  #take(note: Note): void {
+    if ('status' in note) {
+      const place = this.#places.get(note.delivery);
+      const list = this.#deliveries.get(place?.webhook ?? '');
+      const delivery = list?.[place?.index ?? 0];
+      if (place !== undefined && delivery !== undefined) list?.splice(place.index, 1, { ...delivery, ...note });
+      this.#places.delete(note.delivery);
+      return;
+    }
+    const { webhook } = note;
+    const list = this.#deliveries.get(webhook) ?? [];
+    this.#deliveries.set(webhook, list);
+    this.#places.set(note.delivery, { webhook, index: list.length });
+    list.push({ ...note, status: undefined });
+  }
+
+  async #start(): Promise<void> {
+    this.#runs += 1;
+    this.#child = fork(PROGRAM, [String(this.#port), this.#file, String(this.#seed), String(this.#runs)]);
+    for (const webhook of this.#endpoints.keys()) await this.#configure(webhook);
+    await this.#tell('listen');
+  }
+
+  #endpoint(webhook: string): Endpoint {
+    const endpoint = this.#endpoints.get(webhook) ?? { conduct: { kind: 'good' }, secrets: [] };
+    this.#endpoints.set(webhook, endpoint);
+    return endpoint;
+  }
+
+  async #configure(webhook: string): Promise<void> {
+    await this.#tell({ webhook, ...this.#endpoint(webhook) });
+  }
+
+  /** One instruction after the other: each is confirmed. A receiver that is away gets them when it starts. */
+  async #tell(instruction: Instruction): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    const ended = new AbortController();
+    child.once('exit', () => ended.abort(new Error('the receiver ended')));
+    const done = once(child, 'message', { signal: ended.signal });
+    child.send(instruction);
+    await done;
+  }
+}
