@@ -45,12 +45,13 @@ export default {
   test: {
     projects: Object.entries(SUITES).map(([name, folders]) => ({
       extends: true,
-      // The unit tests change nothing that others see, so they share their processes.
-      test: { name, include: folders.map((folder) => `${folder}/**/*.test.ts`), isolate: name !== 'unit' },
+      test: { name, include: folders.map((folder) => `${folder}/**/*.test.ts`) },
     })),
     sequence: { sequencer: LongestFirst },
     globalSetup: ['test/harness/ledger-templates.ts'],
     pool: 'forks',
+    // The files of a suite share a few processes, which load each module once: no test changes what others see.
+    isolate: false,
     // Most files wait for processes half of the time, so each of two cores runs two files.
     maxWorkers: cores === 1 ? 1 : 4,
     // Only what hangs gets there: on one slow core beside other work, a test may take a hundred times as long.
