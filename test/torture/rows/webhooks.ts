@@ -285,8 +285,17 @@ async function makeDue(databaseUrl: string): Promise<number> {
   client.on('error', () => undefined);
   await client.connect();
   try {
-    await client.query('update webhook_delivery set next_at = now() where next_at > now()');
-    await client.query('update webhook_state set next_probe_at = now() where next_probe_at > now()');
+    // Whoever delivers reads a webhook again when its revision was raised.
+    await client.query(
+      `with retried as (
+          update webhook_delivery set next_at = now() where next_at > now() + interval '1 second' returning webhook_id
+        ), probed as (
+          update webhook_state set next_probe_at = now() where next_probe_at > now() + interval '1 second'
+          returning webhook_id
+        )
+        update webhook set revision = revision + 1
+        where webhook_id in (select webhook_id from retried union select webhook_id from probed)`,
+    );
     const { rows } = await client.query('select count(*)::integer as count from webhook_delivery');
     return rows[0]?.count;
   } finally {
