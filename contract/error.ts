@@ -22,7 +22,9 @@ export type Condition =
   | 'a rate limit of one request per second'
   | 'a body that does not arrive'
   | 'a shutdown'
-  | 'events that are older than the retention period';
+  | 'events that are older than the retention period'
+  | 'a card program with 20 webhooks'
+  | 'a replay that does not end';
 
 /**
  * How to get the code from a sandbox. The catalogue pages, the OpenAPI document and `test/codes` print or run it, so
@@ -33,7 +35,7 @@ export type Sample = {
   readonly reproduce: string;
   /** Requests to send first, each with a 2xx response, or a condition. */
   readonly given?: readonly SampleRequest[] | Condition;
-  /** The request that gets the code. `{transfer_id}` in its path is the transfer that the last of `given` created. */
+  /** The request that gets the code. `{transfer_id}` or `{webhook_id}` in a path is what `given` has created before. */
   readonly request: SampleRequest;
   /** Requests that undo `given`. */
   readonly after?: readonly SampleRequest[];

@@ -9,7 +9,7 @@ export const MERGE_PATCH = 'application/merge-patch+json';
 export type Operation = {
   /** The error codes `<id>_schema` and `unknown_<id>` and the action in the audit log follow from it. */
   readonly id: string;
-  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** The path, with its parameters in braces. */
   readonly path: string;
   readonly summary: string;

@@ -10,12 +10,14 @@ import { SANDBOX } from './sandbox.ts';
 import { SWITCH } from './switch.ts';
 import { TRANSFER_ACTIONS } from './transfer-actions.ts';
 import { TRANSFERS } from './transfers.ts';
+import { WEBHOOKS } from './webhooks/operations.ts';
 
 const DEFINITIONS = [
   ...TRANSFERS,
   ...TRANSFER_ACTIONS,
   ...CARDS,
   ...EVENTS,
+  ...WEBHOOKS,
   ...ERROR_LOG,
   ...PROGRAMS,
   ...KEYS,
@@ -62,6 +64,11 @@ export const SECTIONS: readonly Section[] = [
   ),
   section('Cards', 'Create cards, change their status and limits, read their balances and statements.', CARDS),
   section('Events', 'Learn what happened: list events, wait for the next one, or stream them.', EVENTS),
+  section(
+    'Webhooks',
+    'Have events sent to a URL, signed and retried until they are delivered. See what was sent, and send it again.',
+    WEBHOOKS,
+  ),
   section('Errors', 'Look up error responses.', ERROR_LOG),
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),

@@ -20,6 +20,9 @@ export const EVENT_TYPES = [
   'key.rolled',
   'key.revoked',
   'error.recorded',
+  'webhook.tested',
+  'webhook.failing',
+  'webhook.disabled',
 ] as const;
 
 /** One of {@link EVENT_TYPES}. */

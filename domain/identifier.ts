@@ -1,7 +1,9 @@
 const HEX = /^[0-9a-f]{32}$/;
 
 /** What an identifier names; the prefix it wears on the wire. */
-export type IdentifierPrefix = 'tr' | 'rev' | 'pst' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key' | 'aud';
+export type IdentifierPrefix =
+  | ('tr' | 'rev' | 'pst' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key' | 'aud')
+  | ('wh' | 'sec' | 'rpl' | 'att');
 
 /** An identifier as the caller sees it: the prefix and the 32 hex digits of its UUID, such as `tr_0192…`. */
 export function toWireId(prefix: IdentifierPrefix, uuid: string): string {

@@ -38,6 +38,8 @@ export type Configuration = {
   readonly webhookAllowedNetworks: readonly string[];
   /** Certificates in PEM that webhooks trust besides the usual ones, and their file; null if there are none. */
   readonly webhookCa: { readonly path: string; readonly certificates: string } | null;
+  /** The keys that encrypt the secrets of webhooks, the current one first; null for one in the data directory. */
+  readonly webhookKeys: readonly Buffer[] | null;
   readonly logLevel: LogLevel;
 };
 
@@ -130,6 +132,12 @@ export const SETTINGS = [
     fallback: '',
     purpose: 'file of certificates in PEM format that are trusted, besides those of Node, when webhooks are sent',
   },
+  {
+    name: 'WEBHOOK_KEY',
+    fallback: 'a key in DATA_DIR/webhook-key, made when it is needed',
+    purpose:
+      'key that encrypts the secrets of webhooks: 32 bytes in Base64; to change it, the new key, a comma, and the earlier one',
+  },
   { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
 ] as const;
 
@@ -168,6 +176,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     trustedProxies: readProxies(read('TRUSTED_PROXIES')),
     webhookAllowedNetworks: readNetworks(environment, mode === 'sandbox' && loopbackOnly ? LOOPBACK : []),
     webhookCa: readCertificates(read('WEBHOOK_CA')),
+    webhookKeys: readWebhookKeys(environment.WEBHOOK_KEY?.trim() ?? ''),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
   };
   if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
@@ -213,6 +222,7 @@ export function showConfiguration(configuration: Configuration): string {
     `TRUSTED_PROXIES=${configuration.trustedProxies}`,
     `WEBHOOK_ALLOWED_NETWORKS=${configuration.webhookAllowedNetworks.join(',')}`,
     `WEBHOOK_CA=${configuration.webhookCa === null ? '' : withoutUrlCredentials(configuration.webhookCa.path)}`,
+    `WEBHOOK_KEY=${configuration.webhookKeys === null ? '(in DATA_DIR)' : '(set)'}`,
     `LOG_LEVEL=${configuration.logLevel}`,
   ].join('\n');
 }
@@ -310,6 +320,18 @@ function isCertificate(pem: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The message does not quote the keys. */
+function readWebhookKeys(text: string): readonly Buffer[] | null {
+  if (text === '') return null;
+  const keys = text.split(',').map((key) => key.trim());
+  if (keys.length <= 2 && keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) {
+    return keys.map((key) => Buffer.from(key, 'base64'));
+  }
+  throw new StartupProblem(
+    'WEBHOOK_KEY must be 32 bytes in Base64, as "openssl rand -base64 32" prints them, or two such keys with a comma between them.',
+  );
 }
 
 function readHost(text: string): string {

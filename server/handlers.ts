@@ -36,6 +36,14 @@ import { explainTransfer } from './transfers/explain-transfer.ts';
 import { getReversal, listReversals } from './transfers/read-reversals.ts';
 import { exportTransfers, getTransfer, listTransfers } from './transfers/read-transfers.ts';
 import { updateTransfer } from './transfers/update-transfer.ts';
+import { createOperatorWebhook, createWebhook } from './webhooks/create-webhook.ts';
+import { deleteWebhook } from './webhooks/delete-webhook.ts';
+import { getWebhook, listOperatorWebhooks, listWebhookAttempts, listWebhooks } from './webhooks/read-webhooks.ts';
+import { replayWebhook } from './webhooks/replay-webhook.ts';
+import { resendEvent } from './webhooks/resend-event.ts';
+import { rollWebhookSecret } from './webhooks/roll-webhook-secret.ts';
+import { testWebhook } from './webhooks/test-webhook.ts';
+import { updateWebhook } from './webhooks/update-webhook.ts';
 
 /** The function behind each operation of the contract, with the types of its definition. */
 type OperationHandlers = {
@@ -70,6 +78,26 @@ function operationHandlers(sandbox: SandboxDatabase | undefined): OperationHandl
     get_event: getEvent,
     search_events: searchEvents,
     inspect_event: inspectEvent,
+    create_webhook: createWebhook,
+    list_webhooks: listWebhooks,
+    get_webhook: getWebhook,
+    update_webhook: updateWebhook,
+    delete_webhook: deleteWebhook,
+    roll_webhook_secret: rollWebhookSecret,
+    test_webhook: testWebhook,
+    list_webhook_attempts: listWebhookAttempts,
+    resend_event: resendEvent,
+    replay_webhook: replayWebhook,
+    create_operator_webhook: createOperatorWebhook,
+    list_operator_webhooks: listOperatorWebhooks,
+    get_operator_webhook: getWebhook,
+    update_operator_webhook: updateWebhook,
+    delete_operator_webhook: deleteWebhook,
+    roll_operator_webhook_secret: rollWebhookSecret,
+    test_operator_webhook: testWebhook,
+    list_operator_webhook_attempts: listWebhookAttempts,
+    resend_operator_event: resendEvent,
+    replay_operator_webhook: replayWebhook,
     get_error: getError,
     list_errors: listErrors,
     create_program: createProgram,

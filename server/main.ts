@@ -30,6 +30,9 @@ import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/connection/database.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 import { openTransferLane, type TransferLane } from './transfers/load.ts';
+import { openAddressRules } from './webhooks/addresses.ts';
+import { resealSecrets } from './webhooks/reseal-secrets.ts';
+import { openWebhookKeys, vaultOf } from './webhooks/webhook-keys.ts';
 
 const SEED_TIMEOUT_MILLISECONDS = 10_000;
 
@@ -88,13 +91,20 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const sandbox = configuration.mode === 'sandbox';
   if (sandbox) await seedSandbox(background, performance.now() + SEED_TIMEOUT_MILLISECONDS);
   else await requireOperatorKey(background);
+  const webhookKeys = openWebhookKeys(configuration.webhookKeys, configuration.dataDirectory);
+  await resealSecrets(background, webhookKeys);
+  const webhooks = {
+    rules: openAddressRules({ mode: configuration.mode, allowedNetworks: configuration.webhookAllowedNetworks }),
+    vault: vaultOf(webhookKeys),
+    changed: () => undefined,
+  };
   const uses = openKeyUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
   const gateway: Gateway = {
     mode: configuration.mode,
     keyless: sandbox && configuration.loopbackOnly,
     supportContact,
-    handlers: handlersOf({ databases, transfers, news, supportContact }, sandbox ? embedded : undefined),
+    handlers: handlersOf({ databases, transfers, news, webhooks, supportContact }, sandbox ? embedded : undefined),
     authenticate: openAuthentication(authentication, uses.note),
     onRefusedCredential: refusals.note,
     findProgram: openProgramSearch(authentication),

@@ -259,7 +259,7 @@ function documentation(id: OperationId): string {
   const codes = [...(takesFields ? [`${id}_schema`] : []), ...errors, `unknown_${id}`].map((code) => `\`${code}\``);
   return [
     `${id}: ${summary}.`,
-    ...(method === 'PATCH' ? ['Not retried automatically.'] : []),
+    ...(method === 'PATCH' || method === 'DELETE' ? ['Not retried automatically.'] : []),
     ...(csv ? ['The export is complete only when the loop over it ends without an error.'] : []),
     ...(reach === 'operator' ? ['Requires an operator key.'] : []),
     `Error codes: ${codes.join(', ')}.`,

@@ -102,10 +102,18 @@ const levels: readonly Level[] = [
     ],
     node: true,
   },
-  // The list of what operations get names the lane of transfers and the news of events.
+  // The list of what operations get names the lane of transfers, the news of events and the tools of webhooks.
   {
     from: ['server/operations/service.ts'],
-    to: [...foundation, 'server/operations/', 'server/store/', 'server/transfers/', 'server/events/event-news.ts'],
+    to: [
+      ...foundation,
+      'server/operations/',
+      'server/store/',
+      'server/transfers/',
+      'server/events/event-news.ts',
+      'server/webhooks/addresses.ts',
+      'server/webhooks/vault.ts',
+    ],
   },
   {
     from: ['server/operations/', 'server/commit/'],

@@ -16,6 +16,7 @@ import { schemaError, unknownError } from './operations.ts';
 import { ERROR_TYPES, type ErrorRecord, type ErrorType } from './record.ts';
 import { REQUEST_ERRORS } from './requests.ts';
 import { TRANSFER_ERRORS } from './transfers.ts';
+import { WEBHOOK_ERRORS } from './webhooks.ts';
 
 const SHARED: Readonly<Record<SharedCode, ErrorDefinition>> = {
   ...HTTP_ERRORS,
@@ -23,6 +24,7 @@ const SHARED: Readonly<Record<SharedCode, ErrorDefinition>> = {
   ...REQUEST_ERRORS,
   ...CARD_ERRORS,
   ...TRANSFER_ERRORS,
+  ...WEBHOOK_ERRORS,
 };
 
 /** Every error code, in the order of the catalogue. */

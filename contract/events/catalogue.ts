@@ -8,6 +8,7 @@ import type { EventDefinition } from './definition.ts';
 import { ERROR_EVENTS } from './errors.ts';
 import { PROGRAM_EVENTS } from './programs.ts';
 import { TRANSFER_EVENTS } from './transfers.ts';
+import { WEBHOOK_EVENTS } from './webhooks.ts';
 
 const DEFINITIONS = {
   ...TRANSFER_EVENTS,
@@ -15,6 +16,7 @@ const DEFINITIONS = {
   ...PROGRAM_EVENTS,
   ...ACCESS_EVENTS,
   ...ERROR_EVENTS,
+  ...WEBHOOK_EVENTS,
 };
 
 type Definitions = typeof DEFINITIONS;

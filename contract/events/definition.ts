@@ -4,7 +4,7 @@ import type { OperationId } from '../operations.ts';
 
 /**
  * How to cause an event in a sandbox. The pages print it as commands, and `test/events` runs it. In a path, a body or a
- * header `{transfer_id}` and `{key_id}` are the id in the response before, `{today}` is the date (UTC), and `{unique}` is
+ * header `{transfer_id}`, `{key_id}` and `{webhook_id}` are the id in the response before, `{today}` is the date (UTC), and `{unique}` is
  * a value that no earlier run had.
  */
 export type EventSample = {
@@ -14,6 +14,8 @@ export type EventSample = {
   readonly given?: readonly SampleRequest[];
   /** The request that causes the event. */
   readonly request: SampleRequest;
+  /** How long it takes until the event, where that is too long to wait for. */
+  readonly takes?: string;
   /** The status of its response; 200 or 201 if omitted. */
   readonly status?: number;
   /** Requests that undo it. */
@@ -34,6 +36,8 @@ export type EventDefinition<Data extends TObject = TObject> = {
   readonly subjectOtherwise?: string;
   /** The operation that returns the subject as it is now, if there is one. */
   readonly operation?: OperationId;
+  /** Whether it is among the events that are read; if not, only a webhook gets it. */
+  readonly listed: boolean;
   /** What to know about it besides, each a full sentence. */
   readonly notes: readonly string[];
   /** Fields of the example that differ from the default sample of the schema. */
@@ -53,5 +57,5 @@ export function eventType<Data extends TObject>(
   definition: Pick<EventDefinition<Data>, Essential> &
     Partial<EventDefinition<Data>> & { readonly subject: keyof Data['properties'] },
 ): EventDefinition<Data> {
-  return { notes: [], example: {}, since: '0.1', ...definition };
+  return { listed: true, notes: [], example: {}, since: '0.1', ...definition };
 }

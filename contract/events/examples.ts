@@ -5,7 +5,7 @@ import { EVENT_CATALOGUE } from './catalogue.ts';
 
 /** What a shell or a test puts into the requests of a sample. */
 export type SampleValues = {
-  /** The id in the response before: of a transfer, or of a key. */
+  /** The id in the response before: of a transfer, a key or a webhook. */
   readonly id: string;
   /** The date in UTC, YYYY-MM-DD. */
   readonly today: string;
@@ -13,7 +13,7 @@ export type SampleValues = {
   readonly unique: string;
 };
 
-const ID = /\{(transfer|key)_id\}/g;
+const ID = /\{(transfer|key|webhook)_id\}/g;
 
 /** A request of a sample with its values. */
 export function filledRequest(request: SampleRequest, { id, today, unique }: SampleValues): SampleRequest {
@@ -37,6 +37,7 @@ export function idIn(request: SampleRequest, response: string): string | undefin
 const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['create_transfer', 'tr'],
   ['create_key', 'key'],
+  ['create_webhook', 'wh'],
 ]);
 
 /** Commands for a POSIX shell that cause an event of the type. */

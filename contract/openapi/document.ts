@@ -20,6 +20,8 @@ import * as parts from '../schema-parts.ts';
 import * as settings from '../switch.ts';
 import * as actions from '../transfer-actions.ts';
 import * as transfers from '../transfers.ts';
+import * as webhookRecords from '../webhooks/records.ts';
+import * as webhookRequests from '../webhooks/requests.ts';
 import { CATALOGUE_PATHS, CATALOGUE_SECTIONS } from './catalogue-paths.ts';
 import { errorExamples, errorResponsesOf, sharedErrorResponses } from './error-responses.ts';
 import { eventSchemas } from './events.ts';
@@ -40,6 +42,8 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...audit,
   ...errorLog,
   ...events,
+  ...webhookRecords,
+  ...webhookRequests,
   ...accessEvents,
   ...errorEvents,
   ...programEvents,

@@ -9,6 +9,8 @@ import {
 } from '../call.ts';
 import type { Send } from '../send.ts';
 import type {
+  AttemptQuery,
+  AttemptRecord,
   AuditEntryRecord,
   CaptureTransferBody,
   CardLimitsRecord,
@@ -18,8 +20,10 @@ import type {
   CountErrorsQuery,
   CreateCardBody,
   CreateKeyBody,
+  CreateOperatorWebhookBody,
   CreateProgramBody,
   CreateTransferBody,
+  CreateWebhookBody,
   DatabaseState,
   ErrorCounts,
   EventPage,
@@ -40,14 +44,21 @@ import type {
   LoggedErrorRecord,
   MoveClockBody,
   NewKeyRecord,
+  NewWebhookRecord,
   OperatorErrorRecord,
   OperatorEventRecord,
+  OperatorWebhookQuery,
   PageQuery,
   PostingRecord,
   ProgramRecord,
+  QueuedDelivery,
+  ReplayRecord,
+  ReplayWebhookBody,
+  ResendEventBody,
   ReversalRecord,
   ReverseTransferBody,
   RollKeyBody,
+  RollWebhookSecretBody,
   SearchErrorsQuery,
   SearchEventsQuery,
   StatementPage,
@@ -62,6 +73,8 @@ import type {
   UpdateCardBody,
   UpdateProgramBody,
   UpdateTransferBody,
+  UpdateWebhookBody,
+  WebhookRecord,
 } from './operations.ts';
 
 /** Transfers: loads, unloads and card-to-card transfers, with their holds and reversals. */
@@ -533,6 +546,234 @@ export class EventsResource {
   }
 }
 
+/** Webhooks of a card program: URLs that its events are sent to. */
+export class WebhooksResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * create_webhook: Create a webhook; its secret is shown once. Error codes: `create_webhook_schema`,
+   * `webhook_url_refused`, `idempotency_key_exists`, `webhook_limit`, `events_expired`, `unknown_create_webhook`.
+   */
+  create(body: CreateWebhookBody, options?: KeyedCallOptions): Promise<WithResponse<NewWebhookRecord>> {
+    return this.#send('create_webhook', { body, options });
+  }
+
+  /**
+   * list_webhooks: List the webhooks of the card program, newest first. Error codes: `list_webhooks_schema`,
+   * `unknown_list_webhooks`.
+   */
+  list(query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<Page<WebhookRecord>>> {
+    return this.#send('list_webhooks', { query, options });
+  }
+
+  /** list_webhooks, page after page, for `for await`. */
+  listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<WebhookRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /** get_webhook: Get a webhook. Error codes: `webhook_not_found`, `unknown_get_webhook`. */
+  get(webhookId: string, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+    return this.#send('get_webhook', { params: { webhook_id: webhookId }, options });
+  }
+
+  /**
+   * update_webhook: Change, disable or enable a webhook. Not retried automatically. Error codes:
+   * `update_webhook_schema`, `webhook_url_refused`, `webhook_not_found`, `unknown_update_webhook`.
+   */
+  update(webhookId: string, body: UpdateWebhookBody, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+    return this.#send('update_webhook', { params: { webhook_id: webhookId }, body, options });
+  }
+
+  /**
+   * delete_webhook: Delete a webhook; the response is its last record. Not retried automatically. Error codes:
+   * `webhook_not_found`, `unknown_delete_webhook`.
+   */
+  delete(webhookId: string, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+    return this.#send('delete_webhook', { params: { webhook_id: webhookId }, options });
+  }
+
+  /**
+   * roll_webhook_secret: Give a webhook a new secret, shown once; earlier secrets sign until a given time. Error
+   * codes: `roll_webhook_secret_schema`, `idempotency_key_exists`, `webhook_not_found`,
+   * `unknown_roll_webhook_secret`.
+   */
+  rollSecret(
+    webhookId: string,
+    body: RollWebhookSecretBody = {},
+    options?: KeyedCallOptions,
+  ): Promise<WithResponse<NewWebhookRecord>> {
+    return this.#send('roll_webhook_secret', { params: { webhook_id: webhookId }, body, options });
+  }
+
+  /**
+   * test_webhook: Send a test event to a webhook. Error codes: `idempotency_key_exists`, `webhook_not_found`,
+   * `unknown_test_webhook`.
+   */
+  test(webhookId: string, options?: KeyedCallOptions): Promise<WithResponse<QueuedDelivery>> {
+    return this.#send('test_webhook', { params: { webhook_id: webhookId }, options });
+  }
+
+  /**
+   * list_webhook_attempts: List what was sent to a webhook and the responses, newest first. Error codes:
+   * `list_webhook_attempts_schema`, `webhook_not_found`, `unknown_list_webhook_attempts`.
+   */
+  attempts(
+    webhookId: string,
+    query: AttemptQuery = {},
+    options?: CallOptions,
+  ): Promise<WithResponse<Page<AttemptRecord>>> {
+    return this.#send('list_webhook_attempts', { params: { webhook_id: webhookId }, query, options });
+  }
+
+  /** list_webhook_attempts, page after page, for `for await`. */
+  attemptsAll(
+    webhookId: string,
+    query: AttemptQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<AttemptRecord, void, undefined> {
+    return everyItem((cursor) => this.attempts(webhookId, { ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * resend_event: Send an event to a webhook again. Error codes: `resend_event_schema`, `webhook_not_found`,
+   * `event_not_found`, `idempotency_key_exists`, `unknown_resend_event`.
+   */
+  resend(webhookId: string, body: ResendEventBody, options?: KeyedCallOptions): Promise<WithResponse<QueuedDelivery>> {
+    return this.#send('resend_event', { params: { webhook_id: webhookId }, body, options });
+  }
+
+  /**
+   * replay_webhook: Send the events of a period to a webhook again. Error codes: `replay_webhook_schema`,
+   * `idempotency_key_exists`, `webhook_not_found`, `invalid_webhook_status`, `replay_running`,
+   * `unknown_replay_webhook`.
+   */
+  replay(webhookId: string, body: ReplayWebhookBody, options?: KeyedCallOptions): Promise<WithResponse<ReplayRecord>> {
+    return this.#send('replay_webhook', { params: { webhook_id: webhookId }, body, options });
+  }
+}
+
+/** Webhooks of all card programs and of operators; for operators. */
+export class OperatorWebhooksResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * create_operator_webhook: Create a webhook for all card programs or for one; its secret is shown once.
+   * Requires an operator key. Error codes: `create_operator_webhook_schema`, `webhook_url_refused`,
+   * `program_not_found`, `idempotency_key_exists`, `webhook_limit`, `events_expired`,
+   * `unknown_create_operator_webhook`.
+   */
+  create(body: CreateOperatorWebhookBody, options?: KeyedCallOptions): Promise<WithResponse<NewWebhookRecord>> {
+    return this.#send('create_operator_webhook', { body, options });
+  }
+
+  /**
+   * list_operator_webhooks: List the webhooks of all card programs and of operators, newest first. Requires an
+   * operator key. Error codes: `list_operator_webhooks_schema`, `unknown_list_operator_webhooks`.
+   */
+  list(query: OperatorWebhookQuery = {}, options?: CallOptions): Promise<WithResponse<Page<WebhookRecord>>> {
+    return this.#send('list_operator_webhooks', { query, options });
+  }
+
+  /** list_operator_webhooks, page after page, for `for await`. */
+  listAll(query: OperatorWebhookQuery = {}, options?: CallOptions): AsyncGenerator<WebhookRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * get_operator_webhook: Get any webhook. Requires an operator key. Error codes: `webhook_not_found`,
+   * `unknown_get_operator_webhook`.
+   */
+  get(webhookId: string, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+    return this.#send('get_operator_webhook', { params: { webhook_id: webhookId }, options });
+  }
+
+  /**
+   * update_operator_webhook: Change, disable or enable any webhook. Not retried automatically. Requires an
+   * operator key. Error codes: `update_operator_webhook_schema`, `webhook_url_refused`, `webhook_not_found`,
+   * `unknown_update_operator_webhook`.
+   */
+  update(webhookId: string, body: UpdateWebhookBody, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+    return this.#send('update_operator_webhook', { params: { webhook_id: webhookId }, body, options });
+  }
+
+  /**
+   * delete_operator_webhook: Delete any webhook; the response is its last record. Not retried automatically.
+   * Requires an operator key. Error codes: `webhook_not_found`, `unknown_delete_operator_webhook`.
+   */
+  delete(webhookId: string, options?: CallOptions): Promise<WithResponse<WebhookRecord>> {
+    return this.#send('delete_operator_webhook', { params: { webhook_id: webhookId }, options });
+  }
+
+  /**
+   * roll_operator_webhook_secret: Give any webhook a new secret, shown once; earlier secrets sign until a given
+   * time. Requires an operator key. Error codes: `roll_operator_webhook_secret_schema`, `idempotency_key_exists`,
+   * `webhook_not_found`, `unknown_roll_operator_webhook_secret`.
+   */
+  rollSecret(
+    webhookId: string,
+    body: RollWebhookSecretBody = {},
+    options?: KeyedCallOptions,
+  ): Promise<WithResponse<NewWebhookRecord>> {
+    return this.#send('roll_operator_webhook_secret', { params: { webhook_id: webhookId }, body, options });
+  }
+
+  /**
+   * test_operator_webhook: Send a test event to any webhook. Requires an operator key. Error codes:
+   * `idempotency_key_exists`, `webhook_not_found`, `unknown_test_operator_webhook`.
+   */
+  test(webhookId: string, options?: KeyedCallOptions): Promise<WithResponse<QueuedDelivery>> {
+    return this.#send('test_operator_webhook', { params: { webhook_id: webhookId }, options });
+  }
+
+  /**
+   * list_operator_webhook_attempts: List what was sent to any webhook and the responses, newest first. Requires
+   * an operator key. Error codes: `list_operator_webhook_attempts_schema`, `webhook_not_found`,
+   * `unknown_list_operator_webhook_attempts`.
+   */
+  attempts(
+    webhookId: string,
+    query: AttemptQuery = {},
+    options?: CallOptions,
+  ): Promise<WithResponse<Page<AttemptRecord>>> {
+    return this.#send('list_operator_webhook_attempts', { params: { webhook_id: webhookId }, query, options });
+  }
+
+  /** list_operator_webhook_attempts, page after page, for `for await`. */
+  attemptsAll(
+    webhookId: string,
+    query: AttemptQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<AttemptRecord, void, undefined> {
+    return everyItem((cursor) => this.attempts(webhookId, { ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * resend_operator_event: Send an event to any webhook again. Requires an operator key. Error codes:
+   * `resend_operator_event_schema`, `webhook_not_found`, `event_not_found`, `idempotency_key_exists`,
+   * `unknown_resend_operator_event`.
+   */
+  resend(webhookId: string, body: ResendEventBody, options?: KeyedCallOptions): Promise<WithResponse<QueuedDelivery>> {
+    return this.#send('resend_operator_event', { params: { webhook_id: webhookId }, body, options });
+  }
+
+  /**
+   * replay_operator_webhook: Send the events of a period to any webhook again. Requires an operator key. Error
+   * codes: `replay_operator_webhook_schema`, `idempotency_key_exists`, `webhook_not_found`,
+   * `invalid_webhook_status`, `replay_running`, `unknown_replay_operator_webhook`.
+   */
+  replay(webhookId: string, body: ReplayWebhookBody, options?: KeyedCallOptions): Promise<WithResponse<ReplayRecord>> {
+    return this.#send('replay_operator_webhook', { params: { webhook_id: webhookId }, body, options });
+  }
+}
+
 /** The error log: every error response, available by request id within a second. */
 export class ErrorsResource {
   readonly #send: Send;
@@ -637,6 +878,8 @@ export class Resources {
   readonly keys: KeysResource;
   readonly audit: AuditResource;
   readonly events: EventsResource;
+  readonly webhooks: WebhooksResource;
+  readonly operatorWebhooks: OperatorWebhooksResource;
   readonly errors: ErrorsResource;
   readonly sandbox: SandboxResource;
 
@@ -651,6 +894,8 @@ export class Resources {
     this.keys = new KeysResource(send);
     this.audit = new AuditResource(send);
     this.events = new EventsResource(send);
+    this.webhooks = new WebhooksResource(send);
+    this.operatorWebhooks = new OperatorWebhooksResource(send);
     this.errors = new ErrorsResource(send);
     this.sandbox = new SandboxResource(send);
   }

@@ -86,7 +86,7 @@ async function searchEvents(
     if ('oldest' in page) {
       // Whoever has some of a page gets it; the next one is refused.
       if (events.length > 0) break;
-      throw expired(source, 'after' in next ? next.after : 0, page.oldest);
+      throw eventsExpired(source.headOf, 'after' in next ? next.after : 0, page.oldest);
     }
     events.push(...page.events);
     places.push(...page.places);
@@ -101,10 +101,11 @@ async function searchEvents(
 /** Refuses a position (or number) after which events were deleted: the message says with which one to continue. */
 export async function refuseDeleted(database: Database, source: EventSource, after: number): Promise<never> {
   const [row] = await readRows(database, readOldestPosition(source.programId));
-  throw expired(source, after, Number(row?.oldest));
+  throw eventsExpired(source.headOf, after, Number(row?.oldest));
 }
 
-function expired({ headOf }: EventSource, after: number, oldest: number): Refusal {
+/** The refusal of a position (or number, of {@link ALL_EVENTS}) after which events were deleted. */
+export function eventsExpired(headOf: string, after: number, oldest: number): Refusal {
   const what = headOf === ALL_EVENTS ? 'number' : 'position';
   const message =
     `The events after ${what} ${after} are no longer stored. ` +

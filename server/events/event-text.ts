@@ -2,25 +2,29 @@ import { toWireId } from '../../domain/identifier.ts';
 import type { StoredEvent } from '../store/events/read-events.ts';
 
 /** Version of the API in which the records of events are written. */
-const VERSION = 'v0.1';
+export const EVENT_VERSION = 'v0.1';
+
+/** What is written of an event: all of it, or all but `data`. */
+export type EventPayload = 'full' | 'thin';
 
 /**
  * An event as JSON text. `data` is the text that was stored with the event: parsing it and writing it again could change
  * it, and every reader of the event is to get the same bytes.
  */
-export function writeEvent(event: StoredEvent): string {
-  return `{${fieldsOf(event)}}`;
+export function writeEvent(event: StoredEvent, payload: EventPayload = 'full'): string {
+  return `{${fieldsOf(event, payload)}}`;
 }
 
 /** The same with `number`, for operators. An event for every program is of none, and has no place of its own. */
-export function writeOperatorEvent(event: StoredEvent): string {
-  if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null })},"number":null}`;
-  return `{${fieldsOf(event)},"number":${event.number}}`;
+export function writeOperatorEvent(event: StoredEvent, payload: EventPayload = 'full'): string {
+  if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null }, payload)},"number":null}`;
+  return `{${fieldsOf(event, payload)},"number":${event.number}}`;
 }
 
 type ShownEvent = Omit<StoredEvent, 'position'> & { readonly position: number | null };
 
-function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, payload }: ShownEvent): string {
+function fieldsOf(event: ShownEvent, payload: EventPayload): string {
+  const { eventId, type, position, programId, subjectId, createdAt, payload: data } = event;
   const fields = {
     event_id: toWireId('evt', eventId),
     type,
@@ -28,9 +32,10 @@ function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, pa
     program_id: programId === null ? null : toWireId('prog', programId),
     subject_id: subjectId,
     created_at: createdAt.toISOString(),
-    version: VERSION,
+    version: EVENT_VERSION,
   };
-  return `${JSON.stringify(fields).slice(1, -1)},"data":${payload}`;
+  const text = JSON.stringify(fields).slice(1, -1);
+  return payload === 'full' ? `${text},"data":${data}` : text;
 }
 
 /** An event of a stream of Server-Sent Events. */

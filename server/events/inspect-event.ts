@@ -5,5 +5,5 @@ import { loadEvent } from './get-event.ts';
 
 /** inspect_event: any event, or `event_not_found`. */
 export async function inspectEvent(service: Service, call: Call<'inspect_event'>): Promise<Reply<'inspect_event'>> {
-  return { json: writeOperatorEvent(await loadEvent(service, call)) };
+  return { json: writeOperatorEvent(await loadEvent(service, call.params.event_id)) };
 }

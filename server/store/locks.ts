@@ -29,7 +29,7 @@ export const HOLD_SWITCH: Statement = {
 /** What is unique and may not exist yet, so that there is no row to lock: an idempotency key, or a name. */
 export type LockedName =
   | Pick<KeyInScope, 'keyHash'>
-  | { readonly programId: string; readonly kind: 'reference' | 'card'; readonly name: string };
+  | { readonly programId: string; readonly kind: 'reference' | 'card' | 'webhooks'; readonly name: string };
 
 const shareAndLock = (name: string, lock: string) =>
   statement(

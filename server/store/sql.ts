@@ -85,7 +85,9 @@ export function many<Value>(
   column: Column<Value>,
 ): Column<readonly Value[]> & { readonly sql: (place: string) => string } {
   const element = elementOf(column, 'many');
-  const write = (values: readonly Value[]): Buffer => writer.writeAll(element, values);
+  // In a column that may be null.
+  const write = (values: readonly Value[] | null): Buffer | null =>
+    values === null ? null : writer.writeAll(element, values);
   return {
     read: undefined,
     write,

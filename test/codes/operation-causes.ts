@@ -4,29 +4,21 @@ import { exampleOf } from '../../contract/examples.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
-import { type Attempt, about, byRequests, type RealCause, type Result, runAll, withMembers } from './real-cause.ts';
+import {
+  type Attempt,
+  about,
+  byRequests,
+  type RealCause,
+  type Result,
+  runAll,
+  twice,
+  withQuery,
+  wrongly,
+} from './real-cause.ts';
 import { send, toRequest } from './send.ts';
 import { SHARED_CAUSES } from './shared-causes.ts';
+import { WEBHOOK_SCHEMA_CAUSES } from './webhook-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
-
-const withBody = (operation: OperationId, body: string): Attempt => ({
-  operation,
-  request: { ...toRequest(exampleOf(operation)), body },
-});
-const withQuery = (operation: OperationId, query: string): Attempt => {
-  const request = toRequest(exampleOf(operation));
-  return { operation, request: { ...request, path: `${request.path}?${query}` } };
-};
-/** What is wrong with a query that the operation has no use for. */
-const twice = (operation: OperationId): readonly Attempt[] => [
-  withQuery(operation, 'a=1&a=2'),
-  withQuery(operation, '%zz'),
-];
-const wrongly = (operation: OperationId, ...bodies: readonly object[]): readonly Attempt[] => [
-  ...bodies.map((members) => withMembers(operation, members)),
-  withBody(operation, '{'),
-  withBody(operation, '{"a":1,"a":2}'),
-];
 
 /** Limits that are none: one that was misspelt must not come to mean no limit. */
 const BAD_LIMITS: readonly object[] = [
@@ -119,6 +111,7 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
     withQuery('search_events', query),
   ),
   inspect_event: twice('inspect_event'),
+  ...WEBHOOK_SCHEMA_CAUSES,
   get_error: twice('get_error'),
   list_errors: ['limit=0', 'code=nothing', 'operation=x', 'created_from=x'].map((query) =>
     withQuery('list_errors', query),

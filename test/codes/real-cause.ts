@@ -130,3 +130,27 @@ export function withMembers(
   const body = JSON.stringify({ ...JSON.parse(example.body ?? '{}'), ...members });
   return { operation, request: toRequest({ ...example, body }, headers) };
 }
+
+function withBody(operation: OperationId, body: string): Attempt {
+  return { operation, request: { ...toRequest(exampleOf(operation)), body } };
+}
+
+/** The example of an operation with a query. */
+export function withQuery(operation: OperationId, query: string): Attempt {
+  const request = toRequest(exampleOf(operation));
+  return { operation, request: { ...request, path: `${request.path}?${query}` } };
+}
+
+/** What is wrong with a query that the operation has no use for. */
+export function twice(operation: OperationId): readonly Attempt[] {
+  return [withQuery(operation, 'a=1&a=2'), withQuery(operation, '%zz')];
+}
+
+/** The example of an operation with each of some faults in its body, and with bodies that are no JSON. */
+export function wrongly(operation: OperationId, ...bodies: readonly object[]): readonly Attempt[] {
+  return [
+    ...bodies.map((members) => withMembers(operation, members)),
+    withBody(operation, '{'),
+    withBody(operation, '{"a":1,"a":2}'),
+  ];
+}

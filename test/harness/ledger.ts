@@ -16,6 +16,8 @@ import { type Databases, openDatabases } from '../../server/store/connection/dat
 import { migrate } from '../../server/store/migrations/migrate.ts';
 import { preparePartitions } from '../../server/store/partition.ts';
 import { openTransferLane } from '../../server/transfers/load.ts';
+import { openAddressRules } from '../../server/webhooks/addresses.ts';
+import { openVault } from '../../server/webhooks/vault.ts';
 import { ledgerDirectory } from './ledger-directory.ts';
 import { temporaryDirectory } from './process.ts';
 import { STOCK_BINARIES, stockPostgresIn } from './stock-postgres.ts';
@@ -93,8 +95,13 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds):
   const supportContact = 'support@example.com';
   const { background: database } = databases;
   const news = new EventNews(database);
-  const service: Service = { database, transfers, news, supportContact };
-  const handlers = handlersOf({ databases, transfers, news, supportContact }, undefined);
+  const webhooks = {
+    rules: openAddressRules({ mode: 'sandbox', allowedNetworks: [] }),
+    vault: openVault([Buffer.alloc(32, 'key')]),
+    changed: () => undefined,
+  };
+  const service: Service = { database, transfers, news, webhooks, supportContact };
+  const handlers = handlersOf({ databases, transfers, news, webhooks, supportContact }, undefined);
   const call = async (
     operation: OperationId,
     members: object = {},

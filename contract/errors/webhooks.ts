@@ -1,0 +1,77 @@
+import { call, errorCode } from '../error.ts';
+
+const URL = 'https://shop.example/webhooks';
+const PERIOD = { from: '2026-01-30T22:00:00Z', to: '2026-01-31T06:00:00Z', only: 'failed' } as const;
+
+/** Errors of webhooks. */
+export const WEBHOOK_ERRORS = {
+  webhook_not_found: errorCode({
+    status: 404,
+    meaning: 'The webhook does not exist, or is not visible to this key.',
+    causes: [
+      'The webhook id is misspelled, or the webhook was deleted.',
+      'The webhook belongs to another card program, or to operators.',
+    ],
+    resolution: 'Check the webhook id. GET /api/v0.1/core/webhook lists the webhooks of the card program.',
+    sample: {
+      reproduce: 'Get the webhook "wh_missing".',
+      request: call('get_webhook', { params: { webhook_id: 'wh_missing' } }),
+      message: "There is no webhook 'wh_missing' in this card program. A webhook id is wh_ and 32 hex digits.",
+    },
+  }),
+  webhook_url_refused: errorCode({
+    status: 400,
+    meaning: 'The service does not send events to this URL.',
+    causes: [
+      'The URL is not absolute, begins with neither https:// nor http://, or contains a user name or a password.',
+      'In live mode: the URL begins with http://, or its port is neither 443 nor 8443.',
+      'The host is an address in a private or reserved network that is not in WEBHOOK_ALLOWED_NETWORKS.',
+    ],
+    resolution:
+      'Send the public https URL of your receiver. Operators can allow further networks with WEBHOOK_ALLOWED_NETWORKS.',
+    sample: {
+      reproduce: 'Create a webhook with the URL "ftp://shop.example/webhooks".',
+      request: call('create_webhook', { body: { url: 'ftp://shop.example/webhooks' } }),
+      message: 'The URL must begin with https:// or http://.',
+      field: '/url',
+    },
+  }),
+  webhook_limit: errorCode({
+    status: 409,
+    meaning: 'There are already 20 webhooks, the maximum for one card program and for operators.',
+    causes: ['The card program has 20 webhooks, or operators have 20 that belong to no card program.'],
+    resolution: 'Delete a webhook that is no longer used, or send further events from your receiver.',
+    sample: {
+      reproduce: 'Create 21 webhooks.',
+      given: 'a card program with 20 webhooks',
+      request: call('create_webhook', { body: { url: URL } }),
+      shell: `for i in $(seq 21); do curl -i '{base}/api/v0.1/core/webhook' -d '{"url": "${URL}"}'; done`,
+      message: 'The card program already has 20 webhooks, which is the maximum. Delete one that is no longer used.',
+    },
+  }),
+  invalid_webhook_status: errorCode({
+    status: 409,
+    meaning: "The webhook's status does not allow this action.",
+    causes: ['A replay was requested for a webhook that is disabled.'],
+    resolution: 'Enable the webhook, then create the replay.',
+    sample: {
+      reproduce: 'Create a webhook, disable it, then replay events.',
+      given: [call('create_webhook', { body: { url: URL } }), call('update_webhook', { body: { status: 'disabled' } })],
+      request: call('replay_webhook', { body: PERIOD }),
+      after: [call('delete_webhook')],
+      message: 'The webhook is disabled, and a disabled webhook is sent nothing. Enable it first.',
+    },
+  }),
+  replay_running: errorCode({
+    status: 409,
+    meaning: 'The webhook already has a replay that is running.',
+    causes: ['The replay that was created before has not sent all its events.'],
+    resolution: 'Wait until the `state` of the replay is completed, or disable the webhook, which cancels the replay.',
+    sample: {
+      reproduce: 'Replay the events of a webhook twice.',
+      given: 'a replay that does not end',
+      request: call('replay_webhook', { body: PERIOD }),
+      message: "The replay 'rpl_0196f5c2d9a67c43964be2d7180fa35c' of the webhook is still running.",
+    },
+  }),
+};

@@ -1,0 +1,134 @@
+import { type Static, Type } from 'typebox';
+import { DEMO_PROGRAM, EXAMPLE_TIME, sampleOfParameter } from '../samples.ts';
+import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
+
+/** What is sent of an event. */
+export const WEBHOOK_PAYLOADS = ['full', 'thin'] as const;
+/** In which order events are sent. */
+export const WEBHOOK_ORDERS = ['parallel', 'strict'] as const;
+/** Whether events are sent. */
+export const WEBHOOK_STATUSES = ['enabled', 'paused', 'disabled'] as const;
+/** Why a webhook is not enabled. */
+export const WEBHOOK_STATUS_REASONS = ['requested', 'gone', 'failing'] as const;
+/** Which events a replay sends. */
+export const REPLAY_SELECTIONS = ['failed', 'all'] as const;
+/** How a replay stands. */
+export const REPLAY_STATES = ['running', 'completed', 'canceled'] as const;
+/** Why an event was sent. */
+export const ATTEMPT_KINDS = ['event', 'retry', 'probe', 'replay', 'resend', 'test'] as const;
+
+const position = (what: string) => Type.Integer({ description: `${what}; for all card programs, a number` });
+
+/** A replay of a webhook. */
+export const ReplayRecord = Type.Object({
+  replay_id: Type.String(),
+  only: literals(REPLAY_SELECTIONS, 'Which events are sent'),
+  from: moment('Events that were created at this time or later'),
+  to: moment('Events that were created before this time'),
+  position: position('The events up to this position have been sent or passed over'),
+  until_position: position('The replay ends with this position'),
+  sent: Type.Integer({ description: 'How many events have been sent' }),
+  state: literals(REPLAY_STATES, 'How the replay stands'),
+  created_at: moment('When it was created'),
+  finished_at: nullable(moment('When it was completed or canceled')),
+});
+
+/** A secret of a webhook, without its value. */
+export const WebhookSecretRecord = Type.Object({
+  secret_id: Type.String(),
+  created_at: moment('When it was created'),
+  expires_at: nullable(moment('Until when it signs; null for the newest secret')),
+});
+
+/** A webhook: where events are sent, and how far that has come. */
+export const WebhookRecord = Type.Object({
+  webhook_id: Type.String(),
+  program_id: textOrNull('The card program whose events are sent; null for those of all card programs and the service'),
+  url: Type.String({ description: 'Where events are sent' }),
+  description: textOrNull('What the webhook is for'),
+  types: nullable(Type.Array(Type.String(), { description: 'Types of event and groups that are sent; null for all' })),
+  payload: literals(WEBHOOK_PAYLOADS, 'What is sent: the whole event, or the event without `data`'),
+  order: literals(WEBHOOK_ORDERS, 'Whether an event is sent only when the one before it has been delivered'),
+  concurrency: Type.Integer({ description: 'How many events can be on their way at once; one with `strict` order' }),
+  rate: nullable(Type.Integer({ description: 'Maximum number of requests per second' })),
+  header_names: Type.Array(Type.String(), { description: 'Names of the headers that are sent with each event' }),
+  version: Type.String({ description: 'Version of the API in which events are written' }),
+  status: literals(
+    WEBHOOK_STATUSES,
+    'Whether events are sent: `paused` while the URL fails and only one event is tried from time to time',
+  ),
+  status_reason: nullable(
+    literals(
+      WEBHOOK_STATUS_REASONS,
+      'Why it is not enabled: `requested` by a request, `gone` because the URL responded with 410, or `failing`',
+    ),
+  ),
+  secrets: Type.Array(WebhookSecretRecord, { description: 'The secrets that sign, newest first' }),
+  position: position('Every event up to this position has been delivered, is retried, or was not to be sent'),
+  backlog: Type.Integer({ description: 'Number of events after `position`, including those that are not to be sent' }),
+  failing_since: nullable(moment('When the failures in a row began')),
+  last_success_at: nullable(moment('When an event was last delivered')),
+  last_failure_at: nullable(moment('When an event could last not be delivered')),
+  next_attempt_at: nullable(moment('When the next retry is due')),
+  dead: Type.Integer({ description: 'Number of events that were given up. resend_event and replay_webhook send them' }),
+  replay: nullable(ReplayRecord),
+  created_at: moment('When it was created'),
+  updated_at: moment('When it was last changed by a request'),
+});
+
+/** A webhook in examples: fields that differ from the default sample. */
+export const EXAMPLE_WEBHOOK = {
+  program_id: DEMO_PROGRAM,
+  url: 'https://shop.example/webhooks',
+  description: 'Order system',
+  concurrency: 10,
+  header_names: ['Authorization'],
+  version: 'v0.1',
+  secrets: [{ secret_id: sampleOfParameter('secret_id'), created_at: EXAMPLE_TIME, expires_at: null }],
+  backlog: 0,
+  dead: 0,
+} as const;
+
+/** A webhook with a new secret: the only record that has it. */
+export const NewWebhookRecord = Type.Object({
+  ...WebhookRecord.properties,
+  secret: textOrNull('The new secret, `whsec_` and Base64: in the first response only. It is stored encrypted'),
+  secret_omitted: textOrNull('Only when an Idempotency-Key is replayed: why `secret` is null, and what to do'),
+});
+
+/** An event that is about to be sent to a webhook. */
+export const QueuedDelivery = Type.Object({
+  webhook_id: Type.String(),
+  event_id: Type.String({ description: 'The event. Its attempt appears among the attempts of the webhook' }),
+  state: literals(['waiting'], 'It is sent as soon as possible'),
+});
+
+/** One request to the URL of a webhook. */
+export const AttemptRecord = Type.Object({
+  attempt_id: Type.String(),
+  webhook_id: Type.String(),
+  event_id: Type.String(),
+  type: Type.String({ description: 'Type of the event' }),
+  position: nullable(position('Position of the event')),
+  kind: literals(ATTEMPT_KINDS, 'Why it was sent: `probe` tries a paused webhook'),
+  try: Type.Integer({ description: '1 for the first attempt to send the event' }),
+  started_at: moment('When it began'),
+  milliseconds: Type.Integer({ description: 'How long it took' }),
+  succeeded: Type.Boolean({ description: 'Whether the response had a status from 200 to 299' }),
+  status: nullable(Type.Integer({ description: 'HTTP status of the response; null if there was none' })),
+  address: textOrNull('IP address of the receiver; null if there was no connection'),
+  error: textOrNull('What failed, such as `connection_refused`; null if there was a response'),
+  message: textOrNull('The failure in words'),
+  response_start: textOrNull('The first characters of the response; secrets and card numbers are redacted'),
+});
+
+/** A webhook on the wire. */
+export type WebhookRecord = Static<typeof WebhookRecord>;
+/** A webhook with a new secret on the wire. */
+export type NewWebhookRecord = Static<typeof NewWebhookRecord>;
+/** A replay on the wire. */
+export type ReplayRecord = Static<typeof ReplayRecord>;
+/** An attempt on the wire. */
+export type AttemptRecord = Static<typeof AttemptRecord>;
+/** An event that is about to be sent to a webhook, on the wire. */
+export type QueuedDelivery = Static<typeof QueuedDelivery>;

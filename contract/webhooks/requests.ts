@@ -1,0 +1,170 @@
+import { Type } from 'typebox';
+import { cursor, limit, literals, moment, nullable, PageQuery, refuseEmpty, text } from '../schema-parts.ts';
+import { REPLAY_SELECTIONS, WEBHOOK_ORDERS, WEBHOOK_PAYLOADS, WEBHOOK_STATUSES } from './records.ts';
+
+/** Maximum number of headers of a webhook. */
+export const MAX_WEBHOOK_HEADERS = 10;
+
+/** Maximum number of entries in `types`: more than there are types and groups. */
+const MAX_TYPES = 100;
+
+const headers = (value: 'string' | 'string or null') => ({
+  type: 'object',
+  propertyNames: { type: 'string', minLength: 1, maxLength: 100 },
+  additionalProperties: { type: value === 'string' ? 'string' : ['string', 'null'], maxLength: 2000 },
+});
+
+/** Headers in a request. */
+const Headers = Type.Unsafe<Record<string, string>>({
+  ...headers('string'),
+  maxProperties: MAX_WEBHOOK_HEADERS,
+  description:
+    'Up to 10 headers to send with each event, such as `Authorization`. They are stored encrypted and never shown again',
+});
+
+/** A change of headers, one by one. */
+const HeadersPatch = Type.Unsafe<Record<string, string | null>>({
+  ...headers('string or null'),
+  // One patch can replace every header: 10 removed and 10 set.
+  maxProperties: 2 * MAX_WEBHOOK_HEADERS,
+  description: 'Headers to change: a string sets a header, null removes it, other headers stay. At most 10 can remain',
+});
+
+const types = (description: string) =>
+  Type.Array(text(100, 'A type of event, or a group'), { minItems: 1, maxItems: MAX_TYPES, description });
+
+const SETTINGS = {
+  description: text(255, 'What the webhook is for'),
+  payload: literals(
+    WEBHOOK_PAYLOADS,
+    'What is sent: `full`, the event as get_event returns it, or `thin`, the event without `data`; `full` if omitted',
+  ),
+  order: literals(
+    WEBHOOK_ORDERS,
+    '`strict` sends an event only when the one before it has been delivered; `parallel`, the default, sends several at once',
+  ),
+  concurrency: Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    description: 'How many events can be on their way at once; 10 if omitted. Not used with `strict` order',
+  }),
+  rate: Type.Integer({ minimum: 1, maximum: 10_000, description: 'Maximum number of requests per second' }),
+};
+
+const CREATED = {
+  url: text(2000, 'Where events are sent, by POST: an absolute URL'),
+  description: Type.Optional(SETTINGS.description),
+  types: Type.Optional(
+    types('Which events are sent: types, such as `transfer.completed`, or groups, such as `card.*`; all if omitted'),
+  ),
+  payload: Type.Optional(SETTINGS.payload),
+  order: Type.Optional(SETTINGS.order),
+  concurrency: Type.Optional(SETTINGS.concurrency),
+  rate: Type.Optional(SETTINGS.rate),
+  headers: Type.Optional(Headers),
+};
+
+const after = (what: string) =>
+  Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: `Send the events after this ${what}, 0 for all that are stored; only new ones if omitted`,
+    }),
+  );
+
+const OMITTED = { types: 'for all types of event', after: 'to send only new events' };
+
+/** The body of create_webhook. */
+export const CreateWebhookBody = Type.Object(
+  { ...CREATED, after: after('position') },
+  // An unknown field may have been meant to say which events are sent.
+  { additionalProperties: false, ...refuseEmpty(OMITTED) },
+);
+
+/** The body of create_operator_webhook. */
+export const CreateOperatorWebhookBody = Type.Object(
+  {
+    ...CREATED,
+    program_id: Type.Optional(
+      text(255, 'The card program whose events are sent; those of all card programs and of the service if omitted'),
+    ),
+    after: after('number, or position if `program_id` is sent'),
+  },
+  {
+    additionalProperties: false,
+    ...refuseEmpty({ program_id: 'for the events of all card programs and of the service', ...OMITTED }),
+  },
+);
+
+/** The body of update_webhook and update_operator_webhook, a merge patch. */
+export const UpdateWebhookBody = Type.Object(
+  {
+    url: Type.Optional(text(2000, 'Where events are sent')),
+    description: Type.Optional(nullable(SETTINGS.description)),
+    types: Type.Optional(nullable(types('Which events are sent: types or groups; null for all'))),
+    payload: Type.Optional(SETTINGS.payload),
+    order: Type.Optional(SETTINGS.order),
+    concurrency: Type.Optional(SETTINGS.concurrency),
+    rate: Type.Optional(nullable(SETTINGS.rate)),
+    headers: Type.Optional(nullable(HeadersPatch)),
+    status: Type.Optional(
+      literals(
+        ['enabled', 'disabled'],
+        '`disabled` stops sending, and cancels a replay; `enabled` continues. A paused webhook is sent the oldest event at once, and continues when that succeeds',
+      ),
+    ),
+    resume: Type.Optional(
+      literals(
+        ['backlog', 'now'],
+        'With `"status": "enabled"`: `backlog`, the default, sends the events that have come in the meantime; `now` gives them up',
+      ),
+    ),
+  },
+  // An unknown field may have been meant to say which events are sent.
+  { additionalProperties: false },
+);
+
+/** The body of roll_webhook_secret and roll_operator_webhook_secret. */
+export const RollWebhookSecretBody = Type.Object(
+  {
+    previous_until: Type.Optional(
+      moment(
+        'Until when earlier secrets also sign, if they do not expire before: for 24 hours if omitted. A time in the past ends them at once',
+      ),
+    ),
+  },
+  {
+    // An unknown field may have been meant to say when earlier secrets stop signing.
+    additionalProperties: false,
+    ...refuseEmpty({ previous_until: 'to let earlier secrets sign for 24 hours' }),
+  },
+);
+
+/** The body of resend_event and resend_operator_event. */
+export const ResendEventBody = Type.Object({ event_id: text(255, 'The event to send again, whatever its type') });
+
+/** The body of replay_webhook and replay_operator_webhook. */
+export const ReplayWebhookBody = Type.Object({
+  from: moment('Send events that were created at this time or later'),
+  to: moment('Send events that were created before this time'),
+  only: literals(
+    REPLAY_SELECTIONS,
+    '`failed` sends the events that were given up, `all` also those that were delivered',
+  ),
+});
+
+/** The query of list_webhook_attempts and list_operator_webhook_attempts. */
+export const AttemptQuery = Type.Object({
+  limit,
+  cursor,
+  event_id: Type.Optional(text(255, 'Only attempts to send this event')),
+  succeeded: Type.Optional(literals(['true', 'false'], 'Only attempts that succeeded, or only those that failed')),
+});
+
+/** The query of list_operator_webhooks. */
+export const OperatorWebhookQuery = Type.Object({
+  ...PageQuery.properties,
+  program_id: Type.Optional(text(255, 'Only webhooks of this card program')),
+  status: Type.Optional(literals(WEBHOOK_STATUSES, 'Only webhooks with this status')),
+});

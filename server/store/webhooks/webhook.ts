@@ -1,0 +1,209 @@
+import { EVERY_PROGRAM } from '../../../domain/event.ts';
+import type { WebhookStatus } from '../../../domain/webhooks/health.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import {
+  BYTES,
+  columns,
+  DATE,
+  INTEGER,
+  insertRow,
+  json,
+  many,
+  NUMBER,
+  nullable,
+  type RowOf,
+  SMALLINT,
+  statement,
+  TEXT,
+  UUID,
+  word,
+} from '../sql.ts';
+
+const WEBHOOK = columns({
+  webhookId: UUID,
+  /** Null for a webhook of operators: it gets the events of all programs and of the service, by their number. */
+  programId: nullable(UUID),
+  url: TEXT,
+  description: nullable(TEXT),
+  /** Types and groups; null for all. */
+  types: nullable(many(TEXT)),
+  payload: word<'full' | 'thin'>(),
+  deliveryOrder: word<'parallel' | 'strict'>(),
+  concurrency: SMALLINT,
+  /** Requests per second; null for no limit. */
+  rate: nullable(INTEGER),
+  headerNames: many(TEXT),
+  /** Encrypted; null without headers. */
+  headers: nullable(BYTES),
+  version: TEXT,
+  createdAt: DATE,
+  updatedAt: DATE,
+});
+
+/** What callers set of a webhook. */
+export type Webhook = RowOf<typeof WEBHOOK.columns>;
+
+/** Why a webhook is not enabled. */
+export type WebhookStatusReason = 'requested' | 'gone' | 'failing';
+
+const DETAILS = columns({
+  ...WEBHOOK.columns,
+  status: word<WebhookStatus>(),
+  statusReason: nullable(word<WebhookStatusReason>()),
+  /** The last position, or number, of which nothing remains to be sent for the first time. */
+  cursor: NUMBER,
+  backlog: NUMBER,
+  failingSince: nullable(DATE),
+  lastSuccessAt: nullable(DATE),
+  lastFailureAt: nullable(DATE),
+  /** When the next event is tried while it is paused. */
+  nextProbeAt: nullable(DATE),
+  /** When the next event that failed is sent again. */
+  nextRetryAt: nullable(DATE),
+  /** Events that failed and are sent again. */
+  retries: NUMBER,
+  /** Events that were given up. */
+  dead: NUMBER,
+  secrets: json<readonly StoredSecret[]>('json'),
+  replay: nullable(json<StoredReplay>('json')),
+});
+
+/** A secret that still signs; times in milliseconds since 1970. */
+export type StoredSecret = {
+  readonly secretId: string;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+};
+
+/** The last replay of a webhook; times in milliseconds since 1970. */
+export type StoredReplay = {
+  readonly replayId: string;
+  readonly selection: 'failed' | 'all';
+  readonly from: number;
+  readonly to: number;
+  readonly cursor: number;
+  readonly untilPosition: number;
+  readonly sent: number;
+  readonly state: 'running' | 'completed' | 'canceled';
+  readonly createdAt: number;
+  readonly finishedAt: number | null;
+};
+
+/** A webhook, and how its delivery stands. */
+export type WebhookDetails = RowOf<typeof DETAILS.columns>;
+
+const milliseconds = (time: string): string => `(extract(epoch from ${time}) * 1000)::bigint`;
+
+const SECRETS = `(
+    select coalesce(json_agg(json_build_object('secretId', secret_id, 'createdAt', ${milliseconds('created_at')},
+      'expiresAt', ${milliseconds('expires_at')}) order by secret_id desc), '[]')
+    from webhook_secret
+    where webhook_secret.webhook_id = webhook.webhook_id and (expires_at is null or expires_at > service_now())
+  )`;
+
+const REPLAY = `(
+    select json_build_object('replayId', replay_id, 'selection', selection, 'from', ${milliseconds('from_at')},
+      'to', ${milliseconds('to_at')}, 'cursor', webhook_replay.cursor, 'untilPosition', until_position, 'sent', sent,
+      'state', state, 'createdAt', ${milliseconds('created_at')}, 'finishedAt', ${milliseconds('finished_at')})
+    from webhook_replay where webhook_replay.webhook_id = webhook.webhook_id order by replay_id desc limit 1
+  )`;
+
+const HEAD = `(
+    select position from event_head where event_head.program_id = coalesce(webhook.program_id, '${EVERY_PROGRAM}')
+  )`;
+
+const DELIVERIES = `(
+    select min(next_at) filter (where kind = 'event') as next_retry_at, count(*) filter (where kind = 'event' and state = 'waiting') as retries,
+      count(*) filter (where kind = 'event' and state = 'dead') as dead
+    from webhook_delivery where webhook_delivery.webhook_id = webhook.webhook_id
+  )`;
+
+const SELECT_DETAILS = `select ${WEBHOOK.of('webhook')}, state.status, state.status_reason, state.cursor,
+    greatest(coalesce(${HEAD}, 0) - state.cursor, 0) as backlog, state.failing_since, state.last_success_at,
+    state.last_failure_at, state.next_probe_at, delivery.*, ${SECRETS} as secrets, ${REPLAY} as replay
+  from webhook join webhook_state as state using (webhook_id) cross join lateral ${DELIVERIES} as delivery`;
+
+const READ_WEBHOOK = statement(
+  'read_webhook',
+  { webhookId: UUID, programId: nullable(UUID) },
+  `${SELECT_DETAILS}
+    where webhook.webhook_id = :webhookId and (:programId::uuid is null or webhook.program_id = :programId)`,
+);
+
+/** Reads a webhook; with a program only if it belongs to that. */
+export function readWebhook(webhookId: string, programId: string | null): Statement {
+  return READ_WEBHOOK({ webhookId, programId });
+}
+
+/** A webhook from a row of {@link readWebhook} or {@link listWebhooks}. */
+export const toWebhookDetails: (row: Row) => WebhookDetails = DETAILS.read;
+
+/** Which webhooks are listed. */
+export type WebhookFilter = { readonly programId: string | null; readonly status: WebhookStatus | null };
+
+const LIST_WEBHOOKS = statement(
+  'list_webhooks',
+  { programId: nullable(UUID), status: nullable(word<WebhookStatus>()), after: nullable(UUID), count: NUMBER },
+  `${SELECT_DETAILS}
+    where (:programId::uuid is null or webhook.program_id = :programId)
+      and (:status::text is null or state.status = :status) and (:after::uuid is null or webhook.webhook_id < :after)
+    order by webhook.webhook_id desc limit :count`,
+);
+
+/** Reads a page of webhooks, newest first, after the webhook `after`. */
+export function listWebhooks(filter: WebhookFilter, after: string | null, count: number): Statement {
+  return LIST_WEBHOOKS({ ...filter, after, count });
+}
+
+const COUNT_WEBHOOKS = statement(
+  'count_webhooks',
+  { programId: nullable(UUID) },
+  'select count(*) as count from webhook where program_id is not distinct from :programId::uuid',
+);
+
+/** Counts the webhooks of a program, or without one those of operators that belong to no program. */
+export function countWebhooks(programId: string | null): Statement {
+  return COUNT_WEBHOOKS({ programId });
+}
+
+/** The shard of a webhook, by which the processes divide them: the last hexadecimal digit of its id, which is random. */
+export function shardOf(webhookId: string): number {
+  return Number.parseInt(webhookId.slice(-1), 16);
+}
+
+/** Inserts a webhook; its state and a secret must follow. */
+export const insertWebhook = insertRow('insert_webhook', 'webhook', WEBHOOK);
+
+const LOCK_WEBHOOK = statement(
+  'lock_webhook',
+  { webhookId: UUID, programId: nullable(UUID) },
+  `select from webhook join webhook_state using (webhook_id)
+    where webhook.webhook_id = :webhookId and (:programId::uuid is null or webhook.program_id = :programId)
+    for no key update`,
+);
+
+/** Locks a webhook and its state against other changes; its values must be read by a later statement. */
+export function lockWebhook(webhookId: string, programId: string | null): Statement {
+  return LOCK_WEBHOOK({ webhookId, programId });
+}
+
+/** Updates what callers set; the webhook must be locked. Whoever delivers reads it again. */
+export const updateWebhook: (webhook: Webhook) => Statement = statement(
+  'update_webhook',
+  WEBHOOK.omit('programId', 'version', 'createdAt').columns,
+  `update webhook set url = :url, description = :description, types = :types, payload = :payload,
+      delivery_order = :deliveryOrder, concurrency = :concurrency, rate = :rate, header_names = :headerNames,
+      headers = :headers, updated_at = :updatedAt, revision = revision + 1
+    where webhook_id = :webhookId`,
+);
+
+const DELETE_WEBHOOK = statement(
+  'delete_webhook',
+  { webhookId: UUID },
+  'delete from webhook where webhook_id = :webhookId',
+);
+
+/** Deletes a webhook with its secrets, deliveries and replays. What was attempted stays until it is old. */
+export function deleteWebhook(webhookId: string): Statement {
+  return DELETE_WEBHOOK({ webhookId });
+}

@@ -1,0 +1,161 @@
+import { EVERY_PROGRAM } from '../../domain/event.ts';
+import { Refusal } from '../../domain/refusal.ts';
+import { auditOf } from '../audit/audit.ts';
+import { transactUnderKey } from '../commit/under-key.ts';
+import { eventsExpired } from '../events/event-source.ts';
+import { EVENT_VERSION } from '../events/event-text.ts';
+import { idAt } from '../ids.ts';
+import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
+import type { Service } from '../operations/service.ts';
+import { loadProgram } from '../programs/program-funding.ts';
+import { readHeads, readOldestPosition, toHeads } from '../store/events/event-positions.ts';
+import { NO_PROGRAM } from '../store/idempotency.ts';
+import { insertSecret, type WebhookSecret } from '../store/webhooks/secret.ts';
+import { insertState } from '../store/webhooks/status.ts';
+import { countWebhooks, insertWebhook, shardOf, type WebhookDetails } from '../store/webhooks/webhook.ts';
+import { readHeaders, sealHeaders, type WebhookHeaders } from './headers.ts';
+import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
+import { newSecret } from './secret.ts';
+import { checkUrl, readTypes } from './settings.ts';
+
+/** Maximum number of webhooks of a card program, and of those that belong to none. */
+export const MAX_WEBHOOKS = 20;
+
+type CreateId = 'create_webhook' | 'create_operator_webhook';
+
+/** create_webhook: the webhook. Its secret is in this response only, so a replay is without it. */
+export function createWebhook(service: Service, call: Call<'create_webhook'>): Promise<Reply<CreateId>> {
+  return create(service, call, readSettings(service, call), call.programId);
+}
+
+/** create_operator_webhook: the same, of the card program in the body, or for the events of all. */
+export async function createOperatorWebhook(
+  service: Service,
+  call: Call<'create_operator_webhook'>,
+): Promise<Reply<CreateId>> {
+  const settings = readSettings(service, call);
+  const { program_id: sentId } = call.body;
+  const program = sentId === undefined ? undefined : await loadProgram(service, sentId);
+  return create(service, call, settings, program?.programId ?? null);
+}
+
+/** What callers set, where the schema does not say it all. */
+type Settings = { readonly types: readonly string[] | null; readonly headers: WebhookHeaders };
+
+function readSettings({ webhooks }: Service, call: Call<CreateId>): Settings {
+  const { url, types, headers } = call.body;
+  const settings = {
+    types: types === undefined ? null : readTypes(call, types),
+    headers: readHeaders(call, headers ?? {}),
+  };
+  checkUrl(webhooks.rules, url);
+  return settings;
+}
+
+async function create(
+  service: Service,
+  call: Call<CreateId>,
+  { types, headers }: Settings,
+  programId: string | null,
+): Promise<Reply<CreateId>> {
+  const { vault, changed } = service.webhooks;
+  const { body } = call;
+  const headOf = programId ?? EVERY_PROGRAM;
+  const secret = newSecret();
+  const reply = await transactUnderKey(service, call, {
+    ...(call.programId === '' ? {} : { programId: call.programId }),
+    names: [{ programId: programId ?? NO_PROGRAM, kind: 'webhooks', name: '' }],
+    load: {
+      count: countWebhooks(programId),
+      heads: readHeads({ programIds: [headOf] }),
+      oldest: readOldestPosition(programId ?? undefined),
+    },
+    decide: ({ count, heads, oldest }, { now }) => {
+      if (Number(count[0]?.count) >= MAX_WEBHOOKS) throw tooMany(programId);
+      const head = toHeads(heads).get(headOf) ?? 0;
+      const cursor = readStart(call, headOf, { head, oldest: Number(oldest[0]?.oldest) });
+      const webhookId = idAt(now);
+      const createdAt = new Date(now);
+      const stored: WebhookSecret = {
+        secretId: idAt(now),
+        webhookId,
+        programId,
+        sealed: vault.seal(secret, webhookId),
+        createdAt,
+        expiresAt: null,
+      };
+      const webhook: WebhookDetails = {
+        webhookId,
+        programId,
+        url: body.url,
+        description: body.description ?? null,
+        types,
+        payload: body.payload ?? 'full',
+        deliveryOrder: body.order ?? 'parallel',
+        concurrency: body.concurrency ?? DEFAULT_CONCURRENCY,
+        rate: body.rate ?? null,
+        ...sealHeaders(vault, webhookId, headers),
+        version: EVENT_VERSION,
+        createdAt,
+        updatedAt: createdAt,
+        ...NEW_STATE,
+        cursor,
+        backlog: head - cursor,
+        secrets: [{ secretId: stored.secretId, createdAt: now, expiresAt: null }],
+      };
+      const shown = toWebhookRecord(webhook);
+      const writes = [
+        insertWebhook(webhook),
+        insertState({ webhookId, programId, shard: shardOf(webhookId), cursor }),
+        insertSecret(stored),
+        ...auditOf(call, { programId, subjectId: shown.webhook_id, details: JSON.stringify(shown) }),
+      ];
+      return {
+        record: toNewWebhookRecord(webhook, secret),
+        stored: toNewWebhookRecord(webhook, null),
+        subjectId: webhookId,
+        writes,
+      };
+    },
+  });
+  changed();
+  return reply;
+}
+
+const DEFAULT_CONCURRENCY = 10;
+
+/** How the delivery of a new webhook stands. */
+const NEW_STATE = {
+  status: 'enabled',
+  statusReason: null,
+  failingSince: null,
+  lastSuccessAt: null,
+  lastFailureAt: null,
+  nextProbeAt: null,
+  nextRetryAt: null,
+  retries: 0,
+  dead: 0,
+  replay: null,
+} as const;
+
+/** The position, or number, after which the events are sent. */
+function readStart(
+  call: Call<CreateId>,
+  headOf: string,
+  { head, oldest }: { readonly head: number; readonly oldest: number },
+): number {
+  const { after } = call.body;
+  if (after === undefined) return head;
+  if (after === 0) return oldest - 1;
+  if (after < oldest - 1) throw eventsExpired(headOf, after, oldest);
+  if (after <= head) return after;
+  throw schemaRefusal(call, `'after' is ${after}, but the last event has ${head}.`, '/after');
+}
+
+function tooMany(programId: string | null): Refusal {
+  const message =
+    programId === null
+      ? `Operators already have ${MAX_WEBHOOKS} webhooks that belong to no card program, which is the maximum.`
+      : `The card program already has ${MAX_WEBHOOKS} webhooks, which is the maximum.`;
+  return new Refusal('webhook_limit', `${message} Delete one that is no longer used.`);
+}

@@ -1,0 +1,25 @@
+import { auditOf } from '../audit/audit.ts';
+import { transact } from '../commit/transaction.ts';
+import type { Call, Reply } from '../operations/call.ts';
+import type { Service } from '../operations/service.ts';
+import { deleteWebhook as deleteStatement, lockWebhook, readWebhook } from '../store/webhooks/webhook.ts';
+import { foundWebhook, programOf, webhookIdOf } from './find-webhook.ts';
+import { toWebhookRecord } from './record.ts';
+
+type DeleteId = 'delete_webhook' | 'delete_operator_webhook';
+
+/** delete_webhook and delete_operator_webhook: the last record of the webhook. What is on its way may still arrive. */
+export async function deleteWebhook(service: Service, call: Call<DeleteId>): Promise<Reply<DeleteId>> {
+  const webhookId = webhookIdOf(call);
+  const programId = programOf(call);
+  const load = { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) };
+  const reply = await transact(service.database, call.deadline, load, ({ webhook: rows }) => {
+    const webhook = foundWebhook(call, rows);
+    const record = toWebhookRecord(webhook);
+    const json = JSON.stringify(record);
+    const audited = { programId: webhook.programId, subjectId: record.webhook_id, details: json };
+    return { result: { record, json }, writes: [deleteStatement(webhookId), ...auditOf(call, audited)] };
+  });
+  service.webhooks.changed();
+  return reply;
+}

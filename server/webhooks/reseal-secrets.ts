@@ -1,0 +1,34 @@
+import { StartupProblem } from '../startup-problem.ts';
+import type { Database } from '../store/connection/database.ts';
+import { READ_KEY_IDS, readSealedByOthers, reseal, toKeyIds, toSealed } from '../store/webhooks/sealed.ts';
+import { keyIdOf, openVault } from './vault.ts';
+import type { WebhookKeys } from './webhook-keys.ts';
+
+/**
+ * Makes sure, at a start, that the secrets and headers of all webhooks can be read, and encrypts with the first key what
+ * an earlier one has encrypted.
+ *
+ * @throws {StartupProblem} if something is encrypted with a key that this process does not have
+ */
+export async function resealSecrets(database: Database, { read, origin }: WebhookKeys): Promise<void> {
+  const used = toKeyIds(await database.read(READ_KEY_IDS));
+  if (used.length === 0) return;
+  const keys = read();
+  const known = keys.map(keyIdOf);
+  if (used.some((id) => !known.some((one) => one.equals(id)))) throw unknownKey(origin, keys.length);
+  const [first] = known;
+  if (first === undefined || used.every((id) => first.equals(id))) return;
+  const vault = openVault(keys);
+  for (const { webhookId, sealed } of (await database.read(readSealedByOthers(first))).map(toSealed)) {
+    await database.read(reseal(webhookId, sealed, vault.seal(vault.open(sealed, webhookId), webhookId)));
+  }
+}
+
+function unknownKey(origin: string, count: number): StartupProblem {
+  const here = count === 0 ? `there is none in ${origin}` : `it is not in ${origin}`;
+  return new StartupProblem(
+    `The secrets of webhooks in the database are encrypted with a key that this process does not have: ${here}. ` +
+      'Set WEBHOOK_KEY to the key that they are encrypted with; to change the key, to the new one, a comma, and the earlier one. ' +
+      'The key of a service without WEBHOOK_KEY is in the file webhook-key of its DATA_DIR.',
+  );
+}
