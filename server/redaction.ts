@@ -14,13 +14,15 @@ const OMITTED = '[omitted]';
 
 /** An API key, also a mistyped, truncated or partly masked one: everything after the prefix is redacted. */
 const KEY = /(?<![0-9a-z])ts_(?:[^\s"'\\/?&,;<>]{16,}|[0-9a-f]{6,})/gi;
+/** The secret of a webhook. */
+const WEBHOOK_SECRET = /whsec_[\w+/=-]{8,}/gi;
 const BEARER = /\bBearer\s+[\w.~+/=-]+/gi;
 
 /** A password after its name. */
 const PASSWORD = /(password["']?\s{0,9}[=:]\s{0,9}["']?)[^\s&"']+/gi;
 
 /** Cheap tests whether a text can contain a key or a password. */
-const MARKS = /ts_|bearer/i;
+const MARKS = /ts_|bearer|whsec_/i;
 const PASSWORD_MARK = /password/i;
 
 /**
@@ -31,7 +33,10 @@ export function withoutSecrets(text: string, most = MAX_TEXT_LENGTH): string {
   // A little more than the result, so that a number at its end is redacted before it is cut.
   const considered = text.length > most ? text.slice(0, most + 100) : text;
   let cleaned = redactCardNumbers(considered);
-  if (MARKS.test(cleaned)) cleaned = cleaned.replaceAll(KEY, REDACTED).replaceAll(BEARER, `Bearer ${REDACTED}`);
+  if (MARKS.test(cleaned)) {
+    cleaned = cleaned.replaceAll(KEY, REDACTED).replaceAll(WEBHOOK_SECRET, REDACTED);
+    cleaned = cleaned.replaceAll(BEARER, `Bearer ${REDACTED}`);
+  }
   cleaned = withoutUrlCredentials(cleaned);
   if (PASSWORD_MARK.test(cleaned)) cleaned = cleaned.replaceAll(PASSWORD, `$1${REDACTED}`);
   if (cleaned.includes('\0')) cleaned = cleaned.replaceAll('\0', '\ufffd');

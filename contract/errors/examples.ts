@@ -6,24 +6,34 @@ import { EXAMPLE_REQUEST_ID } from '../samples.ts';
 import { ERRORS, errorRecord } from './catalogue.ts';
 import { type ErrorRecord, withSupport } from './record.ts';
 
-/** Stands in the path of a sample's request for the transfer that was created before. */
-const CREATED = '{transfer_id}';
+/** Stands in the path of a sample's request for what was created before: a transfer, or a webhook. */
+const CREATED = /\{(?:transfer|webhook)_id\}/;
 
 /** Commands for a POSIX shell that reproduce the code; none if its cause cannot be typed. */
 export function reproductionCommands(code: ErrorCode, base: string): readonly string[] {
   const { given = [], request, after = [], shell } = ERRORS[code].sample;
   if (shell !== undefined) return [shell.replaceAll('{base}', base)];
   if (typeof given === 'string') return [];
-  const plain = (requests: readonly SampleRequest[]) => requests.map((one) => curlOf(one, base));
-  const shown = curlOf(request, base, '-i');
-  if (!request.path.includes(CREATED)) return [...plain(given), shown, ...plain(after)];
-  const creating = plain(given).map((command, at) => (at === given.length - 1 ? savingId(command) : command));
-  return [...creating, shown.replace(`'${base}${request.path}'`, `"${base}${request.path.replace(CREATED, '$id')}"`)];
+  const isAboutCreated = CREATED.test(request.path);
+  const command = (one: SampleRequest, options = ''): string => withId(one, curlOf(one, base, options), base);
+  const creating = isAboutCreated ? given.findLastIndex(({ path }) => !CREATED.test(path)) : -1;
+  return [
+    ...given.map((one, at) => (at === creating ? savingId(request.path, command(one)) : command(one))),
+    command(request, '-i'),
+    ...after.map((one) => command(one)),
+  ];
 }
 
-/** A command that stores the id of the transfer it creates, with tools that every machine has. */
-function savingId(command: string): string {
-  return `id=$(${command} | grep -o 'tr_[0-9a-f]*')`;
+/** The command with the id that was stored, in a word in which the shell fills it in. */
+function withId({ path }: SampleRequest, command: string, base: string): string {
+  return command.replace(`'${base}${path}'`, (quoted) =>
+    CREATED.test(quoted) ? `"${base}${path.replace(CREATED, '$id')}"` : quoted,
+  );
+}
+
+/** A command that stores the id of what it creates for a path, with tools that every machine has. */
+function savingId(path: string, command: string): string {
+  return `id=$(${command} | grep -o '${path.includes('{webhook_id}') ? 'wh' : 'tr'}_[0-9a-f]*')`;
 }
 
 /** A sandbox request that gets the code by its `Sandbox-Provoke` header; undefined if no operation returns the code. */

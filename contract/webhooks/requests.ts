@@ -2,6 +2,9 @@ import { Type } from 'typebox';
 import { cursor, limit, literals, moment, nullable, PageQuery, refuseEmpty, text } from '../schema-parts.ts';
 import { REPLAY_SELECTIONS, WEBHOOK_ORDERS, WEBHOOK_PAYLOADS, WEBHOOK_STATUSES } from './records.ts';
 
+/** Maximum number of webhooks of a card program, and of those that belong to none. */
+export const MAX_WEBHOOKS = 20;
+
 /** Maximum number of headers of a webhook. */
 export const MAX_WEBHOOK_HEADERS = 10;
 

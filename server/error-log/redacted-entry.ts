@@ -1,4 +1,5 @@
 import type { ErrorType } from '../../contract/errors/record.ts';
+import { REDACTED } from '../../domain/cards/card-number.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import type { MoneyMoved } from '../../domain/refusal.ts';
 import { causesOf, jsonWithoutSecrets, withoutSecrets } from '../redaction.ts';
@@ -48,7 +49,10 @@ const FIXED_BYTES = 600;
 export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry {
   const budget = { left: MAX_REQUEST_LENGTH };
   const { fields, parameters = {}, saw } = report;
-  const request = fields === undefined && Object.keys(parameters).length === 0 ? null : { ...parameters, ...fields };
+  const request =
+    fields === undefined && Object.keys(parameters).length === 0
+      ? null
+      : { ...parameters, ...withoutHeaderValues(fields) };
   const message = withoutSecrets(report.message);
   const causes = report.cause === undefined || report.cause === null ? [] : causesOf(report.cause, stacks);
   const error: LoggedError = {
@@ -74,6 +78,12 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
   const texts =
     message.length + MAX_REQUEST_LENGTH - budget.left + causes.reduce((sum, cause) => sum + sizeOf(cause), 0);
   return { error, bytes: FIXED_BYTES + texts };
+}
+
+/** The headers of a webhook are secrets, whatever they look like. */
+function withoutHeaderValues(fields: ReportedError['fields']): ReportedError['fields'] {
+  if (typeof fields?.headers !== 'object' || fields.headers === null) return fields;
+  return { ...fields, headers: Object.fromEntries(Object.keys(fields.headers).map((name) => [name, REDACTED])) };
 }
 
 function cleanOrNull(text: string | undefined): string | null {

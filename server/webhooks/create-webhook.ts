@@ -1,3 +1,4 @@
+import { MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
 import { EVERY_PROGRAM } from '../../domain/event.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { auditOf } from '../audit/audit.ts';
@@ -17,9 +18,6 @@ import { readHeaders, sealHeaders, type WebhookHeaders } from './headers.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
 import { newSecret } from './secret.ts';
 import { checkUrl, readTypes } from './settings.ts';
-
-/** Maximum number of webhooks of a card program, and of those that belong to none. */
-export const MAX_WEBHOOKS = 20;
 
 type CreateId = 'create_webhook' | 'create_operator_webhook';
 

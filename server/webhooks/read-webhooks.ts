@@ -1,7 +1,7 @@
 import { fromWireId } from '../../domain/identifier.ts';
 import { readProgramFilter } from '../error-log/error-filter.ts';
 import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
-import { readPage } from '../operations/page.ts';
+import { readCursor, readPage } from '../operations/page.ts';
 import type { Service } from '../operations/service.ts';
 import { listAttempts, toAttempt } from '../store/webhooks/attempt-list.ts';
 import { listWebhooks as listStatement, toWebhookDetails, type WebhookFilter } from '../store/webhooks/webhook.ts';
@@ -41,7 +41,8 @@ async function list(service: Service, call: Call<ListId>, filter: WebhookFilter)
 
 /** list_webhook_attempts and list_operator_webhook_attempts: what was sent to a webhook, newest first. */
 export async function listWebhookAttempts(service: Service, call: Call<AttemptsId>): Promise<Reply<AttemptsId>> {
-  const { event_id: sentId, succeeded } = call.query;
+  const { event_id: sentId, succeeded, cursor } = call.query;
+  readCursor(call, 'att', cursor);
   const filter = {
     eventId: sentId === undefined ? null : readEventId(call, sentId),
     succeeded: succeeded === undefined ? null : succeeded === 'true',

@@ -57,8 +57,10 @@ test('requests are enough for every sample but these', () => {
   expect([...UNDER_CONDITION].sort()).toEqual([
     'events_expired',
     'rate_limited',
+    'replay_running',
     'request_timeout',
     'service_unavailable',
+    'webhook_limit',
   ]);
   for (const code of UNDER_CONDITION) expect(REAL_CAUSES).toHaveProperty(code);
 });

@@ -25,21 +25,22 @@ export async function runSample(url: string, code: ErrorCode): Promise<RawRespon
   if (typeof given === 'string') throw new Error(`${code} needs ${given}`);
   let created: RawResponse | undefined;
   for (const one of given) {
-    created = await send(url, asCurl(one));
-    expect(created.status, created.body).toBeLessThan(300);
+    const response = await send(url, asCurl(about(one, created)));
+    expect(response.status, response.body).toBeLessThan(300);
+    if (response.status === 201) created = response;
   }
   const before = await balancesOf(url);
   const response = await send(url, asCurl(about(request, created)));
   expect(await balancesOf(url)).toEqual(before);
-  for (const one of after) expect((await send(url, asCurl(one))).status).toBe(200);
+  for (const one of after) expect((await send(url, asCurl(about(one, created)))).status).toBe(200);
   return response;
 }
 
-/** The request with the id of the transfer that was created before it. */
+/** The request with the id of the transfer or the webhook that was created before it. */
 function about(request: SampleRequest, created: RawResponse | undefined): SampleRequest {
-  if (!request.path.includes('{transfer_id}')) return request;
-  const { transfer_id: id } = JSON.parse(created?.body ?? '{}');
-  return { ...request, path: request.path.replace('{transfer_id}', String(id)) };
+  const ids: Readonly<Record<string, string>> = JSON.parse(created?.body ?? '{}');
+  const path = request.path.replace(/\{(transfer_id|webhook_id)\}/, (_, name: string) => String(ids[name]));
+  return { ...request, path };
 }
 
 /** Compares the response to a code's sample with what the page and the OpenAPI document print. */
@@ -59,6 +60,6 @@ export function expectSample(code: ErrorCode, response: RawResponse): void {
 /** Ids, and times of this year, differ from run to run. Everything else of a sample is exactly what is sent. */
 function withoutIds(text: string): string {
   return text
-    .replaceAll(/\b(req|tr)_[0-9a-f]{32}\b/g, '$1_…')
+    .replaceAll(/\b(req|tr|rpl)_[0-9a-f]{32}\b/g, '$1_…')
     .replaceAll(/\b20\d\d-\d\d-\d\dT[0-9:]{8}(\.\d{3})?Z/g, (_time, fraction) => (fraction ? 'a time' : 'a midnight'));
 }

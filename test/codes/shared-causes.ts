@@ -3,6 +3,7 @@ import pg from 'pg';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { isClosed } from '../../contract/reading/read-fields.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import type { KeyScope } from '../../contract/scope.ts';
 import type { SharedCode } from '../../domain/error-codes.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { withSecret } from '../harness/keys.ts';
@@ -17,12 +18,14 @@ import {
   type RealCause,
   type Result,
   runAll,
+  together,
   withHeader,
   withMembers,
 } from './real-cause.ts';
 import { sampleRequest } from './sample.ts';
 import { bytesOf, type RequestSpec, send } from './send.ts';
 import { NO_ID, runSwitch, TRANSFER_CAUSES } from './transfer-causes.ts';
+import { RESENT_WITHOUT_EVENT, REUSED_KEYS, WEBHOOK_CAUSES } from './webhook-causes.ts';
 import { startDatabase, stopDatabase, type World } from './world.ts';
 
 const TRANSFER = OPERATIONS.create_transfer.path;
@@ -61,7 +64,7 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     { request: { method: 'POST', path: pathOf('create_deposit', '') } },
   ]),
   method_not_allowed: byRequests('method_not_allowed', [
-    ...OPERATION_IDS.map((id) => ({ request: { method: 'DELETE', path: pathOf(id, 'x') } })),
+    ...OPERATION_IDS.map((id) => ({ request: { method: 'PUT', path: pathOf(id, 'x') } })),
     { request: { method: 'POST', path: '/errors' } },
   ]),
   malformed_request: byRequests('malformed_request', [
@@ -106,6 +109,8 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
       ]),
   },
   ...TRANSFER_CAUSES,
+  ...WEBHOOK_CAUSES,
+  idempotency_key_exists: together(TRANSFER_CAUSES.idempotency_key_exists, REUSED_KEYS),
   program_not_found: { run: runNoProgram },
   key_not_found: byRequests('key_not_found', [
     { operation: 'revoke_key', request: { method: 'POST', path: pathOf('revoke_key', `key_${NO_ID}`) } },
@@ -115,10 +120,13 @@ export const SHARED_CAUSES: Readonly<Partial<Record<SharedCode, RealCause>>> = {
     get('get_error', pathOf('get_error', `req_${NO_ID}`)),
     get('inspect_error', pathOf('inspect_error', 'req_missing')),
   ]),
-  event_not_found: byRequests('event_not_found', [
-    get('get_event', pathOf('get_event', `evt_${NO_ID}`)),
-    get('inspect_event', pathOf('inspect_event', 'evt_missing')),
-  ]),
+  event_not_found: together(
+    byRequests('event_not_found', [
+      get('get_event', pathOf('get_event', `evt_${NO_ID}`)),
+      get('inspect_event', pathOf('inspect_event', 'evt_missing')),
+    ]),
+    RESENT_WITHOUT_EVENT,
+  ),
   events_expired: { run: runExpired },
   invalid_idempotency_key: byRequests('invalid_idempotency_key', [
     ...eachOperation((request) => ({ ...request, headers: [['Idempotency-Key', '']] }), takesKey),
@@ -161,14 +169,16 @@ async function runForbidden({ sandbox, live, programKey }: World): Promise<reado
   });
   const isOperators = (id: OperationId): boolean => OPERATIONS[id].reach === 'operator';
   const isLive = (id: OperationId): boolean => OPERATIONS[id].reach !== 'sandbox';
-  // No operation needs this scope yet, so a key that has no other may do nothing.
-  const { key } = await withSecret(
-    sandbox.client.keys.create({ name: 'idle', scopes: ['webhooks:write'], all_programs: true }),
-  );
-  const idly = (request: RequestSpec): RequestSpec => ({ ...request, headers: [bearer(key)] });
+  const keyWith = async (scope: KeyScope): Promise<string> =>
+    (await withSecret(sandbox.client.keys.create({ name: 'idle', scopes: [scope], all_programs: true }))).key;
+  const keys = { errors: await keyWith('errors:read'), webhooks: await keyWith('webhooks:read') };
+  const withoutScope = (request: RequestSpec, id: OperationId): RequestSpec => ({
+    ...request,
+    headers: [bearer(OPERATIONS[id].scope === 'errors:read' ? keys.webhooks : keys.errors)],
+  });
   return [
     ...(await runAll(sandbox.url, 'forbidden', eachOperation(foreign))),
-    ...(await runAll(live.url, 'forbidden', eachOperation(idly, isLive))),
+    ...(await runAll(live.url, 'forbidden', eachOperation(withoutScope, isLive))),
     ...(await runAll(live.url, 'forbidden', eachOperation(asProgram, isOperators))),
     ...(await runAll(
       live.url,
@@ -228,6 +238,8 @@ async function runExpired({ sandbox, dataDirectory }: World): Promise<readonly R
       get('search_events', `${OPERATIONS.search_events.path}?after=0`),
       get('list_events', `${OPERATIONS.list_events.path}?after=2&type=card.*`),
       { operation: 'list_events', request: { ...stream, path: OPERATIONS.list_events.path } },
+      withMembers('create_webhook', { after: 1 }),
+      withMembers('create_operator_webhook', { after: 1 }),
     ]);
     return [...(sample === undefined ? [] : [{ ...sample, isSample: true }]), ...others];
   } finally {
@@ -267,6 +279,7 @@ async function runNoProgram({ sandbox, live, operatorKey }: World): Promise<read
     ...(await runAll(sandbox.url, 'program_not_found', [
       withMembers('change_switch', { program_id: NO_PROGRAM }),
       withMembers('create_key', { program_id: NO_PROGRAM }),
+      withMembers('create_operator_webhook', { program_id: NO_PROGRAM }),
     ])),
   ];
 }

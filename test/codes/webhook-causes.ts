@@ -1,5 +1,26 @@
-import type { OperationId } from '../../contract/operations.ts';
-import { type Attempt, twice, withQuery, wrongly } from './real-cause.ts';
+import { randomUUID } from 'node:crypto';
+import { exampleOf } from '../../contract/examples.ts';
+import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import { MAX_WEBHOOKS } from '../../contract/webhooks/requests.ts';
+import type { SharedCode } from '../../domain/error-codes.ts';
+import type { TransferService } from '../../sdk/client.ts';
+import { startWebhookTarget } from '../cli/webhook-target.ts';
+import {
+  type Attempt,
+  about,
+  byRequests,
+  type RealCause,
+  type Result,
+  runAll,
+  runRefused,
+  twice,
+  withMembers,
+  withQuery,
+  wrongly,
+} from './real-cause.ts';
+import { sampleRequest } from './sample.ts';
+import { toRequest } from './send.ts';
+import type { World } from './world.ts';
 
 const BAD_SETTINGS: readonly object[] = [
   { types: [] },
@@ -84,3 +105,148 @@ export const WEBHOOK_SCHEMA_CAUSES = {
   resend_operator_event: wrongly('resend_operator_event', { event_id: '' }),
   replay_operator_webhook: wrongly('replay_operator_webhook', ...BAD_PERIODS),
 } satisfies Partial<Readonly<Record<OperationId, readonly Attempt[]>>>;
+
+/** A URL that leads nowhere. */
+const URL = 'https://shop.example/webhooks';
+const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' } as const;
+
+/** Runs something about new webhooks, whose ids it gets, and then deletes them. */
+async function withWebhooks<Outcome>(
+  client: TransferService,
+  count: number,
+  run: (ids: readonly string[]) => Promise<Outcome>,
+): Promise<Outcome> {
+  const ids: string[] = [];
+  try {
+    while (ids.length < count) ids.push((await client.webhooks.create({ url: URL })).webhook_id);
+    return await run(ids);
+  } finally {
+    for (const id of ids) await client.webhooks.delete(id);
+  }
+}
+
+/** A cause that is requests about a new webhook. */
+function aboutWebhook(code: SharedCode, attempts: (webhookId: string) => readonly Attempt[]): RealCause {
+  return {
+    run: ({ sandbox }) => withWebhooks(sandbox.client, 1, ([id = '']) => runRefused(sandbox.url, code, attempts(id))),
+  };
+}
+
+const IS_ABOUT_WEBHOOK = OPERATION_IDS.filter((id) => OPERATIONS[id].path.includes('{webhook_id}'));
+const URLS = [
+  'shop.example/webhooks',
+  'https://',
+  'https://user:password@shop.example/',
+  'http://10.0.0.1/',
+  'http://169.254.169.254/latest',
+  'http://[fd00::1]/',
+];
+
+/** Causes of the codes of webhooks. */
+export const WEBHOOK_CAUSES = {
+  webhook_not_found: byRequests(
+    'webhook_not_found',
+    IS_ABOUT_WEBHOOK.map((operation) => ({ operation, request: toRequest(exampleOf(operation)) })),
+  ),
+  webhook_url_refused: byRequests(
+    'webhook_url_refused',
+    URLS.flatMap((url) => [
+      withMembers('create_webhook', { url }),
+      withMembers('create_operator_webhook', { url }),
+      withMembers('update_webhook', { url }),
+      withMembers('update_operator_webhook', { url }),
+    ]),
+  ),
+  webhook_limit: { run: runLimit },
+  invalid_webhook_status: {
+    run: ({ sandbox }) =>
+      withWebhooks(sandbox.client, 1, async ([id = '']) => {
+        await sandbox.client.webhooks.update(id, { status: 'disabled' });
+        return runRefused(sandbox.url, 'invalid_webhook_status', [
+          about('replay_webhook', id, PERIOD),
+          about('replay_operator_webhook', id, PERIOD),
+        ]);
+      }),
+  },
+  replay_running: { run: runReplays },
+} as const satisfies Partial<Record<SharedCode, RealCause>>;
+
+/** An event that does not exist is to be sent again. */
+export const RESENT_WITHOUT_EVENT = aboutWebhook('event_not_found', (id) =>
+  (['resend_event', 'resend_operator_event'] as const).flatMap((operation) => [
+    about(operation, id, { event_id: 'evt_missing' }),
+    about(operation, id, { event_id: `evt_${'0'.repeat(32)}` }),
+  ]),
+);
+
+/** Requests under keys that were used before, each by its own operation, for something else. */
+export const REUSED_KEYS: RealCause = {
+  run: ({ sandbox }) =>
+    withWebhooks(sandbox.client, 2, async ([first = '', second = '']) => {
+      const { url, client } = sandbox;
+      const idempotencyKey = randomUUID();
+      const headers = { 'Idempotency-Key': idempotencyKey };
+      const [event, other] = (await client.events.list({ limit: 2 })).data.map(({ event_id }) => ({ event_id }));
+      if (event === undefined || other === undefined) throw new Error('there are no two events');
+      const attempts: Attempt[] = [];
+      for (const [webhooks, infix] of [
+        [client.webhooks, ''],
+        [client.operatorWebhooks, 'operator_'],
+      ] as const) {
+        const { webhook_id: created } = await webhooks.create({ url: URL }, { idempotencyKey });
+        await webhooks.rollSecret(first, {}, { idempotencyKey });
+        await webhooks.test(first, { idempotencyKey });
+        await webhooks.resend(first, event, { idempotencyKey });
+        await webhooks.replay(infix === '' ? first : second, PERIOD, { idempotencyKey });
+        await webhooks.delete(created);
+        attempts.push(
+          withMembers(`create_${infix}webhook`, { url: `${URL}/2` }, headers),
+          about(`roll_${infix}webhook_secret`, second, {}, headers),
+          about(`test_${infix}webhook`, second, undefined, headers),
+          about(`resend_${infix}event`, first, other, headers),
+          about(`replay_${infix}webhook`, first, { ...PERIOD, only: 'failed' }, headers),
+        );
+      }
+      return runRefused(url, 'idempotency_key_exists', attempts);
+    }),
+};
+
+/** As many webhooks as a card program, and operators, can have. */
+function runLimit({ sandbox }: World): Promise<readonly Result[]> {
+  const { url, client } = sandbox;
+  const code = 'webhook_limit';
+  return withWebhooks(client, MAX_WEBHOOKS, async () => {
+    const request = sampleRequest(code);
+    const [sample] = await runAll(url, code, [{ operation: 'create_webhook', request }]);
+    const { program_id } = (await client.webhooks.list({ limit: 1 })).data[0] ?? {};
+    // A refusal is stored under its key.
+    const keyed = () => ({ 'Idempotency-Key': randomUUID() });
+    const ofProgram = withMembers('create_operator_webhook', { program_id }, keyed());
+    const results = await runRefused(url, code, [withMembers('create_webhook', {}, keyed()), ofProgram]);
+    const ids: string[] = [];
+    while (ids.length < MAX_WEBHOOKS) ids.push((await client.operatorWebhooks.create({ url: URL })).webhook_id);
+    const ofOperators = await runRefused(url, code, [withMembers('create_operator_webhook', {}, keyed())]);
+    for (const id of ids) await client.operatorWebhooks.delete(id);
+    return [...(sample === undefined ? [] : [{ ...sample, isSample: true }]), ...results, ...ofOperators];
+  });
+}
+
+/** A replay that does not end: its receiver never responds. */
+async function runReplays({ sandbox }: World): Promise<readonly Result[]> {
+  const { url, client } = sandbox;
+  const code = 'replay_running';
+  const target = await startWebhookTarget();
+  target.respond = () => new Promise(() => undefined);
+  const { webhook_id: id } = await client.webhooks.create({ url: target.url, order: 'strict' });
+  try {
+    await client.webhooks.replay(id, PERIOD);
+    const sample = sampleRequest(code);
+    const request = { ...sample, path: sample.path.replace('{webhook_id}', id) };
+    const results = await runAll(url, code, [{ operation: 'replay_webhook', request }]);
+    const others = [about('replay_webhook', id, PERIOD), about('replay_operator_webhook', id, PERIOD)];
+    return [...results.map((one) => ({ ...one, isSample: true })), ...(await runRefused(url, code, others))];
+  } finally {
+    await client.webhooks.delete(id);
+    await target.cut();
+  }
+}
