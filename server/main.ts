@@ -4,6 +4,7 @@ import { toWireId } from '../domain/identifier.ts';
 import { openRefusedCredentials } from './audit/note-refused-credentials.ts';
 import { type Configuration, readConfiguration, showConfiguration } from './config.ts';
 import { endOnCrash } from './crash.ts';
+import { type Delivery, prepareDelivery } from './delivery/start-delivery.ts';
 import { announceService } from './embedded-postgres/running-services.ts';
 import { type ErrorRecorder, startErrorRecorder } from './error-log/error-recorder.ts';
 import { EventNews } from './events/event-news.ts';
@@ -28,11 +29,12 @@ import { withoutSecrets } from './redaction.ts';
 import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './sandbox/seed-sandbox.ts';
 import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/connection/database.ts';
+import type { Databases } from './store/connection/databases.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 import { openTransferLane, type TransferLane } from './transfers/load.ts';
 import { openAddressRules } from './webhooks/addresses.ts';
 import { resealSecrets } from './webhooks/reseal-secrets.ts';
-import { openWebhookKeys, vaultOf } from './webhooks/webhook-keys.ts';
+import { openWebhookKeys, vaultOf, type WebhookKeys } from './webhooks/webhook-keys.ts';
 
 const SEED_TIMEOUT_MILLISECONDS = 10_000;
 
@@ -96,8 +98,9 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const webhooks = {
     rules: openAddressRules({ mode: configuration.mode, allowedNetworks: configuration.webhookAllowedNetworks }),
     vault: vaultOf(webhookKeys),
-    changed: () => undefined,
+    changed: () => delivery.changed(),
   };
+  const delivery = openDelivery(configuration, databases, webhookKeys, log);
   const uses = openKeyUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
   const gateway: Gateway = {
@@ -134,7 +137,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     throw error;
   });
   const unpublish = await publishSettings(configuration, port, log);
-  const jobs = startJobs(configuration, opened, { log, transfers, news });
+  const jobs = startJobs(configuration, opened, { log, transfers, news, delivery });
   const credentials = startWritingCredentialUses(uses, refusals, (error) =>
     log.error({ cause: String(error) }, 'cannot write key uses and refused credentials; retrying'),
   );
@@ -151,11 +154,34 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   showBanner(configuration, opened, port);
 }
 
+function openDelivery(
+  { mode, webhookAllowedNetworks: allowedNetworks, webhookCa }: Configuration,
+  databases: Databases,
+  { read: keys }: WebhookKeys,
+  log: pino.Logger,
+): Delivery {
+  return prepareDelivery({
+    databases,
+    addresses: { mode, allowedNetworks },
+    ca: webhookCa?.certificates ?? null,
+    keys,
+    onFailure: (error) => log.error({ cause: String(error) }, 'cannot deliver events to webhooks; retrying'),
+    onNotice: (sentence, webhookId) => log.warn({ event: 'webhook', webhookId }, sentence),
+  });
+}
+
+type JobParts = {
+  readonly log: pino.Logger;
+  readonly transfers: TransferLane;
+  readonly news: EventNews;
+  readonly delivery: Delivery;
+};
+
 /** What the service does by itself. */
 function startJobs(
   configuration: Configuration,
   { databases }: OpenDatabase,
-  { log, transfers, news }: { readonly log: pino.Logger; readonly transfers: TransferLane; readonly news: EventNews },
+  { log, transfers, news, delivery }: JobParts,
 ): { readonly stop: () => Promise<unknown> } {
   const { background } = databases;
   const report = (sentence: string) => (error: unknown) => log.error({ cause: String(error) }, sentence);
@@ -165,10 +191,15 @@ function startJobs(
     startSettlingDueTransfers({ database: background, transfers }, report('cannot settle due transfers; retrying')),
     startRelayingEvents(
       databases,
-      (programIds) => news.tell(programIds),
+      (programIds) => {
+        news.tell(programIds);
+        delivery.tell(programIds);
+      },
       report('cannot give positions to events; retrying'),
     ),
+    delivery,
   ];
+  delivery.start();
   return { stop: () => Promise.all(jobs.map((job) => job.stop())) };
 }
 

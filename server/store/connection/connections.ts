@@ -34,7 +34,8 @@ export const MIN_CONNECTIONS = 6;
 export const MAX_CONNECTIONS = 27;
 
 /** Maximum numbers of connections, by role: `readers` run single statements, `writers` transactions. */
-type Sizes = Readonly<Record<Role, { readonly readers: number; readonly writers: number }>>;
+type Sizes = Readonly<Record<Role, RoleSizes>>;
+type RoleSizes = { readonly readers: number; readonly writers: number };
 
 /** Divides the connections that a process may open, at least {@link MIN_CONNECTIONS}; one is for work that runs alone. */
 export function divideConnections(total: number): Sizes {
@@ -77,14 +78,14 @@ export class Connections {
   readonly #role: Role;
 
   /** Opens no connection before one is needed. */
-  constructor(settings: ConnectionSettings, role: Role, group: PoolGroup, sizes: Sizes) {
+  constructor(settings: ConnectionSettings, role: Role, group: PoolGroup, sizes: RoleSizes) {
     this.#settings = settings;
     this.#role = role;
     this.group = group;
     const limited: readonly Setting[] = [...WITHIN_LIMITS, actAs(role)];
-    const readers = { kind: 'readers', min: 0, max: sizes[role].readers } as const;
+    const readers = { kind: 'readers', min: 0, max: sizes.readers } as const;
     // One writer of transfers stays open, so that they go on whatever else takes the connections of the server.
-    const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes[role].writers } as const;
+    const writers = { kind: 'writers', min: role === 'application' ? 1 : 0, max: sizes.writers } as const;
     this.readers = new Pool(openPool(settings, toPooling(readers), limited), readers, group);
     const pooling = { ...toPooling(writers), maxLifetimeSeconds: WRITER_LIFETIME_SECONDS };
     this.writers = new Pool(openPool(settings, pooling, [...WRITER_SETTINGS, ...limited]), writers, group);
@@ -105,6 +106,12 @@ export class Connections {
       if (!(error instanceof pg.DatabaseError)) throw error;
       return { refused: error.message };
     }
+  }
+
+  /** Has fewer connections from now on. */
+  limit({ readers, writers }: RoleSizes): void {
+    this.readers.limit(readers);
+    this.writers.limit(writers);
   }
 
   /** Runs work on a connection of its own, without time limits. */

@@ -3,12 +3,17 @@ import {
   Connections,
   divideConnections,
   MAX_CONNECTIONS,
+  MIN_CONNECTIONS,
   type Role,
   type RoleProblem,
 } from './connections.ts';
 import { Database } from './database.ts';
 import { type Health, PoolGroup } from './pool.ts';
 import { Standby } from './standby.ts';
+
+/** Connections of a thread with work of its own: at least one for each kind. */
+const MIN_OWN_CONNECTIONS = 2;
+const MAX_OWN_CONNECTIONS = 4;
 
 /** One PostgreSQL, as each role of the service sees it. */
 export type Databases = {
@@ -25,6 +30,11 @@ export type Databases = {
   readonly health: () => Health;
   /** Calls a listener after every commit of this process; returns how to stop that. */
   readonly onCommit: (listener: () => void) => () => void;
+  /**
+   * Has fewer connections from now on, so that a thread of this process can open as many with {@link openOwnDatabase};
+   * returns how many, 0 where they are too few already.
+   */
+  readonly giveUpConnections: () => number;
   /** Closes every connection, after what runs on them. */
   readonly close: () => Promise<void>;
 };
@@ -35,7 +45,7 @@ export type Databases = {
 export function openDatabases(settings: ConnectionSettings, maxConnections = MAX_CONNECTIONS): Databases {
   const group = new PoolGroup();
   const sizes = divideConnections(maxConnections);
-  const open = (role: Role): Connections => new Connections(settings, role, group, sizes);
+  const open = (role: Role): Connections => new Connections(settings, role, group, sizes[role]);
   const [application, background, authentication] = [open('application'), open('background'), open('authentication')];
   const all = [application, background, authentication];
   const standby = new Standby(background.writers);
@@ -51,8 +61,30 @@ export function openDatabases(settings: ConnectionSettings, maxConnections = MAX
     },
     health: () => group,
     onCommit: (listener) => group.onCommit(listener),
+    giveUpConnections: () => {
+      const count = Math.min(MAX_OWN_CONNECTIONS, maxConnections - MIN_CONNECTIONS);
+      if (count < MIN_OWN_CONNECTIONS) return 0;
+      const left = divideConnections(maxConnections - count);
+      for (const role of ['application', 'background', 'authentication'] as const) {
+        ({ application, background, authentication })[role].limit(left[role]);
+      }
+      return count;
+    },
     close: async () => {
       await Promise.all(all.map((connections) => connections.close()));
     },
+  };
+}
+
+/** Opens the database for a thread with work of its own, with the reach of {@link Databases.background}. */
+export function openOwnDatabase(
+  settings: ConnectionSettings,
+  count: number,
+): { readonly database: Database; readonly close: () => Promise<void> } {
+  const writers = Math.floor(count / 2);
+  const connections = new Connections(settings, 'background', new PoolGroup(), { writers, readers: count - writers });
+  return {
+    database: new Database(connections, new Standby(connections.writers)),
+    close: () => connections.close(),
   };
 }

@@ -145,7 +145,7 @@ type Waiter = { readonly until: number; readonly admit: () => void; readonly ref
  * the wait fails with that.
  */
 class ConnectionQueue {
-  readonly #max: number;
+  #max: number;
   /** How often the database has sent something, on any connection of this process. */
   readonly #responses: () => number;
   #lent = 0;
@@ -173,9 +173,14 @@ class ConnectionQueue {
   }
 
   leave(): void {
-    const next = this.#waiting.shift();
+    const next = this.#lent > this.#max ? undefined : this.#waiting.shift();
     if (next === undefined) this.#lent -= 1;
     else next.admit();
+  }
+
+  /** Lends fewer at once from now on. */
+  limit(max: number): void {
+    this.#max = Math.min(this.#max, max);
   }
 
   #watch(): void {
@@ -301,6 +306,12 @@ export class Pool {
   renew(): void {
     this.#generation += 1;
     this.closeIdle(0);
+  }
+
+  /** Has fewer connections from now on; those in use beyond that are closed a while after they are released. */
+  limit(max: number): void {
+    this.#queue.limit(max);
+    this.closeIdle(Math.max(0, max - this.#lent));
   }
 
   /** Resolves after a time, or as soon as a connection is released. */

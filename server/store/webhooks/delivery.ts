@@ -89,10 +89,10 @@ const FINISHED = columns({
   epoch: NUMBER,
   kind: word<StoredDelivery['kind']>(),
   eventId: UUID,
-  createdAt: nullable(TIME),
+  dueAt: nullable(TIME),
 });
 
-/** A delivery of which nothing is left to do. One with `createdAt` is left if it was asked for again since. */
+/** A delivery of which nothing is left to do. One with `dueAt` is left if it was asked for again since. */
 export type FinishedDelivery = ReturnType<typeof FINISHED.read>;
 
 export const deleteDeliveries = statement(
@@ -100,7 +100,7 @@ export const deleteDeliveries = statement(
   { sent: rows(FINISHED), owner: UUID },
   `delete from webhook_delivery as stored using :sent join ${HELD}
     where stored.webhook_id = sent.webhook_id and stored.kind = sent.kind and stored.event_id = sent.event_id
-      and (sent.created_at is null or date_trunc('milliseconds', stored.created_at) <= sent.created_at)`,
+      and (sent.due_at is null or date_trunc('milliseconds', stored.next_at) <= sent.due_at)`,
 );
 
 /** Deletes, at most `count`, events that were given up so long ago that they are deleted themselves; the number is `forgotten`. */

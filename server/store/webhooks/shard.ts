@@ -67,7 +67,7 @@ export const removeWorker = statement(
 export const lockShards = statement(
   'lock_webhook_shards',
   { owner: UUID, shards: many(SMALLINT) },
-  'select shard from webhook_shard where owner = :owner and shard = any (:shards) order by shard for share',
+  `select ${SHARD.names} from webhook_shard where owner = :owner and shard = any (:shards) order by shard for share`,
 );
 
 /** SQL: the shards that the process still holds, of rows `sent` with `shard` and `epoch`; needs the parameter `owner`. */

@@ -1,6 +1,7 @@
 import type { WebhookStatus } from '../../../domain/webhooks/health.ts';
-import type { Row } from '../connection/database.ts';
+import type { Row, Statement } from '../connection/database.ts';
 import {
+  BOOLEAN,
   BYTES,
   columns,
   INTEGER,
@@ -53,6 +54,7 @@ const DELIVERED = columns({
   lastSuccessAt: nullable(TIME),
   probeTries: SMALLINT,
   nextProbeAt: nullable(TIME),
+  isFailingTold: BOOLEAN,
   nextRetryAt: nullable(TIME),
 });
 
@@ -64,7 +66,7 @@ export const readDeliveredWebhooks = statement(
   { webhookIds: many(UUID) },
   `select ${DELIVERED.names} from (
       select webhook.*, shard, cursor, status, failures, failing_since, last_failure_at, last_success_at, probe_tries,
-        next_probe_at, (
+        next_probe_at, is_failing_told, (
           select min(next_at) from webhook_delivery
           where webhook_delivery.webhook_id = webhook.webhook_id and state = 'waiting' and kind = 'event'
         ) as next_retry_at
@@ -146,3 +148,25 @@ export const storeHealth = statement(
     from :sent join ${HELD} join webhook on webhook.webhook_id = sent.webhook_id and webhook.revision = sent.revision
     where stored.webhook_id = sent.webhook_id and stored.shard = sent.shard`,
 );
+
+const NOTE_FAILING_TOLD = statement(
+  'note_webhook_failing_told',
+  { webhookId: UUID },
+  'update webhook_state set is_failing_told = true where webhook_id = :webhookId',
+);
+
+/** Notes that webhook.failing was written for the failures in a row. */
+export function noteFailingTold(webhookId: string): Statement {
+  return NOTE_FAILING_TOLD({ webhookId });
+}
+
+const RAISE_REVISION = statement(
+  'raise_webhook_revision',
+  { webhookId: UUID },
+  'update webhook set revision = revision + 1 where webhook_id = :webhookId',
+);
+
+/** Notes that a webhook was changed otherwise than by a request about it. */
+export function raiseRevision(webhookId: string): Statement {
+  return RAISE_REVISION({ webhookId });
+}

@@ -1,0 +1,103 @@
+import type { EventFeed, FeedEvent, FeedPage } from './event-feed.ts';
+import { type Place, Places } from './places.ts';
+
+/** An event with its place in the cursor. */
+export type Taken = { readonly found: FeedEvent; readonly place: Place };
+
+/** What a cursor reports. */
+export type CursorReports = {
+  /** There may be more to take. */
+  readonly onMore: () => void;
+  /** Events were deleted before they were sent: the cursor goes on after place `oldest` - 1. */
+  readonly onDeleted: (oldest: number) => void;
+  /** Reading failed; it is tried again when {@link EventCursor.take} is called. */
+  readonly onFailure: (error: unknown) => void;
+};
+
+/** Reads the events of a feed in their order, each once. */
+export class EventCursor {
+  readonly places: Places;
+  readonly #feed: EventFeed;
+  readonly #wants: (event: FeedEvent) => boolean;
+  readonly #reports: CursorReports;
+  #page: FeedPage | undefined;
+  /** The next event of the page. */
+  #next = 0;
+  #isReading = false;
+  /** The version of the feed as of which there was nothing more. */
+  #endVersion = -1;
+
+  constructor(feed: EventFeed, start: number, wants: (event: FeedEvent) => boolean, reports: CursorReports) {
+    this.#feed = feed;
+    this.places = new Places(start);
+    this.#wants = wants;
+    this.#reports = reports;
+  }
+
+  /** The next event that is wanted; undefined when there is none yet, and then more is read. */
+  take(): Taken | undefined {
+    for (;;) {
+      this.#page ??= this.#open();
+      if (this.#page === undefined) break;
+      const { events, end } = this.#page;
+      while (this.#next < events.length) {
+        const found = events[this.#next] as FeedEvent;
+        this.#next += 1;
+        if (this.#wants(found)) return { found, place: this.places.add(found.place) };
+        this.places.readTo = found.place;
+      }
+      this.places.readTo = end;
+      this.#page = undefined;
+    }
+    this.#read();
+    return undefined;
+  }
+
+  /** Goes on from a later place. */
+  skipTo(place: number): void {
+    this.places.skipTo(place);
+    this.#page = undefined;
+    this.#endVersion = -1;
+  }
+
+  #open(): FeedPage | undefined {
+    const page = this.#feed.find(this.places.readTo);
+    if (page !== undefined) this.#next = firstAfter(page, this.places.readTo);
+    return page;
+  }
+
+  #read(): void {
+    const { version } = this.#feed;
+    if (this.#isReading || this.#endVersion === version) return;
+    const from = this.places.readTo;
+    this.#isReading = true;
+    this.#feed.read(from).then(
+      (read) => {
+        this.#isReading = false;
+        if (this.places.readTo !== from) return;
+        if ('oldest' in read) {
+          this.skipTo(read.oldest - 1);
+          this.#reports.onDeleted(read.oldest);
+        } else if (read.end === from) {
+          this.#endVersion = version;
+          // More may have come since.
+          if (this.#feed.version === version) return;
+        } else {
+          this.#page = read;
+          this.#next = firstAfter(read, from);
+        }
+        this.#reports.onMore();
+      },
+      (error: unknown) => {
+        this.#isReading = false;
+        this.#reports.onFailure(error);
+      },
+    );
+  }
+}
+
+/** The index of the first event of a page after a place. */
+function firstAfter({ events }: FeedPage, place: number): number {
+  const index = events.findIndex((event) => event.place > place);
+  return index === -1 ? events.length : index;
+}

@@ -1,0 +1,155 @@
+import { performance } from 'node:perf_hooks';
+import { insistOnProof } from '../../commit/transaction.ts';
+import { ALL_EVENTS } from '../../events/event-news.ts';
+import { type EventPayload, writeEvent, writeOperatorEvent } from '../../events/event-text.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { findEvent, readEventPage, type StoredEvent } from '../../store/events/read-events.ts';
+
+/** Events that are read at once. */
+const PAGE_EVENTS = 200;
+
+/** Time for a standby to confirm that it has what was read, where commits wait for one. */
+const PROOF_MILLISECONDS = 3_000;
+
+/** A page that no webhook has asked for so long is dropped. */
+const MAX_UNUSED_MILLISECONDS = 5_000;
+
+/** Pages of one feed that are kept at most: webhooks that lag behind read theirs again. */
+const MAX_PAGES = 16;
+
+/** An event, with its texts as they are sent: written once, whatever the number of webhooks. */
+export class FeedEvent {
+  readonly event: StoredEvent;
+  /** Its position; for webhooks of operators, its number. */
+  readonly place: number;
+  readonly #write: (event: StoredEvent, payload: EventPayload) => string;
+  readonly #texts: Partial<Record<EventPayload, string>> = {};
+
+  constructor(event: StoredEvent, isOperator: boolean) {
+    this.event = event;
+    this.place = isOperator ? event.number : event.position;
+    this.#write = isOperator ? writeOperatorEvent : writeEvent;
+  }
+
+  text(payload: EventPayload): string {
+    this.#texts[payload] ??= this.#write(this.event, payload);
+    return this.#texts[payload];
+  }
+}
+
+/** Events that follow each other. */
+export type FeedPage = {
+  /** The events after this place, up to `end`; there are none where both are the same. */
+  readonly after: number;
+  readonly end: number;
+  readonly events: readonly FeedEvent[];
+};
+
+/** Instead of a page: the events up to the one before `oldest` are deleted. */
+export type DeletedPage = { readonly oldest: number };
+
+type KeptPage = FeedPage & { usedAt: number };
+
+/** The events of a card program, or of all with the service itself, read once for all webhooks that are sent them. */
+export class EventFeed {
+  readonly programId: string | null;
+  readonly #database: Database;
+  readonly #listeners = new Set<() => void>();
+  readonly #reading = new Map<number, { readonly version: number; readonly page: Promise<FeedPage | DeletedPage> }>();
+  #pages: KeptPage[] = [];
+  /** The last place that was read. */
+  #end = 0;
+  #version = 0;
+
+  constructor(database: Database, programId: string | null) {
+    this.#database = database;
+    this.programId = programId;
+  }
+
+  /** Under which id the database has the last place of this feed. */
+  get headId(): string {
+    return this.programId ?? ALL_EVENTS;
+  }
+
+  /** Raised when there may be new events. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Calls a listener when there may be new events; returns how to stop that. */
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  get isUsed(): boolean {
+    return this.#listeners.size > 0;
+  }
+
+  noteNews(): void {
+    this.#version += 1;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Notes the last place that the database has. */
+  noteHead(head: number): void {
+    if (head > this.#end) this.noteNews();
+  }
+
+  /** The events after a place that were read already. */
+  find(place: number): FeedPage | undefined {
+    const page = this.#pages.find(({ after, end }) => after <= place && place < end);
+    if (page !== undefined) page.usedAt = performance.now();
+    return page;
+  }
+
+  /** Reads the events after a place. Throws what the database throws. */
+  async read(place: number): Promise<FeedPage | DeletedPage> {
+    const found = this.find(place);
+    if (found !== undefined) return found;
+    const running = this.#reading.get(place);
+    if (running?.version === this.#version) return running.page;
+    const page = this.#readPage(place);
+    this.#reading.set(place, { version: this.#version, page });
+    try {
+      return await page;
+    } finally {
+      if (this.#reading.get(place)?.page === page) this.#reading.delete(place);
+    }
+  }
+
+  async #readPage(after: number): Promise<FeedPage | DeletedPage> {
+    const { programId } = this;
+    const range = { after, limit: PAGE_EVENTS, ...(programId === null ? {} : { programId }) };
+    const read = await readEventPage(this.#database, range);
+    if ('oldest' in read) return read;
+    await insistOnProof(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
+    const events = read.events.map((event) => new FeedEvent(event, programId === null));
+    const page: KeptPage = { after, end: read.end, events, usedAt: performance.now() };
+    if (page.end > after) this.#keep(page);
+    return page;
+  }
+
+  #keep(page: KeptPage): void {
+    this.#end = Math.max(this.#end, page.end);
+    this.#pages.push(page);
+    if (this.#pages.length <= MAX_PAGES) return;
+    const oldest = Math.min(...this.#pages.map(({ usedAt }) => usedAt));
+    this.#pages.splice(
+      this.#pages.findIndex(({ usedAt }) => usedAt === oldest),
+      1,
+    );
+  }
+
+  /** Reads one event; undefined where it is deleted. */
+  async readOne(eventId: string): Promise<FeedEvent | undefined> {
+    const event = await findEvent(this.#database, eventId, this.programId ?? undefined);
+    return event && new FeedEvent(event, this.programId === null);
+  }
+
+  /** Drops what is no longer used. */
+  tidy(): void {
+    const now = performance.now();
+    this.#pages = this.#pages.filter(({ usedAt }) => now - usedAt < MAX_UNUSED_MILLISECONDS);
+  }
+}

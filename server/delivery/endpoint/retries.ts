@@ -1,0 +1,156 @@
+import { databaseTime } from '../../ids.ts';
+import type { Database } from '../../store/connection/database.ts';
+import { readOldestRetry, readRetries, type StoredDelivery, toDeliveries } from '../../store/webhooks/delivery.ts';
+import { DoneRows } from './done-rows.ts';
+import type { EventFeed } from './event-feed.ts';
+import { fromEvent, type Item } from './item.ts';
+
+/** Retries of one webhook that are read at once. */
+const COUNT = 50;
+
+/** What retries need of their webhook. */
+export type RetrySource = {
+  readonly webhookId: string;
+  readonly database: Database;
+  readonly feed: EventFeed;
+  readonly payload: () => 'full' | 'thin';
+  /** There may be more to take. */
+  readonly onMore: () => void;
+  readonly onFailure: (error: unknown) => void;
+  /** Has a row deleted whose event no longer exists. */
+  readonly forget: (row: StoredDelivery) => void;
+  /** Resolves when everything that was to be stored so far is stored. */
+  readonly stored: () => Promise<void>;
+};
+
+/** The events of a webhook that failed and are sent again at their time. */
+export class Retries {
+  readonly #source: RetrySource;
+  /** When the first one is due that is not in memory. */
+  #nextAt: number;
+  #waiting: Item[] = [];
+  /** The ids of events that are waiting here or in flight. */
+  readonly #known = new Set<string>();
+  readonly #done = new DoneRows();
+  #oldest: Item | null | undefined;
+  #isReading = false;
+
+  constructor(nextAt: number | null, source: RetrySource) {
+    this.#source = source;
+    this.#nextAt = nextAt ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Forgets what was read: a request has changed the webhook. */
+  reset(nextAt: number | null): void {
+    this.#nextAt = nextAt ?? Number.POSITIVE_INFINITY;
+    for (const { eventId } of this.#waiting) this.#known.delete(eventId);
+    this.#waiting = [];
+    this.#oldest = undefined;
+  }
+
+  /** Notes that an event failed and is to be sent at a time, in milliseconds since 1970. */
+  note(nextAt: number): void {
+    this.#nextAt = Math.min(this.#nextAt, nextAt);
+  }
+
+  /** Called when the outcome of a retry is stored. */
+  forget({ eventId, dueAt }: Item): void {
+    this.#done.add(eventId, dueAt);
+    this.#known.delete(eventId);
+    this.#oldest = undefined;
+  }
+
+  /** Takes back one that was not sent after all. */
+  giveBack(item: Item): void {
+    this.#waiting.unshift(item);
+  }
+
+  /** Whether any is due. */
+  get isDue(): boolean {
+    return this.#waiting.length > 0 || this.#nextAt <= databaseTime();
+  }
+
+  /** The next one that is due; undefined when there is none, or when it is still being read. */
+  take(): Item | undefined {
+    const item = this.#waiting.shift();
+    if (item === undefined && this.#nextAt <= databaseTime()) void this.#run(() => this.#readDue());
+    return item;
+  }
+
+  /** The oldest one, due or not; null when there is none, and unknown while it is being read. */
+  takeOldest(): Item | null | 'unknown' {
+    if (this.#oldest === undefined) {
+      void this.#run(() => this.#readOldest());
+      return 'unknown';
+    }
+    const oldest = this.#oldest;
+    this.#oldest = undefined;
+    if (oldest === null) return null;
+    this.#known.add(oldest.eventId);
+    return oldest;
+  }
+
+  async #run(read: () => Promise<void>): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    try {
+      await read();
+    } catch (error) {
+      return this.#source.onFailure(error);
+    } finally {
+      this.#isReading = false;
+    }
+    this.#source.onMore();
+  }
+
+  async #readDue(): Promise<void> {
+    const { database, webhookId } = this.#source;
+    const webhookIds = [webhookId];
+    const rows = toDeliveries(await database.read(readRetries({ webhookIds, count: COUNT })));
+    const now = databaseTime();
+    const due = rows.filter(({ nextAt }) => (nextAt ?? 0) <= now);
+    const later = rows.find(({ nextAt }) => (nextAt ?? 0) > now);
+    const isAll = due.length < COUNT;
+    this.#nextAt = isAll ? (later?.nextAt ?? Number.POSITIVE_INFINITY) : now;
+    const fresh = due.filter((row) => !this.#known.has(row.eventId) && !this.#done.has(row.eventId, row.nextAt));
+    // All that are due are in flight; the rest comes when their outcomes are stored.
+    if (!isAll && fresh.length === 0) this.#nextAt = now + 1000;
+    for (const row of fresh) {
+      const item = await this.#toItem(row, 'retry');
+      if (item === null) continue;
+      this.#known.add(row.eventId);
+      this.#waiting.push(item);
+    }
+  }
+
+  async #readOldest(): Promise<void> {
+    const { database, webhookId } = this.#source;
+    for (;;) {
+      const [row] = toDeliveries(await database.read(readOldestRetry({ webhookId })));
+      if (row === undefined) {
+        this.#oldest = null;
+        return;
+      }
+      const item = await this.#toItem(row, 'probe');
+      if (item !== null) {
+        this.#oldest = item;
+        return;
+      }
+      // Its row is deleted first.
+      await this.#source.stored();
+    }
+  }
+
+  /** Null, and the row is deleted, where the event itself is deleted. */
+  async #toItem(row: StoredDelivery, kind: 'retry' | 'probe'): Promise<Item | null> {
+    const { feed, payload, forget } = this.#source;
+    const found = await feed.readOne(row.eventId);
+    if (found === undefined) {
+      forget(row);
+      return null;
+    }
+    const { tries, nextAt: dueAt, createdAt: storedAt } = row;
+    const from = fromEvent(found, payload());
+    return { ...from, kind, tries, dueAt, place: null, replay: null, storedAt };
+  }
+}

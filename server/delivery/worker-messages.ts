@@ -1,0 +1,25 @@
+import type { ConnectionSettings } from '../store/connection/connections.ts';
+import type { AddressSettings } from '../webhooks/addresses.ts';
+
+/** What the thread that delivers is given when it starts. */
+export type WorkerSettings = {
+  readonly connection: ConnectionSettings;
+  /** How many connections it may open. */
+  readonly connections: number;
+  readonly addresses: AddressSettings;
+  /** Certificates in PEM. */
+  readonly ca: string | null;
+  /** The keys of the secrets. */
+  readonly keys: readonly Uint8Array[];
+};
+
+/** What the thread is told. */
+export type ToWorker =
+  | { readonly kind: 'news'; readonly programIds: readonly string[] }
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'stop' };
+
+/** What the thread tells. */
+export type FromWorker =
+  | { readonly kind: 'failure'; readonly cause: string }
+  | { readonly kind: 'notice'; readonly sentence: string; readonly webhookId: string };
