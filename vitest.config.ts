@@ -19,6 +19,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   api: ['test/api'],
   errors: ['test/errors'],
   security: ['test/security'],
+  door: ['test/door'],
   codes: ['test/codes'],
   fuzz: ['test/fuzz'],
   embedded: ['test/embedded'],

@@ -84,6 +84,7 @@ const levels: readonly Level[] = [
     from: ['server/delivery/send.ts'],
     to: [
       'server/webhooks/addresses.ts',
+      'server/delivery/door-limits.ts',
       'server/delivery/hosts-file.ts',
       'server/delivery/read-start.ts',
       'server/delivery/send-failure.ts',

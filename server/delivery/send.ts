@@ -13,6 +13,7 @@ import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { type AddressRules, addressesInHost, hostOf, portOf } from '../webhooks/addresses.ts';
+import { DOOR_LIMITS, type DoorLimits } from './door-limits.ts';
 import { openHostsFile } from './hosts-file.ts';
 import { readStart } from './read-start.ts';
 import {
@@ -57,34 +58,6 @@ export type Door = {
   send(outgoing: Outgoing): Promise<Answer>;
   /** Ends all connections; what is being sent is aborted. */
   close(): void;
-};
-
-export type DoorLimits = {
-  /** For looking up the name, connecting and TLS together. */
-  readonly connectTimeoutMilliseconds: number;
-  /** From the call to the last byte of the answer. */
-  readonly answerTimeoutMilliseconds: number;
-  /** An answer is only read so far, and its connection ended if there is more. */
-  readonly maxReadBytes: number;
-  readonly maxKeptBytes: number;
-  /** A connection is used no longer, so that a name that has moved is looked up again. */
-  readonly maxConnectionMilliseconds: number;
-  readonly maxIdleMilliseconds: number;
-  /** Name servers, or null for those of the system. */
-  readonly nameServers: readonly string[] | null;
-  readonly hostsFile: string;
-};
-
-export const DOOR_LIMITS: DoorLimits = {
-  connectTimeoutMilliseconds: 5_000,
-  answerTimeoutMilliseconds: 15_000,
-  maxReadBytes: 16_384,
-  maxKeptBytes: 1_024,
-  maxConnectionMilliseconds: 300_000,
-  // Shorter than most servers keep an idle connection. One that ended is replaced, at the price of a round trip.
-  maxIdleMilliseconds: 30_000,
-  nameServers: null,
-  hostsFile: '/etc/hosts',
 };
 
 /** As many as one webhook may use at a time. */
@@ -163,6 +136,7 @@ async function sendFresh(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimit
 function sendOnce(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, endsAt: number): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const { signal } = outgoing;
+    if (signal?.aborted) return reject(aborted());
     let address: string | null = null;
     let isAnswered = false;
     const request = httpRequest(toOptions(agent, outgoing));
@@ -192,8 +166,8 @@ function sendOnce(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, ends
       const isStale = request.reusedSocket && !isAnswered && ['ECONNRESET', 'EPIPE'].includes(codeOf(error));
       stop(connectionLost(error, address, isStale));
     };
+    request.on('error', onError);
     signal?.addEventListener('abort', onAbort);
-    if (signal?.aborted) return onAbort();
     request.on('socket', (socket) => {
       address = socket.remoteAddress ?? null;
     });
@@ -206,7 +180,6 @@ function sendOnce(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, ends
       socket.destroy();
       void answer(response).catch(onError);
     });
-    request.on('error', onError);
     request.end(outgoing.body);
   });
 }
@@ -278,7 +251,9 @@ type Target = { readonly protocol: string; readonly host: string; readonly port:
 class Connector {
   readonly #rules: AddressRules;
   readonly #limits: DoorLimits;
-  readonly #trusted: SecureContext;
+  readonly #ca: string | null;
+  #trusted: SecureContext | undefined;
+  #isClosed = false;
   readonly #findInHostsFile: (name: string) => Promise<readonly string[]>;
   readonly #pending = new Set<AbortController>();
   /**
@@ -290,13 +265,13 @@ class Connector {
   constructor({ rules, ca }: DoorSettings, limits: DoorLimits) {
     this.#rules = rules;
     this.#limits = limits;
-    // `ca` replaces the certificates of Node unless they are named. One context for all: it takes a while to build.
-    this.#trusted = createSecureContext({ ca: [...getCACertificates('default'), ...(ca === null ? [] : [ca])] });
+    this.#ca = ca;
     this.#findInHostsFile = openHostsFile(limits.hostsFile);
     if (limits.nameServers !== null) this.#resolver.setServers(limits.nameServers);
   }
 
   async connect(target: Target): Promise<Socket> {
+    if (this.#isClosed) throw aborted();
     const stopping = new AbortController();
     const { connectTimeoutMilliseconds } = this.#limits;
     const timer = setTimeout(
@@ -315,6 +290,7 @@ class Connector {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#resolver.cancel();
     for (const stopping of this.#pending) stopping.abort(aborted());
   }
@@ -350,7 +326,7 @@ class Connector {
         socket,
         host,
         servername: isIP(host) === 0 ? host : '',
-        secureContext: this.#trusted,
+        secureContext: this.#trust(),
         ALPNProtocols: ['http/1.1'],
         // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
         rejectUnauthorized: true,
@@ -363,6 +339,13 @@ class Connector {
       socket.destroy();
       throw connectFailed(signal.aborted ? signal.reason : error, phase, address);
     }
+  }
+
+  /** Built once, when it is needed: it takes some 20 ms. */
+  #trust(): SecureContext {
+    const added = this.#ca === null ? [] : [this.#ca];
+    this.#trusted ??= createSecureContext({ ca: [...getCACertificates('default'), ...added] });
+    return this.#trusted;
   }
 
   #isAllowed(address: string, { protocol, port }: Target): boolean {

@@ -1,0 +1,28 @@
+/** How long and how much the door to other hosts waits for, reads and keeps. */
+export type DoorLimits = {
+  /** For looking up the name, connecting and TLS together. */
+  readonly connectTimeoutMilliseconds: number;
+  /** From the call to the last byte of the answer. */
+  readonly answerTimeoutMilliseconds: number;
+  /** An answer is only read so far, and its connection ended if there is more. */
+  readonly maxReadBytes: number;
+  readonly maxKeptBytes: number;
+  /** A connection is used no longer, so that a name that has moved is looked up again. */
+  readonly maxConnectionMilliseconds: number;
+  readonly maxIdleMilliseconds: number;
+  /** Name servers, or null for those of the system. */
+  readonly nameServers: readonly string[] | null;
+  readonly hostsFile: string;
+};
+
+export const DOOR_LIMITS: DoorLimits = {
+  connectTimeoutMilliseconds: 5_000,
+  answerTimeoutMilliseconds: 15_000,
+  maxReadBytes: 16_384,
+  maxKeptBytes: 1_024,
+  maxConnectionMilliseconds: 300_000,
+  // Shorter than most servers keep an idle connection. One that ended is replaced, at the price of a round trip.
+  maxIdleMilliseconds: 30_000,
+  nameServers: null,
+  hostsFile: '/etc/hosts',
+};

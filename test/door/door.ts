@@ -1,0 +1,48 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { onTestFinished } from 'vitest';
+import { DOOR_LIMITS, type DoorLimits } from '../../server/delivery/door-limits.ts';
+import { type Answer, type Door, openDoor } from '../../server/delivery/send.ts';
+import { type AddressRules, openAddressRules } from '../../server/webhooks/addresses.ts';
+
+export type TestDoorOptions = {
+  readonly mode?: 'sandbox' | 'live';
+  readonly allowedNetworks?: readonly string[];
+  readonly rules?: AddressRules;
+  readonly ca?: string;
+  readonly limits?: Partial<DoorLimits>;
+};
+
+/** Name servers and files of hosts that do not exist: a test that needs names has its own. */
+const NO_NAMES = { nameServers: ['127.0.0.1:1'], hostsFile: '/nonexistent/hosts' };
+
+/** Opens a door for one test. It waits as long as the machine needs, unless the test limits it. */
+export function openTestDoor(options: TestDoorOptions = {}): Door {
+  const { mode = 'sandbox', allowedNetworks = [], ca = null, limits } = options;
+  const patient = { connectTimeoutMilliseconds: 120_000, answerTimeoutMilliseconds: 120_000 };
+  const rules = options.rules ?? openAddressRules({ mode, allowedNetworks });
+  const door = openDoor({ rules, ca }, { ...DOOR_LIMITS, ...patient, ...NO_NAMES, ...limits });
+  onTestFinished(() => door.close());
+  return door;
+}
+
+/** Sends a small event. */
+export function sendTo(door: Door, url: string, signal?: AbortSignal): Promise<Answer> {
+  const headers = { 'content-type': 'application/json' };
+  return door.send({ url, headers, body: '{"type":"webhook.tested"}', ...(signal && { signal }) });
+}
+
+/** What a request came to: its status, or why there is no answer. */
+export function outcomeOf(answer: Answer): number | string {
+  return answer.error ?? answer.status;
+}
+
+/** Counts the sockets that this process opens to others, from now to the end of the test. Queries of names are none. */
+export function countConnections(): () => number {
+  let connections = 0;
+  const count = (): void => {
+    connections += 1;
+  };
+  subscribe('net.client.socket', count);
+  onTestFinished(() => void unsubscribe('net.client.socket', count));
+  return () => connections;
+}

@@ -1,0 +1,188 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { countConnections, openTestDoor, outcomeOf, sendTo, type TestDoorOptions } from './door.ts';
+import { listen, OK, perRequest, replying } from './endpoint.ts';
+import { startNameServer, type Zone } from './name-server.ts';
+
+const CLOSE = 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n';
+
+/** A door that asks a name server of its own; 127.0.0.1 is the only address of this machine that it may connect to. */
+async function openDoorWithNames(zone: Zone, options: TestDoorOptions = {}) {
+  const { nameServers, lookUps } = await startNameServer(zone);
+  const limits = { nameServers, ...options.limits };
+  return { door: openTestDoor({ allowedNetworks: ['127.0.0.1'], ...options, limits }), lookUps };
+}
+
+/** Names of public services that resolve to the address that is part of the name. */
+function zoneOfNumbers(name: string): readonly string[] {
+  const [label = ''] = name.split('.');
+  return [
+    label.includes('--') || label.split('-').length > 4 ? label.replaceAll('-', ':') : label.replaceAll('-', '.'),
+  ];
+}
+
+test.each([
+  '127-0-0-2',
+  '10-0-0-1',
+  '172-16-0-1',
+  '192-168-0-1',
+  '100-64-0-1',
+  '169-254-169-254',
+  '100-100-100-200',
+  '168-63-129-16',
+  '0-0-0-0',
+  '198-51-100-7',
+  '224-0-0-1',
+  '255-255-255-255',
+  '0--1',
+  '0--0',
+  '0--ffff-7f00-1',
+  '0--ffff-a9fe-a9fe',
+  '0--7f00-1',
+  '64-ff9b--7f00-1',
+  '64-ff9b-1--7f00-1',
+  '2002-7f00-1--0',
+  '2001-0-7f00-1--0',
+  'fe80--1',
+  'fd00-ec2--254',
+  'fc00--1',
+  '5f00--1',
+  'ff02--1',
+])('a name with the address %s is refused without a connection', async (label) => {
+  const endpoint = await listen(replying(OK), null);
+  const { door, lookUps } = await openDoorWithNames(zoneOfNumbers);
+  const connections = countConnections();
+  const answer = await sendTo(door, `http://${label}.numbers.test:${endpoint.port}/`);
+  expect(answer).toMatchObject({ error: 'address_refused', address: null });
+  // Whoever may create webhooks must not learn the addresses of names inside.
+  expect(JSON.stringify(answer)).not.toContain(zoneOfNumbers(label)[0]);
+  expect(lookUps(`${label}.numbers.test`)).toBe(1);
+  expect([connections(), endpoint.connections()]).toEqual([0, 0]);
+});
+
+test('a name with an address that is allowed is connected to', async () => {
+  const endpoint = await listen(replying(OK));
+  const { door } = await openDoorWithNames(zoneOfNumbers);
+  const answer = await sendTo(door, `http://127-0-0-1.numbers.test:${endpoint.port}/`);
+  expect(answer).toMatchObject({ status: 200, address: '127.0.0.1' });
+});
+
+test.each([
+  [['127.0.0.1', '10.0.0.1']],
+  [['10.0.0.1', '127.0.0.1']],
+  [['127.0.0.1', '127.0.0.1', '127.0.0.1', '127.0.0.2']],
+  [['127.0.0.1', '::1']],
+  [['127.0.0.1', '::ffff:127.0.0.1']],
+  [['127.0.0.1', 'fd00:ec2::254']],
+])('a name with the addresses %j is refused for the one that is forbidden', async (addresses) => {
+  const endpoint = await listen(replying(OK), null);
+  const { door } = await openDoorWithNames(() => addresses);
+  const connections = countConnections();
+  expect(outcomeOf(await sendTo(door, `http://mixed.test:${endpoint.port}/`))).toBe('address_refused');
+  expect([connections(), endpoint.connections()]).toEqual([0, 0]);
+});
+
+test('a name is looked up once for a connection, and its next answer is not used for it', async () => {
+  const endpoint = await listen(
+    perRequest((socket) => socket.end(CLOSE)),
+    null,
+  );
+  const { door, lookUps } = await openDoorWithNames((_, lookUp) => (lookUp % 2 === 1 ? ['127.0.0.1'] : ['127.0.0.2']));
+  const connections = countConnections();
+  const outcomes: unknown[] = [];
+  for (let time = 0; time < 6; time += 1) {
+    const answer = await sendTo(door, `http://rebinding.test:${endpoint.port}/`);
+    outcomes.push(outcomeOf(answer), answer.address);
+  }
+  expect(outcomes).toEqual(Array.from({ length: 3 }, () => [200, '127.0.0.1', 'address_refused', null]).flat());
+  expect(lookUps('rebinding.test')).toBe(6);
+  expect([connections(), endpoint.connections()]).toEqual([3, 3]);
+});
+
+test('a connection that is kept goes where it went, and the next one is checked again', async () => {
+  const endpoint = await listen(
+    perRequest((socket, count) => (count < 3 ? socket.write(OK) : socket.end(CLOSE))),
+    null,
+  );
+  const { door, lookUps } = await openDoorWithNames((_, lookUp) => (lookUp === 1 ? ['127.0.0.1'] : ['127.0.0.2']));
+  const outcomes: unknown[] = [];
+  for (let time = 0; time < 4; time += 1) {
+    outcomes.push(outcomeOf(await sendTo(door, `http://rebinding.test:${endpoint.port}/`)));
+  }
+  expect(outcomes).toEqual([200, 200, 200, 'address_refused']);
+  expect([lookUps('rebinding.test'), endpoint.connections()]).toEqual([2, 1]);
+});
+
+test('in live mode, a public name with an internal address is refused at every port', async () => {
+  const { door } = await openDoorWithNames(() => ['10.1.2.3'], { mode: 'live', allowedNetworks: [] });
+  const connections = countConnections();
+  expect(outcomeOf(await sendTo(door, 'https://receiver.test/'))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(door, 'https://receiver.test:8443/'))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(door, 'https://receiver.test:444/'))).toBe('url_refused');
+  expect(outcomeOf(await sendTo(door, 'http://receiver.test/'))).toBe('url_refused');
+  expect(connections()).toBe(0);
+});
+
+test('in live mode, other ports and HTTP are only for names whose addresses are all allowed by the operator', async () => {
+  const endpoint = await listen(replying(OK));
+  const zone: Zone = (name) => (name === 'inside.test' ? ['127.0.0.1'] : ['8.8.8.8']);
+  const { door } = await openDoorWithNames(zone, { mode: 'live' });
+  const connections = countConnections();
+  expect(outcomeOf(await sendTo(door, `http://inside.test:${endpoint.port}/`))).toBe(200);
+  expect(outcomeOf(await sendTo(door, `http://outside.test:${endpoint.port}/`))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(door, 'http://outside.test/'))).toBe('address_refused');
+  expect(connections()).toBe(1);
+});
+
+test('the hosts file comes first, and is checked as well', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'transfer-service-hosts-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const hostsFile = join(directory, 'hosts');
+  writeFileSync(
+    hostsFile,
+    '# a comment\n127.0.0.1\tgood.test Other.test # good.test\n\n10.0.0.1 bad.test\nx bad.test\n',
+  );
+  const endpoint = await listen(replying(OK));
+  const { door, lookUps } = await openDoorWithNames(() => ['10.0.0.2'], { limits: { hostsFile } });
+  const connections = countConnections();
+  for (const name of ['good.test', 'other.test', 'OTHER.test.']) {
+    expect(outcomeOf(await sendTo(door, `http://${name}:${endpoint.port}/`))).toBe(200);
+  }
+  expect(outcomeOf(await sendTo(door, `http://bad.test:${endpoint.port}/`))).toBe('address_refused');
+  expect(outcomeOf(await sendTo(door, `http://third.test:${endpoint.port}/`))).toBe('address_refused');
+  expect(lookUps('good.test') + lookUps('bad.test')).toBe(0);
+  expect(connections()).toBe(2);
+});
+
+test('a name that does not exist, or has no address, is an error of its own', async () => {
+  const { door } = await openDoorWithNames((name) => (name === 'empty.test' ? [] : undefined));
+  const answer = await sendTo(door, 'http://missing.test/');
+  expect(answer).toMatchObject({ error: 'name_not_found', address: null });
+  expect(answer).toMatchObject({ message: 'The name of the host could not be resolved: ENOTFOUND.' });
+  expect(outcomeOf(await sendTo(door, 'http://empty.test/'))).toBe('name_not_found');
+});
+
+test('names whose servers do not respond hold up no others, and end after the time to connect', async () => {
+  const endpoint = await listen(replying(OK));
+  const zone: Zone = (name) => (name === 'fast.test' ? ['127.0.0.1'] : 'silent');
+  const { door } = await openDoorWithNames(zone);
+  let waiting = 0;
+  const slow = Array.from({ length: 100 }, async (_, index) => {
+    waiting += 1;
+    await sendTo(door, `http://slow-${index}.test/`);
+    waiting -= 1;
+  });
+  for (let time = 0; time < 10; time += 1) {
+    expect(outcomeOf(await sendTo(door, `http://fast.test:${endpoint.port}/`))).toBe(200);
+  }
+  expect(waiting).toBe(100);
+  door.close();
+  await Promise.all(slow);
+  const { door: hasty } = await openDoorWithNames(zone, { limits: { connectTimeoutMilliseconds: 50 } });
+  expect(await sendTo(hasty, 'http://slow.test/')).toMatchObject({
+    error: 'connect_timeout',
+    message: 'No connection was established within 0.05 seconds.',
+  });
+});

@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type TlsOptions } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Certificates, createAuthority, type Identity } from './certificates.ts';
+import { openTestDoor, outcomeOf, sendTo } from './door.ts';
+import { listen, OK } from './endpoint.ts';
+
+const ALLOWED = ['127.0.0.1', '::1'];
+const NAMES = 'DNS:localhost,IP:127.0.0.1';
+
+let authority: Certificates;
+let stranger: Certificates;
+let good: Identity;
+beforeAll(() => {
+  authority = createAuthority();
+  stranger = createAuthority();
+  good = authority.issue(NAMES);
+});
+afterAll(() => {
+  authority.remove();
+  stranger.remove();
+});
+
+/** A server with TLS that answers everything with 200; gives its port and what it has received. */
+async function listenWithTls(identity: Identity, options: TlsOptions = {}) {
+  let received = '';
+  const servernames: unknown[] = [];
+  const server = createServer({ ...identity, ...options }, (socket) => {
+    servernames.push(socket.servername);
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      received += chunk;
+      if (received.includes('webhook.tested')) socket.write(OK);
+    });
+  });
+  server.on('tlsClientError', () => undefined);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return { port, received: () => received, servernames };
+}
+
+/** Sends to a server, with the authority as WEBHOOK_CA. */
+function sendWithTls(port: number, host = 'localhost', limits = {}) {
+  return sendTo(openTestDoor({ allowedNetworks: ALLOWED, ca: authority.ca, limits }), `https://${host}:${port}/`);
+}
+
+describe('an endpoint with TLS', () => {
+  test.each(['localhost', '127.0.0.1', 'LOCALHOST.'])('is trusted by WEBHOOK_CA under the name %s', async (host) => {
+    const { port, servernames } = await listenWithTls(good);
+    expect(await sendWithTls(port, host)).toMatchObject({ status: 200, address: '127.0.0.1' });
+    // No server expects an address as the name.
+    expect(servernames).toEqual([host === '127.0.0.1' ? false : 'localhost']);
+  });
+
+  test('is trusted by the second of two certificates', async () => {
+    const { port } = await listenWithTls(good);
+    const door = openTestDoor({ allowedNetworks: ALLOWED, ca: `${stranger.ca}\n${authority.ca}` });
+    expect(outcomeOf(await sendTo(door, `https://localhost:${port}/`))).toBe(200);
+  });
+
+  test.each<[string, () => Identity, RegExp]>([
+    ['a certificate for another name', () => authority.issue('DNS:other.test,IP:127.0.0.2'), /not in the cert/],
+    ['an expired certificate', () => authority.issue(NAMES, 'expired'), /expired/],
+    ['a certificate of the future', () => authority.issue(NAMES, 'not yet valid'), /not yet valid/],
+    ['a certificate of an unknown authority', () => stranger.issue(NAMES), /certificate/],
+  ])('with %s gets nothing', async (_, identity, message) => {
+    const { port, received } = await listenWithTls(identity());
+    for (const host of ['localhost', '127.0.0.1']) {
+      const answer = await sendWithTls(port, host);
+      expect(answer).toMatchObject({ error: 'tls_failed', message: expect.stringMatching(/^TLS failed: .*[^.]\.$/) });
+      expect(answer).toMatchObject({ message: expect.stringMatching(message), address: '127.0.0.1' });
+    }
+    expect(received()).toBe('');
+  });
+
+  test('gets nothing without WEBHOOK_CA', async () => {
+    const { port, received } = await listenWithTls(good);
+    const door = openTestDoor({ allowedNetworks: ALLOWED });
+    expect(outcomeOf(await sendTo(door, `https://localhost:${port}/`))).toBe('tls_failed');
+    expect(received()).toBe('');
+  });
+
+  test('of TLS 1.1 gets nothing', async () => {
+    const { port, received } = await listenWithTls(good, { minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
+    expect(outcomeOf(await sendWithTls(port))).toBe('tls_failed');
+    expect(received()).toBe('');
+  });
+
+  test('that has only HTTP gets nothing that can be read', async () => {
+    const endpoint = await listen((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    const answer = await sendWithTls(endpoint.port);
+    expect(answer).toMatchObject({ error: 'tls_failed', message: 'TLS failed: wrong version number.' });
+    expect(endpoint.received()).not.toContain('POST');
+  });
+
+  test.each(['reset', 'end'])('that loses the connection in the handshake by %s gets nothing', async (how) => {
+    const endpoint = await listen((socket) => (how === 'reset' ? socket.resetAndDestroy() : socket.end()));
+    expect(outcomeOf(await sendWithTls(endpoint.port))).toBe('tls_failed');
+  });
+
+  test('that does not complete the handshake is left after the time to connect', async () => {
+    const endpoint = await listen(() => undefined);
+    const answer = await sendWithTls(endpoint.port, 'localhost', { connectTimeoutMilliseconds: 200 });
+    expect(answer).toMatchObject({ error: 'connect_timeout', address: '127.0.0.1' });
+    await expect.poll(endpoint.open).toBe(0);
+  });
+});
+
+test('no variable of the environment switches off what is checked, or brings in a proxy', async () => {
+  const { port, received } = await listenWithTls(good);
+  const proxy = await listen((socket) => socket.write('HTTP/1.1 200 Connection established\r\n\r\n'));
+  const plain = await listen((socket) => socket.write(OK));
+  const root = new URL('../..', import.meta.url).pathname;
+  const program = `
+    import { openAddressRules } from '${root}server/webhooks/addresses.ts';
+    import { openDoor } from '${root}server/delivery/send.ts';
+    const rules = openAddressRules({ mode: 'sandbox', allowedNetworks: ['127.0.0.1', '::1'] });
+    const door = openDoor({ rules, ca: null });
+    for (const url of ['https://localhost:${port}/', 'http://localhost:${plain.port}/']) {
+      const answer = await door.send({ url, headers: {}, body: '{}' });
+      console.log(answer.error ?? answer.status);
+    }
+    door.close();`;
+  const url = `http://127.0.0.1:${proxy.port}`;
+  const proxies = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].flatMap((name) => [
+    [name, url],
+    [name.toLowerCase(), url],
+  ]);
+  const env = {
+    ...Object.fromEntries(proxies),
+    NODE_USE_ENV_PROXY: '1',
+    NODE_TLS_REJECT_UNAUTHORIZED: '0',
+    NODE_NO_WARNINGS: '1',
+  };
+  const output = await new Promise((resolve) =>
+    execFile(process.execPath, ['--input-type=module', '-e', program], { env }, (_, stdout, stderr) =>
+      resolve(stdout + stderr),
+    ),
+  );
+  expect(output).toBe('tls_failed\n200\n');
+  expect([proxy.connections(), received()]).toEqual([0, '']);
+});
