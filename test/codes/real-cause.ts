@@ -30,7 +30,7 @@ export type Attempt = {
 
 /** A cause that is nothing but requests to the sandbox. */
 export function byRequests(code: ErrorCode, attempts: readonly Attempt[]): RealCause {
-  return { run: ({ sandbox }) => runRefused(sandbox.url, code, attempts) };
+  return { run: (world) => runRefused(world, code, attempts) };
 }
 
 /** A cause that is requests to the sandbox about resources that are created first. */
@@ -38,7 +38,7 @@ export function byPrepared(
   code: ErrorCode,
   prepare: (client: TransferService) => Promise<readonly Attempt[]>,
 ): RealCause {
-  return { run: async ({ sandbox }) => runRefused(sandbox.url, code, await prepare(sandbox.client)) };
+  return { run: async (world) => runRefused(world, code, await prepare(world.sandbox.client)) };
 }
 
 /** Several causes of one code, one after the other. */
@@ -54,16 +54,18 @@ export function together(...causes: readonly RealCause[]): RealCause {
 
 /** Sends requests to a sandbox whose database runs. Each must return the code, and none may move money. */
 export async function runRefused(
-  url: string,
+  { sandbox: { url }, ledger }: World,
   code: ErrorCode,
   attempts: readonly Attempt[],
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
-  const before = await balancesOf(url);
+  const [balances, postings] = [await balancesOf(url), await ledger.postings()];
   for (const attempt of attempts) {
     results.push(...(await runAll(url, code, [attempt])));
-    expect(await balancesOf(url), attempt.request.path).toEqual(before);
+    expect(await ledger.postings(), attempt.request.path).toEqual(postings);
   }
+  // For each of these the service opens a connection, so they are read once.
+  expect(await balancesOf(url)).toEqual(balances);
   return results;
 }
 

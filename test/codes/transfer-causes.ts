@@ -235,8 +235,8 @@ async function prepareUsedKeys(client: TransferService): Promise<readonly Attemp
 }
 
 /** Disables the whole service, with and without an end, then the program, then one type of transfer. */
-export async function runSwitch({ sandbox }: World): Promise<readonly Result[]> {
-  const { client, url } = sandbox;
+export async function runSwitch(world: World): Promise<readonly Result[]> {
+  const { client } = world.sandbox;
   const card = await newCard(client);
   const [completed, pending] = [await made(client, card), await held(client, card)];
   const emptied = await newCard(client);
@@ -261,7 +261,7 @@ export async function runSwitch({ sandbox }: World): Promise<readonly Result[]> 
     try {
       results.push(
         ...(await runRefused(
-          url,
+          world,
           'service_disabled',
           attempts.map((attempt) => ({ ...attempt, more })),
         )),

@@ -128,7 +128,7 @@ async function withWebhooks<Outcome>(
 /** A cause that is requests about a new webhook. */
 function aboutWebhook(code: SharedCode, attempts: (webhookId: string) => readonly Attempt[]): RealCause {
   return {
-    run: ({ sandbox }) => withWebhooks(sandbox.client, 1, ([id = '']) => runRefused(sandbox.url, code, attempts(id))),
+    run: (world) => withWebhooks(world.sandbox.client, 1, ([id = '']) => runRefused(world, code, attempts(id))),
   };
 }
 
@@ -159,10 +159,10 @@ export const WEBHOOK_CAUSES = {
   ),
   webhook_limit: { run: runLimit },
   invalid_webhook_status: {
-    run: ({ sandbox }) =>
-      withWebhooks(sandbox.client, 1, async ([id = '']) => {
-        await sandbox.client.webhooks.update(id, { status: 'disabled' });
-        return runRefused(sandbox.url, 'invalid_webhook_status', [
+    run: (world) =>
+      withWebhooks(world.sandbox.client, 1, async ([id = '']) => {
+        await world.sandbox.client.webhooks.update(id, { status: 'disabled' });
+        return runRefused(world, 'invalid_webhook_status', [
           about('replay_webhook', id, PERIOD),
           about('replay_operator_webhook', id, PERIOD),
         ]);
@@ -181,9 +181,9 @@ export const RESENT_WITHOUT_EVENT = aboutWebhook('event_not_found', (id) =>
 
 /** Requests under keys that were used before, each by its own operation, for something else. */
 export const REUSED_KEYS: RealCause = {
-  run: ({ sandbox }) =>
-    withWebhooks(sandbox.client, 2, async ([first = '', second = '']) => {
-      const { url, client } = sandbox;
+  run: (world) =>
+    withWebhooks(world.sandbox.client, 2, async ([first = '', second = '']) => {
+      const { client } = world.sandbox;
       const idempotencyKey = randomUUID();
       const headers = { 'Idempotency-Key': idempotencyKey };
       const [event, other] = (await client.events.list({ limit: 2 })).data.map(({ event_id }) => ({ event_id }));
@@ -207,13 +207,13 @@ export const REUSED_KEYS: RealCause = {
           about(`replay_${infix}webhook`, first, { ...PERIOD, only: 'failed' }, headers),
         );
       }
-      return runRefused(url, 'idempotency_key_exists', attempts);
+      return runRefused(world, 'idempotency_key_exists', attempts);
     }),
 };
 
 /** As many webhooks as a card program, and operators, can have. */
-function runLimit({ sandbox }: World): Promise<readonly Result[]> {
-  const { url, client } = sandbox;
+function runLimit(world: World): Promise<readonly Result[]> {
+  const { url, client } = world.sandbox;
   const code = 'webhook_limit';
   return withWebhooks(client, MAX_WEBHOOKS, async () => {
     const request = sampleRequest(code);
@@ -222,18 +222,18 @@ function runLimit({ sandbox }: World): Promise<readonly Result[]> {
     // A refusal is stored under its key.
     const keyed = () => ({ 'Idempotency-Key': randomUUID() });
     const ofProgram = withMembers('create_operator_webhook', { program_id }, keyed());
-    const results = await runRefused(url, code, [withMembers('create_webhook', {}, keyed()), ofProgram]);
+    const results = await runRefused(world, code, [withMembers('create_webhook', {}, keyed()), ofProgram]);
     const ids: string[] = [];
     while (ids.length < MAX_WEBHOOKS) ids.push((await client.operatorWebhooks.create({ url: URL })).webhook_id);
-    const ofOperators = await runRefused(url, code, [withMembers('create_operator_webhook', {}, keyed())]);
+    const ofOperators = await runRefused(world, code, [withMembers('create_operator_webhook', {}, keyed())]);
     for (const id of ids) await client.operatorWebhooks.delete(id);
     return [...(sample === undefined ? [] : [{ ...sample, isSample: true }]), ...results, ...ofOperators];
   });
 }
 
 /** A replay that does not end: its receiver never responds. */
-async function runReplays({ sandbox }: World): Promise<readonly Result[]> {
-  const { url, client } = sandbox;
+async function runReplays(world: World): Promise<readonly Result[]> {
+  const { url, client } = world.sandbox;
   const code = 'replay_running';
   const target = await startWebhookTarget();
   target.respond = () => new Promise(() => undefined);
@@ -244,7 +244,7 @@ async function runReplays({ sandbox }: World): Promise<readonly Result[]> {
     const request = { ...sample, path: sample.path.replace('{webhook_id}', id) };
     const results = await runAll(url, code, [{ operation: 'replay_webhook', request }]);
     const others = [about('replay_webhook', id, PERIOD), about('replay_operator_webhook', id, PERIOD)];
-    return [...results.map((one) => ({ ...one, isSample: true })), ...(await runRefused(url, code, others))];
+    return [...results.map((one) => ({ ...one, isSample: true })), ...(await runRefused(world, code, others))];
   } finally {
     await client.webhooks.delete(id);
     await target.cut();

@@ -24,6 +24,7 @@ export type World = {
   readonly sandbox: ServiceProcess;
   /** Where the sandbox keeps its ledger. */
   readonly dataDirectory: string;
+  readonly ledger: LedgerReader;
   readonly live: ServiceProcess;
   readonly operatorKey: string;
   /** Of the demo program. */
@@ -34,6 +35,37 @@ export type World = {
   readonly slow: { readonly body: RawConnection; readonly head: RawConnection };
   readonly end: () => Promise<void>;
 };
+
+/** Reads the ledger past the services, on one connection; on a new one when the server was stopped in between. */
+class LedgerReader {
+  readonly #databaseUrl: string;
+  #client: pg.Client | undefined;
+
+  constructor(databaseUrl: string) {
+    this.#databaseUrl = databaseUrl;
+  }
+
+  /** The number and the sum of all postings: money has moved if and only if they have changed. */
+  async postings(): Promise<unknown> {
+    const client = this.#client ?? (await this.#connect());
+    const { rows } = await client.query('select count(*), sum(amount) from posting');
+    return rows;
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new pg.Client(this.#databaseUrl);
+    client.on('error', () => {
+      this.#client = undefined;
+    });
+    await client.connect();
+    this.#client = client;
+    return client;
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.end();
+  }
+}
 
 /** Starts all of it. */
 export async function startWorld(): Promise<World> {
@@ -60,6 +92,8 @@ async function startAll(
   const sandbox = await startService({ DATA_DIR: own.path });
   toEnd(sandbox.stop);
   const { databaseUrl } = await embeddedServerOf(own.path);
+  const ledger = new LedgerReader(databaseUrl);
+  toEnd(() => ledger.close());
   const { key: operatorKey } = await withSecret(sandbox.client.keys.create(operatorKeyBody('operator of the test')));
   const { key: programKey } = await withSecret(sandbox.client.keys.create(programKeyBody('shop', DEMO_PROGRAM)));
   const shared = { DATABASE_URL: databaseUrl, DATA_DIR: other.path };
@@ -73,6 +107,7 @@ async function startAll(
   return {
     sandbox,
     dataDirectory: own.path,
+    ledger,
     live,
     operatorKey,
     programKey,

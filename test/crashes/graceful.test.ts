@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { embeddedServerOf, isRunning, startService, temporaryDirectory } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { embeddedServerOf, isRunning, startService } from '../harness/process.ts';
 import { readBooks, readTexts } from './books.ts';
 import { findContradictions, findMadeInSilence } from './checker.ts';
 import { Load } from './load.ts';
@@ -7,7 +8,7 @@ import { Load } from './load.ts';
 const CLIENTS = 16;
 
 test('SIGTERM under load: every accepted request gets a response, and nothing acknowledged is lost', async () => {
-  const directory = await temporaryDirectory();
+  const directory = await ledgerDirectory();
   const environment = { DATA_DIR: directory.path };
   const load = new Load(CLIENTS);
   let service = await startService(environment);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { startService, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { startService, waitFor } from '../harness/process.ts';
 import { readBooks, readTexts } from './books.ts';
 import { findContradictions, isKept } from './checker.ts';
 import { killPostgres, replaceDatabase } from './killing.ts';
@@ -9,14 +10,14 @@ import { Load } from './load.ts';
 const KILLS = 20;
 const CLIENTS = 16;
 /** Requests that are sent once more at the end, when the processes that answered them first are long gone. */
-const SENT_AGAIN = 2000;
+const SENT_AGAIN = 500;
 const MAX_MILLISECONDS = 900_000;
 
 /** Until every client has got something done on average, however slow the machine is, and a random while longer. */
 async function somewhileUnderLoad(load: Load): Promise<void> {
   const { made } = load;
   await waitFor('the load to do something', async () => load.made >= made + CLIENTS);
-  await new Promise((wake) => setTimeout(wake, Math.random() * 300));
+  await new Promise((wake) => setTimeout(wake, Math.random() * 100));
 }
 
 /** Fails on the first difference between the responses that clients got and what the books say. */
@@ -29,7 +30,7 @@ async function check(load: Load, path: string, texts?: ReadonlyMap<string, strin
 test(
   `${KILLS} kills of the service and PostgreSQL lose nothing, double nothing and change no response`,
   async () => {
-    const directory = await temporaryDirectory();
+    const directory = await ledgerDirectory();
     const environment = { DATA_DIR: directory.path };
     const load = new Load(CLIENTS);
     const recoveries: number[] = [];

@@ -1,5 +1,6 @@
 import { Belongings } from '../../bench/belongings.ts';
-import { embeddedServerOf, type ServiceProcess, startService, temporaryDirectory } from '../harness/process.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { embeddedServerOf, type ServiceProcess, startService } from '../harness/process.ts';
 
 /** Two service processes over one database. */
 export type TwoServices = {
@@ -21,7 +22,7 @@ export async function startTwoServices(
   ofSecond: Settings = {},
   ofBoth: Settings = {},
 ): Promise<TwoServices> {
-  const directory = await temporaryDirectory();
+  const directory = await ledgerDirectory();
   const removeFiles = belongings.add('the ledger', directory.remove);
   const first = await startService({ DATA_DIR: directory.path, LOG_LEVEL: 'silent', ...ofBoth }, main);
   const stopFirst = belongings.add('the first service', async () => void (await first.stop()));
