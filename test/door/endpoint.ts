@@ -7,8 +7,9 @@ export type Endpoint = {
   readonly port: number;
   /** Connections so far. */
   readonly connections: () => number;
-  /** Those that are open. */
+  /** Those that are open, and the most that were at one time. */
   readonly open: () => number;
+  readonly mostOpen: () => number;
   /** What was received on all of them. */
   readonly received: () => string;
 };
@@ -20,10 +21,12 @@ export type Behaviour = (socket: Socket, received: string) => unknown;
 export async function listen(behave: Behaviour, host: string | null = '127.0.0.1'): Promise<Endpoint> {
   const sockets = new Set<Socket>();
   let connections = 0;
+  let mostOpen = 0;
   let all = '';
   const server = createServer((socket) => {
     connections += 1;
     sockets.add(socket);
+    mostOpen = Math.max(mostOpen, sockets.size);
     let received = '';
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1');
@@ -41,18 +44,26 @@ export async function listen(behave: Behaviour, host: string | null = '127.0.0.1
   });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('not listening');
-  return { port: address.port, connections: () => connections, open: () => sockets.size, received: () => all };
+  return {
+    port: address.port,
+    connections: () => connections,
+    open: () => sockets.size,
+    mostOpen: () => mostOpen,
+    received: () => all,
+  };
 }
 
-/** Calls back once for each complete request of a connection. */
-export function perRequest(answer: (socket: Socket, count: number) => void): Behaviour {
-  const answered = new WeakMap<Socket, number>();
+/** Calls back for each complete request of a connection, with how many there were. */
+export function perRequest(answer: (socket: Socket, count: number) => unknown): Behaviour {
+  const read = new WeakMap<Socket, { readonly end: number; readonly count: number }>();
   return (socket, received) => {
-    const before = answered.get(socket) ?? 0;
-    const complete = received.split('{"type":"webhook.tested"}').length - 1;
-    for (let count = before + 1; count <= complete; count += 1) {
-      answered.set(socket, count);
-      answer(socket, count);
+    for (;;) {
+      const { end, count } = read.get(socket) ?? { end: 0, count: 0 };
+      const head = /content-length: (\d+)\r\n.*?\r\n\r\n/is.exec(received.slice(end));
+      const nextEnd = end + (head?.index ?? 0) + (head?.[0].length ?? 0) + Number(head?.[1]);
+      if (head === null || received.length < nextEnd) return;
+      read.set(socket, { end: nextEnd, count: count + 1 });
+      answer(socket, count + 1);
     }
   };
 }
