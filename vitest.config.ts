@@ -17,6 +17,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   store: ['test/store'],
   plans: ['test/plans'],
   api: ['test/api'],
+  delivery: ['test/delivery'],
   errors: ['test/errors'],
   security: ['test/security'],
   door: ['test/door'],

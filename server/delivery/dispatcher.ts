@@ -125,7 +125,9 @@ export class Dispatcher {
     const { url } = endpoint.definition;
     const { body } = item;
     const headers = headersOf(endpoint.definition, item, startedAt);
-    this.#parts.door.send({ url, headers, body, signal: endpoint.signal }).then((answer) => {
+    // A connection may be opened while the process is frozen, and another one has gone on since.
+    const isWanted = (): boolean => this.#parts.maySend() && !endpoint.isDropped;
+    this.#parts.door.send({ url, headers, body, signal: endpoint.signal, isWanted }).then((answer) => {
       this.#land(flight);
       this.#judge(endpoint, item, answer, startedAt);
     });

@@ -45,6 +45,8 @@ export type Outgoing = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly signal?: AbortSignal;
+  /** Asked right before the request is written, which may be long after the call; false aborts it. */
+  readonly isWanted?: () => boolean;
 };
 
 /** What came of a request: an answer, whatever its status, or why there is none. */
@@ -170,6 +172,7 @@ function sendOnce(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, ends
     signal?.addEventListener('abort', onAbort);
     request.on('socket', (socket) => {
       address = socket.remoteAddress ?? null;
+      if (outgoing.isWanted?.() === false) onAbort();
     });
     request.on('information', () => {
       isAnswered = true;

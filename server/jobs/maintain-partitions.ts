@@ -1,6 +1,8 @@
 import type { Database } from '../store/connection/database.ts';
 import { dropOldEvents } from '../store/events/retention.ts';
 import { dropOldErrors, preparePartitions } from '../store/partition.ts';
+import { dropOldAttempts } from '../store/webhooks/attempt.ts';
+import { deleteOldDeliveries } from '../store/webhooks/delivery.ts';
 
 /** Twice a day: partitions are created a week or more ahead, so a failed round has many retries. */
 const INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
@@ -25,6 +27,8 @@ export function startPartitionMaintenance(
       await preparePartitions(database);
       await dropOldErrors(database, errorRetentionDays);
       await dropOldEvents(database, eventRetentionDays);
+      await dropOldAttempts(database);
+      await deleteOldDeliveries(database, eventRetentionDays);
     } catch (error) {
       onFailure(error);
     }

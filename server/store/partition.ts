@@ -29,6 +29,7 @@ export async function preparePartitions(database: Database, moment?: Date): Prom
     for (const [table, days] of wanted) {
       for (const day of days) await client.query('select make_event_partition($1, $2)', [table, day]);
     }
+    for (const day of daysFrom(real)) await client.query('select make_attempt_partition($1)', [day]);
   });
 }
 

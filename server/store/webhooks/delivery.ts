@@ -1,4 +1,4 @@
-import type { Row } from '../connection/database.ts';
+import type { Database, Row } from '../connection/database.ts';
 import { columns, INTEGER, many, NUMBER, nullable, rows, SMALLINT, statement, TEXT, TIME, UUID, word } from '../sql.ts';
 import { HELD } from './shard.ts';
 
@@ -103,16 +103,14 @@ export const deleteDeliveries = statement(
       and (sent.due_at is null or date_trunc('milliseconds', stored.next_at) <= sent.due_at)`,
 );
 
-/** Deletes, at most `count`, events that were given up so long ago that they are deleted themselves; the number is `forgotten`. */
-export const forgetDeadDeliveries = statement(
-  'forget_dead_webhook_deliveries',
-  { days: INTEGER, count: INTEGER },
-  `with forgotten as (
-      delete from webhook_delivery where ctid = any (array(
-        select ctid from webhook_delivery
-        where state = 'dead' and created_at < clock_timestamp() - make_interval(days => :days)
-        limit :count for update skip locked
-      )) returning 1
-    )
-    select count(*) as forgotten from forgotten`,
-);
+/**
+ * Deletes what can no longer be sent: events that were given up before all events of their time were deleted, and
+ * replays that ended then. `days` is how long events are stored.
+ */
+export async function deleteOldDeliveries(database: Database, days: number): Promise<void> {
+  await database.alone(async (client) => {
+    const oldest = 'clock_timestamp() - make_interval(days => $1::integer)';
+    await client.query(`delete from webhook_delivery where state = 'dead' and created_at < ${oldest}`, [days]);
+    await client.query(`delete from webhook_replay where finished_at < ${oldest}`, [days]);
+  });
+}

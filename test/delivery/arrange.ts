@@ -1,0 +1,127 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { fromWireId } from '../../domain/identifier.ts';
+import type { CreateWebhookBody, NewWebhookRecord, WebhookRecord } from '../../sdk/client.ts';
+import { TransferService } from '../../sdk/client.ts';
+import { embeddedServerOf, type ServiceProcess, waitFor } from '../harness/process.ts';
+import { useService } from '../harness/service.ts';
+import type { Receiver } from './receiver.ts';
+
+/** A service, its database, and what the tests of webhooks do with both. */
+export type World = {
+  readonly service: ServiceProcess;
+  readonly client: TransferService;
+  /** Runs SQL with all rights: it moves what would take hours. */
+  readonly sql: (text: string, ...values: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
+};
+
+/** One service for all tests of a file. */
+export function useWorld(settings: Readonly<Record<string, string>> = {}): () => World {
+  const service = useService(settings);
+  let database: pg.Client | undefined;
+  beforeAll(async () => {
+    const { databaseUrl } = await embeddedServerOf(service().directory);
+    database = await connect(databaseUrl);
+  });
+  afterAll(() => database?.end());
+  return () => ({
+    service: service(),
+    client: service().client,
+    sql: async (text, ...values) => (await database?.query(text, [...values]))?.rows ?? [],
+  });
+}
+
+/** A plain connection, which survives the end of its server. */
+export async function connect(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+let programs = 0;
+
+/** A client of a card program of its own, with a card, whose first event is the card's creation. */
+export async function newProgram({ service }: Pick<World, 'service'>) {
+  programs += 1;
+  const { program_id: programId } = await service.client.programs.create({
+    name: `program ${programs}`,
+    currency: 'USD',
+  });
+  const client = new TransferService({ baseUrl: service.url, programId, maxRetries: 0, timeoutMilliseconds: 120_000 });
+  await service.client.deposits.create(programId, { amount: 1_000_000 });
+  const { card_id: cardId } = await client.cards.create();
+  // The relay gives positions a moment after the commit.
+  const created = async () => (await client.events.list({ type: 'card.created' })).data;
+  await waitFor('the position of the card', async () => (await created()).length > 0);
+  const start = await headOf(client);
+  let made = 0;
+  return {
+    programId,
+    client,
+    cardId,
+    /** The position after which the events of {@link transfer} come. */
+    start,
+    /** Makes one event for each transfer; returns the last position. */
+    transfer: async (count: number): Promise<number> => {
+      for (let index = 0; index < count; index += 1) await client.transfers.create({ card_id: cardId, amount: 1 });
+      made += count;
+      await waitFor('the positions of events', async () => (await headOf(client)) >= start + made);
+      return start + made;
+    },
+  };
+}
+
+export type Program = Awaited<ReturnType<typeof newProgram>>;
+
+async function headOf(client: TransferService): Promise<number> {
+  const [newest] = (await client.events.list({ limit: 1 })).data;
+  return newest?.position ?? 0;
+}
+
+/** Creates a webhook for what comes after the program's start, and deletes it at the end of the test. */
+export async function createWebhook(
+  program: Program,
+  { url }: Pick<Receiver, 'url'>,
+  body: Partial<CreateWebhookBody> = {},
+): Promise<NewWebhookRecord> {
+  const webhook = await program.client.webhooks.create({ url, after: program.start, ...body });
+  onTestFinished(async () => void (await program.client.webhooks.delete(webhook.webhook_id).catch(() => undefined)));
+  return webhook;
+}
+
+/** Waits until a webhook is as it should be, and returns it. */
+export async function webhookWhen(
+  { client }: { readonly client: TransferService },
+  webhookId: string,
+  condition: (webhook: WebhookRecord) => boolean,
+): Promise<WebhookRecord> {
+  let webhook = await client.webhooks.get(webhookId);
+  await waitFor('the state of a webhook', async () => {
+    webhook = await client.webhooks.get(webhookId);
+    return condition(webhook);
+  }).catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${JSON.stringify(webhook)}`);
+  });
+  return webhook;
+}
+
+/** The inner UUID of a webhook. */
+export function innerId(webhookId: string): string {
+  const id = fromWireId('wh', webhookId);
+  if (id === undefined) throw new Error(`${webhookId} is no id of a webhook`);
+  return id;
+}
+
+/** Makes the next probe or retry of a webhook due now, instead of in minutes or hours. */
+export async function makeDue({ sql }: World, webhookId: string): Promise<void> {
+  const id = innerId(webhookId);
+  await sql(`update webhook_delivery set next_at = clock_timestamp() where webhook_id = $1 and state = 'waiting'`, id);
+  await sql('update webhook_state set next_probe_at = clock_timestamp() where webhook_id = $1', id);
+  await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
+}
+
+/** Expects what arrived to be each of the positions once, in this order. */
+export function expectInOrder({ positions }: Receiver, first: number, last: number): void {
+  expect(positions).toEqual(Array.from({ length: last - first + 1 }, (_, index) => first + index));
+}

@@ -1,0 +1,270 @@
+import { expect, test } from 'vitest';
+import { waitFor } from '../harness/process.ts';
+import { createWebhook, innerId, makeDue, newProgram, type Program, useWorld, webhookWhen } from './arrange.ts';
+import { type Receiver, receiverForTest } from './receiver.ts';
+
+const world = useWorld();
+
+/** How many seconds from now the retry of an event is due. */
+async function secondsToRetry(webhookId: string): Promise<number> {
+  const [row] = await world().sql(
+    `select extract(epoch from next_at - clock_timestamp())::float8 as seconds from webhook_delivery where webhook_id = $1`,
+    innerId(webhookId),
+  );
+  return Number(row?.seconds);
+}
+
+/** Makes as many failures as pause a webhook. */
+async function pausedWebhook(program: Program, receiver: Receiver, count = 12) {
+  receiver.respond = () => 500;
+  const webhook = await createWebhook(program, receiver);
+  const last = await program.transfer(count);
+  await webhookWhen(program, webhook.webhook_id, ({ status }) => status === 'paused');
+  return { webhookId: webhook.webhook_id, last };
+}
+
+/** Lets the failures of a webhook have begun so many hours ago. */
+const failSince = (webhookId: string, hours: number) =>
+  world().sql(
+    `update webhook_state set failing_since = clock_timestamp() - make_interval(hours => $2::int) where webhook_id = $1`,
+    innerId(webhookId),
+    hours,
+  );
+
+async function eventTypes({ client }: Program): Promise<readonly string[]> {
+  return (await client.events.list({ type: 'webhook.*' })).data.map(({ type }) => type).reverse();
+}
+
+test('an event that fails is sent again on the schedule, while others arrive', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const bad = program.start + 1;
+  receiver.respond = ({ event }) => (event.position === bad ? 500 : 204);
+  const { webhook_id } = await createWebhook(program, receiver);
+  const last = await program.transfer(3);
+  await webhookWhen(program, webhook_id, ({ position }) => position === last);
+  expect(await secondsToRetry(webhook_id)).toBeGreaterThan(2);
+  expect(await secondsToRetry(webhook_id)).toBeLessThan(6.5);
+  receiver.respond = () => 204;
+  await makeDue(world(), webhook_id);
+  await waitFor('the retry', async () => receiver.positions.filter((position) => position === bad).length === 2);
+  await webhookWhen(program, webhook_id, ({ next_attempt_at }) => next_attempt_at === null);
+  const attempts = (await program.client.webhooks.attempts(webhook_id)).data.filter(({ position }) => position === bad);
+  expect(attempts.map(({ kind, try: count, succeeded }) => [kind, count, succeeded])).toEqual([
+    ['retry', 2, true],
+    ['event', 1, false],
+  ]);
+});
+
+test('an event is given up after ten attempts, and a resend delivers it', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const bad = program.start + 1;
+  receiver.respond = ({ event }) => (event.position === bad ? 404 : 204);
+  const { webhook_id } = await createWebhook(program, receiver);
+  const last = await program.transfer(2);
+  await webhookWhen(
+    program,
+    webhook_id,
+    ({ position, next_attempt_at }) => position === last && next_attempt_at !== null,
+  );
+  const { sql } = world();
+  await sql('update webhook_delivery set tries = 9 where webhook_id = $1', innerId(webhook_id));
+  await makeDue(world(), webhook_id);
+  await webhookWhen(program, webhook_id, ({ dead }) => dead === 1);
+  expect((await program.client.webhooks.attempts(webhook_id)).data[0]).toMatchObject({ kind: 'retry', try: 10 });
+  const [event] = receiver.received
+    .filter((received) => received.event.position === bad)
+    .map((received) => received.event);
+  receiver.respond = () => 204;
+  await program.client.webhooks.resend(webhook_id, { event_id: event?.event_id ?? '' });
+  await webhookWhen(program, webhook_id, ({ dead }) => dead === 0);
+  expect((await program.client.webhooks.attempts(webhook_id)).data[0]).toMatchObject({
+    kind: 'resend',
+    succeeded: true,
+  });
+  expect(await sql('select from webhook_delivery where webhook_id = $1', innerId(webhook_id))).toEqual([]);
+});
+
+test.each([
+  ['429 waits a minute', 429, {}, 60, 73],
+  ['429 with Retry-After waits as long as that', 429, { 'retry-after': '100' }, 98, 101],
+  ['a long Retry-After counts twice the pause at most', 503, { 'retry-after': '86400' }, 8, 11],
+])('%s', async (_, status, headers, min, max) => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  receiver.respond = () => ({ status, headers });
+  const { webhook_id } = await createWebhook(program, receiver);
+  const last = await program.transfer(1);
+  await webhookWhen(program, webhook_id, ({ position }) => position === last);
+  const seconds = await secondsToRetry(webhook_id);
+  expect(seconds).toBeGreaterThan(min - 3);
+  expect(seconds).toBeLessThan(max);
+});
+
+test('ten failures in a row pause: then one request at a time, and after a success everything arrives', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhookId, last } = await pausedWebhook(program, receiver, 40);
+  const paused = await program.client.webhooks.get(webhookId);
+  expect(paused).toMatchObject({ status: 'paused', status_reason: null, dead: 0 });
+  expect(paused.failing_since).not.toBeNull();
+  expect(paused.backlog).toBeGreaterThan(0);
+  // Nothing more is sent before its time.
+  const sent = receiver.received.length;
+  expect(sent).toBeLessThan(25);
+  const { length: attempts } = (await program.client.webhooks.attempts(webhookId, { limit: 100 })).data;
+  expect(receiver.received.length).toBe(Math.max(sent, attempts));
+  await makeDue(world(), webhookId);
+  await waitFor('a probe', async () => receiver.received.length > sent);
+  expect(receiver.positions.at(-1)).toBe(program.start + 1);
+  receiver.respond = () => 204;
+  await makeDue(world(), webhookId);
+  await receiver.all(program.start + 1, last);
+  await webhookWhen(program, webhookId, ({ status, backlog }) => status === 'enabled' && backlog === 0);
+  const probes = (await program.client.webhooks.attempts(webhookId, { limit: 100 })).data.filter(
+    ({ kind }) => kind === 'probe',
+  );
+  expect(probes.length).toBe(2);
+  // What failed before the pause is sent again, too.
+  await waitFor('the retries', async () => {
+    await makeDue(world(), webhookId);
+    const rows = await world().sql('select from webhook_delivery where webhook_id = $1', innerId(webhookId));
+    return rows.length === 0;
+  });
+});
+
+test('to enable a paused webhook probes it at once', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhookId } = await pausedWebhook(program, receiver);
+  receiver.respond = () => 204;
+  await program.client.webhooks.update(webhookId, { status: 'enabled' });
+  await webhookWhen(program, webhookId, ({ status }) => status === 'enabled');
+});
+
+test('a receiver that is killed and comes back gets everything', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhook_id } = await createWebhook(program, receiver);
+  await receiver.all(program.start + 1, await program.transfer(5));
+  await receiver.kill();
+  const last = await program.transfer(15);
+  await webhookWhen(program, webhook_id, ({ status }) => status === 'paused');
+  const [attempt] = (await program.client.webhooks.attempts(webhook_id)).data;
+  expect(attempt).toMatchObject({ status: null, error: 'connection_refused', succeeded: false });
+  await receiver.start();
+  await waitFor('everything', async () => {
+    await makeDue(world(), webhook_id);
+    return new Set(receiver.positions).size === last - program.start;
+  });
+});
+
+test('410 disables, and others are told', async () => {
+  const program = await newProgram(world());
+  const [receiver, other] = [await receiverForTest(), await receiverForTest()];
+  receiver.respond = () => 410;
+  await createWebhook(program, other, { types: ['webhook.*'] });
+  const { webhook_id } = await createWebhook(program, receiver);
+  await program.transfer(3);
+  const webhook = await webhookWhen(program, webhook_id, ({ status }) => status === 'disabled');
+  expect(webhook).toMatchObject({ status_reason: 'gone', next_attempt_at: null });
+  await waitFor('the notice', async () => other.received.length === 1);
+  expect(other.received[0]?.event).toMatchObject({
+    type: 'webhook.disabled',
+    data: { webhook_id, status: 'disabled', status_reason: 'gone' },
+  });
+});
+
+test('after an hour of failures webhook.failing is written once, and after 120 hours the webhook is disabled', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhookId, last } = await pausedWebhook(program, receiver);
+  const probe = async (): Promise<void> => {
+    const { length } = receiver.received;
+    await makeDue(world(), webhookId);
+    await waitFor('a probe', async () => receiver.received.length > length);
+    await waitFor('its outcome', async () => {
+      const [row] = await world().sql(
+        'select count(*)::int as count from webhook_attempt where webhook_id = $1',
+        innerId(webhookId),
+      );
+      return row?.count === receiver.received.length;
+    });
+  };
+  await failSince(webhookId, 2);
+  await probe();
+  await waitFor('webhook.failing', async () => (await eventTypes(program)).includes('webhook.failing'));
+  await probe();
+  expect(await eventTypes(program)).toEqual(['webhook.failing']);
+  await failSince(webhookId, 121);
+  await probe();
+  await webhookWhen(
+    program,
+    webhookId,
+    ({ status, status_reason }) => status === 'disabled' && status_reason === 'failing',
+  );
+  await waitFor('webhook.disabled', async () => (await eventTypes(program)).length === 2);
+  expect(await eventTypes(program)).toEqual(['webhook.failing', 'webhook.disabled']);
+
+  // Enabled again, it gets what came before and since.
+  receiver.respond = () => 204;
+  await program.client.webhooks.update(webhookId, { status: 'enabled' });
+  await receiver.all(program.start + 1, last + 2);
+  await webhookWhen(program, webhookId, ({ backlog, failing_since }) => backlog === 0 && failing_since === null);
+});
+
+test('a service that was stopped for days does not disable a webhook', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhookId } = await pausedWebhook(program, receiver);
+  await world().sql(
+    `update webhook_state set failing_since = clock_timestamp() - interval '200 hours',
+        last_failure_at = clock_timestamp() - interval '199 hours', next_probe_at = clock_timestamp() - interval '198 hours'
+      where webhook_id = $1`,
+    innerId(webhookId),
+  );
+  const sent = receiver.received.length;
+  await world().sql('update webhook set revision = revision + 1 where webhook_id = $1', innerId(webhookId));
+  await waitFor('a probe', async () => receiver.received.length > sent);
+  const webhook = await webhookWhen(program, webhookId, ({ last_failure_at }) => isRecent(last_failure_at));
+  expect(webhook.status).toBe('paused');
+  expect(Date.now() - Date.parse(webhook.failing_since ?? '')).toBeLessThan(3 * 3_600_000);
+  expect(await eventTypes(program)).toEqual([]);
+});
+
+const isRecent = (moment: string | null): boolean => moment !== null && Date.now() - Date.parse(moment) < 3_600_000;
+
+test('a disabled webhook gets nothing, and resumes with its backlog or with the next event', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhook_id } = await createWebhook(program, receiver);
+  await receiver.all(program.start + 1, await program.transfer(1));
+  await program.client.webhooks.update(webhook_id, { status: 'disabled' });
+  await waitFor('the change', async () => {
+    const { length } = receiver.received;
+    await program.transfer(1);
+    await new Promise((wake) => setTimeout(wake, 200));
+    return receiver.received.length === length;
+  });
+  const { position, backlog } = await program.client.webhooks.get(webhook_id);
+  expect(backlog).toBeGreaterThan(0);
+  await program.client.webhooks.update(webhook_id, { status: 'enabled' });
+  await receiver.all(program.start + 1, position + backlog);
+  await webhookWhen(program, webhook_id, (webhook) => webhook.backlog === 0);
+  await program.client.webhooks.update(webhook_id, { status: 'disabled' });
+  const { received } = receiver;
+  await waitFor('the change', async () => {
+    const { length } = received;
+    await program.transfer(1);
+    await new Promise((wake) => setTimeout(wake, 200));
+    return received.length === length;
+  });
+  const enabled = await program.client.webhooks.update(webhook_id, { status: 'enabled', resume: 'now' });
+  expect(enabled.backlog).toBe(0);
+  const last = await program.transfer(1);
+  // transfer counts its own events; the two notices of being disabled are between them.
+  await waitFor('the next event', async () => receiver.positions.some((arrived) => arrived > enabled.position));
+  expect(receiver.positions).not.toContain(enabled.position);
+  expect(last).toBeGreaterThan(0);
+});

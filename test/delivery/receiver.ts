@@ -1,0 +1,97 @@
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { waitFor } from '../harness/process.ts';
+
+/** An event as it arrived. */
+export type Received = {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly event: {
+    readonly event_id: string;
+    readonly type: string;
+    readonly position: number;
+    readonly data?: object;
+  };
+};
+
+/** What a receiver does with a request: a status, a whole response, or a function that may also never respond. */
+export type Response =
+  | number
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
+  | ((response: ServerResponse) => void);
+
+/** A program that receives webhooks, on a port that stays the same. */
+export class Receiver {
+  readonly received: Received[] = [];
+  /** Requests that have not been responded to, and the maximum of them. */
+  open = 0;
+  maxOpen = 0;
+  respond: (received: Received) => Response = () => 204;
+  #server: Server | undefined;
+  #port = 0;
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/hooks`;
+  }
+
+  /** The positions that arrived, in the order in which they did. */
+  get positions(): readonly number[] {
+    return this.received.map(({ event }) => event.position);
+  }
+
+  async start(): Promise<void> {
+    const server = createServer(async (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('error', () => undefined);
+      try {
+        for await (const chunk of request) chunks.push(chunk as Buffer);
+      } catch {
+        // The sender was killed.
+        return;
+      }
+      const body = Buffer.concat(chunks).toString('utf8');
+      const received = { headers: request.headers, body, event: JSON.parse(body) as Received['event'] };
+      this.received.push(received);
+      this.open += 1;
+      this.maxOpen = Math.max(this.maxOpen, this.open);
+      response.once('close', () => {
+        this.open -= 1;
+      });
+      const given = this.respond(received);
+      if (typeof given === 'function') given(response);
+      else if (typeof given === 'number') response.writeHead(given).end();
+      else response.writeHead(given.status, given.headers).end(given.body);
+    });
+    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
+    this.#port = (server.address() as AddressInfo).port;
+    this.#server = server;
+  }
+
+  /** Ends it at once: requests in progress get no response, later ones no connection. */
+  async kill(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    const closed = new Promise((resolve) => server.close(resolve));
+    server.closeAllConnections();
+    await closed;
+  }
+
+  /** Waits until every position up to one has arrived. */
+  async all(first: number, last: number): Promise<void> {
+    await waitFor(`the positions ${first} to ${last}`, async () => {
+      const seen = new Set(this.positions);
+      for (let position = first; position <= last; position += 1) if (!seen.has(position)) return false;
+      return true;
+    });
+  }
+}
+
+/** A receiver that ends with the test. */
+export async function receiverForTest(): Promise<Receiver> {
+  const receiver = new Receiver();
+  await receiver.start();
+  onTestFinished(() => receiver.kill());
+  return receiver;
+}
