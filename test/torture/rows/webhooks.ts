@@ -42,8 +42,8 @@ const ROLLED_AT = 0.5;
 const RESTARTED = 0.3;
 const MAX_AWAY = 1_000;
 
-/** Requests of a webhook whose outcome is not stored, at most: what it sends again after a kill. */
-const MAX_IN_FLIGHT = 100;
+/** Requests of a webhook whose outcome is not stored, at most, and so what it gets again after a kill: its concurrency. */
+const MAX_IN_FLIGHT = 10;
 
 /** One ledger, from its first start to the last kill. */
 class Siege {
@@ -216,10 +216,12 @@ class Siege {
       });
       if (waiting === 0 && behind.length === 0) return this.#tally.time('delivered', performance.now() - from);
       if (performance.now() - from > DELIVERED_WITHIN) {
-        const described = behind.map(({ name }) => `${name} ${JSON.stringify(records.get(name))}`);
-        return this.#tally.violate(where, [
-          `${waiting} deliveries wait, and these are behind: ${described.join(', ')}`,
-        ]);
+        const described = behind.map(({ name }) => {
+          const { status, position, backlog } = records.get(name) ?? {};
+          return `${name} (${status}, at ${position}, ${backlog} events behind)`;
+        });
+        const problem = `${waiting} deliveries wait, and these are behind: ${described.join(', ')}`;
+        return this.#tally.violate(where, [problem]);
       }
       await pause(200);
     }

@@ -1,3 +1,4 @@
+import type { WebhookRecord } from '../../../contract/webhooks/records.ts';
 import { type RawRequest, type RawResponse, sendRaw } from '../../harness/raw-request.ts';
 import type { Programs } from '../events/programs.ts';
 import { pause } from '../row.ts';
@@ -18,9 +19,6 @@ export type Webhook = Endpoint & {
   /** The program on the wire; undefined for all. */
   readonly programId: string | undefined;
 };
-
-/** What of a record is looked at. */
-type WebhookRecord = { readonly webhook_id: string; readonly status: string; readonly backlog: number };
 
 /** Whoever has the webhooks: creates them, rolls their secrets, and enables what was paused. */
 export class Owner {

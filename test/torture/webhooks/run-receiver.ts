@@ -20,6 +20,8 @@ export class Receiver {
   /** Where the delivery of a line without a webhook is: by its id, its webhook and place there. */
   readonly #places = new Map<string, { readonly webhook: string; readonly index: number }>();
   #child: ChildProcess | undefined;
+  /** Aborts when the child ends. */
+  #ended = new AbortController();
   #runs = 0;
   #readBytes = 0;
   #rest = '';
@@ -107,7 +109,10 @@ export class Receiver {
 
   async #start(): Promise<void> {
     this.#runs += 1;
+    const ended = new AbortController();
+    this.#ended = ended;
     this.#child = fork(PROGRAM, [String(this.#port), this.#file, String(this.#seed), String(this.#runs)]);
+    this.#child.once('exit', () => ended.abort(new Error('the receiver ended')));
     for (const webhook of this.#endpoints.keys()) await this.#configure(webhook);
     await this.#tell('listen');
   }
@@ -126,9 +131,7 @@ export class Receiver {
   async #tell(instruction: Instruction): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
-    const ended = new AbortController();
-    child.once('exit', () => ended.abort(new Error('the receiver ended')));
-    const done = once(child, 'message', { signal: ended.signal });
+    const done = once(child, 'message', { signal: this.#ended.signal });
     child.send(instruction);
     await done;
   }
