@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { waitFor } from '../harness/process.ts';
+import { createWebhook, expectInOrder, innerId, makeDue, newProgram, useWorld, webhookWhen } from './arrange.ts';
+import { receiverForTest } from './receiver.ts';
+
+const world = useWorld();
+
+test('in strict order one event is in flight, and the next one waits for it', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  receiver.respond = () => (response) => setTimeout(() => response.writeHead(204).end(), 5);
+  await createWebhook(program, receiver, { order: 'strict', concurrency: 10 });
+  const last = await program.transfer(15);
+  await receiver.all(program.start + 1, last);
+  expect(receiver.maxOpen).toBe(1);
+  expectInOrder(receiver, program.start + 1, last);
+});
+
+test('in strict order nothing passes an event that fails', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const bad = program.start + 3;
+  receiver.respond = ({ event }) => (event.position === bad ? 500 : 204);
+  const { webhook_id } = await createWebhook(program, receiver, { order: 'strict' });
+  const last = await program.transfer(6);
+  await webhookWhen(program, webhook_id, ({ failing_since }) => failing_since !== null);
+  await makeDue(world(), webhook_id);
+  await waitFor('another attempt', async () => receiver.positions.filter((position) => position === bad).length === 2);
+  expect(Math.max(...receiver.positions)).toBe(bad);
+  // Ten failures pause it, and it waits all the same.
+  await world().sql('update webhook_state set failures = 9 where webhook_id = $1', innerId(webhook_id));
+  await makeDue(world(), webhook_id);
+  const { position } = await webhookWhen(program, webhook_id, ({ status }) => status === 'paused');
+  expect(position).toBe(bad - 1);
+  receiver.respond = () => 204;
+  await makeDue(world(), webhook_id);
+  await receiver.all(program.start + 1, last);
+  const firsts = receiver.positions.filter((arrived, index) => receiver.positions.indexOf(arrived) === index);
+  expect(firsts).toEqual(firsts.toSorted((left, right) => left - right));
+  await webhookWhen(program, webhook_id, ({ status, backlog }) => status === 'enabled' && backlog === 0);
+});
+
+test('webhooks that never respond hold up no other, and get one request at a time', async () => {
+  const hanging = await receiverForTest();
+  hanging.respond = () => () => undefined;
+  const [bad, good] = [await newProgram(world()), await newProgram(world())];
+  for (let count = 0; count < 20; count += 1) await createWebhook(bad, hanging, { concurrency: 100 });
+  await bad.transfer(10);
+  await waitFor('requests that hang', async () => hanging.open === 20);
+  const receiver = await receiverForTest();
+  await createWebhook(good, receiver, { concurrency: 100 });
+  const last = await good.transfer(30);
+  await receiver.all(good.start + 1, last);
+  expect(hanging.received.length).toBe(20);
+});
+
+test('what was deleted while a webhook was disabled is passed over', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhook_id } = await createWebhook(program, receiver);
+  await program.client.webhooks.update(webhook_id, { status: 'disabled' });
+  // webhook.disabled has a position, too.
+  const gone = (await program.transfer(3)) + 1;
+  const { sql } = world();
+  const numbers = await sql(
+    'select max(number + count - 1) as last from event_position where program_id = $1',
+    `${program.programId.slice(5, 13)}-${program.programId.slice(13, 17)}-${program.programId.slice(17, 21)}-${program.programId.slice(21, 25)}-${program.programId.slice(25)}`,
+  );
+  // As drop_event_partition does with a day.
+  await sql('update event_deletion set up_to_number = $1', numbers[0]?.last);
+  await sql('delete from event_position where number <= $1', numbers[0]?.last);
+  const last = (await program.transfer(2)) + 1;
+  await program.client.webhooks.update(webhook_id, { status: 'enabled' });
+  await receiver.all(gone + 1, last);
+  expect(Math.min(...receiver.positions.filter((position) => position > program.start))).toBe(gone + 1);
+  await webhookWhen(program, webhook_id, ({ position }) => position === last);
+  expect(world().service.output()).toContain('were deleted before they were sent');
+});

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { embeddedServerOf, waitFor } from '../harness/process.ts';
+import { directoryForTest, startForTest } from '../harness/service.ts';
+import { connect, createWebhook, newProgram, webhookWhen } from './arrange.ts';
+import { receiverForTest } from './receiver.ts';
+
+test('a database that is stopped while events are delivered loses and miscounts none', async () => {
+  const service = await startForTest({ DATA_DIR: await directoryForTest() });
+  const program = await newProgram({ service });
+  const receiver = await receiverForTest();
+  receiver.respond = () => (response) => setTimeout(() => response.writeHead(204).end(), 20);
+  const last = await program.transfer(60);
+  const { webhook_id } = await createWebhook(program, receiver, { concurrency: 4 });
+  await waitFor('some events', async () => receiver.received.length > 8);
+  await service.database.stop();
+  // Whatever is in flight arrives, and then nothing more can be stored.
+  await waitFor('the report', async () => service.output().includes('cannot deliver events to webhooks'));
+  await service.database.start();
+  await receiver.all(program.start + 1, last);
+  await webhookWhen(program, webhook_id, ({ position, backlog }) => position === last && backlog === 0);
+  const repeated = receiver.positions.length - new Set(receiver.positions).size;
+  expect(repeated).toBeLessThanOrEqual(4);
+  const attempts: unknown[] = [];
+  for await (const attempt of program.client.webhooks.attemptsAll(webhook_id)) attempts.push(attempt);
+  expect(attempts.length).toBe(receiver.received.length);
+  expect(service.output().split('cannot deliver events to webhooks').length - 1).toBeLessThanOrEqual(2);
+});
+
+test('a service that stops stores what is in flight, and what does not respond is sent again', async () => {
+  const directory = await directoryForTest();
+  const service = await startForTest({ DATA_DIR: directory });
+  const program = await newProgram({ service });
+  const [slow, hanging] = [await receiverForTest(), await receiverForTest()];
+  slow.respond = () => (response) => setTimeout(() => response.writeHead(204).end(), 500);
+  hanging.respond = () => () => undefined;
+  await createWebhook(program, slow);
+  const { webhook_id } = await createWebhook(program, hanging);
+  const last = await program.transfer(1);
+  await waitFor('both requests', async () => slow.open === 1 && hanging.open === 1);
+  expect(await service.stop()).toBe(0);
+  expect(slow.open + hanging.open).toBe(0);
+
+  const again = await startForTest({ DATA_DIR: directory });
+  const sql = await connect((await embeddedServerOf(directory)).databaseUrl);
+  const { rows } = await sql.query('select count(*)::int as count from webhook_attempt');
+  await sql.end();
+  expect(rows).toEqual([{ count: 1 }]);
+  hanging.respond = () => 204;
+  await hanging.all(last, last);
+  const client = again.client;
+  await waitFor('the position', async () => {
+    const { position } = await client.operatorWebhooks.get(webhook_id);
+    return position === last;
+  });
+  expect(slow.received.length).toBe(1);
+  expect(hanging.received.length).toBe(2);
+});

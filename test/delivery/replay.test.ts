@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { waitFor } from '../harness/process.ts';
+import { createWebhook, innerId, makeDue, newProgram, useWorld, webhookWhen } from './arrange.ts';
+import { receiverForTest } from './receiver.ts';
+
+const world = useWorld();
+const LONG_AGO = '2000-01-01T00:00:00.000Z';
+const NEVER = '2100-01-01T00:00:00.000Z';
+
+test('a test arrives whatever the status, signed, and counts neither as success nor as failure', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhook_id } = await createWebhook(program, receiver);
+  await program.client.webhooks.update(webhook_id, { status: 'disabled' });
+  receiver.respond = () => 500;
+  const { event_id } = await program.client.webhooks.test(webhook_id);
+  await waitFor('the attempt', async () => (await program.client.webhooks.attempts(webhook_id)).data.length === 1);
+  expect(receiver.received[0]?.event).toMatchObject({
+    event_id,
+    type: 'webhook.tested',
+    position: 0,
+    data: { webhook_id, status: 'disabled' },
+  });
+  const [attempt] = (await program.client.webhooks.attempts(webhook_id)).data;
+  expect(attempt).toMatchObject({ kind: 'test', try: 1, event_id, type: 'webhook.tested', status: 500 });
+  expect(await program.client.webhooks.get(webhook_id)).toMatchObject({ failing_since: null, last_failure_at: null });
+  // It is not repeated.
+  expect(await world().sql('select from webhook_delivery where webhook_id = $1', innerId(webhook_id))).toEqual([]);
+});
+
+test('an event is sent once more when it is asked for, and again when it is asked for again', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhook_id } = await createWebhook(program, receiver);
+  const last = await program.transfer(1);
+  await receiver.all(last, last);
+  const event_id = receiver.received[0]?.event.event_id ?? '';
+  for (const count of [2, 3]) {
+    await program.client.webhooks.resend(webhook_id, { event_id });
+    await waitFor('the resend', async () => receiver.received.length === count);
+  }
+  expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+});
+
+test('a replay sends every event of a time again, beside new ones', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhook_id } = await createWebhook(program, receiver, { types: ['transfer.*'] });
+  const last = await program.transfer(10);
+  await receiver.all(program.start + 1, last);
+  await program.client.webhooks.replay(webhook_id, { from: LONG_AGO, to: NEVER, only: 'all' });
+  const newest = await program.transfer(3);
+  const { replay } = await webhookWhen(program, webhook_id, (webhook) => webhook.replay?.state === 'completed');
+  await receiver.all(program.start + 1, newest);
+  const counts = receiver.positions.filter((position) => position <= last).length;
+  expect(counts).toBe(20);
+  expect(replay).toMatchObject({ only: 'all', state: 'completed', position: replay?.until_position });
+  expect(replay?.sent).toBeGreaterThanOrEqual(10);
+  expect(replay?.finished_at).not.toBeNull();
+  const kinds = (await program.client.webhooks.attempts(webhook_id, { limit: 100 })).data.map(({ kind }) => kind);
+  expect(kinds.filter((kind) => kind === 'replay').length).toBe(replay?.sent);
+});
+
+test('a replay of what was given up delivers it, and leaves nothing that is dead', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  receiver.respond = ({ event }) => (event.position % 2 === 0 ? 400 : 204);
+  const { webhook_id } = await createWebhook(program, receiver);
+  const last = await program.transfer(8);
+  await webhookWhen(program, webhook_id, ({ position }) => position === last);
+  await world().sql('update webhook_delivery set tries = 9 where webhook_id = $1', innerId(webhook_id));
+  await makeDue(world(), webhook_id);
+  await webhookWhen(program, webhook_id, ({ dead }) => dead === 4);
+  const { length } = receiver.received;
+  receiver.respond = () => 204;
+  await program.client.webhooks.replay(webhook_id, { from: LONG_AGO, to: NEVER, only: 'failed' });
+  await webhookWhen(program, webhook_id, ({ dead, replay }) => dead === 0 && replay?.state === 'completed');
+  const again = receiver.positions.slice(length).toSorted((left, right) => left - right);
+  expect(again.length).toBe(4);
+  expect(again.every((position) => position % 2 === 0)).toBe(true);
+});
+
+test('a replay of a time sends only its events', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhook_id } = await createWebhook(program, receiver);
+  await program.transfer(2);
+  await new Promise((wake) => setTimeout(wake, 5));
+  const from = new Date().toISOString();
+  await new Promise((wake) => setTimeout(wake, 5));
+  const last = await program.transfer(2);
+  await receiver.all(program.start + 1, last);
+  const { length } = receiver.received;
+  await program.client.webhooks.replay(webhook_id, { from, to: NEVER, only: 'all' });
+  await webhookWhen(program, webhook_id, ({ replay }) => replay?.state === 'completed');
+  expect(receiver.positions.slice(length).toSorted((left, right) => left - right)).toEqual([last - 1, last]);
+});
