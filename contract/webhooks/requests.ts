@@ -76,7 +76,14 @@ const after = (what: string) =>
     }),
   );
 
-const OMITTED = { types: 'for all types of event', after: 'to send only new events' };
+const OMITTED = {
+  types: 'for all types of event',
+  payload: 'to send whole events',
+  order: 'to send several events at once',
+  concurrency: 'to send up to 10 events at once',
+  rate: 'to send without a limit',
+  after: 'to send only new events',
+};
 
 /** The body of create_webhook. */
 export const CreateWebhookBody = Type.Object(

@@ -309,16 +309,16 @@ export type CreateOperatorWebhookBody = {
    * What is sent: `full`, the event as get_event returns it, or `thin`, the event without `data`; `full` if
    * omitted.
    */
-  readonly payload?: 'full' | 'thin' | undefined;
+  readonly payload?: 'full' | 'thin';
   /**
    * `strict` sends an event only when the one before it has been delivered; `parallel`, the default, sends
    * several at once.
    */
-  readonly order?: 'parallel' | 'strict' | undefined;
+  readonly order?: 'parallel' | 'strict';
   /** How many events can be on their way at once; 10 if omitted. Not used with `strict` order. */
-  readonly concurrency?: number | undefined;
+  readonly concurrency?: number;
   /** Maximum number of requests per second. */
-  readonly rate?: number | undefined;
+  readonly rate?: number;
   /**
    * Up to 10 headers to send with each event, such as `Authorization`. They are stored encrypted and never shown
    * again.
@@ -397,16 +397,16 @@ export type CreateWebhookBody = {
    * What is sent: `full`, the event as get_event returns it, or `thin`, the event without `data`; `full` if
    * omitted.
    */
-  readonly payload?: 'full' | 'thin' | undefined;
+  readonly payload?: 'full' | 'thin';
   /**
    * `strict` sends an event only when the one before it has been delivered; `parallel`, the default, sends
    * several at once.
    */
-  readonly order?: 'parallel' | 'strict' | undefined;
+  readonly order?: 'parallel' | 'strict';
   /** How many events can be on their way at once; 10 if omitted. Not used with `strict` order. */
-  readonly concurrency?: number | undefined;
+  readonly concurrency?: number;
   /** Maximum number of requests per second. */
-  readonly rate?: number | undefined;
+  readonly rate?: number;
   /**
    * Up to 10 headers to send with each event, such as `Authorization`. They are stored encrypted and never shown
    * again.
@@ -2547,7 +2547,14 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     movesMoney: false,
     repeatable: false,
     csv: false,
-    definedFields: { types: 'for all types of event', after: 'to send only new events' },
+    definedFields: {
+      types: 'for all types of event',
+      payload: 'to send whole events',
+      order: 'to send several events at once',
+      concurrency: 'to send up to 10 events at once',
+      rate: 'to send without a limit',
+      after: 'to send only new events',
+    },
   },
   list_webhooks: {
     method: 'GET',
@@ -2650,6 +2657,10 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     definedFields: {
       program_id: 'for the events of all card programs and of the service',
       types: 'for all types of event',
+      payload: 'to send whole events',
+      order: 'to send several events at once',
+      concurrency: 'to send up to 10 events at once',
+      rate: 'to send without a limit',
       after: 'to send only new events',
     },
   },

@@ -4,27 +4,26 @@ import type { StoredEvent } from '../store/events/read-events.ts';
 /** Version of the API in which the records of events are written. */
 export const EVENT_VERSION = 'v0.1';
 
-/** What is written of an event: all of it, or all but `data`. */
-export type EventPayload = 'full' | 'thin';
+/** What is written as an event: a thin one, whose payload is null, has no `data`. */
+export type WrittenEvent = Omit<StoredEvent, 'payload'> & { readonly payload: string | null };
 
 /**
  * An event as JSON text. `data` is the text that was stored with the event: parsing it and writing it again could change
  * it, and every reader of the event is to get the same bytes.
  */
-export function writeEvent(event: StoredEvent, payload: EventPayload = 'full'): string {
-  return `{${fieldsOf(event, payload)}}`;
+export function writeEvent(event: WrittenEvent): string {
+  return `{${fieldsOf(event)}}`;
 }
 
 /** The same with `number`, for operators. An event for every program is of none, and has no place of its own. */
-export function writeOperatorEvent(event: StoredEvent, payload: EventPayload = 'full'): string {
-  if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null }, payload)},"number":null}`;
-  return `{${fieldsOf(event, payload)},"number":${event.number}}`;
+export function writeOperatorEvent(event: WrittenEvent): string {
+  if (event.isShared) return `{${fieldsOf({ ...event, programId: null, position: null })},"number":null}`;
+  return `{${fieldsOf(event)},"number":${event.number}}`;
 }
 
-type ShownEvent = Omit<StoredEvent, 'position'> & { readonly position: number | null };
+type ShownEvent = Omit<WrittenEvent, 'position'> & { readonly position: number | null };
 
-function fieldsOf(event: ShownEvent, payload: EventPayload): string {
-  const { eventId, type, position, programId, subjectId, createdAt, payload: data } = event;
+function fieldsOf({ eventId, type, position, programId, subjectId, createdAt, payload }: ShownEvent): string {
   const fields = {
     event_id: toWireId('evt', eventId),
     type,
@@ -35,7 +34,7 @@ function fieldsOf(event: ShownEvent, payload: EventPayload): string {
     version: EVENT_VERSION,
   };
   const text = JSON.stringify(fields).slice(1, -1);
-  return payload === 'full' ? `${text},"data":${data}` : text;
+  return payload === null ? text : `${text},"data":${payload}`;
 }
 
 /** An event of a stream of Server-Sent Events. */

@@ -51,7 +51,7 @@ export async function testWebhook(service: Service, call: Call<TestId>): Promise
           programId: ofProgram,
           shard: shardOf(webhookId),
           position: 0,
-          body: writeBody(webhook, event),
+          body: writeBody(event, webhook.payload, ofProgram === null),
           createdAt: now,
         }),
         ...auditOf(call, { programId: ofProgram, subjectId: record.webhook_id, details: JSON.stringify(record) }),

@@ -1,9 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import { insistOnProof } from '../../commit/transaction.ts';
 import { ALL_EVENTS } from '../../events/event-news.ts';
-import { type EventPayload, writeEvent, writeOperatorEvent } from '../../events/event-text.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { findEvent, readEventPage, type StoredEvent } from '../../store/events/read-events.ts';
+import type { Webhook } from '../../store/webhooks/webhook.ts';
+import { writeBody } from '../../webhooks/body.ts';
 
 /** Events that are read at once. */
 const PAGE_EVENTS = 200;
@@ -22,17 +23,17 @@ export class FeedEvent {
   readonly event: StoredEvent;
   /** Its position; for webhooks of operators, its number. */
   readonly place: number;
-  readonly #write: (event: StoredEvent, payload: EventPayload) => string;
-  readonly #texts: Partial<Record<EventPayload, string>> = {};
+  readonly #isForOperators: boolean;
+  readonly #texts: Partial<Record<Webhook['payload'], string>> = {};
 
   constructor(event: StoredEvent, isOperator: boolean) {
     this.event = event;
     this.place = isOperator ? event.number : event.position;
-    this.#write = isOperator ? writeOperatorEvent : writeEvent;
+    this.#isForOperators = isOperator;
   }
 
-  text(payload: EventPayload): string {
-    this.#texts[payload] ??= this.#write(this.event, payload);
+  text(payload: Webhook['payload']): string {
+    this.#texts[payload] ??= writeBody(this.event, payload, this.#isForOperators);
     return this.#texts[payload];
   }
 }

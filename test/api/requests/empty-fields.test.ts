@@ -39,6 +39,8 @@ const LENIENT: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   create_deposit: ['currency', 'description'],
   create_withdrawal: ['currency', 'description'],
   change_switch: ['reason'],
+  create_webhook: ['description', 'headers'],
+  create_operator_webhook: ['description', 'headers'],
 };
 
 /** What a request needs besides the member that is empty. */
@@ -47,6 +49,8 @@ const BESIDE: Readonly<Partial<Record<OperationId, object>>> = {
   explain_transfer: { amount: 1, card_id: 'card_active' },
   change_switch: { disabled: true, reason: 'a test' },
   create_key: { name: 'a test', scopes: ['cards:read'], all_programs: true },
+  create_webhook: { url: 'https://shop.example/webhooks' },
+  create_operator_webhook: { url: 'https://shop.example/webhooks' },
 };
 
 const OF_BODIES = OPERATION_IDS.filter((id) => tableOf(id).body !== undefined && tableOf(id).method === 'POST');

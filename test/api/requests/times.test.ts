@@ -50,11 +50,15 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+const PERIOD = { from: '2026-01-30T22:00:00Z', to: '2026-01-31T06:00:00Z', only: 'all' };
+
 const REQUIRED: Readonly<Partial<Record<OperationId, object>>> = {
   create_transfer: { amount: 1, card_id: 'card_active', capture: 'manual' },
   explain_transfer: { amount: 1, card_id: 'card_active', capture: 'manual' },
   change_switch: { disabled: true, reason: 'a test' },
   create_key: operatorKey('a test'),
+  replay_webhook: PERIOD,
+  replay_operator_webhook: PERIOD,
 };
 
 function ask(id: OperationId, where: 'body' | 'query', name: string, value: string): Promise<RawResponse> {

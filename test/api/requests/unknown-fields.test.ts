@@ -27,12 +27,24 @@ async function expectRefusal(asked: Promise<RawResponse>, code: string, field: s
 }
 
 describe('operations that refuse every unknown field', () => {
-  test('are those where ignoring a field would move all money, disable everything, or create a key that never expires', () => {
+  test('are those where ignoring a field would move all money, disable everything, send all events, or let a key never expire', () => {
     const closed = OPERATION_IDS.filter((id) => {
       const { body } = OPERATIONS[id];
       return body !== undefined && isClosed(body);
     });
-    expect(closed.sort()).toEqual(['capture_transfer', 'change_switch', 'create_key', 'reverse_transfer', 'roll_key']);
+    expect(closed.sort()).toEqual([
+      'capture_transfer',
+      'change_switch',
+      'create_key',
+      'create_operator_webhook',
+      'create_webhook',
+      'reverse_transfer',
+      'roll_key',
+      'roll_operator_webhook_secret',
+      'roll_webhook_secret',
+      'update_operator_webhook',
+      'update_webhook',
+    ]);
   });
 
   test.each(['amout', 'sum', 'captured_amount', 'value'])(
