@@ -11,13 +11,14 @@ import { addSandbox } from './commands/sandbox.ts';
 import { addSwitch } from './commands/switch.ts';
 import { addTransfers } from './commands/transfers.ts';
 import { addTrialBalance } from './commands/trial-balance.ts';
+import { addWebhooks } from './commands/webhooks.ts';
 import { EXIT_CODES, reportFailure } from './failure.ts';
 import { addHost } from './host.ts';
 import { type CommandContext, type GlobalOptions, urlOf } from './session.ts';
 
 /** The resources by their heading in the help. */
 const GROUPS: readonly { readonly heading: string; readonly resources: readonly AddCommands[] }[] = [
-  { heading: 'Transfers, cards and events:', resources: [addTransfers, addCards, addEvents] },
+  { heading: 'Transfers, cards, events and webhooks:', resources: [addTransfers, addCards, addEvents, addWebhooks] },
   { heading: 'For operators:', resources: [addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addAudit] },
   { heading: 'Troubleshooting and testing:', resources: [addErrors, addSandbox] },
   { heading: 'On the host of the service:', resources: [addHost] },
@@ -34,7 +35,8 @@ Environment:
 
 Exit codes:
   0  success
-  1  Request Error: correct the request
+  1  Request Error: correct the request; for webhooks test and resend also: the
+     event was not delivered
   2  invalid command line
   3  Server Error, Process Error, or a response that is not from the service;
      for trial-balance also: the ledger does not balance
@@ -47,6 +49,7 @@ Examples:
   transfer-service cards statement card_active --from 2030-01-01T00:00:00Z
   transfer-service events tail
   transfer-service events listen --forward-to http://localhost:3000/hooks
+  transfer-service webhooks create https://shop.example/webhooks
   transfer-service switch disable --reason "maintenance"
   transfer-service errors explain insufficient_funds
   transfer-service errors inspect req_...`;

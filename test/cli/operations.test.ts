@@ -5,15 +5,9 @@ import { exampleReply } from '../../contract/examples.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { startCannedService, TRANSFER } from '../sdk/canned-service.ts';
 import { type Outcome, runHere } from './in-process.ts';
+import type { Line } from './line.ts';
 import { CARD, CARD_LIMITS, STATEMENT, TRIAL_BALANCE } from './records.ts';
-
-type Line = {
-  readonly type: string;
-  /** What differs from the example in the contract, or the text of an export. */
-  readonly reply?: object | string;
-  readonly sends?: object;
-  readonly shows: string;
-};
+import { WEBHOOK_ADVICE, WEBHOOK_LINES } from './webhook-lines.ts';
 
 /** The reply of an operation in the contract's example. */
 function record(operation: OperationId): object {
@@ -25,11 +19,8 @@ const YEN = { currency: 'JPY', funding: [{ currency: 'JPY', balance: 1200, avail
 
 const CSV = 'a,b\r\n1,"x\ny"\r\n';
 
-/** Operations on webhooks have no command. */
-type WithCommand = Exclude<OperationId, `${string}webhook${string}` | 'resend_event' | 'resend_operator_event'>;
-
 /** Every operation: its command, the response, the body that is sent, and part of the output. */
-const LINES: Readonly<Record<WithCommand, Line>> = {
+const LINES: Readonly<Record<OperationId, Line>> = {
   create_transfer: {
     type: 'transfers create --card card_active --amount 1000 --metadata a=b --metadata c=d=e',
     reply: TRANSFER,
@@ -222,6 +213,7 @@ sequence  created_at                purpose  direction            amount        
   get_event: { type: 'events get evt_1', shows: 'position:' },
   search_events: { type: 'events search --program prog_1', shows: '  1042        42  2026-01-31T09:30:00.000Z' },
   inspect_event: { type: 'events inspect evt_1', shows: 'number:' },
+  ...WEBHOOK_LINES,
   get_error: { type: 'errors show req_1', shows: 'request.amount:  1\n' },
   list_errors: {
     type: 'errors list --code insufficient_funds --card card_empty --from 2030-01-31T00:00:00Z',
@@ -258,10 +250,8 @@ sequence  created_at                purpose  direction            amount        
   start_database: { type: 'sandbox database start', shows: 'state: running\n' },
 };
 
-const WITH_COMMAND = OPERATION_IDS.filter((id): id is WithCommand => id in LINES);
-
-/** Operations whose command also prints that the key is not shown again. */
-const SHOWS_SECRET: readonly OperationId[] = ['create_key', 'roll_key'];
+/** Operations whose command also prints that the secret is not shown again, or what to do next. */
+const ADVISES: readonly OperationId[] = ['create_key', 'roll_key', ...WEBHOOK_ADVICE];
 
 const service = await startCannedService();
 afterAll(() => service.close());
@@ -285,25 +275,25 @@ function allLeaves() {
   );
 }
 
-function replyOf(operation: WithCommand): object | string {
+function replyOf(operation: OperationId): object | string {
   const { reply = {} } = LINES[operation];
   return typeof reply === 'string' ? reply : { ...record(operation), ...reply };
 }
 
 /** Plays the response of an operation. */
-function play(operation: WithCommand): void {
+function play(operation: OperationId): void {
   const reply = replyOf(operation);
   const { status } = OPERATIONS[operation];
   service.play(typeof reply === 'string' ? { chunks: [reply] } : { status, body: reply });
 }
 
 describe('operations and commands', () => {
-  test.each(WITH_COMMAND)('%s has a command', async (operation) => {
+  test.each(OPERATION_IDS)('%s has a command', async (operation) => {
     const { type: typed, sends, shows } = LINES[operation];
     const { method, path } = OPERATIONS[operation];
     play(operation);
     const { exitCode, output, errors } = await type(typed);
-    expect({ exitCode, errors: SHOWS_SECRET.includes(operation) ? '' : errors }).toEqual({ exitCode: 0, errors: '' });
+    expect({ exitCode, errors: ADVISES.includes(operation) ? '' : errors }).toEqual({ exitCode: 0, errors: '' });
     expect(output).toContain(shows);
     const [request] = service.received;
     expect(request?.method).toBe(method);
@@ -311,7 +301,7 @@ describe('operations and commands', () => {
     expect(request?.body === '' ? undefined : JSON.parse(request?.body ?? '')).toEqual(sends);
   });
 
-  test.each(WITH_COMMAND)('%s prints the response with --json', async (operation) => {
+  test.each(OPERATION_IDS)('%s prints the response with --json', async (operation) => {
     const { type: typed } = LINES[operation];
     const reply = replyOf(operation);
     play(operation);

@@ -1,0 +1,140 @@
+import type { AttemptRecord, ReplayRecord, WebhookRecord } from '../sdk/client.ts';
+import { alignedLines, type Column, type Pair, pairsOf } from './output.ts';
+
+/** Shown as the program of a webhook that belongs to none. */
+const ALL_PROGRAMS = 'all card programs';
+
+/** More of a response than anybody reads in a table. */
+const MAX_EXCERPT_CHARACTERS = 60;
+
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/;
+
+/** A time of the API in words: `2026-01-31 09:30:00 UTC`. Other text stays as it is. */
+export function plainTime(text: string): string {
+  return text.replace(TIME, '$1 $2 UTC');
+}
+
+const timeOrNull = (time: string | null) => (time === null ? null : plainTime(time));
+
+/** The types of event that a webhook gets. */
+function typesOf({ types }: WebhookRecord): string {
+  return types === null ? 'all' : types.join(', ');
+}
+
+/** Whether events are sent, and if not, why. */
+function statusOf({ status, status_reason: reason }: WebhookRecord): string {
+  return reason === null ? status : `${status}: ${reason}`;
+}
+
+function secretsOf({ secrets }: WebhookRecord): string {
+  return secrets
+    .map(({ secret_id: id, expires_at: end }) => (end === null ? id : `${id} until ${plainTime(end)}`))
+    .join(', ');
+}
+
+/** A replay in one line. */
+function replayText({ only, from, to, state, sent, position, until_position: end }: ReplayRecord): string {
+  const done = state === 'running' ? `at ${position} of ${end}` : state;
+  return `${only} events of ${plainTime(from)} to ${plainTime(to)}: ${done}, ${sent} sent`;
+}
+
+/** The fields of a record, with its times in words. */
+export function plainPairs(record: object): Pair[] {
+  return pairsOf(record).map(([name, value]) => [name, plainTime(value)]);
+}
+
+/** The fields of a webhook, each in one line. */
+export function webhookPairs(webhook: WebhookRecord): Pair[] {
+  const { header_names: names, replay } = webhook;
+  return plainPairs({
+    ...webhook,
+    program_id: webhook.program_id ?? ALL_PROGRAMS,
+    types: typesOf(webhook),
+    header_names: names.length === 0 ? null : names.join(', '),
+    status: statusOf(webhook),
+    status_reason: null,
+    secrets: secretsOf(webhook),
+    replay: replay === null ? null : replayText(replay),
+  });
+}
+
+/** The columns of a list of webhooks. */
+export const WEBHOOK_COLUMNS: readonly Column<WebhookRecord>[] = [
+  'webhook_id',
+  { heading: 'status', show: statusOf },
+  'backlog',
+  'dead',
+  { heading: 'last_success_at', show: ({ last_success_at: time }) => timeOrNull(time) },
+  { heading: 'types', show: typesOf },
+  'url',
+];
+
+/** The columns of a list of webhooks of all card programs. */
+export const OPERATOR_WEBHOOK_COLUMNS: readonly Column<WebhookRecord>[] = [
+  ...WEBHOOK_COLUMNS,
+  { heading: 'program_id', show: ({ program_id: id }) => id ?? ALL_PROGRAMS },
+];
+
+/** What an attempt came to: `204 in 84 ms`. */
+export function resultOf({ status, error, milliseconds }: AttemptRecord): string {
+  return `${status ?? error ?? 'no response'} in ${milliseconds} ms`;
+}
+
+/** The beginning of the response, or else the failure in words, on one line. */
+function answerOf({ response_start: start, message }: AttemptRecord, maxCharacters: number): string | null {
+  const text = (start || message || '').replaceAll(/\s+/g, ' ').trim();
+  if (text === '') return null;
+  return text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text;
+}
+
+/** The columns of a list of attempts. */
+export const ATTEMPT_COLUMNS: readonly Column<AttemptRecord>[] = [
+  { heading: 'started_at', show: ({ started_at: time }) => plainTime(time) },
+  'event_id',
+  'type',
+  'kind',
+  'try',
+  { heading: 'result', show: resultOf },
+  { heading: 'response', show: (attempt) => answerOf(attempt, MAX_EXCERPT_CHARACTERS) },
+];
+
+/** An attempt with the beginning of the response. */
+export function attemptText(attempt: AttemptRecord): string {
+  const { succeeded, event_id, type, address } = attempt;
+  const pairs: (readonly [string, string | null])[] = [
+    ['event_id', event_id],
+    ['type', type],
+    ['result', `${succeeded ? 'delivered' : 'failed'}: ${resultOf(attempt)}`],
+    ['address', address],
+    ['response', answerOf(attempt, Number.POSITIVE_INFINITY)],
+  ];
+  return alignedLines(pairs.flatMap(([name, value]): Pair[] => (value === null ? [] : [[name, value]])));
+}
+
+/** What a person can do about a webhook that is not well. `commandOf` writes a command about it. */
+export function adviceOn(webhook: WebhookRecord, commandOf: (name: string, options?: string) => string): string {
+  const { status, status_reason: reason, dead, next_attempt_at: next } = webhook;
+  const lines: string[] = [];
+  if (status === 'paused') {
+    const when = next === null ? '' : `, next at ${plainTime(next)}`;
+    lines.push(`The URL fails. Only the oldest event is tried${when}; the others follow when it succeeds.`);
+    lines.push(`  see why:        ${commandOf('attempts', '--failed')}`);
+    lines.push(`  try at once:    ${commandOf('update', '--status enabled')}`);
+  }
+  if (status === 'disabled') {
+    lines.push(`Nothing is sent: ${DISABLED[reason ?? 'requested']}`);
+    lines.push(`  send the backlog, then new events:  ${commandOf('update', '--status enabled')}`);
+    lines.push(`  send only new events:               ${commandOf('update', '--status enabled --resume now')}`);
+  }
+  if (dead > 0) {
+    lines.push(`${dead === 1 ? '1 event was' : `${dead} events were`} given up after the last retry.`);
+    lines.push(`  send again:     ${commandOf('replay', '--only failed --from <time>')}`);
+  }
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+const DISABLED = {
+  requested: 'the webhook was disabled by a request.',
+  gone: 'the URL responded with 410 Gone.',
+  failing: 'everything failed for 120 hours.',
+} as const;
