@@ -143,7 +143,9 @@ describe('WEBHOOK_ALLOWED_NETWORKS', () => {
         const random = first.map((byte, index) => byte | ((noise[index] ?? 0) & (255 - maskAt(index, prefix))));
         const { isAllowed } = openAddressRules({ mode, allowedNetworks: [cidr] });
         const closed = openAddressRules({ mode, allowedNetworks: [] });
-        for (const bytes of [first, last, random, add(first, distance), add(last, distance), [...noise.slice(0, 4)]]) {
+        const metadata = METADATA.map((each) => [...endsOf(each)[0]]);
+        const borders = [first, last, add(first, distance), add(last, distance)];
+        for (const bytes of [...borders, ...metadata, random, [...noise.slice(0, 4)]]) {
           const text = toText(bytes);
           const address = ipaddr.parse(text);
           const isIn = address.kind() === base.kind() && address.match([base, prefix] as never);

@@ -5,6 +5,7 @@ import { KEYS } from './keys.ts';
 import type { Mutant, Witness } from './mutant.ts';
 import { READING } from './reading.ts';
 import { RELAYS } from './relay.ts';
+import { WEBHOOKS } from './webhooks.ts';
 
 const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
 const COMMIT: Witness = { file: 'test/store/commit.test.ts' };
@@ -301,4 +302,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...RELAYS,
   ...READING,
   ...EVENTS_SENT,
+  ...WEBHOOKS,
 ];

@@ -61,18 +61,22 @@ export const RELAYS: readonly Mutant[] = [
     name: 'relay-reads-before-it-holds-the-lock',
     mistake: 'the relay takes its lock in the statement that reads, so it sees what was there before the wait',
     file: DATABASE,
-    find: '      client.query(toQuery(lock)),\n      client.query(toQuery(statement)),\n',
-    replace: `      client.query('select 1'),
-      client.query(
-        toQuery({
+    find: "await this.inOnePacket([lock, statement], 'begin; set local enable_hashjoin = on');",
+    replace: `await this.inOnePacket(
+      [
+        { ...lock, text: 'select 1' },
+        {
           ...statement,
-          text: statement.text.replace(
-            'with waiting',
-            "with held as materialized (select pg_advisory_xact_lock(7202, 'event_head'::regclass::oid::int)), waiting",
-          ).replace('where not relayed', 'where (select count(*) from held) = 1 and not relayed'),
-        }),
-      ),
-`,
+          text: statement.text
+            .replace(
+              'with waiting',
+              "with held as materialized (select pg_advisory_xact_lock(7202, 'event_head'::regclass::oid::int)), waiting",
+            )
+            .replace('where not relayed', 'where (select count(*) from held) = 1 and not relayed'),
+        },
+      ],
+      'begin; set local enable_hashjoin = on',
+    );`,
     witnesses: [order('waited for another one'), AT_ONCE],
   },
   {

@@ -1,0 +1,233 @@
+import type { Mutant, Witness } from './mutant.ts';
+
+const spellings = (only: string): Witness => ({ file: 'test/door/spellings.test.ts', only });
+const names = (only: string): Witness => ({ file: 'test/door/names.test.ts', only });
+const answers = (only: string): Witness => ({ file: 'test/door/answers.test.ts', only });
+const connections = (only: string): Witness => ({ file: 'test/door/connections.test.ts', only });
+const tls = (only: string): Witness => ({ file: 'test/door/tls.test.ts', only });
+const NETWORKS: Witness = { file: 'test/door/networks.test.ts' };
+const SIGNATURES: Witness = { file: 'test/door/signature.test.ts' };
+const delivery = (only: string): Witness => ({ file: 'test/delivery/deliver.test.ts', only });
+
+const SEND = 'server/delivery/send.ts';
+const ADDRESSES = 'server/webhooks/addresses.ts';
+const RANGES = 'server/webhooks/networks.ts';
+
+const CHECK = 'if (!addresses.every((address) => this.#isAllowed(address, target))) throw addressRefused();';
+
+/** Mistakes by which requests go where they must not, or trust whom they must not. */
+const DOOR: readonly Mutant[] = [
+  {
+    name: 'door-literal-unchecked',
+    mistake: 'an address in the URL is not looked up, so it is not checked before the connection',
+    file: SEND,
+    find: CHECK,
+    replace: CHECK.replace('if (', 'if (isIP(target.host) === 0 && '),
+    witnesses: [spellings('only its addresses are checked')],
+  },
+  {
+    name: 'door-url-unchecked',
+    mistake: 'the URL of a webhook may contain a forbidden address',
+    file: ADDRESSES,
+    find: '=== false ? ADDRESS_PROBLEM : undefined',
+    replace: '=== false && networks.length > 99 ? ADDRESS_PROBLEM : undefined',
+    witnesses: [spellings('refused without a connection')],
+  },
+  {
+    name: 'door-remote-address-unchecked',
+    mistake: 'where a connection went is not checked before something is written',
+    file: SEND,
+    find: 'if (address === null || !this.#isAllowed(address, target)) throw addressRefused();',
+    replace: 'if (address === null) throw addressRefused();',
+    witnesses: [spellings('went elsewhere')],
+  },
+  {
+    name: 'door-first-address-checked',
+    mistake: 'only the first address of a name is checked',
+    file: SEND,
+    find: CHECK,
+    replace: CHECK.replace('addresses.every', 'addresses.slice(0, 1).every'),
+    witnesses: [names('for the one that is forbidden')],
+  },
+  {
+    name: 'door-one-good-address-is-enough',
+    mistake: 'a name is connected to if any of its addresses is allowed',
+    file: SEND,
+    find: CHECK,
+    replace: CHECK.replace('addresses.every', 'addresses.some'),
+    witnesses: [names('for the one that is forbidden')],
+  },
+  {
+    name: 'door-looks-up-twice',
+    mistake: 'a name is checked by one look-up and connected to by another',
+    file: SEND,
+    find: '        done(\n          null,\n          addresses.map((address) => ({ address, family: isIP(address) })),\n        ),',
+    replace:
+      '        void this.#addressesOf(host).then((found) =>\n          done(null, found.map((address) => ({ address, family: isIP(address) }))),\n        ),',
+    witnesses: [names('is looked up once')],
+  },
+  {
+    name: 'door-follows-redirects',
+    mistake: 'a redirect is followed',
+    file: SEND,
+    find: '      isAnswered = true;\n      const { statusCode: status = 0, headers } = response;',
+    replace:
+      '      isAnswered = true;\n      const { statusCode: status = 0, headers } = response;\n      const url = headers.location;\n      if (status < 400 && url !== undefined) return resolve(await sendOnce(agent, { ...outgoing, url }, limits, endsAt));',
+    witnesses: [answers('is not followed'), { file: 'test/door/isolation.test.ts', only: 'redirects to' }],
+  },
+  {
+    name: 'door-mapped-addresses-allowed',
+    mistake: 'IPv6 addresses that contain IPv4 addresses count as public',
+    file: RANGES,
+    find: "const GLOBAL_IPV6 = requireNetwork('2000::/3');",
+    replace: "const GLOBAL_IPV6 = requireNetwork('::/0');",
+    witnesses: [spellings('refused without a connection'), NETWORKS],
+  },
+  {
+    name: 'door-6to4-allowed',
+    mistake: 'addresses of 6to4, which contain IPv4 addresses, count as public',
+    file: RANGES,
+    find: "  '2002::/16',\n",
+    replace: '',
+    witnesses: [NETWORKS],
+  },
+  {
+    name: 'door-metadata-in-a-private-network',
+    mistake: 'a private network that is allowed opens the metadata in it',
+    file: ADDRESSES,
+    find: "isInNetworks(kind === 'local' ? singles : networks, address)",
+    replace: "isInNetworks(kind === 'local' && singles.length > 99 ? singles : networks, address)",
+    witnesses: [NETWORKS],
+  },
+  {
+    name: 'door-loopback-network-allowed',
+    mistake: 'WEBHOOK_ALLOWED_NETWORKS may name a network of loopback addresses',
+    file: RANGES,
+    find: 'LOCAL.some((range) => overlap(range, network))',
+    replace: 'LOCAL.some((range) => range.prefix > 128 && overlap(range, network))',
+    also: [
+      { file: RANGES, find: 'if (isPart(network, LOCAL) ||', replace: 'if (isPart(network, LOCAL.slice(0, 0)) ||' },
+    ],
+    witnesses: [NETWORKS],
+  },
+  {
+    name: 'door-http-in-live-mode',
+    mistake: 'live mode sends without TLS, and to any port',
+    file: ADDRESSES,
+    find: "(mode === 'sandbox' || findLiveProblem(to) === undefined)",
+    replace: "(mode === 'sandbox' || findLiveProblem(to) !== '')",
+    witnesses: [names('other ports and HTTP')],
+  },
+  {
+    name: 'door-user-name-in-the-url',
+    mistake: 'a URL may have a user name, behind which parsers see different hosts',
+    file: ADDRESSES,
+    find: "url.username !== '' || url.password !== '' ||",
+    replace: "url.password !== '' || text.length > 9_999 ||",
+    also: [{ file: ADDRESSES, find: '/^[^/]*\\/\\/[^/?#]*@/.test(text)', replace: "text.includes('//@')" }],
+    witnesses: [spellings('the URL')],
+  },
+  {
+    name: 'door-certificates-unchecked',
+    mistake: 'every certificate is trusted',
+    file: SEND,
+    find: 'rejectUnauthorized: true,',
+    replace: 'rejectUnauthorized: false,',
+    witnesses: [tls('gets nothing')],
+  },
+  {
+    name: 'door-certificates-by-the-environment',
+    mistake: 'NODE_TLS_REJECT_UNAUTHORIZED switches the check of certificates off',
+    file: SEND,
+    find: '        rejectUnauthorized: true,\n',
+    replace: '',
+    witnesses: [tls('no variable of the environment')],
+  },
+  {
+    name: 'door-authority-ignored',
+    mistake: 'the certificates of WEBHOOK_CA are not trusted',
+    file: SEND,
+    find: "ca: [...getCACertificates('default'), ...added]",
+    replace: "ca: [...getCACertificates('default'), ...added.slice(1)]",
+    witnesses: [tls('is trusted by WEBHOOK_CA')],
+  },
+  {
+    name: 'door-headers-frame-the-request',
+    mistake: 'headers of a webhook may say where its request ends',
+    file: SEND,
+    find: 'custom.filter(([name]) => !FRAMING_HEADERS.has(name))',
+    replace: "custom.filter(([name]) => name !== '')",
+    witnesses: [answers('a request is a POST')],
+  },
+  {
+    name: 'door-connection-for-ever',
+    mistake: 'a connection is kept however old it is, so a name that has moved is not looked up again',
+    file: SEND,
+    find: 'if (left <= 0 || isKept === false) return false;',
+    replace: 'if (isKept === false) return false;',
+    witnesses: [connections('lived long enough')],
+  },
+  {
+    name: 'door-sends-twice',
+    mistake: 'a request is sent again although the receiver had begun to answer it',
+    file: SEND,
+    find: 'request.reusedSocket && !isAnswered &&',
+    replace: 'request.reusedSocket &&',
+    witnesses: [connections('after an answer began')],
+  },
+  {
+    name: 'door-waits-for-each-byte',
+    mistake: 'the time for an answer begins again with every byte',
+    file: SEND,
+    find: "    request.on('socket', (socket) => {\n",
+    replace: "    request.on('socket', (socket) => {\n      socket.on('data', () => timer.refresh());\n",
+    witnesses: [answers('come byte by byte')],
+  },
+  {
+    name: 'door-aborts-when-it-is-connected',
+    mistake: 'a request that waits for its connection is not over when it is aborted',
+    file: SEND,
+    find: '      end();\n      reject(failure);\n      request.destroy();',
+    replace: '      end();\n      request.destroy(failure);',
+    witnesses: [connections('while it connects is over at once')],
+  },
+  {
+    name: 'door-keeps-nul',
+    mistake: 'what is kept of an answer can contain NUL, which the database refuses',
+    file: 'server/delivery/read-start.ts',
+    find: ".replaceAll('\\0', '\\uFFFD')",
+    replace: '',
+    witnesses: [answers('NUL')],
+  },
+];
+
+/** Mistakes in signing, and in what is recorded. */
+const SENDING: readonly Mutant[] = [
+  {
+    name: 'signature-of-the-body-only',
+    mistake: 'the signature does not cover the id and the time, so a request can be repeated for ever',
+    file: 'server/delivery/signature.ts',
+    find: '.update(content)',
+    replace: '.update(body)',
+    witnesses: [SIGNATURES],
+  },
+  {
+    name: 'signature-of-one-secret',
+    mistake: 'only the newest secret signs while another one is being replaced',
+    file: 'server/delivery/signature.ts',
+    find: 'const signatures = keys.map(',
+    replace: 'const signatures = keys.slice(0, 1).map(',
+    witnesses: [SIGNATURES],
+  },
+  {
+    name: 'attempts-not-redacted',
+    mistake: 'what a receiver sends back is kept with the secrets in it',
+    file: 'server/delivery/judge.ts',
+    find: 'redactAnswer(answer.bodyStart, headers)',
+    replace: 'answer.bodyStart',
+    witnesses: [delivery('attempts are kept, without secrets')],
+  },
+];
+
+/** Mistakes in the delivery of webhooks. */
+export const WEBHOOKS: readonly Mutant[] = [...DOOR, ...SENDING];
