@@ -246,17 +246,22 @@ export class Deliverer {
     this.#writer.add(outcome);
   }
 
-  #afterStored({ endpoint, notice }: Outcome): void {
-    if (notice !== null) void this.#giveNotice(endpoint, notice);
+  #afterStored({ endpoint, notice, revision }: Outcome): void {
+    if (notice !== null) void this.#giveNotice(endpoint, notice, revision);
     if (endpoint.replay?.isComplete) this.#writer.touch(endpoint);
   }
 
-  async #giveNotice(endpoint: Endpoint, notice: Notice): Promise<void> {
+  async #giveNotice(endpoint: Endpoint, notice: Notice, revision: number): Promise<void> {
     const { webhookId, held } = endpoint;
     while (!endpoint.isDropped && !this.#isStopping) {
       try {
-        await giveNotice(this.#parts.database, { webhookId, held, owner: this.#owner }, notice);
-        this.#parts.onNotice(NOTICES[notice], toWireId('wh', webhookId));
+        const isGiven = await giveNotice(
+          this.#parts.database,
+          { webhookId, revision, held, owner: this.#owner },
+          notice,
+        );
+        if (isGiven) this.#parts.onNotice(NOTICES[notice], toWireId('wh', webhookId));
+        else endpoint.isHalted = false;
         break;
       } catch (error) {
         this.#noteFailure(error);

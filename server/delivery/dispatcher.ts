@@ -4,7 +4,7 @@ import { databaseTime } from '../ids.ts';
 import type { Definition } from './endpoint/definition.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
 import type { Item } from './endpoint/item.ts';
-import { judge, type Outcome, SLOW_MILLISECONDS } from './judge.ts';
+import { judge, type Outcome, type Sent, SLOW_MILLISECONDS } from './judge.ts';
 import type { Answer, Door } from './send.ts';
 import { signMessage } from './signature.ts';
 
@@ -122,35 +122,30 @@ export class Dispatcher {
     const flight = { endpoint, startedAt: performance.now(), isSlow: endpoint.isSlow };
     this.#flights.add(flight);
     if (flight.isSlow) this.#slow += 1;
-    const { url } = endpoint.definition;
+    const { url, revision } = endpoint.definition;
     const { body } = item;
     const headers = headersOf(endpoint.definition, item, startedAt);
     // A connection may be opened while the process is frozen, and another one has gone on since.
     const isWanted = (): boolean => this.#parts.maySend() && !endpoint.isDropped;
     this.#parts.door.send({ url, headers, body, signal: endpoint.signal, isWanted }).then((answer) => {
       this.#land(flight);
-      this.#judge(endpoint, item, answer, startedAt);
+      this.#judge(endpoint, item, answer, { startedAt, revision });
     });
   }
 
   #land(flight: Flight): void {
     this.#flights.delete(flight);
     if (flight.isSlow) this.#slow -= 1;
-    const waiting = this.#slow < MAX_SLOW_FLIGHTS ? this.#slowQueue.shift() : undefined;
-    if (waiting !== undefined) {
-      waiting.isQueued = false;
-      this.queue(waiting);
-    }
-    if (this.#queue.length > 0) this.#schedule();
+    this.#continue();
   }
 
-  #judge(endpoint: Endpoint, item: Item, answer: Answer, startedAt: number): void {
+  #judge(endpoint: Endpoint, item: Item, answer: Answer, sent: Sent): void {
     if (answer.error === 'aborted') {
       // It is sent again: by this process, or by the one that goes on.
       endpoint.giveBack(item);
       return;
     }
-    this.#parts.onOutcome(judge(endpoint, item, answer, startedAt));
+    this.#parts.onOutcome(judge(endpoint, item, answer, sent));
   }
 
   /** Counts requests that take long among the slow ones before they have an answer. */
@@ -162,6 +157,15 @@ export class Dispatcher {
       flight.isSlow = true;
       flight.endpoint.isSlow = true;
       this.#slow += 1;
+    }
+    this.#continue();
+  }
+
+  /** Gives turns to those that have waited for room. */
+  #continue(): void {
+    for (const endpoint of this.#slowQueue.splice(0, Math.max(0, MAX_SLOW_FLIGHTS - this.#slow))) {
+      endpoint.isQueued = false;
+      this.queue(endpoint);
     }
     if (this.#queue.length > 0) this.#schedule();
   }

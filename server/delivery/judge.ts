@@ -24,19 +24,24 @@ export type Outcome = {
   /** Whether the cursor may move past the event. */
   readonly isPassed: boolean;
   readonly notice: Notice | null;
+  /** The version of the webhook to which it was sent. */
+  readonly revision: number;
 };
 
 /** A receiver that took this long leaves half of the room to others. */
 export const SLOW_MILLISECONDS = 2_000;
 
-/** Judges an answer, and changes how the webhook goes on. `startedAt` is in milliseconds since 1970. */
-export function judge(endpoint: Endpoint, item: Item, answer: Answer, startedAt: number): Outcome {
+/** When a request was sent, in milliseconds since 1970, and to which version of the webhook. */
+export type Sent = { readonly startedAt: number; readonly revision: number };
+
+/** Judges an answer, and changes how the webhook goes on. */
+export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedAt, revision }: Sent): Outcome {
   const succeeded = answer.error === null && answer.status >= 200 && answer.status < 300;
   const attempt = toAttempt(endpoint, item, answer, { startedAt, succeeded });
   endpoint.isSlow = answer.milliseconds > SLOW_MILLISECONDS;
   const isAsked = item.kind === 'test' || item.kind === 'resend';
   if (item.replay !== null) item.replay.sent += 1;
-  const common = { endpoint, item, attempt } as const;
+  const common = { endpoint, item, attempt, revision } as const;
   if (isAsked) {
     if (succeeded) endpoint.probeSoon();
     return { ...common, failed: null, finished: finishAsked(endpoint, item, succeeded), isPassed: false, notice: null };
@@ -44,6 +49,7 @@ export function judge(endpoint: Endpoint, item: Item, answer: Answer, startedAt:
   if (succeeded) {
     endpoint.window = widenWindow(endpoint.window, endpoint.definition.concurrency);
     endpoint.health = afterSuccess(endpoint.health, databaseTime());
+    endpoint.isFailingTold = false;
     const hasRow = item.storedAt !== null || item.kind === 'replay';
     const finished = hasRow ? [finish(endpoint, item, 'event')] : [];
     return { ...common, failed: null, finished, isPassed: true, notice: null };

@@ -4,7 +4,7 @@ import type { Database } from '../store/connection/database.ts';
 import { insertEvents } from '../store/events/insert-events.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import { type HeldShard, lockShards, toHeldShards } from '../store/webhooks/shard.ts';
-import { noteFailingTold, raiseRevision } from '../store/webhooks/state.ts';
+import { noteFailingTold, raiseRevision, readRevision } from '../store/webhooks/state.ts';
 import { cancelReplay, disableWebhook } from '../store/webhooks/status.ts';
 import { lockWebhook, readWebhook, toWebhookDetails } from '../store/webhooks/webhook.ts';
 import { toWebhookRecord } from '../webhooks/record.ts';
@@ -13,29 +13,35 @@ import type { Notice } from './judge.ts';
 /** Time for one transaction. */
 const TIMEOUT_MILLISECONDS = 5_000;
 
-/** What a notice is about. */
-export type Noticed = { readonly webhookId: string; readonly held: HeldShard; readonly owner: string };
+/** What a notice is about: a version of a webhook, and who delivers to it. */
+export type Noticed = {
+  readonly webhookId: string;
+  readonly revision: number;
+  readonly held: HeldShard;
+  readonly owner: string;
+};
 
 /**
  * Writes webhook.failing, or disables a webhook with webhook.disabled, in a transaction of its own. Nothing is done where
- * a request was first, or another process has the webhook by now. To do it twice changes nothing.
+ * a request was first, or another process has the webhook by now. To do it twice changes nothing. Returns whether it was done.
  */
 export async function giveNotice(
   database: Database,
-  { webhookId, held, owner }: Noticed,
+  { webhookId, revision, held, owner }: Noticed,
   notice: Notice,
-): Promise<void> {
+): Promise<boolean> {
   const deadline = performance.now() + TIMEOUT_MILLISECONDS;
   const load = {
     shard: lockShards({ owner, shards: [held.shard] }),
     lock: lockWebhook(webhookId, null),
     clock: READ_SWITCH,
+    version: readRevision(webhookId),
     webhook: readWebhook(webhookId, null),
   };
-  await transact(database, deadline, load, ({ shard, clock, webhook: [row] }, batchId) => {
-    const nothing = { result: undefined, writes: [], readsOnly: true };
+  return transact(database, deadline, load, ({ shard, clock, version, webhook: [row] }, batchId) => {
+    const nothing = { result: false, writes: [], readsOnly: true };
     const isHeld = toHeldShards(shard).some(({ epoch }) => epoch === held.epoch);
-    if (!isHeld || row === undefined) return nothing;
+    if (!isHeld || row === undefined || Number(version[0]?.revision) !== revision) return nothing;
     const before = toWebhookDetails(row);
     if (before.status === 'disabled' || (notice === 'failing' && before.failingSince === null)) return nothing;
     const { now } = toSwitchReading(clock);
@@ -49,7 +55,7 @@ export async function giveNotice(
       );
     };
     if (notice === 'failing') {
-      return { result: undefined, writes: [eventOf('webhook.failing', before), noteFailingTold(webhookId)] };
+      return { result: true, writes: [eventOf('webhook.failing', before), noteFailingTold(webhookId)] };
     }
     const statusReason = notice === 'gone' ? 'gone' : 'failing';
     const after = { ...before, status: 'disabled', statusReason, nextProbeAt: null } as const;
@@ -59,6 +65,6 @@ export async function giveNotice(
       cancelReplay(webhookId, new Date(now)),
       raiseRevision(webhookId),
     ];
-    return { result: undefined, writes };
+    return { result: true, writes };
   });
 }

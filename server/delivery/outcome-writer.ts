@@ -21,6 +21,9 @@ const INTERVAL_MILLISECONDS = 10;
 /** The pause after a failure, such as a database that is down. */
 const RETRY_MILLISECONDS = 500;
 
+/** How often a lock that others hold is waited for before that is a failure. */
+const MAX_QUIET_ATTEMPTS = 10;
+
 /** Outcomes that are stored by one transaction at most. */
 const MAX_OUTCOMES = 1_000;
 
@@ -117,13 +120,15 @@ export class OutcomeWriter {
 
   /** Stores a batch, whatever it takes. A webhook whose rows the database refuses does not hold up the others. */
   async #store(batch: Batch): Promise<void> {
-    for (;;) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         return this.#finish(batch, await this.#write(batch));
       } catch (error) {
-        this.#reports.onFailure(error);
+        const isLocked = error instanceof StoreFailure && (error.lockTimeout || error.conflict);
+        // Somebody changes one of the webhooks, which does not take long.
+        if (!isLocked || attempt > MAX_QUIET_ATTEMPTS) this.#reports.onFailure(error);
         if (this.#isClosing) return;
-        const isRowAtFault = error instanceof StoreFailure && error.rowAtFault && !error.lockTimeout;
+        const isRowAtFault = !isLocked && error instanceof StoreFailure && error.rowAtFault;
         if (isRowAtFault && batch.endpoints.size > 1) {
           for (const part of divide(batch)) await this.#store(part);
           return;

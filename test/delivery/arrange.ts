@@ -121,6 +121,15 @@ export async function makeDue({ sql }: World, webhookId: string): Promise<void> 
   await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
 }
 
+/** Waits until whoever delivers has looked for changes, from the beginning of a look to its end. */
+export async function untilChangesCount({ sql }: Pick<World, 'sql'>): Promise<void> {
+  const lastLook = async () => String((await sql('select max(seen_at)::text as at from webhook_worker'))[0]?.at);
+  for (let count = 0; count < 2; count += 1) {
+    const before = await lastLook();
+    await waitFor('a look for changes', async () => (await lastLook()) !== before);
+  }
+}
+
 /** Expects what arrived to be each of the positions once, in this order. */
 export function expectInOrder({ positions }: Receiver, first: number, last: number): void {
   expect(positions).toEqual(Array.from({ length: last - first + 1 }, (_, index) => first + index));

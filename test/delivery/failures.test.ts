@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
 import { waitFor } from '../harness/process.ts';
-import { createWebhook, innerId, makeDue, newProgram, type Program, useWorld, webhookWhen } from './arrange.ts';
+import {
+  createWebhook,
+  innerId,
+  makeDue,
+  newProgram,
+  type Program,
+  untilChangesCount,
+  useWorld,
+  webhookWhen,
+} from './arrange.ts';
 import { type Receiver, receiverForTest } from './receiver.ts';
 
 const world = useWorld();
@@ -240,31 +249,26 @@ test('a disabled webhook gets nothing, and resumes with its backlog or with the 
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);
   await receiver.all(program.start + 1, await program.transfer(1));
-  await program.client.webhooks.update(webhook_id, { status: 'disabled' });
-  await waitFor('the change', async () => {
+  const disable = async (): Promise<number> => {
+    await program.client.webhooks.update(webhook_id, { status: 'disabled' });
+    await untilChangesCount(world());
     const { length } = receiver.received;
-    await program.transfer(1);
-    await new Promise((wake) => setTimeout(wake, 200));
-    return receiver.received.length === length;
-  });
-  const { position, backlog } = await program.client.webhooks.get(webhook_id);
-  expect(backlog).toBeGreaterThan(0);
+    await program.transfer(2);
+    await untilChangesCount(world());
+    expect(receiver.received.length).toBe(length);
+    const { position, backlog } = await program.client.webhooks.get(webhook_id);
+    expect(backlog).toBeGreaterThanOrEqual(2);
+    return position + backlog;
+  };
+  const missed = await disable();
   await program.client.webhooks.update(webhook_id, { status: 'enabled' });
-  await receiver.all(program.start + 1, position + backlog);
-  await webhookWhen(program, webhook_id, (webhook) => webhook.backlog === 0);
-  await program.client.webhooks.update(webhook_id, { status: 'disabled' });
-  const { received } = receiver;
-  await waitFor('the change', async () => {
-    const { length } = received;
-    await program.transfer(1);
-    await new Promise((wake) => setTimeout(wake, 200));
-    return received.length === length;
-  });
+  await receiver.all(program.start + 1, missed);
+  await webhookWhen(program, webhook_id, ({ backlog }) => backlog === 0);
+
+  const passed = await disable();
   const enabled = await program.client.webhooks.update(webhook_id, { status: 'enabled', resume: 'now' });
-  expect(enabled.backlog).toBe(0);
-  const last = await program.transfer(1);
-  // transfer counts its own events; the two notices of being disabled are between them.
-  await waitFor('the next event', async () => receiver.positions.some((arrived) => arrived > enabled.position));
-  expect(receiver.positions).not.toContain(enabled.position);
-  expect(last).toBeGreaterThan(0);
+  expect(enabled).toMatchObject({ position: passed, backlog: 0 });
+  await program.transfer(1);
+  await receiver.all(passed + 1, passed + 1);
+  expect(receiver.positions).not.toContain(passed);
 });

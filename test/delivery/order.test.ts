@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
 import { waitFor } from '../harness/process.ts';
-import { createWebhook, expectInOrder, innerId, makeDue, newProgram, useWorld, webhookWhen } from './arrange.ts';
+import {
+  createWebhook,
+  expectInOrder,
+  innerId,
+  makeDue,
+  newProgram,
+  untilChangesCount,
+  useWorld,
+  webhookWhen,
+} from './arrange.ts';
 import { receiverForTest } from './receiver.ts';
 
 const world = useWorld();
@@ -59,6 +68,7 @@ test('what was deleted while a webhook was disabled is passed over', async () =>
   const receiver = await receiverForTest();
   const { webhook_id } = await createWebhook(program, receiver);
   await program.client.webhooks.update(webhook_id, { status: 'disabled' });
+  await untilChangesCount(world());
   // webhook.disabled has a position, too.
   const gone = (await program.transfer(3)) + 1;
   const { sql } = world();

@@ -12,7 +12,9 @@ const SHARD = columns({ shard: SMALLINT, epoch: NUMBER });
 /** A shard that this process holds. Each change of hands raises the epoch. */
 export type HeldShard = ReturnType<typeof SHARD.read>;
 
-export const toHeldShards = (found: readonly Row[]): readonly HeldShard[] => found.map(SHARD.read);
+/** In one order, so that the same ones are given up at every look. */
+export const toHeldShards = (found: readonly Row[]): readonly HeldShard[] =>
+  found.map(SHARD.read).toSorted((left, right) => left.shard - right.shard);
 
 /** Notes that a process delivers, and removes those that have ended without a word. */
 export const noteWorker = statement(
@@ -25,12 +27,15 @@ export const noteWorker = statement(
     on conflict (owner) do update set seen_at = excluded.seen_at`,
 );
 
+/** SQL: the shards of `owner`, locked in the order in which {@link lockShards} locks them: otherwise both could deadlock. */
+const OWN_SHARDS = 'select shard from webhook_shard where owner = :owner order by shard for no key update';
+
 /** Renews the leases of a process. A shard whose lease has expired is renewed, too, if nobody has taken it. */
 export const renewShards = statement(
   'renew_webhook_shards',
   { owner: UUID, seconds: INTEGER },
-  `update webhook_shard set expires_at = clock_timestamp() + make_interval(secs => :seconds) where owner = :owner
-    returning ${SHARD.names}`,
+  `update webhook_shard set expires_at = clock_timestamp() + make_interval(secs => :seconds)
+    where owner = :owner and shard = any (array(${OWN_SHARDS})) returning ${SHARD.names}`,
 );
 
 /** Takes up to `count` shards that nobody holds. */
@@ -50,7 +55,8 @@ export const claimShards = statement(
 export const releaseShards = statement(
   'release_webhook_shards',
   { owner: UUID, shards: many(SMALLINT) },
-  'update webhook_shard set owner = null, expires_at = null where owner = :owner and shard = any (:shards)',
+  `update webhook_shard set owner = null, expires_at = null
+    where owner = :owner and shard = any (:shards) and shard = any (array(${OWN_SHARDS}))`,
 );
 
 /** Notes that a process delivers no more. */

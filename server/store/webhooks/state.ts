@@ -149,6 +149,17 @@ export const storeHealth = statement(
     where stored.webhook_id = sent.webhook_id and stored.shard = sent.shard`,
 );
 
+const READ_REVISION = statement(
+  'read_webhook_revision',
+  { webhookId: UUID },
+  'select revision from webhook where webhook_id = :webhookId',
+);
+
+/** Reads the version of a webhook, which must be locked, as `revision`. */
+export function readRevision(webhookId: string): Statement {
+  return READ_REVISION({ webhookId });
+}
+
 const NOTE_FAILING_TOLD = statement(
   'note_webhook_failing_told',
   { webhookId: UUID },
