@@ -55,3 +55,29 @@ test('a service that stops stores what is in flight, and what does not respond i
   expect(slow.received.length).toBe(1);
   expect(hanging.received.length).toBe(2);
 });
+
+test('delivery opens no connection beyond DATABASE_CONNECTIONS, and with fewer than 8 it does not begin', async () => {
+  const directory = await directoryForTest();
+  const service = await startForTest({ DATA_DIR: directory, DATABASE_CONNECTIONS: '8' });
+  const program = await newProgram({ service });
+  const receiver = await receiverForTest();
+  await createWebhook(program, receiver);
+  await Promise.all(
+    Array.from({ length: 20 }, () => program.client.transfers.create({ card_id: program.cardId, amount: 1 })),
+  );
+  await receiver.all(program.start + 1, program.start + 20);
+  const sql = await connect((await embeddedServerOf(directory)).databaseUrl);
+  // Those that are idle are closed within seconds.
+  await waitFor('the connections', async () => {
+    const { rows } = await sql.query(
+      `select count(*)::int as count from pg_stat_activity where application_name = 'transfer-service'`,
+    );
+    return rows[0]?.count <= 8;
+  });
+  await sql.end();
+  await service.stop();
+
+  const small = await startForTest({ DATA_DIR: directory, DATABASE_CONNECTIONS: '7' });
+  await waitFor('the error', async () => small.output().includes('too few to deliver to webhooks'));
+  await small.client.cards.list();
+});

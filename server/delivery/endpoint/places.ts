@@ -37,10 +37,6 @@ export class Places {
     return open === undefined ? this.readTo : open.place - 1;
   }
 
-  get isEmpty(): boolean {
-    return this.passed === this.readTo;
-  }
-
   /** Goes on from a later place. What is open before it no longer counts. */
   skipTo(place: number): void {
     this.readTo = place;
