@@ -76,6 +76,8 @@ async function subjectNow(type: EventType, { subject_id: id, data }: TransferSer
       const replaces = keys.data.find(({ replaced_by }) => replaced_by === id);
       return replaces === undefined ? now : { ...now, replaces };
     }
+    case 'get_webhook':
+      return client.webhooks.get(id);
     case 'get_switch':
       return (await client.switch.get()).data.find(({ scope }) => scope === 'service');
     case 'get_error': {
@@ -87,8 +89,25 @@ async function subjectNow(type: EventType, { subject_id: id, data }: TransferSer
   }
 }
 
+/** What a webhook has to do besides its settings, which changes with every event. */
+function withoutProgress(data: unknown): unknown {
+  const { backlog: _, ...rest } = Object(data);
+  return rest;
+}
+
+/** Types that a sample causes at once, and that are read as events. */
+const LISTED = EVENT_TYPES.filter((type) => {
+  const { listed, sample } = EVENT_CATALOGUE[type];
+  return listed && sample.takes === undefined;
+});
+
+test('all types but two are listed, and caused at once', () => {
+  const others = EVENT_TYPES.filter((type) => !LISTED.includes(type));
+  expect(others).toEqual(['webhook.tested', 'webhook.failing']);
+});
+
 describe('the sample of each type of event causes exactly this event', () => {
-  test.each(EVENT_TYPES)('%s', async (type) => {
+  test.each(LISTED)('%s', async (type) => {
     const { sample, subject, subjectOtherwise = '' } = EVENT_CATALOGUE[type];
     const runner = new Runner();
     for (const request of sample.given ?? []) await runner.send(request);
@@ -105,7 +124,7 @@ describe('the sample of each type of event causes exactly this event', () => {
     if (event === undefined) throw new Error('there is no event');
     expect(problemsOf(type, event.data)).toEqual([]);
     expect(event.subject_id).toBe(Reflect.get(event.data, subject) ?? subjectOtherwise);
-    expect(event.data).toEqual(await subjectNow(type, event));
+    expect(withoutProgress(event.data)).toEqual(withoutProgress(await subjectNow(type, event)));
     expect(event.version).toBe(exampleEvent(type).version);
     expect(JSON.stringify(event)).not.toMatch(/ts_[0-9A-Za-z]+_[0-9a-f]{8}/);
 
