@@ -1,0 +1,178 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { idAt } from '../../../server/ids.ts';
+import { refusalOf } from '../../harness/service.ts';
+import { innerId, URL, useStillService } from './still-service.ts';
+
+const { client, admin, makeEvent } = await useStillService();
+
+beforeEach(async () => {
+  await admin.query('delete from webhook');
+  await admin.query('truncate webhook_attempt');
+});
+
+async function deliveries(id: string) {
+  const { rows } = await admin.query(
+    `select kind, event_id, position, body, tries, state, next_at <= clock_timestamp() as is_due, shard
+      from webhook_delivery where webhook_id = $1 order by created_at`,
+    [innerId(id)],
+  );
+  return rows;
+}
+
+describe('test_webhook', () => {
+  test.each(['enabled', 'disabled'] as const)(
+    'has an event with the webhook sent at once while it is %s',
+    async (status) => {
+      const { webhook_id: id } = await client.webhooks.create({ url: URL, types: ['card.created'] });
+      const webhook = await client.webhooks.update(id, { status });
+      const queued = await client.webhooks.test(id);
+      expect(queued).toEqual({
+        webhook_id: id,
+        event_id: expect.stringMatching(/^evt_[0-9a-f]{32}$/),
+        state: 'waiting',
+      });
+      const [delivery, ...more] = await deliveries(id);
+      expect(more).toEqual([]);
+      expect(delivery).toMatchObject({ kind: 'test', tries: 0, state: 'waiting', is_due: true });
+      expect(delivery.event_id).toBe(fromWireId('evt', queued.event_id));
+      expect(delivery.shard).toBe(Number.parseInt(id.slice(-1), 16));
+      expect(JSON.parse(delivery.body)).toEqual({
+        event_id: queued.event_id,
+        type: 'webhook.tested',
+        position: 0,
+        program_id: webhook.program_id,
+        subject_id: id,
+        created_at: expect.any(String),
+        version: 'v0.1',
+        data: { ...webhook },
+      });
+      expect(await refusalOf(client.events.get(queued.event_id))).toMatchObject({ Code: 'event_not_found' });
+    },
+  );
+
+  test('has a thin one sent without data, and to operators one with a number', async () => {
+    const { webhook_id: id } = await client.operatorWebhooks.create({ url: URL, payload: 'thin' });
+    await client.operatorWebhooks.test(id);
+    const [delivery] = await deliveries(id);
+    const body = JSON.parse(delivery.body);
+    expect(body).toMatchObject({ position: 0, number: 0, program_id: null });
+    expect(body).not.toHaveProperty('data');
+  });
+
+  test('twice sends two events', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    await client.webhooks.test(id);
+    await client.webhooks.test(id);
+    expect(await deliveries(id)).toHaveLength(2);
+  });
+});
+
+describe('resend_event', () => {
+  test('has an event sent at once, whatever its type, with its position', async () => {
+    const eventId = await makeEvent();
+    const { webhook_id: id } = await client.webhooks.create({ url: URL, types: ['key.created'] });
+    const { position } = await client.events.get(eventId);
+    const queued = await client.webhooks.resend(id, { event_id: eventId });
+    expect(queued).toEqual({ webhook_id: id, event_id: eventId, state: 'waiting' });
+    const expected = {
+      kind: 'resend',
+      position: BigInt(position),
+      body: null,
+      tries: 0,
+      state: 'waiting',
+      is_due: true,
+    };
+    const found = (await deliveries(id)).map((one) => ({ ...one, position: BigInt(one.position) }));
+    expect(found).toMatchObject([{ ...expected, event_id: fromWireId('evt', eventId) }]);
+
+    // While it waits, another request makes no second one.
+    await admin.query("update webhook_delivery set tries = 3, state = 'dead', next_at = null");
+    await client.webhooks.resend(id, { event_id: eventId });
+    expect(await deliveries(id)).toMatchObject([{ tries: 0, state: 'waiting', is_due: true }]);
+  });
+
+  test('for operators: with its number, and any event', async () => {
+    const eventId = await makeEvent();
+    const { webhook_id: id } = await client.operatorWebhooks.create({ url: URL });
+    const { number } = await client.events.inspect(eventId);
+    await client.operatorWebhooks.resend(id, { event_id: eventId });
+    expect((await deliveries(id)).map((one) => Number(one.position))).toEqual([number]);
+  });
+
+  test('never of another card program than that of the webhook, also for operators', async () => {
+    const eventId = await makeEvent();
+    const { program_id: programId } = await client.programs.create({ name: 'Other', currency: 'USD' });
+    const { webhook_id: id } = await client.webhooks.create({ url: URL }, { programId });
+    for (const resend of [
+      client.webhooks.resend(id, { event_id: eventId }, { programId }),
+      client.operatorWebhooks.resend(id, { event_id: eventId }),
+    ]) {
+      expect(await refusalOf(resend)).toMatchObject({ Code: 'event_not_found', Status: 404 });
+    }
+    expect(await deliveries(id)).toEqual([]);
+  });
+});
+
+describe('list_webhook_attempts', () => {
+  /** Attempts of three days; every third one fails. */
+  async function makeAttempts(webhookId: string, count: number): Promise<readonly string[]> {
+    const firstAt = Date.now();
+    const eventIds = Array.from({ length: count }, () => randomUUIDv7());
+    for (const [at, eventId] of eventIds.entries()) {
+      const hasFailed = at % 3 === 0;
+      await admin.query(
+        `insert into webhook_attempt (attempt_id, webhook_id, program_id, event_id, event_type, position, kind, try,
+            started_at, milliseconds, succeeded, status, address, error, message, response_start)
+          select $1, webhook_id, program_id, $2, 'card.created', $3, 'event', 1,
+            now() - make_interval(days => $4), 12, $5, $6, '203.0.113.7', $7, $8, $9
+          from webhook where webhook_id = $10`,
+        [
+          ...[idAt(firstAt + at), eventId, at + 1, 2 - Math.floor((at * 3) / count), !hasFailed],
+          ...(hasFailed ? [null, 'connect_timeout', 'No connection within 5 s.', null] : [204, null, null, 'ok']),
+          innerId(webhookId),
+        ],
+      );
+    }
+    return eventIds.map((eventId) => toWireId('evt', eventId));
+  }
+
+  test('shows what was sent, in pages, newest first', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    const eventIds = await makeAttempts(id, 7);
+    const found: string[] = [];
+    for await (const { event_id } of client.webhooks.attemptsAll(id, { limit: 3 })) found.push(event_id);
+    expect(found).toEqual(eventIds.toReversed());
+    const [newest] = (await client.operatorWebhooks.attempts(id, { limit: 1 })).data;
+    expect(newest).toEqual({
+      attempt_id: expect.stringMatching(/^att_[0-9a-f]{32}$/),
+      webhook_id: id,
+      event_id: eventIds[6],
+      type: 'card.created',
+      position: 7,
+      kind: 'event',
+      try: 1,
+      started_at: expect.any(String),
+      milliseconds: 12,
+      succeeded: false,
+      status: null,
+      address: '203.0.113.7',
+      error: 'connect_timeout',
+      message: 'No connection within 5 s.',
+      response_start: null,
+    });
+  });
+
+  test('filters by event and by outcome', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    const eventIds = await makeAttempts(id, 7);
+    const listed = async (query: object) =>
+      (await client.webhooks.attempts(id, query)).data.map(({ event_id }) => eventIds.indexOf(event_id));
+    expect(await listed({ succeeded: 'false' })).toEqual([6, 3, 0]);
+    expect(await listed({ succeeded: 'true' })).toEqual([5, 4, 2, 1]);
+    expect(await listed({ event_id: eventIds[3] })).toEqual([3]);
+    expect(await listed({ event_id: eventIds[3], succeeded: 'true' })).toEqual([]);
+    expect(await listed({ event_id: eventIds[4], succeeded: 'true' })).toEqual([4]);
+  });
+});

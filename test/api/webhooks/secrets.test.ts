@@ -1,0 +1,159 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { TransferService } from '../../../sdk/client.ts';
+import { openVault } from '../../../server/webhooks/vault.ts';
+import { refusalOf } from '../../harness/service.ts';
+import { innerId, URL, useStillService } from './still-service.ts';
+
+const { client, admin, ledger } = await useStillService();
+
+beforeEach(async () => {
+  await admin.query('delete from webhook');
+});
+
+const DAY = 86_400_000;
+
+/** The secrets of a webhook that are stored, newest first, as whoever delivers reads them. */
+async function storedSecrets(id: string): Promise<readonly string[]> {
+  const { rows } = await admin.query(
+    'select sealed from webhook_secret where webhook_id = $1 order by secret_id desc',
+    [innerId(id)],
+  );
+  return rows.map(({ sealed }) => ledger.service.webhooks.vault.open(sealed, innerId(id)));
+}
+
+async function roll({ webhooks }: TransferService, id: string, previousUntil?: string): Promise<string> {
+  const body = previousUntil === undefined ? {} : { previous_until: previousUntil };
+  const { secret } = await webhooks.rollSecret(id, body);
+  return secret ?? '';
+}
+
+describe('roll_webhook_secret', () => {
+  test('lets the earlier secret sign for a day', async () => {
+    const made = await client.webhooks.create({ url: URL });
+    const rolled = await client.webhooks.rollSecret(made.webhook_id);
+    expect(rolled.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(rolled.secret).not.toBe(made.secret);
+    const [newest, earlier, ...more] = rolled.secrets;
+    expect([newest?.expires_at, earlier?.secret_id, more]).toEqual([null, made.secrets[0]?.secret_id, []]);
+    expect(Date.parse(earlier?.expires_at ?? '')).toBe(Date.parse(newest?.created_at ?? '') + DAY);
+    expect(await storedSecrets(made.webhook_id)).toEqual([rolled.secret, made.secret]);
+    const { secret: _, secret_omitted: __, ...shown } = rolled;
+    expect({ ...(await client.webhooks.get(made.webhook_id)) }).toEqual(shown);
+  });
+
+  test('lets it sign until a given time, and never longer than it did before', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    await roll(client, id, soon);
+    await roll(client, id, '2100-01-01T00:00:00Z');
+    const { secrets } = await client.webhooks.get(id);
+    expect(secrets.map(({ expires_at }) => expires_at)).toEqual([null, '2100-01-01T00:00:00.000Z', soon]);
+  });
+
+  test('at most three sign at once: a further roll ends the oldest', async () => {
+    const { webhook_id: id, secret } = await client.webhooks.create({ url: URL });
+    const rolled = [await roll(client, id), await roll(client, id)];
+    expect(await storedSecrets(id)).toEqual([...rolled.toReversed(), secret]);
+    const third = await roll(client, id);
+    expect(await storedSecrets(id)).toEqual([third, ...rolled.toReversed()]);
+  });
+
+  test('with a time in the past ends all earlier ones at once, as after a leak', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    await roll(client, id);
+    const secret = await roll(client, id, '2001-01-01T00:00:00Z');
+    expect(await storedSecrets(id)).toEqual([secret]);
+  });
+
+  test('concurrent rolls are serialized, and the newest three sign', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    const rolled = await Promise.all(Array.from({ length: 6 }, () => roll(client, id)));
+    const stored = await storedSecrets(id);
+    expect(stored).toHaveLength(3);
+    for (const secret of stored) expect(rolled).toContain(secret);
+  });
+
+  test('a secret that has expired is no longer listed', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    await roll(client, id);
+    await admin.query(
+      "update webhook_secret set expires_at = now() - interval '1 second' where expires_at is not null",
+    );
+    expect((await client.webhooks.get(id)).secrets).toHaveLength(1);
+  });
+});
+
+describe('secrets and headers', () => {
+  test('are in the first response only, and nowhere in the database in clear text', async () => {
+    const value = `value-${randomUUID()}`;
+    const idempotencyKey = randomUUID();
+    const made = await client.webhooks.create({ url: URL, headers: { 'X-Key': value } }, { idempotencyKey });
+    const { webhook_id: id } = made;
+    const rolled = await client.webhooks.rollSecret(id, {}, { idempotencyKey });
+    await client.webhooks.update(id, { headers: { 'X-Other': value }, status: 'disabled' });
+    await client.webhooks.test(id);
+    await client.operatorWebhooks.update(id, { headers: { 'X-Third': value } });
+    await refusalOf(client.webhooks.update(id, { url: 'http://10.0.0.1/', headers: { 'X-Key': value } }));
+    const secrets = [made.secret ?? '', rolled.secret ?? '', value];
+    const shown = JSON.stringify([
+      await client.webhooks.get(id),
+      await client.webhooks.list(),
+      await client.operatorWebhooks.get(id),
+      await client.audit.list({ limit: 100 }),
+    ]);
+    for (const secret of secrets) expect(shown).not.toContain(secret);
+    const { rows: tables } = await admin.query(
+      "select relname from pg_class where relkind = 'r' and relnamespace = current_schema()::regnamespace",
+    );
+    expect(tables.length).toBeGreaterThan(30);
+    for (const { relname } of tables) {
+      const { rows } = await admin.query(`select stored::text as text from ${relname} as stored`);
+      const text = rows.map((row) => row.text).join('\n');
+      for (const secret of secrets) {
+        expect(text, relname).not.toContain(secret);
+        expect(text, relname).not.toContain(Buffer.from(secret).toString('hex'));
+      }
+    }
+  });
+
+  test('are not repeated when an idempotency key is: the response is without the secret', async () => {
+    const idempotencyKey = randomUUID();
+    for (const webhooks of [client.webhooks, client.operatorWebhooks]) {
+      const made = await webhooks.create({ url: URL }, { idempotencyKey });
+      const again = await webhooks.create({ url: URL }, { idempotencyKey });
+      expect(again.response).toMatchObject({ status: 201, replayed: true });
+      expect({ ...again }).toEqual({ ...made, secret: null, secret_omitted: expect.stringMatching(/roll/) });
+      const rolled = await webhooks.rollSecret(made.webhook_id, {}, { idempotencyKey });
+      const rolledAgain = await webhooks.rollSecret(made.webhook_id, {}, { idempotencyKey });
+      expect({ ...rolledAgain }).toEqual({ ...rolled, secret: null, secret_omitted: expect.any(String) });
+      expect(await storedSecrets(made.webhook_id)).toEqual([rolled.secret, made.secret]);
+    }
+  });
+});
+
+describe('the vault', () => {
+  const [first, second] = [randomBytes(32), randomBytes(32)];
+  const ID = '01900000-0000-7000-8000-000000000001';
+  const sealed = openVault([first]).seal('whsec_ä', ID);
+
+  test('opens what one of its keys has encrypted, for the webhook that it was encrypted for', () => {
+    expect(openVault([first]).open(sealed, ID)).toBe('whsec_ä');
+    expect(openVault([second, first]).open(sealed, ID)).toBe('whsec_ä');
+    expect(openVault([first]).seal('whsec_ä', ID).equals(sealed)).toBe(false);
+    expect(() => openVault([second]).open(sealed, ID)).toThrow('no key of this process');
+    expect(() => openVault([first]).open(sealed, ID.replace(/1$/, '2'))).toThrow();
+  });
+
+  test.each(sealed.keys().toArray())('refuses it with byte %i changed', (at) => {
+    const changed = Buffer.from(sealed);
+    changed[at] = (changed[at] ?? 0) ^ 1;
+    expect(() => openVault([first]).open(changed, ID)).toThrow();
+  });
+
+  test('refuses it cut off anywhere', () => {
+    for (let length = 0; length < sealed.length; length += 1) {
+      expect(() => openVault([first]).open(sealed.subarray(0, length), ID)).toThrow();
+    }
+  });
+});

@@ -1,0 +1,171 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { refusalOf } from '../../harness/service.ts';
+import { relayOnce } from '../../store/events/relayed.ts';
+import { innerId, URL, useStillService } from './still-service.ts';
+
+const { client, admin, ledger, makeEvent } = await useStillService();
+
+beforeEach(async () => {
+  await admin.query('delete from webhook');
+  await relayOnce(ledger.database);
+});
+
+const PERIOD = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' } as const;
+
+/** A webhook with an event that it has not got. */
+async function behind(): Promise<{ readonly id: string; readonly position: number }> {
+  const { webhook_id: id, position } = await client.webhooks.create({ url: URL });
+  await makeEvent();
+  return { id, position };
+}
+
+/** What whoever delivers does when nothing arrives: it pauses the webhook, and keeps an event for later. */
+async function pause(id: string): Promise<void> {
+  await admin.query(
+    `update webhook_state set status = 'paused', status_reason = 'failing', failures = 10, failing_since = now(),
+      probe_tries = 3, next_probe_at = now() + interval '5 hours' where webhook_id = $1`,
+    [innerId(id)],
+  );
+  await admin.query(
+    `insert into webhook_delivery (webhook_id, program_id, kind, event_id, shard, position, state, created_at, next_at)
+      select webhook_id, program_id, 'event', gen_random_uuid(), shard, 1, 'waiting', now(), now() + interval '1 hour'
+      from webhook_state where webhook_id = $1`,
+    [innerId(id)],
+  );
+}
+
+async function disabledEvents(id: string) {
+  await relayOnce(ledger.database);
+  const { data } = await client.events.list({ type: 'webhook.disabled', subject_id: id });
+  return data;
+}
+
+describe('"status": "disabled"', () => {
+  test('stops the webhook where it is, and is told as an event', async () => {
+    const { id, position } = await behind();
+    const disabled = await client.webhooks.update(id, { status: 'disabled' });
+    expect(disabled).toMatchObject({ status: 'disabled', status_reason: 'requested', position, next_attempt_at: null });
+    expect((await disabledEvents(id)).map(({ data }) => data)).toEqual([{ ...disabled }]);
+    // The event itself is one more that the webhook has not got.
+    expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...disabled, backlog: disabled.backlog + 1 });
+    expect((await client.webhooks.update(id, { status: 'disabled' })).updated_at).toBe(disabled.updated_at);
+    expect(await disabledEvents(id)).toHaveLength(1);
+  });
+
+  test('cancels the replay that is running', async () => {
+    const { id } = await behind();
+    await client.webhooks.replay(id, PERIOD);
+    const { replay, updated_at } = await client.webhooks.update(id, { status: 'disabled' });
+    expect(replay).toMatchObject({ state: 'canceled', finished_at: updated_at });
+    expect((await client.webhooks.get(id)).replay).toEqual(replay);
+  });
+});
+
+describe('"status": "enabled"', () => {
+  test('continues with what has come in the meantime', async () => {
+    const { id, position } = await behind();
+    await client.webhooks.update(id, { status: 'disabled' });
+    const enabled = await client.webhooks.update(id, { status: 'enabled' });
+    expect(enabled).toMatchObject({ status: 'enabled', status_reason: null, position, backlog: 1 });
+  });
+
+  test('with "resume": "now" gives up what has come, and what was to be sent again', async () => {
+    const { id } = await behind();
+    await pause(id);
+    await client.webhooks.update(id, { status: 'disabled' });
+    await relayOnce(ledger.database);
+    const { position: head } = await client.events.list();
+    const enabled = await client.webhooks.update(id, { status: 'enabled', resume: 'now' });
+    const begun = {
+      status: 'enabled',
+      position: head,
+      backlog: 0,
+      dead: 1,
+      next_attempt_at: null,
+      failing_since: null,
+    };
+    expect(enabled).toMatchObject(begun);
+    expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...enabled });
+  });
+
+  test('has the oldest event of a paused webhook sent at once', async () => {
+    const { id } = await behind();
+    await pause(id);
+    const before = await client.webhooks.get(id);
+    expect(before).toMatchObject({ status: 'paused', status_reason: 'failing' });
+    const probed = await client.webhooks.update(id, { status: 'enabled' });
+    expect(probed).toMatchObject({ status: 'paused', failing_since: before.failing_since });
+    expect(Date.parse(probed.next_attempt_at ?? '')).toBeLessThan(Date.parse(before.next_attempt_at ?? ''));
+    expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...probed });
+  });
+
+  test('with "resume": "now" ends the pause: there is nothing to try', async () => {
+    const { id } = await behind();
+    await pause(id);
+    const enabled = await client.webhooks.update(id, { status: 'enabled', resume: 'now' });
+    expect(enabled).toMatchObject({ status: 'enabled', status_reason: null, backlog: 0, dead: 1 });
+  });
+
+  test('changes nothing for a webhook that is enabled, also with "resume": "now"', async () => {
+    const { id } = await behind();
+    const before = await client.webhooks.get(id);
+    expect({ ...(await client.webhooks.update(id, { status: 'enabled', resume: 'now' })) }).toEqual({ ...before });
+  });
+});
+
+test('a new URL of a paused webhook is tried at once', async () => {
+  const { id } = await behind();
+  await pause(id);
+  const before = await client.webhooks.get(id);
+  const described = await client.webhooks.update(id, { description: 'down' });
+  expect(described.next_attempt_at).toBe(before.next_attempt_at);
+  const moved = await client.webhooks.update(id, { url: `${URL}/2` });
+  expect(Date.parse(moved.next_attempt_at ?? '')).toBeLessThan(Date.parse(before.next_attempt_at ?? ''));
+});
+
+describe('a replay', () => {
+  test('begins before the events of its period and ends where the webhook is', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    const replay = await client.webhooks.replay(id, PERIOD);
+    const { position } = await client.webhooks.get(id);
+    expect(replay).toEqual({
+      replay_id: expect.stringMatching(/^rpl_[0-9a-f]{32}$/),
+      only: 'all',
+      from: '2000-01-01T00:00:00.000Z',
+      to: '2100-01-01T00:00:00.000Z',
+      position: 0,
+      until_position: position,
+      sent: 0,
+      state: 'running',
+      created_at: expect.any(String),
+      finished_at: null,
+    });
+    expect((await client.webhooks.get(id)).replay).toEqual({ ...replay });
+    expect(await refusalOf(client.webhooks.replay(id, PERIOD))).toMatchObject({ Code: 'replay_running', Status: 409 });
+  });
+
+  test('of the last events passes over the earlier ones', async () => {
+    const ids = [await makeEvent(), await makeEvent(), await makeEvent()];
+    const [, middle] = await Promise.all(ids.map((eventId) => client.events.get(eventId)));
+    const position = middle?.position ?? 0;
+    for (const webhooks of [client.webhooks, client.operatorWebhooks]) {
+      const { webhook_id: id } = await webhooks.create({ url: URL });
+      const replay = await webhooks.replay(id, { ...PERIOD, from: middle?.created_at ?? '' });
+      const inspected = await client.events.inspect(ids[1] ?? '');
+      const place = webhooks === client.webhooks ? position : (inspected.number ?? 0);
+      expect(replay.position).toBeLessThan(place);
+      // Events are found by when they were numbered: those of one moment may be one too many.
+      expect(replay.position).toBeGreaterThanOrEqual(place - 2);
+    }
+  });
+
+  test('of an empty or reversed period is refused', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    for (const to of ['2000-01-01T00:00:00Z', '1999-01-01T00:00:00Z']) {
+      expect(await refusalOf(client.webhooks.replay(id, { ...PERIOD, to }))).toMatchObject({
+        Code: 'replay_webhook_schema',
+        field: '/to',
+      });
+    }
+  });
+});

@@ -1,0 +1,61 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type pg from 'pg';
+import { afterAll } from 'vitest';
+import { fromWireId } from '../../../domain/identifier.ts';
+import { TransferService } from '../../../sdk/client.ts';
+import { openAuthentication } from '../../../server/keys/authenticate.ts';
+import { openProgramSearch } from '../../../server/programs/read-programs.ts';
+import { DEMO_PROGRAM_ID } from '../../../server/sandbox/seed-sandbox.ts';
+import { startHttpServer } from '../../harness/http-server.ts';
+import type { Ledger } from '../../harness/ledger.ts';
+import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { relayOnce } from '../../store/events/relayed.ts';
+
+/** A URL that leads nowhere. */
+export const URL = 'https://shop.example/webhooks';
+
+/** A sandbox in this process in which nothing happens by itself: no event gets a position, and nothing is sent. */
+export type StillService = {
+  readonly url: string;
+  readonly client: TransferService;
+  /** A client with a key. */
+  readonly withKey: (key: string) => TransferService;
+  readonly ledger: Ledger;
+  readonly admin: pg.Client;
+  /** Makes an event of the demo program, with its position; gives its id. */
+  readonly makeEvent: () => Promise<string>;
+};
+
+/** Starts it for all tests of a file. */
+export async function useStillService(): Promise<StillService> {
+  const { connection } = await useServer();
+  const ledger = useLedger(connection);
+  const admin = await useConnection(connection);
+  const { databases, handlers } = ledger;
+  const http = await startHttpServer({
+    mode: 'sandbox',
+    keyless: true,
+    supportContact: 'support@example.com',
+    handlers,
+    authenticate: openAuthentication(databases.authentication),
+    onRefusedCredential: () => undefined,
+    findProgram: openProgramSearch(databases.authentication),
+    demoProgramId: DEMO_PROGRAM_ID,
+    ready: async () => 'ready',
+  });
+  afterAll(() => http.server.close());
+  const url = `http://127.0.0.1:${http.port}`;
+  const client = new TransferService({ baseUrl: url, maxRetries: 0 });
+  const makeEvent = async (): Promise<string> => {
+    await client.cards.create({ holder_reference: randomUUIDv7() });
+    await relayOnce(ledger.database);
+    return (await client.events.list({ limit: 1 })).data[0]?.event_id ?? '';
+  };
+  const withKey = (key: string) => new TransferService({ baseUrl: url, key, maxRetries: 0 });
+  return { url, client, withKey, ledger, admin, makeEvent };
+}
+
+/** The inner UUID of a webhook. */
+export function innerId(webhookId: string): string {
+  return fromWireId('wh', webhookId) ?? '';
+}

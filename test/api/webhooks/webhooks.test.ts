@@ -1,0 +1,176 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { UpdateWebhookBody } from '../../../sdk/client.ts';
+import { refusalOf } from '../../harness/service.ts';
+import { innerId, URL, useStillService } from './still-service.ts';
+
+const { client, admin, makeEvent } = await useStillService();
+
+beforeEach(async () => {
+  await admin.query('delete from webhook');
+});
+
+describe('create_webhook', () => {
+  test('without settings: new events of all types, in parallel; the record has every field', async () => {
+    await makeEvent();
+    const { position } = await client.events.list();
+    const made = await client.webhooks.create({ url: URL });
+    expect(made).toEqual({
+      webhook_id: expect.stringMatching(/^wh_[0-9a-f]{32}$/),
+      program_id: (await client.cards.get('card_active')).program_id,
+      url: URL,
+      description: null,
+      types: null,
+      payload: 'full',
+      order: 'parallel',
+      concurrency: 10,
+      rate: null,
+      header_names: [],
+      version: 'v0.1',
+      status: 'enabled',
+      status_reason: null,
+      secrets: [{ secret_id: expect.stringMatching(/^sec_/), created_at: made.created_at, expires_at: null }],
+      position,
+      backlog: 0,
+      failing_since: null,
+      last_success_at: null,
+      last_failure_at: null,
+      next_attempt_at: null,
+      dead: 0,
+      replay: null,
+      created_at: made.created_at,
+      updated_at: made.created_at,
+      secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+      secret_omitted: null,
+    });
+    expect(made.response.status).toBe(201);
+    expect(made.response.headers.get('location')).toBe(`/api/v0.1/core/webhook/${made.webhook_id}`);
+    const { secret: _, secret_omitted: __, ...shown } = made;
+    expect({ ...(await client.webhooks.get(made.webhook_id)) }).toEqual(shown);
+    await makeEvent();
+    expect(await client.webhooks.get(made.webhook_id)).toMatchObject({ position, backlog: 1 });
+  });
+
+  test('with all settings', async () => {
+    const settings = {
+      url: `${URL}?source=cards`,
+      description: 'Order system',
+      types: ['card.created', 'transfer.*'],
+      payload: 'thin',
+      order: 'strict',
+      concurrency: 100,
+      rate: 5,
+    } as const;
+    const headers = { Authorization: 'Basic c2VjcmV0', 'X-Key': 'a b' };
+    const made = await client.webhooks.create({ ...settings, headers });
+    expect(made).toMatchObject({ ...settings, header_names: ['Authorization', 'X-Key'] });
+    expect(await client.webhooks.get(made.webhook_id)).toMatchObject(settings);
+  });
+
+  test('after a position: 0 for all events, one of an event, and none that does not exist yet', async () => {
+    await makeEvent();
+    const { position } = await client.events.list();
+    expect(await client.webhooks.create({ url: URL, after: 0 })).toMatchObject({ position: 0, backlog: position });
+    const later = await client.webhooks.create({ url: URL, after: position - 1 });
+    expect(later).toMatchObject({ position: position - 1, backlog: 1 });
+    expect(await refusalOf(client.webhooks.create({ url: URL, after: position + 1 }))).toMatchObject({
+      Code: 'create_webhook_schema',
+      Message: `'after' is ${position + 1}, but the last event has ${position}.`,
+      field: '/after',
+    });
+  });
+
+  test('a type that is sent twice is stored once', async () => {
+    const { types } = await client.webhooks.create({ url: URL, types: ['card.*', 'card.*', 'key.created'] });
+    expect(types).toEqual(['card.*', 'key.created']);
+  });
+});
+
+describe('list_webhooks', () => {
+  test('lists the webhooks in pages, newest first', async () => {
+    const ids: string[] = [];
+    for (let at = 0; at < 5; at += 1) ids.unshift((await client.webhooks.create({ url: `${URL}/${at}` })).webhook_id);
+    const first = await client.webhooks.list({ limit: 3 });
+    const second = await client.webhooks.list({ limit: 3, cursor: first.next_cursor ?? '' });
+    expect([...first.data, ...second.data].map(({ webhook_id: id }) => id)).toEqual(ids);
+    expect(second.next_cursor).toBeNull();
+  });
+});
+
+describe('update_webhook', () => {
+  test.each<[UpdateWebhookBody, object?]>([
+    [{ url: `${URL}/2` }],
+    [{ description: 'Order system' }],
+    [{ types: ['card.*'] }],
+    [{ payload: 'thin' }],
+    [{ order: 'strict' }],
+    [{ concurrency: 1 }],
+    [{ rate: 100 }],
+    [{ headers: { 'X-Key': 'secret' } }, { header_names: ['X-Key'] }],
+  ])('%j changes this and nothing else', async (change, shown: object = change) => {
+    const { webhook_id: id } = await client.webhooks.create({
+      url: URL,
+      description: 'first',
+      types: ['key.*'],
+      rate: 1,
+    });
+    const before = await client.webhooks.get(id);
+    const { updated_at, ...after } = await client.webhooks.update(id, change);
+    const { updated_at: updatedBefore, ...unchanged } = before;
+    expect(after).toEqual({ ...unchanged, ...shown });
+    expect(Date.parse(updated_at)).toBeGreaterThanOrEqual(Date.parse(updatedBefore));
+    expect({ ...(await client.webhooks.get(id)) }).toEqual({ ...after, updated_at });
+  });
+
+  test('null removes what is optional', async () => {
+    const all = { description: 'first', types: ['key.*'], rate: 1, headers: { 'X-Key': 'a' } };
+    const { webhook_id: id } = await client.webhooks.create({ url: URL, ...all });
+    const none = { description: null, types: null, rate: null };
+    expect(await client.webhooks.update(id, { ...none, headers: null })).toMatchObject({ ...none, header_names: [] });
+  });
+
+  test('headers are changed one by one, whatever the case of their names, and at most ten remain', async () => {
+    const nine = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`X-${at}`, 'x']));
+    const { webhook_id: id } = await client.webhooks.create({ url: URL, headers: nine });
+    const changed = await client.webhooks.update(id, { headers: { 'x-0': 'y', 'X-1': null, 'X-9': 'z' } });
+    expect([...changed.header_names].sort()).toEqual(['X-2', 'X-3', 'X-4', 'X-5', 'X-6', 'X-7', 'X-8', 'X-9', 'x-0']);
+    expect(await refusalOf(client.webhooks.update(id, { headers: { 'X-A': 'a', 'X-B': 'b' } }))).toMatchObject({
+      Code: 'update_webhook_schema',
+      Message: "'headers' would leave 11 headers, but a webhook can have at most 10.",
+      field: '/headers',
+    });
+    expect(await client.webhooks.get(id)).toMatchObject({ header_names: changed.header_names });
+  });
+
+  test('a request that changes nothing leaves the time of the last change, and whoever delivers undisturbed', async () => {
+    const { webhook_id: id, ...made } = await client.webhooks.create({ url: URL, types: ['card.*'] });
+    const revision = async () =>
+      (await admin.query('select revision from webhook where webhook_id = $1', [innerId(id)])).rows[0].revision;
+    const before = await revision();
+    const same = await client.webhooks.update(id, { url: URL, types: ['card.*'], status: 'enabled' });
+    expect(same.updated_at).toBe(made.created_at);
+    expect(await revision()).toBe(before);
+    await client.webhooks.update(id, { payload: 'thin' });
+    expect(Number(await revision())).toBe(Number(before) + 1);
+  });
+
+  test('concurrent changes are serialized: none is lost', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL });
+    const names = Array.from({ length: 10 }, (_, at) => `X-${at}`);
+    await Promise.all(names.map((name) => client.webhooks.update(id, { headers: { [name]: 'x' } })));
+    expect([...(await client.webhooks.get(id)).header_names].sort()).toEqual(names);
+  });
+});
+
+describe('delete_webhook', () => {
+  test('returns the last record; then the webhook does not exist, with all that belongs to it', async () => {
+    const { webhook_id: id } = await client.webhooks.create({ url: URL, headers: { 'X-Key': 'a' } });
+    await client.webhooks.test(id);
+    const last = await client.webhooks.get(id);
+    expect({ ...(await client.webhooks.delete(id)) }).toEqual({ ...last });
+    expect(await refusalOf(client.webhooks.delete(id))).toMatchObject({ Code: 'webhook_not_found', Status: 404 });
+    expect(await refusalOf(client.webhooks.get(id))).toMatchObject({ Code: 'webhook_not_found' });
+    for (const table of ['webhook_secret', 'webhook_state', 'webhook_delivery']) {
+      expect((await admin.query(`select from ${table}`)).rowCount, table).toBe(0);
+    }
+  });
+});
