@@ -24,6 +24,13 @@ const chain = async (): Promise<readonly AuditEntry[]> =>
   (await ledger.database.read(readAuditChain(1n, 1000))).map(toAuditEntry);
 const problems = async (expected?: string) => (await verifyAudit(ledger.database, expected)).problems;
 
+/** What can be done once only to a subject. */
+const ENDS_SUBJECT: ReadonlySet<OperationId> = new Set([
+  'capture_transfer',
+  'cancel_transfer',
+  'delete_webhook',
+  'replay_webhook',
+]);
 const RECORDED = [...AUDITED_OPERATIONS, ...AUDITED_OF_OPERATORS];
 
 describe('what is recorded', () => {
@@ -69,7 +76,7 @@ describe('what is recorded', () => {
       const caller = { kind, keyId: randomUUID(), scopes: [], programId: DEMO_PROGRAM_ID };
       await action?.act(ledger, { ...more, caller, idempotencyKey: randomUUID() });
       expect((await chain()).length).toBe(before.length);
-      if (operation === 'capture_transfer' || operation === 'cancel_transfer') break;
+      if (ENDS_SUBJECT.has(operation)) break;
     }
   });
 

@@ -5,6 +5,7 @@ import type { AnyCall } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { operatorKey, programKey } from '../harness/keys.ts';
 import type { Ledger } from '../harness/ledger.ts';
+import { relayOnce } from '../store/events/relayed.ts';
 
 /** Id of the key on the wire that operators act with here. */
 export const OPERATOR = 'key_01900000000070008000000000000abc';
@@ -65,10 +66,54 @@ export const ACTIONS: Readonly<
     act: (ledger, more) => operate(ledger, 'update_card', { holder_reference: randomUUIDv7() }, more),
   },
   move_clock: { act: (ledger) => operate(ledger, 'move_clock', { seconds_ahead: 0 }) },
+  ...webhookActions({ infix: '', of: inProgram }),
+  ...webhookActions({ infix: 'operator_', of: () => ({ idempotencyKey: randomUUIDv7() }) }),
 };
+
+/** The operations on webhooks: of the demo program, or of operators. */
+function webhookActions({
+  infix,
+  of,
+}: {
+  readonly infix: '' | 'operator_';
+  readonly of: () => Partial<AnyCall>;
+}): typeof ACTIONS {
+  const create = `create_${infix}webhook` as const;
+  const before = async (ledger: Ledger): Promise<Partial<AnyCall>> => {
+    await ledger.database.read({ name: 'delete_webhooks', text: 'delete from webhook', values: [] });
+    const { body } = await ledger.call(create, { url: URL }, of());
+    return { ...of(), params: { webhook_id: (JSON.parse(body) as { webhook_id: string }).webhook_id } };
+  };
+  const act =
+    (operation: OperationId, members: object = {}): Act =>
+    (ledger, more) =>
+      operate(ledger, operation, members, more);
+  const period = { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' };
+  return {
+    [create]: { act: (ledger, more) => operate(ledger, create, { url: URL }, { ...of(), ...more }) },
+    [`update_${infix}webhook`]: { before, act: act(`update_${infix}webhook`, { description: randomUUIDv7() }) },
+    [`delete_${infix}webhook`]: { before, act: act(`delete_${infix}webhook`) },
+    [`roll_${infix}webhook_secret`]: { before, act: act(`roll_${infix}webhook_secret`) },
+    [`test_${infix}webhook`]: { before, act: act(`test_${infix}webhook`) },
+    [`replay_${infix}webhook`]: { before, act: act(`replay_${infix}webhook`, period) },
+    [`resend_${infix}event`]: {
+      before: async (ledger) => {
+        await ledger.call('create_card', {}, inProgram());
+        await relayOnce(ledger.database);
+        return before(ledger);
+      },
+      act: async (ledger, more) => {
+        const { body } = await ledger.call('list_events', { limit: 1 });
+        const { data } = JSON.parse(body) as { data: readonly { event_id: string }[] };
+        return operate(ledger, `resend_${infix}event`, { event_id: data[0]?.event_id }, more);
+      },
+    },
+  };
+}
 
 type Act = (ledger: Ledger, more: Partial<AnyCall>) => ReturnType<Action>;
 
+const URL = 'https://shop.example/webhooks';
 const LOAD = { amount: 5, card_id: 'card_active' };
 
 /** Within the demo program, as a Program-Id header says it. */
@@ -113,6 +158,9 @@ export async function countRows({ database }: Ledger): Promise<Readonly<Record<s
       (select count(*) from api_key where revoked_at is not null) as revoked,
       (select count(*) from api_key where replaced_by is not null) as replaced,
       (select count(*) from switch) as switch, (select count(*) from event) as event,
+      (select count(*) from webhook) as webhook, (select sum(revision) from webhook) as webhook_change,
+      (select count(*) from webhook_secret) as webhook_secret, (select count(*) from webhook_replay) as webhook_replay,
+      (select count(*) from webhook_delivery) as webhook_delivery,
       (select count(*) from idempotency) as response, (select count(*) from audit_entry) as audit`,
     values: [],
   });

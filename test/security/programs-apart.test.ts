@@ -13,6 +13,7 @@ import {
   startTwoPrograms,
   type Tenant,
   type TwoPrograms,
+  WEBHOOK_URL,
 } from './two-programs.ts';
 
 /** A request with ids of `other`, sent by the program that owns `own`. */
@@ -132,6 +133,32 @@ const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ program }) => query('list_events', '', ['subject_id', program], ['after', '0'], ['limit', '100']),
   ],
   get_event: [({ event }) => read('get_event', event)],
+  create_webhook: [({ idempotencyKey }) => write('create_webhook', '', { url: WEBHOOK_URL }, idempotencyKey)],
+  list_webhooks: [
+    // A cursor is an id that need not exist.
+    ({ webhook }) => query('list_webhooks', '', ['cursor', webhook]),
+  ],
+  get_webhook: [({ webhook }) => read('get_webhook', webhook)],
+  update_webhook: [
+    ({ webhook }) => write('update_webhook', webhook, { status: 'disabled' }),
+    ({ webhook }) => write('update_webhook', webhook, { url: WEBHOOK_URL, headers: { 'X-Key': 'x' } }),
+  ],
+  delete_webhook: [({ webhook }) => ({ method: 'DELETE', path: pathOf('delete_webhook', webhook) })],
+  roll_webhook_secret: [({ webhook }) => write('roll_webhook_secret', webhook, {})],
+  test_webhook: [({ webhook }) => ({ method: 'POST', path: pathOf('test_webhook', webhook) })],
+  list_webhook_attempts: [
+    ({ webhook }) => read('list_webhook_attempts', webhook),
+    ({ event }, own) => query('list_webhook_attempts', own.webhook, ['event_id', event]),
+  ],
+  resend_event: [
+    ({ webhook, event }) => write('resend_event', webhook, { event_id: event }),
+    ({ webhook }, own) => write('resend_event', webhook, { event_id: own.event }),
+    ({ event }, own) => write('resend_event', own.webhook, { event_id: event }),
+  ],
+  replay_webhook: [
+    ({ webhook }) =>
+      write('replay_webhook', webhook, { from: '2000-01-01T00:00:00Z', to: '2100-01-01T00:00:00Z', only: 'all' }),
+  ],
   get_error: [({ error }) => read('get_error', error)],
   list_errors: [
     ({ card }) => query('list_errors', '', ['card_id', card]),
@@ -146,7 +173,8 @@ function tellingOf({ status, headers, text }: RawResponse, asked: Belongings) {
   const without = (value: string): string =>
     sent
       .reduce((left, id) => left.replaceAll(id, '*'), value)
-      .replaceAll(/\b(tr|rev|card|req)_[0-9a-f]{32}\b/g, '$1_…')
+      .replaceAll(/\b(tr|rev|card|req|wh|sec)_[0-9a-f]{32}\b/g, '$1_…')
+      .replaceAll(/whsec_[\w+/=]{44}/g, 'whsec_…')
       .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time');
   const told = Object.entries(headers).filter(([name]) => name !== 'date' && name !== 'request-id');
   return { status, headers: told.map(([name, value]) => [name, without(String(value))]), text: without(text) };
@@ -183,6 +211,8 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
         ...[owns.card, owns.namedCard].flatMap((id) => [read('get_card', id), read('list_postings', id)]),
         ...(['list_transfers', 'list_cards'] as const).map((id) => query(id, '', ['limit', '100'])),
         read('list_reversals', owns.transfer),
+        read('get_webhook', owns.webhook),
+        read('list_webhook_attempts', owns.webhook),
       ];
       const responses = await Promise.all(reads.map((request) => ask(request)));
       expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
@@ -222,6 +252,7 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
         key_id: owns.key,
         request_id: owns.error,
         event_id: owns.event,
+        webhook_id: owns.webhook,
       });
       const askAbout = async (owns: Belongings) => {
         const filled = parametersOf(path).reduce(
@@ -264,12 +295,20 @@ describe.each(['stands', 'is down'] as const)('while the second wall %s', (secon
     test('lists and exports contain only resources of the program', async () => {
       const { owns } = theirs;
       // Not the names that a program gives: two programs may give the same.
-      const { program, card, transfer, hold, scheduled, reversal, error, event } = owns;
-      const all = [program, card, transfer, hold, scheduled, reversal, error, event];
-      for (const id of ['list_transfers', 'export_transfers', 'list_cards', 'list_errors', 'list_events'] as const) {
+      const { program, card, transfer, hold, scheduled, reversal, error, event, webhook } = owns;
+      const all = [program, card, transfer, hold, scheduled, reversal, error, event, webhook];
+      const { card: ownCard, error: ownError, webhook: ownWebhook } = mine.owns;
+      for (const [id, own] of [
+        ['list_transfers', ownCard],
+        ['export_transfers', ownCard],
+        ['list_cards', ownCard],
+        ['list_errors', ownError],
+        ['list_events', ownCard],
+        ['list_webhooks', ownWebhook],
+      ] as const) {
         const { text, status } = await mine.ask(read(id, ''));
         expect(status).toBe(200);
-        expect(text).toContain(id === 'list_errors' ? mine.owns.error : mine.owns.card);
+        expect(text).toContain(own);
         for (const one of all) expect(text).not.toContain(one);
       }
     });

@@ -270,7 +270,7 @@ describe('completeness', () => {
       `select proname, array_to_string(proconfig, ';') as settings from pg_proc
         where pronamespace = 'public'::regnamespace and prosecdef`,
     );
-    expect(rows.length).toBe(6);
+    expect(rows.length).toBe(8);
     for (const { proname, settings } of rows) expect(settings, proname).toMatch(/search_path=public, pg_temp(;|$)/);
   });
 });

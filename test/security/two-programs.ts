@@ -31,6 +31,7 @@ export type Belongings = {
   readonly error: string;
   readonly event: string;
   readonly key: string;
+  readonly webhook: string;
   readonly reference: string;
   /** The key under which every kind of request was sent that takes one. */
   readonly idempotencyKey: string;
@@ -57,6 +58,9 @@ export type TwoPrograms = {
   readonly findProgramsSeen: (owns: Belongings) => Promise<readonly string[]>;
   readonly stop: () => Promise<void>;
 };
+
+/** A URL that leads nowhere. */
+export const WEBHOOK_URL = 'https://shop.example/webhooks';
 
 /** What stands in everything that a program has written down; nobody else may ever see it. */
 export const MARK = 'confidential';
@@ -231,7 +235,9 @@ async function settle(ledger: Ledger, url: string, name: string): Promise<Tenant
     path: `${OPERATIONS.list_events.path}?subject_id=${transfer}`,
   });
   const [{ event_id: event }] = events.data as [{ event_id: string }];
-  const made = { program, card, namedCard, transfer, hold, scheduled, reversal, error, event, key, reference };
+  const { webhook_id: webhook = '' } = await make('create_webhook', { url: `${WEBHOOK_URL}/${MARK}` });
+  await ask({ path: pathOf('resend_event', webhook), body: { event_id: event } });
+  const made = { program, card, namedCard, transfer, hold, scheduled, reversal, error, event, key, webhook, reference };
   return { secret, ask, owns: { ...made, idempotencyKey, cursors } };
 }
 
