@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import { openVault } from '../../server/webhooks/vault.ts';
+import { openWebhookKeys } from '../../server/webhooks/webhook-keys.ts';
+import { embeddedServerOf, runCommand, startInVain, temporaryDirectory } from '../harness/process.ts';
+import { directoryForTest, startForTest } from '../harness/service.ts';
+
+const URL = 'https://shop.example/webhooks';
+const newKey = (): string => randomBytes(32).toString('base64');
+const keysOf = (setting: string): readonly Buffer[] => setting.split(',').map((key) => Buffer.from(key, 'base64'));
+
+/** Everything that is encrypted in a ledger, decrypted with keys; throws if one of them has not encrypted it. */
+async function openAll(directory: string, keys: readonly Buffer[]): Promise<readonly string[]> {
+  const client = new pg.Client((await embeddedServerOf(directory)).databaseUrl);
+  await client.connect();
+  try {
+    const { rows } = await client.query(
+      `select webhook_id, sealed from webhook_secret
+        union all select webhook_id, headers from webhook where headers is not null`,
+    );
+    return rows.map(({ webhook_id: id, sealed }) => openVault(keys).open(sealed, id)).sort();
+  } finally {
+    await client.end();
+  }
+}
+
+/** Starts a service with settings, creates a webhook with a header, and stops it. */
+async function runOnce(settings: Readonly<Record<string, string>>): Promise<string> {
+  const service = await startForTest(settings);
+  const { secret } = await service.client.webhooks.create({ url: URL, headers: { 'X-Key': 'value' } });
+  await service.stop();
+  return secret ?? '';
+}
+
+describe('without WEBHOOK_KEY', () => {
+  test('a key is made in the data directory when the first webhook is, readable by its owner only', async () => {
+    const DATA_DIR = await directoryForTest();
+    const file = join(DATA_DIR, 'webhook-key');
+    const service = await startForTest({ DATA_DIR });
+    expect(await readdir(DATA_DIR)).not.toContain('webhook-key');
+    const { secret } = await service.client.webhooks.create({ url: URL });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const key = await readFile(file, 'utf8');
+    expect(key).toMatch(/^[A-Za-z0-9+/]{43}=\n$/);
+    expect((await readdir(DATA_DIR)).filter((name) => name.startsWith('webhook-key'))).toEqual(['webhook-key']);
+    expect(await openAll(DATA_DIR, keysOf(key))).toEqual([secret]);
+    await service.stop();
+
+    const again = await startForTest({ DATA_DIR });
+    await again.client.webhooks.create({ url: URL });
+    expect(await openAll(DATA_DIR, keysOf(key))).toHaveLength(2);
+    expect((await runCommand(['config'], { DATA_DIR })).output).toContain('\nWEBHOOK_KEY=(in DATA_DIR)\n');
+  });
+
+  test('a start is refused when the file is gone or damaged, and says where the key must be', async () => {
+    const DATA_DIR = await directoryForTest();
+    const file = join(DATA_DIR, 'webhook-key');
+    await runOnce({ DATA_DIR });
+    await rename(file, `${file}-away`);
+    const gone = await startInVain({ DATA_DIR });
+    expect(gone.exitCode).toBe(1);
+    expect(gone.errors).toMatch(
+      /^\nThe service cannot start: [^\n]* there is none in [^\n]*webhook-key\. Set WEBHOOK_KEY/,
+    );
+    expect(await readdir(DATA_DIR)).not.toContain('webhook-key');
+    await writeFile(file, 'not a key\n');
+    const damaged = await startInVain({ DATA_DIR });
+    expect(damaged.errors).toMatch(/webhook-key does not contain a key: 32 bytes in Base64\. Restore it/);
+    await rm(file);
+    await rename(`${file}-away`, file);
+    await startForTest({ DATA_DIR });
+  });
+
+  test('processes that make the key at the same time have the same', async () => {
+    const { path, remove } = await temporaryDirectory();
+    try {
+      const processes = Array.from({ length: 3 }, () => openWebhookKeys(null, join(path, 'data')));
+      // Each has seen that there is none.
+      for (const { read } of processes) expect(read()).toEqual([]);
+      const made = processes.map(({ readOrMake }) => readOrMake()[0]?.toString('base64'));
+      expect(new Set(made).size).toBe(1);
+    } finally {
+      await remove();
+    }
+  });
+});
+
+describe('WEBHOOK_KEY', () => {
+  test.each([
+    ['too short', 'c2hvcnQ='],
+    ['hexadecimal', 'ab'.repeat(32)],
+    ['three keys', [newKey(), newKey(), newKey()].join(',')],
+    ['an empty second key', `${newKey()},`],
+  ])('of a wrong form is refused, and not quoted: %s', async (_, value) => {
+    const ending = await startInVain({ DATA_DIR: await directoryForTest(), WEBHOOK_KEY: value });
+    expect(ending.exitCode).toBe(1);
+    expect(ending.errors).toMatch(/^\nThe service cannot start: WEBHOOK_KEY must be 32 bytes in Base64/);
+    expect(`${ending.errors}${ending.output}`).not.toContain(value.slice(0, 8));
+  });
+
+  test('is changed by starting with the new one before the earlier one, which encrypts everything anew', async () => {
+    const DATA_DIR = await directoryForTest();
+    const [first, second] = [newKey(), newKey()];
+    const secret = await runOnce({ DATA_DIR, WEBHOOK_KEY: first });
+    expect(await readdir(DATA_DIR)).not.toContain('webhook-key');
+
+    const unknown = await startInVain({ DATA_DIR, WEBHOOK_KEY: second });
+    expect(unknown.exitCode).toBe(1);
+    expect(unknown.errors).toMatch(
+      /^\nThe service cannot start: [^\n]*it is not in WEBHOOK_KEY\. Set WEBHOOK_KEY[^\n]*\n$/,
+    );
+    for (const key of [first, second]) expect(`${unknown.errors}${unknown.output}`).not.toContain(key);
+
+    // The other way round, both can be read, and nothing changes.
+    const waiting = await startForTest({ DATA_DIR, WEBHOOK_KEY: `${first}, ${second}` });
+    expect(await openAll(DATA_DIR, keysOf(first))).toHaveLength(2);
+    await waiting.stop();
+
+    const changing = await startForTest({ DATA_DIR, WEBHOOK_KEY: `${second},${first}` });
+    expect(await openAll(DATA_DIR, keysOf(second))).toEqual([secret, '{"X-Key":"value"}'].sort());
+    const [webhook] = (await changing.client.webhooks.list()).data;
+    const changed = await changing.client.webhooks.update(webhook?.webhook_id ?? '', { headers: { 'X-More': 'x' } });
+    expect(changed.header_names).toEqual(['X-Key', 'X-More']);
+    await changing.stop();
+
+    expect((await startInVain({ DATA_DIR, WEBHOOK_KEY: first })).exitCode).toBe(1);
+    const last = await startForTest({ DATA_DIR, WEBHOOK_KEY: second });
+    const shown = await runCommand(['config'], { DATA_DIR });
+    expect(shown.output).toContain('\nWEBHOOK_KEY=(set)\n');
+    expect(shown.output).not.toContain(second);
+    await last.stop();
+  });
+
+  test('replaces the key in the file: the one from the file comes second', async () => {
+    const DATA_DIR = await directoryForTest();
+    await runOnce({ DATA_DIR });
+    const earlier = (await readFile(join(DATA_DIR, 'webhook-key'), 'utf8')).trim();
+    const key = newKey();
+    expect((await startInVain({ DATA_DIR, WEBHOOK_KEY: key })).exitCode).toBe(1);
+    await startForTest({ DATA_DIR, WEBHOOK_KEY: `${key},${earlier}` });
+    expect(await openAll(DATA_DIR, keysOf(key))).toHaveLength(2);
+  });
+});
