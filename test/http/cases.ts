@@ -170,7 +170,7 @@ const ROUTES: readonly RawCase[] = [
   wrongMethod('DELETE of the transfers', bare('DELETE', TRANSFER), 'GET, HEAD, POST'),
   wrongMethod('POST to a transfer', post('{').toString().replace(TRANSFER, `${TRANSFER}/tr_1`), 'GET, HEAD, PATCH'),
   wrongMethod('OPTIONS of the transfers', bare('OPTIONS', TRANSFER), 'GET, HEAD, POST'),
-  wrongMethod('OPTIONS of the server', bare('OPTIONS', '*'), 'GET, HEAD, PATCH, POST'),
+  wrongMethod('OPTIONS of the server', bare('OPTIONS', '*'), 'DELETE, GET, HEAD, PATCH, POST'),
   wrongMethod('TRACE', bare('TRACE', TRANSFER), 'GET, HEAD, POST'),
   wrongMethod('PROPFIND', bare('PROPFIND', TRANSFER), 'GET, HEAD, POST'),
   wrongMethod(
@@ -179,7 +179,7 @@ const ROUTES: readonly RawCase[] = [
     'GET, HEAD, POST',
   ),
   {
-    ...wrongMethod('CONNECT', bare('CONNECT', 'example.com:443'), 'GET, HEAD, PATCH, POST'),
+    ...wrongMethod('CONNECT', bare('CONNECT', 'example.com:443'), 'DELETE, GET, HEAD, PATCH, POST'),
     closes: true,
     codeWhileClosing: 'method_not_allowed',
   },
