@@ -130,6 +130,7 @@ export function adviceOn(webhook: WebhookRecord, commandOf: (name: string, optio
     lines.push(`${dead === 1 ? '1 event was' : `${dead} events were`} given up after the last retry.`);
     lines.push(`  send again:     ${commandOf('replay', '--only failed --from <time>')}`);
   }
+  if (lines.length > 0) lines.push('More: docs/webhooks-runbook.md');
   return lines.map((line) => `${line}\n`).join('');
 }
 

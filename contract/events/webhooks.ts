@@ -19,6 +19,7 @@ const FAILING = {
   next_attempt_at: '2026-01-31T10:45:00.000Z',
 } as const;
 const TO_OTHERS = 'The webhook itself gets no such event about itself. Other webhooks and readers of events do.';
+const WHAT_TO_DO = 'docs/webhooks-runbook.md has what to do.';
 
 /** Events of webhooks. */
 export const WEBHOOK_EVENTS = {
@@ -42,7 +43,7 @@ export const WEBHOOK_EVENTS = {
     ...WEBHOOK,
     summary: 'Nothing could be delivered to a webhook for an hour.',
     sent: ['Every attempt for an hour has failed. It is sent once, until an event has been delivered again.'],
-    notes: [TO_OTHERS, 'A webhook of operators has its event among those of the service itself.'],
+    notes: [TO_OTHERS, 'A webhook of operators has its event among those of the service itself.', WHAT_TO_DO],
     example: FAILING,
     sample: {
       reproduce: 'Create a webhook whose URL fails, cause an event, and wait for an hour.',
@@ -58,7 +59,11 @@ export const WEBHOOK_EVENTS = {
       'update_webhook disables the webhook. `status_reason` is then `requested`.',
       'The URL responded with 410 (`gone`), or everything has failed for 120 hours (`failing`).',
     ],
-    notes: [TO_OTHERS, 'update_webhook enables it again, with the events that have come in the meantime or without.'],
+    notes: [
+      TO_OTHERS,
+      'update_webhook enables it again, with the events that have come in the meantime or without.',
+      WHAT_TO_DO,
+    ],
     example: { ...EXAMPLE_WEBHOOK, status: 'disabled', status_reason: 'requested', updated_at: EXAMPLE_LATER },
     sample: {
       reproduce: 'Create a webhook, then disable it.',
