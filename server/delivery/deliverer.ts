@@ -261,7 +261,6 @@ export class Deliverer {
           notice,
         );
         if (isGiven) this.#parts.onNotice(NOTICES[notice], toWireId('wh', webhookId));
-        else endpoint.isHalted = false;
         break;
       } catch (error) {
         this.#noteFailure(error);

@@ -67,7 +67,9 @@ export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedA
   const failed = storeFailure(endpoint, item, failure);
   const isPutBack = failed === null && item.place !== null && item.storedAt === null;
   if (isPutBack) endpoint.putBack(item);
-  return { ...common, failed, finished: [], isPassed: !isPutBack, notice: noticeOf(endpoint, answer) };
+  // What an earlier URL has answered does not disable the webhook.
+  const notice = revision === endpoint.definition.revision ? noticeOf(endpoint, answer) : null;
+  return { ...common, failed, finished: [], isPassed: !isPutBack, notice };
 }
 
 function kindOf(answer: Answer): FailureKind {

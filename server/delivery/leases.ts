@@ -22,7 +22,9 @@ const MAX_AGE_MILLISECONDS = (LEASE_SECONDS - 3) * 1000;
 export class Leases {
   readonly #database: Database;
   readonly #owner: string;
+  /** When the last renewal was sent, by the monotonic clock and by the time of day. */
   #renewedAt = Number.NEGATIVE_INFINITY;
+  #renewedOn = 0;
   #held: readonly HeldShard[] = [];
   #workers = 1;
 
@@ -40,9 +42,13 @@ export class Leases {
     return this.#workers;
   }
 
-  /** Whether the leases were renewed lately, by the clock of this machine that never jumps. */
+  /**
+   * Whether the leases were renewed lately. The monotonic clock of a machine that was suspended has stood still meanwhile,
+   * and the time of day may have been set back: so both have to agree.
+   */
   get areValid(): boolean {
-    return performance.now() - this.#renewedAt < MAX_AGE_MILLISECONDS;
+    const isRecent = performance.now() - this.#renewedAt < MAX_AGE_MILLISECONDS;
+    return isRecent && Date.now() - this.#renewedOn < MAX_AGE_MILLISECONDS;
   }
 
   /** How many shards this process holds beyond its share. */
@@ -58,6 +64,7 @@ export class Leases {
   async renew(): Promise<void> {
     const owner = this.#owner;
     const sentAt = performance.now();
+    const sentOn = Date.now();
     const [, renewed = [], looked = []] = await this.#database.inOnePacket([
       noteWorker({ owner }),
       renewShards({ owner, seconds: LEASE_SECONDS }),
@@ -68,6 +75,7 @@ export class Leases {
     this.#workers = workers;
     this.#held = toHeldShards(renewed);
     this.#renewedAt = sentAt;
+    this.#renewedOn = sentOn;
     const count = this.#share - this.#held.length;
     if (count <= 0) return;
     const [claimed = []] = await this.#database.inOnePacket([claimShards({ owner, seconds: LEASE_SECONDS, count })]);

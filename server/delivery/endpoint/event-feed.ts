@@ -127,12 +127,13 @@ export class EventFeed {
     await insistOnProof(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
     const events = read.events.map((event) => new FeedEvent(event, programId === null));
     const page: KeptPage = { after, end: read.end, events, usedAt: performance.now() };
+    // Where nothing comes after a place, the head is not beyond it.
+    this.#end = Math.max(this.#end, page.end);
     if (page.end > after) this.#keep(page);
     return page;
   }
 
   #keep(page: KeptPage): void {
-    this.#end = Math.max(this.#end, page.end);
     this.#pages.push(page);
     if (this.#pages.length <= MAX_PAGES) return;
     const oldest = Math.min(...this.#pages.map(({ usedAt }) => usedAt));
