@@ -12,6 +12,10 @@ const delivery = (only: string): Witness => ({ file: 'test/delivery/deliver.test
 const SEND = 'server/delivery/send.ts';
 const ADDRESSES = 'server/webhooks/addresses.ts';
 const RANGES = 'server/webhooks/networks.ts';
+const WRITER = 'server/delivery/outcome-writer.ts';
+const JUDGE = 'server/delivery/judge.ts';
+const SHARD = 'server/store/webhooks/shard.ts';
+const LEASES: Witness = { file: 'test/store/webhooks/leases.test.ts' };
 
 const CHECK = 'if (!addresses.every((address) => this.#isAllowed(address, target))) throw addressRefused();';
 
@@ -222,12 +226,120 @@ const SENDING: readonly Mutant[] = [
   {
     name: 'attempts-not-redacted',
     mistake: 'what a receiver sends back is kept with the secrets in it',
-    file: 'server/delivery/judge.ts',
+    file: JUDGE,
     find: 'redactAnswer(answer.bodyStart, headers)',
     replace: 'answer.bodyStart',
     witnesses: [delivery('attempts are kept, without secrets')],
   },
+  {
+    name: 'signature-of-an-expired-secret',
+    mistake: 'a secret goes on signing after its end',
+    file: 'server/delivery/dispatcher.ts',
+    find: 'expiresAt === null || expiresAt > now)',
+    replace: 'expiresAt === null || expiresAt > 0 * now)',
+    witnesses: [{ file: 'test/delivery/secrets.test.ts', only: 'stops signing when it expires' }],
+  },
+];
+
+/** Mistakes by which events are lost, repeated or sent out of order. */
+const ORDER: readonly Mutant[] = [
+  {
+    name: 'webhook-cursor-before-the-answer',
+    mistake: 'the position moves past events that have been sent and not answered',
+    file: 'server/delivery/endpoint/places.ts',
+    find: 'const added = { place, isDone: false };',
+    replace: 'const added = { place, isDone: true };',
+    witnesses: [{ file: 'test/delivery/outages.test.ts', only: 'what does not respond is sent again' }],
+  },
+  {
+    name: 'webhook-sends-before-it-has-stored',
+    mistake: 'the next event is sent when the one before it is answered, although that is not stored yet',
+    file: WRITER,
+    find: '    this.#outcomes.push(outcome);\n',
+    replace: '    this.#outcomes.push(outcome);\n    outcome.endpoint.release(outcome.item);\n',
+    also: [{ file: WRITER, find: '      outcome.endpoint.release(outcome.item);\n      if (', replace: '      if (' }],
+    witnesses: [{ file: 'test/delivery/stored-first.test.ts' }],
+  },
+  {
+    name: 'webhook-strict-order-passes-failures',
+    mistake: 'an event that fails does not hold up the next one, although the order is strict',
+    file: JUDGE,
+    find: 'const isPutBack = failed === null && ',
+    replace: 'const isPutBack = failed !== null && ',
+    witnesses: [{ file: 'test/delivery/order.test.ts', only: 'nothing passes an event that fails' }],
+  },
+  {
+    name: 'webhook-epoch-unchecked',
+    mistake: 'a process that has lost a shard and got it back stores what it began before',
+    file: SHARD,
+    find: 'webhook_shard.epoch = sent.epoch',
+    replace: 'sent.epoch > 0',
+    witnesses: [LEASES],
+  },
+  {
+    name: 'webhook-owner-unchecked',
+    mistake: 'a process that has lost a shard stores what came of its requests',
+    file: SHARD,
+    find: 'and webhook_shard.owner = :owner`',
+    replace: 'and (webhook_shard.owner = :owner or true)`',
+    witnesses: [LEASES],
+  },
+  {
+    name: 'webhook-lease-taken-early',
+    mistake: 'a process takes shards whose leases have not expired',
+    file: SHARD,
+    find: 'select shard from webhook_shard where owner is null or expires_at < clock_timestamp()',
+    replace: 'select shard from webhook_shard where true',
+    also: [
+      { file: SHARD, find: '    )) and (owner is null or expires_at < clock_timestamp())\n', replace: '    ))\n' },
+    ],
+    witnesses: [LEASES],
+  },
+  {
+    name: 'webhook-redirect-counts',
+    mistake: 'a redirect, which is not followed, counts as delivered',
+    file: JUDGE,
+    find: 'answer.status < 300;',
+    replace: 'answer.status < 400;',
+    witnesses: [{ file: 'test/door/isolation.test.ts', only: 'redirects to' }],
+  },
+];
+
+/** Mistakes by which a webhook that fails is a burden to others, or is given up too soon. */
+const FAILING: readonly Mutant[] = [
+  {
+    name: 'webhook-hangs-with-all-its-requests',
+    mistake: 'a receiver that never responds occupies as many requests as its concurrency',
+    file: 'domain/webhooks/pace.ts',
+    find: 'export const FIRST_WINDOW = 1;',
+    replace: 'export const FIRST_WINDOW = 100;',
+    witnesses: [{ file: 'test/delivery/order.test.ts', only: 'get one request at a time' }],
+  },
+  {
+    name: 'webhook-disabled-by-an-outage',
+    mistake: 'the time in which the service did not run counts as failures of the receiver',
+    file: 'domain/webhooks/health.ts',
+    find: 'lateness > MAX_LATENESS_MILLISECONDS ? failingSince + lateness : failingSince',
+    replace: 'lateness > MAX_LATENESS_MILLISECONDS ? failingSince : failingSince',
+    witnesses: [{ file: 'domain/webhooks/health.test.ts' }],
+  },
+  {
+    name: 'webhook-failing-told-again',
+    mistake: 'webhook.failing is written for every failure after the first hour',
+    file: JUDGE,
+    find: "return notice === 'failing' && endpoint.isFailingTold ? null : notice;",
+    replace: 'return notice;',
+    witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'after an hour of failures' }],
+  },
+  {
+    name: 'webhook-waits-as-long-as-it-is-told',
+    mistake: 'a receiver can put off its events for ever with Retry-After',
+    file: 'domain/webhooks/schedule.ts',
+    find: 'return retryAfterMilliseconds > 2 * base ? 2 * base : retryAfterMilliseconds;',
+    replace: 'return retryAfterMilliseconds;',
+    witnesses: [{ file: 'domain/webhooks/schedule.test.ts' }],
+  },
 ];
 
 /** Mistakes in the delivery of webhooks. */
-export const WEBHOOKS: readonly Mutant[] = [...DOOR, ...SENDING];
+export const WEBHOOKS: readonly Mutant[] = [...DOOR, ...SENDING, ...ORDER, ...FAILING];

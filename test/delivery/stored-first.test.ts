@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { embeddedServerOf, waitFor } from '../harness/process.ts';
+import { useService } from '../harness/service.ts';
+import { connect, createWebhook, innerId, newProgram, type Program } from './arrange.ts';
+import { receiverForTest } from './receiver.ts';
+
+const service = useService();
+let databaseUrl: string;
+beforeAll(async () => {
+  ({ databaseUrl } = await embeddedServerOf(service().directory));
+});
+
+/** Long enough for a service that does not wait to send more. One that waits sends nothing, however slow it is. */
+const MORE_MILLISECONDS = 500;
+
+/** Keeps the outcomes of a webhook from being stored until the returned function is called. */
+async function holdBack(webhookId: string): Promise<() => Promise<void>> {
+  const client = await connect(databaseUrl);
+  await client.query('begin');
+  await client.query('select from webhook_state where webhook_id = $1 for update', [innerId(webhookId)]);
+  const release = async (): Promise<void> => void (await client.query('rollback'));
+  onTestFinished(() => client.end());
+  return release;
+}
+
+test.each([
+  ['strict', 1],
+  ['parallel', 4],
+] as const)('in %s order no more than %i events are sent before their outcome is stored', async (order, most) => {
+  const program: Program = await newProgram({ service: service() });
+  const receiver = await receiverForTest();
+  const { webhook_id: id } = await createWebhook(program, receiver, { order, concurrency: 4 });
+  // After these, a webhook in parallel order may have as many in flight as its concurrency.
+  const before = await program.transfer(10);
+  await receiver.all(program.start + 1, before);
+  await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === before);
+  const release = await holdBack(id);
+  const last = await program.transfer(10);
+  await waitFor('as many as may be sent', async () => receiver.received.length === 10 + most && receiver.open === 0);
+  await sleep(MORE_MILLISECONDS);
+  expect(receiver.received.length).toBe(10 + most);
+  expect((await program.client.webhooks.get(id)).position).toBe(before);
+  await release();
+  await receiver.all(program.start + 1, last);
+  await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
+  expect(receiver.positions).toHaveLength(20);
+});
