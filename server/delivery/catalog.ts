@@ -13,6 +13,7 @@ import type { Vault } from '../webhooks/vault.ts';
 import { type Definition, toDefinition } from './endpoint/definition.ts';
 import { type DeliveryContext, Endpoint } from './endpoint/endpoint.ts';
 import { EventFeed } from './endpoint/event-feed.ts';
+import { FeedReader } from './endpoint/feed-reader.ts';
 
 /** Webhooks that are read at once. */
 const COUNT = 500;
@@ -23,6 +24,7 @@ export class Catalog {
   readonly #vault: Vault;
   readonly #context: DeliveryContext;
   readonly #endpoints = new Map<string, Endpoint>();
+  readonly #reader: FeedReader;
   /** By program; null for the events of all. */
   readonly #feeds = new Map<string | null, EventFeed>();
   /** Versions of webhooks that could not be decrypted: each is reported once. */
@@ -30,6 +32,7 @@ export class Catalog {
 
   constructor(vault: Vault, context: DeliveryContext) {
     this.#database = context.database;
+    this.#reader = new FeedReader(context.database);
     this.#vault = vault;
     this.#context = context;
   }
@@ -111,7 +114,7 @@ export class Catalog {
     }
     let feed = this.#feeds.get(programId);
     if (feed === undefined) {
-      feed = new EventFeed(this.#database, programId);
+      feed = new EventFeed(this.#database, programId, this.#reader);
       this.#feeds.set(programId, feed);
     }
     const endpoint = new Endpoint(definition, { shard, epoch }, feed, this.#context);

@@ -9,6 +9,7 @@ import {
   readOldestPosition,
   readPlaces,
   readPlacesOfBatch,
+  readPlacesOfPrograms,
 } from '../../server/store/events/event-positions.ts';
 import { READ_EVENTS } from '../../server/store/events/read-events.ts';
 import { relayEvents } from '../../server/store/events/relay.ts';
@@ -71,6 +72,10 @@ const PLACES: readonly (readonly [string, Statement])[] = [
   ['those before a position', readPlaces({ programId: PROGRAM, before: 200_000, count: 100 })],
   ['those of all programs after a number', readPlaces({ after: 200_000, count: 100 })],
   ['those of all programs before a number', readPlaces({ before: 200_000, count: 100 })],
+  [
+    'those of several programs',
+    readPlacesOfPrograms({ wanted: [0, 200_000].map((after) => ({ programId: PROGRAM, after })), count: 100 }),
+  ],
   ['those of a transaction', readPlacesOfBatch('01900000-0000-7000-8000-000000000001')],
   ['heads', readHeads({ programIds: [PROGRAM] })],
   ['the oldest', readOldestPosition(PROGRAM)],

@@ -24,8 +24,6 @@ export class EventCursor {
   /** The next event of the page. */
   #next = 0;
   #isReading = false;
-  /** The version of the feed as of which there was nothing more. */
-  #endVersion = -1;
 
   constructor(feed: EventFeed, start: number, wants: (event: FeedEvent) => boolean, reports: CursorReports) {
     this.#feed = feed;
@@ -57,7 +55,6 @@ export class EventCursor {
   skipTo(place: number): void {
     this.places.skipTo(place);
     this.#page = undefined;
-    this.#endVersion = -1;
   }
 
   #open(): FeedPage | undefined {
@@ -67,9 +64,8 @@ export class EventCursor {
   }
 
   #read(): void {
-    const { version } = this.#feed;
-    if (this.#isReading || this.#endVersion === version) return;
     const from = this.places.readTo;
+    if (this.#isReading || this.#feed.isEnd(from)) return;
     this.#isReading = true;
     this.#feed.read(from).then(
       (read) => {
@@ -79,9 +75,8 @@ export class EventCursor {
           this.skipTo(read.oldest - 1);
           this.#reports.onDeleted(read.oldest);
         } else if (read.end === from) {
-          this.#endVersion = version;
           // More may have come since.
-          if (this.#feed.version === version) return;
+          if (this.#feed.isEnd(from)) return;
         } else {
           this.#page = read;
           this.#next = firstAfter(read, from);

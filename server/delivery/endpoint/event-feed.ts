@@ -2,12 +2,10 @@ import { performance } from 'node:perf_hooks';
 import { insistOnProof } from '../../commit/transaction.ts';
 import { ALL_EVENTS } from '../../events/event-news.ts';
 import type { Database } from '../../store/connection/database.ts';
-import { findEvent, readEventPage, type StoredEvent } from '../../store/events/read-events.ts';
+import { findEvent, type StoredEvent } from '../../store/events/read-events.ts';
 import type { Webhook } from '../../store/webhooks/webhook.ts';
 import { writeBody } from '../../webhooks/body.ts';
-
-/** Events that are read at once. */
-const PAGE_EVENTS = 200;
+import type { FeedReader } from './feed-reader.ts';
 
 /** Time for a standby to confirm that it has what was read, where commits wait for one. */
 const PROOF_MILLISECONDS = 3_000;
@@ -55,15 +53,19 @@ type KeptPage = FeedPage & { usedAt: number };
 export class EventFeed {
   readonly programId: string | null;
   readonly #database: Database;
+  readonly #reader: FeedReader;
   readonly #listeners = new Set<() => void>();
   readonly #reading = new Map<number, { readonly version: number; readonly page: Promise<FeedPage | DeletedPage> }>();
   #pages: KeptPage[] = [];
   /** The last place that was read. */
   #end = 0;
   #version = 0;
+  /** After this place there was nothing as of a version. */
+  #known = { end: -1, version: -1 };
 
-  constructor(database: Database, programId: string | null) {
+  constructor(database: Database, programId: string | null, reader: FeedReader) {
     this.#database = database;
+    this.#reader = reader;
     this.programId = programId;
   }
 
@@ -97,6 +99,11 @@ export class EventFeed {
     if (head > this.#end) this.noteNews();
   }
 
+  /** Whether there is nothing after a place, unless that is news. */
+  isEnd(place: number): boolean {
+    return this.#known.version === this.#version && place >= this.#known.end;
+  }
+
   /** The events after a place that were read already. */
   find(place: number): FeedPage | undefined {
     const page = this.#pages.find(({ after, end }) => after <= place && place < end);
@@ -121,8 +128,8 @@ export class EventFeed {
 
   async #readPage(after: number): Promise<FeedPage | DeletedPage> {
     const { programId } = this;
-    const range = { after, limit: PAGE_EVENTS, ...(programId === null ? {} : { programId }) };
-    const read = await readEventPage(this.#database, range);
+    const version = this.#version;
+    const read = await this.#reader.read(programId, after);
     if ('oldest' in read) return read;
     await insistOnProof(this.#database, performance.now() + PROOF_MILLISECONDS, read.places);
     const events = read.events.map((event) => new FeedEvent(event, programId === null));
@@ -130,6 +137,8 @@ export class EventFeed {
     // Where nothing comes after a place, the head is not beyond it.
     this.#end = Math.max(this.#end, page.end);
     if (page.end > after) this.#keep(page);
+    // News that came meanwhile may be in it, or not.
+    if (!read.isFull && version === this.#version) this.#known = { end: read.end, version };
     return page;
   }
 

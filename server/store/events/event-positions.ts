@@ -1,6 +1,6 @@
 import type { Row, Statement } from '../connection/database.ts';
 import { REPLICATED } from '../connection/standby.ts';
-import { BOOLEAN, columns, many, NUMBER, type RowOf, statement, TIME, UUID } from '../sql.ts';
+import { BOOLEAN, columns, many, NUMBER, type RowOf, rows, statement, TIME, UUID } from '../sql.ts';
 
 const POSITION = columns({
   programId: UUID,
@@ -112,6 +112,31 @@ export function readPlaces({ programId, count, ...range }: PlaceRange): Statemen
   const { before } = range;
   return programId === undefined ? ALL_PLACES_BEFORE({ before, count }) : PLACES_BEFORE({ programId, before, count });
 }
+
+const WANTED = columns({ programId: UUID, after: NUMBER });
+
+/** The events of a program after a position. */
+export type EventsAfter = RowOf<typeof WANTED.columns>;
+
+/**
+ * The same as {@link readPlaces} for several ranges at once, up to `count` places of each. The rows also have the range as
+ * `wanted_program` and `wanted_after`.
+ */
+export const readPlacesOfPrograms = statement(
+  'read_event_places_of_programs',
+  { wanted: rows(WANTED), count: NUMBER },
+  `select wanted.program_id as wanted_program, wanted.after as wanted_after, found.*
+    from :wanted cross join lateral (
+      select ${PLACE} from event_position
+      where program_id = wanted.program_id
+        and position >= coalesce((
+          select position from event_position where program_id = wanted.program_id and position <= wanted.after + 1
+          order by position desc limit 1), 0)
+        and position + event_position.count > wanted.after + 1
+      order by position limit :count
+    ) as found
+    order by found.position`,
+);
 
 /** Reads the places of the transaction of an event, found by any UUID that begins like that of the transaction. */
 export function readPlacesOfBatch(eventId: string): Statement {

@@ -3,11 +3,13 @@ import type { Database, Row } from '../connection/database.ts';
 import { columns, DATE, INTEGER, JSON_TEXT, many, NUMBER, nullable, statement, TEXT, UUID } from '../sql.ts';
 import {
   type EventPlace,
+  type EventsAfter,
   isDeleted,
   type PlaceRange,
   readOldestPosition,
   readPlaces,
   readPlacesOfBatch,
+  readPlacesOfPrograms,
   toEventPlace,
 } from './event-positions.ts';
 
@@ -119,17 +121,53 @@ export async function readEventPage(database: Database, range: EventRange): Prom
   const all = await database.read(readPlaces({ programId, count, ...from } as PlaceRange));
   const rows = beginningOf(all, isFiltered ? MAX_FILTERED_EVENTS : limit, range);
   const wanted = rows.map(toEventPlace).filter((place) => onlyOf === undefined || place.programId === onlyOf);
-  const found = await readEventsOf(database, wanted, programId, { types, subjectId });
+  const found = await readEventsOf(database, wanted, programId === undefined ? [] : [programId], { types, subjectId });
+  return toPage(database, { rows, isAll: rows.length < count && rows.length === all.length }, found, range);
+}
+
+/**
+ * Reads a page of each of several ranges at once. What is wrong with one of them is returned in its place as an error, and
+ * keeps nobody from reading the others.
+ */
+export async function readEventPages(
+  database: Database,
+  ranges: readonly EventsAfter[],
+  limit: number,
+): Promise<readonly (EventPage | DeletedEvents | Error)[]> {
+  const all = await database.read(readPlacesOfPrograms({ wanted: ranges, count: limit }));
+  const byRange = Map.groupBy(all, (row) => `${row.wanted_program} ${row.wanted_after}`);
+  const read = ranges.map((wanted) => {
+    const range = { ...wanted, limit };
+    const rows = byRange.get(`${wanted.programId} ${wanted.after}`) ?? [];
+    return { range, count: rows.length, rows: beginningOf(rows, limit, range) };
+  });
+  const places = read.flatMap(({ rows }) => rows.map(toEventPlace));
+  const programIds = [...new Set(ranges.map(({ programId }) => programId))];
+  const found = await readEventsOf(database, places, programIds, {});
+  const pages = read.map(({ range, count, rows }) =>
+    toPage(database, { rows, isAll: count < limit && rows.length === count }, found, range),
+  );
+  return (await Promise.allSettled(pages)).map((page) => (page.status === 'fulfilled' ? page.value : page.reason));
+}
+
+/** Which places were read of a range, and whether there are no others. */
+type ReadPlaces = { readonly rows: readonly Row[]; readonly isAll: boolean };
+
+async function toPage(
+  database: Database,
+  { rows, isAll }: ReadPlaces,
+  found: FoundEvents,
+  range: EventRange,
+): Promise<EventPage | DeletedEvents> {
   // Events may have been deleted since the places were read.
   const places = rows.map((row) => ({ ...row, deleted: found.deleted ?? row.deleted }));
   const page =
-    'after' in from ? pageAfter(places, found, from.after, range) : pageBefore(places, found, from.before, range);
+    'after' in range ? pageAfter(places, found, range.after, range) : pageBefore(places, found, range.before, range);
   if (page !== 'deleted') {
     const { events, end, isFull, isLast } = page;
-    const hasMore = isFull || (!isLast && (rows.length === count || rows.length < all.length));
-    return { events, end, isFull: hasMore, places };
+    return { events, end, isFull: isFull || (!isLast && !isAll), places };
   }
-  const [oldest] = await database.read(readOldestPosition(programId));
+  const [oldest] = await database.read(readOldestPosition(range.programId));
   return { oldest: Number(oldest?.oldest) };
 }
 
@@ -215,7 +253,7 @@ export async function findEvent(
   const all = await database.read(readPlacesOfBatch(eventId));
   const rows = all.filter((row) => programId === undefined || row.program_id === programId);
   const index = Number.parseInt(eventId.slice(-4), 16) - 1;
-  const found = await readEventsOf(database, rows.map(toEventPlace), programId, {});
+  const found = await readEventsOf(database, rows.map(toEventPlace), programId === undefined ? [] : [programId], {});
   for (const row of rows) {
     const place = toEventPlace(row);
     for (let offset = 0; offset < place.count; offset += 1) {
@@ -229,7 +267,8 @@ export async function findEvent(
 async function readEventsOf(
   database: Database,
   places: readonly EventPlace[],
-  programId: string | undefined,
+  /** None for those of all programs. */
+  programIds: readonly string[],
   { types = [], subjectId = null }: Filter,
 ): Promise<FoundEvents> {
   if (places.length === 0) return { of: () => undefined, deleted: undefined };
@@ -237,7 +276,7 @@ async function readEventsOf(
     READ_EVENTS({
       batchIds: [...new Set(places.map(({ batchId }) => batchId))],
       times: [...new Set(places.map(({ eventsAt }) => eventsAt))].map((time) => new Date(time)),
-      programIds: programId === undefined ? [] : [programId, EVERY_PROGRAM],
+      programIds: programIds.length === 0 ? [] : [...programIds, EVERY_PROGRAM],
       types,
       subjectId,
       serviceItself: SERVICE_ITSELF,
