@@ -118,6 +118,26 @@ describe('a request that is aborted', () => {
     expect(outcomeOf(await sendTo(door, `https://127.0.0.1:${endpoint.port}/`, stopping.signal))).toBe('aborted');
   });
 
+  test('because it is no longer wanted when its connection is there writes nothing', async () => {
+    const endpoint = await listen(replying(OK));
+    const door = openTestDoor({ allowedNetworks: ALLOWED });
+    const url = `http://127.0.0.1:${endpoint.port}/`;
+    let asked = 0;
+    const isWanted = (): boolean => {
+      asked += 1;
+      return false;
+    };
+    expect(outcomeOf(await sendTo(door, url))).toBe(200);
+    const received = endpoint.received();
+    // On a connection that was idle, and on a new one.
+    for (const count of [1, 2]) {
+      expect(outcomeOf(await door.send({ url, headers: {}, body: 'unwanted', isWanted }))).toBe('aborted');
+      expect(asked).toBe(count);
+    }
+    await expect.poll(endpoint.open).toBe(0);
+    expect(endpoint.received()).toBe(received);
+  });
+
   test('after its end is not affected', async () => {
     const endpoint = await listen(replying(OK));
     const door = openTestDoor({ allowedNetworks: ALLOWED });

@@ -196,6 +196,14 @@ const DOOR: readonly Mutant[] = [
     witnesses: [connections('while it connects is over at once')],
   },
   {
+    name: 'door-writes-what-is-not-wanted',
+    mistake: 'a request whose process has lost its lease while it connected is written all the same',
+    file: SEND,
+    find: 'if (outgoing.isWanted?.() === false) onAbort();',
+    replace: 'outgoing.isWanted?.();',
+    witnesses: [connections('no longer wanted')],
+  },
+  {
     name: 'door-keeps-nul',
     mistake: 'what is kept of an answer can contain NUL, which the database refuses',
     file: 'server/delivery/read-start.ts',
