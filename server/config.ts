@@ -84,7 +84,8 @@ export const SETTINGS = [
     name: 'DATA_DIR',
     fallback: DEFAULT_DATA_DIRECTORY,
     purpose:
-      'directory of the data of the embedded PostgreSQL, and of errors that are stored while the database is unavailable',
+      'directory of the data of the embedded PostgreSQL, of errors that are stored while the database is unavailable, and ' +
+      'of the key of webhooks',
   },
   {
     name: 'SUPPORT_CONTACT',

@@ -75,8 +75,9 @@ function withVariables(command: string, base: string): string {
     .replaceAll('{unique}', `'$(date +%s)'`);
 }
 
-/** The command that reads the last event of the type. */
-export function readingCommand(type: EventType, base: string): string {
+/** The command that reads the last event of the type; undefined where only a webhook gets it. */
+export function readingCommand(type: EventType, base: string): string | undefined {
+  if (!EVENT_CATALOGUE[type].listed) return undefined;
   const path = READS_OTHERS.has(type) ? '/api/v0.1/operator/event' : '/api/v0.1/core/event';
   return curlOf({ method: 'GET', path: `${path}?type=${type}&limit=1`, headers: {} }, base);
 }

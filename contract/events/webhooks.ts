@@ -48,7 +48,8 @@ export const WEBHOOK_EVENTS = {
     sample: {
       reproduce: 'Create a webhook whose URL fails, cause an event, and wait for an hour.',
       takes: 'an hour',
-      request: CREATE,
+      given: [CREATE],
+      request: call('create_card', { body: {} }),
       after: [call('delete_webhook')],
     },
   }),

@@ -44,7 +44,10 @@ const CREATE = {
   reply: NewWebhookRecord,
   idempotency: 'optional',
   failure: 'The webhook could not be created',
-  example: { body: { url: EXAMPLE_WEBHOOK.url, types: ['transfer.*'] }, reply: { ...SECRET, types: ['transfer.*'] } },
+  example: {
+    body: { url: EXAMPLE_WEBHOOK.url, types: ['transfer.*'] },
+    reply: { ...SECRET, types: ['transfer.*'], description: null, header_names: [] },
+  },
 } as const;
 const LIST = {
   method: 'GET',

@@ -14,6 +14,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   switch: 'Switch',
   key: 'API keys',
   error: 'Errors',
+  webhook: 'Webhooks',
 };
 
 /** The heading under which the page lists a type. */

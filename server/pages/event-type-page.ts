@@ -36,12 +36,12 @@ ${adjacentEntries('events', 'event', EVENT_TYPES, type)}
 }
 
 function facts(type: EventType): Html {
-  const { subject, subjectOtherwise, operation, since } = EVENT_CATALOGUE[type];
+  const { subject, subjectOtherwise, operation, listed, since } = EVENT_CATALOGUE[type];
   const id = html`<code>${breakable(`data.${subject}`)}</code>${subjectOtherwise !== undefined && html`, or <code>${subjectOtherwise}</code>`}`;
   return factList([
     ['subject_id', id],
     ['Subject now', operation === undefined ? 'only in the event' : (withNames(operation)[1] ?? operation)],
-    ['Scope', html`<code>events:read</code>`],
+    ['Scope', listed ? html`<code>events:read</code>` : 'only sent to a webhook'],
     ['Since', `version ${since}`],
   ]);
 }
@@ -59,12 +59,12 @@ ${fields({ type: 'object', properties: envelope }, false)}
 }
 
 function sandbox(type: EventType, { base, mode }: PageContext): Html {
+  const reading = readingCommand(type, base);
   const undoing = undoingCommands(type, base);
   return html`<h2>Cause it in the sandbox</h2>
 ${sandboxOnly(mode)}
 <p>${withNames(EVENT_CATALOGUE[type].sample.reproduce)}</p>
 ${listing('Commands', causingCommands(type, base).join('\n\n'))}
-<p>Read the event:</p>
-${listing('Command', readingCommand(type, base))}
+${reading !== undefined && html`<p>Read the event:</p>${listing('Command', reading)}`}
 ${undoing.length > 0 && html`<p>Undo what you did:</p>${listing(undoing.length === 1 ? 'Command' : 'Commands', undoing.join('\n\n'))}`}`;
 }
