@@ -4,6 +4,7 @@ import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import {
   Agent,
+  type ClientRequest,
   type ClientRequestArgs,
   request as httpRequest,
   type IncomingMessage,
@@ -13,9 +14,10 @@ import { connect as connectTcp, isIP, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { type AddressRules, addressesInHost, hostOf, portOf } from '../webhooks/addresses.ts';
-import { DOOR_LIMITS, type DoorLimits } from './door-limits.ts';
-import { openHostsFile } from './hosts-file.ts';
-import { readStart } from './read-start.ts';
+import { DOOR_LIMITS, type DoorLimits } from './door/door-limits.ts';
+import { withoutFraming } from './door/framing-headers.ts';
+import { openHostsFile } from './door/hosts-file.ts';
+import { readStart } from './door/read-start.ts';
 import {
   aborted,
   addressRefused,
@@ -29,9 +31,9 @@ import {
   SendFailure,
   toFailure,
   urlRefused,
-} from './send-failure.ts';
+} from './door/send-failure.ts';
 
-export type { SendError } from './send-failure.ts';
+export type { SendError } from './door/send-failure.ts';
 
 export type DoorSettings = {
   readonly rules: AddressRules;
@@ -65,26 +67,15 @@ export type Door = {
 /** As many as one webhook may use at a time. */
 const MAX_IDLE_CONNECTIONS_PER_HOST = 100;
 
+/** Of all hosts, for HTTP and for HTTPS: the process needs its file descriptors for its own callers. */
+const MAX_IDLE_CONNECTIONS = 1_000;
+
 /** Far more than any server needs; more is an attempt to fill the memory. */
 const MAX_HEADER_BYTES = 16_384;
 
 /** A name server that does not respond is asked again after a second, then another one. */
 const NAME_SERVER_TIMEOUT_MILLISECONDS = 1_000;
 const NAME_SERVER_TRIES = 3;
-
-/** They say where a request ends, so a caller must not choose them. */
-const FRAMING_HEADERS = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 /** Opens the door to other hosts. The limits differ from the usual ones only in tests. */
 export function openDoor(settings: DoorSettings, limits: DoorLimits = DOOR_LIMITS): Door {
@@ -189,7 +180,6 @@ function sendOnce(agent: DoorAgent, outgoing: Outgoing, limits: DoorLimits, ends
 
 function toOptions(agent: DoorAgent, { url: text, headers, body }: Outgoing): RequestOptions {
   const url = new URL(text);
-  const custom = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return {
     agent,
     method: 'POST',
@@ -197,11 +187,7 @@ function toOptions(agent: DoorAgent, { url: text, headers, body }: Outgoing): Re
     host: hostOf(url),
     port: portOf(url),
     path: `${url.pathname}${url.search}`,
-    headers: {
-      ...Object.fromEntries(custom.filter(([name]) => !FRAMING_HEADERS.has(name))),
-      host: url.host,
-      'content-length': Buffer.byteLength(body),
-    },
+    headers: { ...withoutFraming(headers), host: url.host, 'content-length': Buffer.byteLength(body) },
     maxHeaderSize: MAX_HEADER_BYTES,
     insecureHTTPParser: false,
   };
@@ -212,6 +198,7 @@ class DoorAgent extends Agent {
   readonly protocol: string;
   readonly #connector: Connector;
   readonly #openedAt = new WeakMap<Duplex, number>();
+  readonly #idle = new Set<Duplex>();
   readonly #maxConnectionMilliseconds: number;
 
   constructor(protocol: string, connector: Connector, limits: DoorLimits) {
@@ -228,6 +215,7 @@ class DoorAgent extends Agent {
     this.#connector.connect({ protocol: this.protocol, host: String(host), port: Number(port) }).then(
       (socket) => {
         this.#openedAt.set(socket, performance.now());
+        socket.once('close', () => this.#idle.delete(socket));
         done(null, socket);
       },
       // The agent does not look at the socket if there is an error.
@@ -240,10 +228,16 @@ class DoorAgent extends Agent {
     const left = Math.floor(this.#maxConnectionMilliseconds - age);
     // The server may have announced that it ends the connection too soon.
     const isKept: unknown = super.keepSocketAlive(socket);
-    if (left <= 0 || isKept === false) return false;
+    if (left <= 0 || isKept === false || this.#idle.size >= MAX_IDLE_CONNECTIONS) return false;
+    this.#idle.add(socket);
     // An idle connection is ended by its time-out.
     if (socket.timeout === undefined || socket.timeout > left) socket.setTimeout(left);
     return true;
+  }
+
+  override reuseSocket(socket: Socket, request: ClientRequest): void {
+    this.#idle.delete(socket);
+    super.reuseSocket(socket, request);
   }
 }
 
@@ -259,18 +253,14 @@ class Connector {
   #isClosed = false;
   readonly #findInHostsFile: (name: string) => Promise<readonly string[]>;
   readonly #pending = new Set<AbortController>();
-  /**
-   * It waits for name servers beside the event loop. dns.lookup would wait in one of the four threads that the process
-   * has for files too, so four names whose servers do not respond would stop everybody else.
-   */
-  readonly #resolver = new Resolver({ timeout: NAME_SERVER_TIMEOUT_MILLISECONDS, tries: NAME_SERVER_TRIES });
+  #resolver: Resolver | undefined;
+  #resolverMadeAt = 0;
 
   constructor({ rules, ca }: DoorSettings, limits: DoorLimits) {
     this.#rules = rules;
     this.#limits = limits;
     this.#ca = ca;
     this.#findInHostsFile = openHostsFile(limits.hostsFile);
-    if (limits.nameServers !== null) this.#resolver.setServers(limits.nameServers);
   }
 
   async connect(target: Target): Promise<Socket> {
@@ -294,7 +284,7 @@ class Connector {
 
   close(): void {
     this.#isClosed = true;
-    this.#resolver.cancel();
+    this.#resolver?.cancel();
     for (const stopping of this.#pending) stopping.abort(aborted());
   }
 
@@ -355,10 +345,26 @@ class Connector {
     return this.#rules.isAllowed(address, { protocol, port });
   }
 
+  /**
+   * It waits for name servers beside the event loop. dns.lookup would wait in one of the four threads that the process
+   * has for files too, so four names whose servers do not respond would stop everybody else. A resolver reads once which
+   * name servers the system has, so a new one takes its place from time to time.
+   */
+  #openResolver(): Resolver {
+    const { nameServers, maxResolverMilliseconds } = this.#limits;
+    const now = performance.now();
+    if (this.#resolver !== undefined && now - this.#resolverMadeAt < maxResolverMilliseconds) return this.#resolver;
+    this.#resolver = new Resolver({ timeout: NAME_SERVER_TIMEOUT_MILLISECONDS, tries: NAME_SERVER_TRIES });
+    this.#resolverMadeAt = now;
+    if (nameServers !== null) this.#resolver.setServers(nameServers);
+    return this.#resolver;
+  }
+
   async #addressesOf(host: string): Promise<readonly string[]> {
     const known = addressesInHost(host) ?? (await this.#findInHostsFile(host));
     if (known.length > 0) return known;
-    const results = await Promise.allSettled([this.#resolver.resolve4(host), this.#resolver.resolve6(host)]);
+    const resolver = this.#openResolver();
+    const results = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
     const found = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     if (found.length > 0) return found;
     const [code = 'ENOTFOUND'] = results.flatMap((result) =>

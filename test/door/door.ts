@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { onTestFinished } from 'vitest';
-import { DOOR_LIMITS, type DoorLimits } from '../../server/delivery/door-limits.ts';
+import { DOOR_LIMITS, type DoorLimits } from '../../server/delivery/door/door-limits.ts';
 import { type Answer, type Door, openDoor } from '../../server/delivery/send.ts';
 import { type AddressRules, openAddressRules } from '../../server/webhooks/addresses.ts';
 

@@ -164,6 +164,21 @@ test('a name that does not exist, or has no address, is an error of its own', as
   expect(outcomeOf(await sendTo(door, 'http://empty.test/'))).toBe('name_not_found');
 });
 
+test('name servers that are read anew are used from then on, and what waits for earlier ones is not given up', async () => {
+  const endpoint = await listen(replying(OK));
+  const { door, lookUps } = await openDoorWithNames((name) => (name === 'slow.test' ? 'silent' : ['127.0.0.1']), {
+    limits: { maxResolverMilliseconds: 0 },
+  });
+  const stopping = new AbortController();
+  const slow = sendTo(door, 'http://slow.test/', stopping.signal);
+  await expect.poll(() => lookUps('slow.test')).toBe(1);
+  for (const name of ['a.test', 'b.test']) {
+    expect(outcomeOf(await sendTo(door, `http://${name}:${endpoint.port}/`))).toBe(200);
+  }
+  stopping.abort();
+  expect(outcomeOf(await slow)).toBe('aborted');
+});
+
 test('names whose servers do not respond hold up no others, and end after the time to connect', async () => {
   const endpoint = await listen(replying(OK));
   const zone: Zone = (name) => (name === 'fast.test' ? ['127.0.0.1'] : 'silent');

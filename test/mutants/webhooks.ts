@@ -158,17 +158,17 @@ const DOOR: readonly Mutant[] = [
   {
     name: 'door-headers-frame-the-request',
     mistake: 'headers of a webhook may say where its request ends',
-    file: SEND,
-    find: 'custom.filter(([name]) => !FRAMING_HEADERS.has(name))',
-    replace: "custom.filter(([name]) => name !== '')",
+    file: 'server/delivery/door/framing-headers.ts',
+    find: 'lower.filter(([name]) => !FRAMING_HEADERS.has(name))',
+    replace: "lower.filter(([name]) => name !== '')",
     witnesses: [answers('a request is a POST')],
   },
   {
     name: 'door-connection-for-ever',
     mistake: 'a connection is kept however old it is, so a name that has moved is not looked up again',
     file: SEND,
-    find: 'if (left <= 0 || isKept === false) return false;',
-    replace: 'if (isKept === false) return false;',
+    find: 'if (left <= 0 || isKept === false ||',
+    replace: 'if (isKept === false ||',
     witnesses: [connections('lived long enough')],
   },
   {
@@ -206,7 +206,7 @@ const DOOR: readonly Mutant[] = [
   {
     name: 'door-keeps-nul',
     mistake: 'what is kept of an answer can contain NUL, which the database refuses',
-    file: 'server/delivery/read-start.ts',
+    file: 'server/delivery/door/read-start.ts',
     find: ".replaceAll('\\0', '\\uFFFD')",
     replace: '',
     witnesses: [answers('NUL')],

@@ -12,6 +12,8 @@ export type DoorLimits = {
   readonly maxIdleMilliseconds: number;
   /** Name servers, or null for those of the system. */
   readonly nameServers: readonly string[] | null;
+  /** How long the name servers of the system are used before they are read again. */
+  readonly maxResolverMilliseconds: number;
   readonly hostsFile: string;
 };
 
@@ -24,5 +26,6 @@ export const DOOR_LIMITS: DoorLimits = {
   // Shorter than most servers keep an idle connection. One that ended is replaced, at the price of a round trip.
   maxIdleMilliseconds: 30_000,
   nameServers: null,
+  maxResolverMilliseconds: 60_000,
   hostsFile: '/etc/hosts',
 };
