@@ -94,7 +94,6 @@ function storeFailure(endpoint: Endpoint, item: Item, failure: FailedAttempt): F
   const nextAt = pause === null ? null : databaseTime() + pause;
   const { held, webhookId, definition } = endpoint;
   const { programId } = definition;
-  if (nextAt !== null) endpoint.retries.note(nextAt);
   return { webhookId, ...held, programId, eventId: item.eventId, position: item.position ?? 0, tries, nextAt };
 }
 

@@ -172,7 +172,7 @@ export class OutcomeWriter {
       if (!endpoint.isDropped && !held.has(endpoint.webhookId)) this.#reports.onLost(endpoint);
     }
     for (const outcome of outcomes) {
-      outcome.endpoint.release(outcome.item);
+      outcome.endpoint.release(outcome.item, outcome.failed?.nextAt ?? null);
       if (!outcome.endpoint.isDropped) this.#reports.onStored(outcome);
     }
   }

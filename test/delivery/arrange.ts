@@ -113,12 +113,24 @@ export function innerId(webhookId: string): string {
   return id;
 }
 
-/** Makes the next probe or retry of a webhook due now, instead of in minutes or hours. */
-export async function makeDue({ sql }: World, webhookId: string): Promise<void> {
+/**
+ * Makes the next probe or retry of a webhook due now, instead of in minutes or hours. `also` are other columns of its
+ * state and their values in SQL: how its deliveries are to have gone.
+ */
+export async function makeDue(
+  { sql }: World,
+  webhookId: string,
+  also: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const id = innerId(webhookId);
-  await sql(`update webhook_delivery set next_at = clock_timestamp() where webhook_id = $1 and state = 'waiting'`, id);
-  await sql('update webhook_state set next_probe_at = clock_timestamp() where webhook_id = $1', id);
+  await sql('begin');
+  // As a request does: first the webhook, so that no outcome that is stored meanwhile undoes the rest.
   await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
+  await sql(`update webhook_delivery set next_at = clock_timestamp() where webhook_id = $1 and state = 'waiting'`, id);
+  const values = Object.entries({ next_probe_at: 'clock_timestamp()', ...also });
+  const assignments = values.map(([column, value]) => `${column} = ${value}`).join(', ');
+  await sql(`update webhook_state set ${assignments} where webhook_id = $1`, id);
+  await sql('commit');
 }
 
 /** Waits until whoever delivers has looked for changes, from the beginning of a look to its end. */

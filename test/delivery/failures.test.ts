@@ -32,14 +32,6 @@ async function pausedWebhook(program: Program, receiver: Receiver, count = 12) {
   return { webhookId: webhook.webhook_id, last };
 }
 
-/** Lets the failures of a webhook have begun so many hours ago. */
-const failSince = (webhookId: string, hours: number) =>
-  world().sql(
-    `update webhook_state set failing_since = clock_timestamp() - make_interval(hours => $2::int) where webhook_id = $1`,
-    innerId(webhookId),
-    hours,
-  );
-
 async function eventTypes({ client }: Program): Promise<readonly string[]> {
   return (await client.events.list({ type: 'webhook.*' })).data.map(({ type }) => type).reverse();
 }
@@ -189,9 +181,9 @@ test('after an hour of failures webhook.failing is written once, and after 120 h
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId, last } = await pausedWebhook(program, receiver);
-  const probe = async (): Promise<void> => {
+  const probe = async (also: Readonly<Record<string, string>> = {}): Promise<void> => {
     const { length } = receiver.received;
-    await makeDue(world(), webhookId);
+    await makeDue(world(), webhookId, also);
     await waitFor('a probe', async () => receiver.received.length > length);
     await waitFor('its outcome', async () => {
       const [row] = await world().sql(
@@ -201,13 +193,11 @@ test('after an hour of failures webhook.failing is written once, and after 120 h
       return row?.count === receiver.received.length;
     });
   };
-  await failSince(webhookId, 2);
-  await probe();
+  await probe({ failing_since: `clock_timestamp() - interval '2 hours'` });
   await waitFor('webhook.failing', async () => (await eventTypes(program)).includes('webhook.failing'));
   await probe();
   expect(await eventTypes(program)).toEqual(['webhook.failing']);
-  await failSince(webhookId, 121);
-  await probe();
+  await probe({ failing_since: `clock_timestamp() - interval '121 hours'` });
   await webhookWhen(
     program,
     webhookId,
@@ -227,14 +217,13 @@ test('a service that was stopped for days does not disable a webhook', async () 
   const program = await newProgram(world());
   const receiver = await receiverForTest();
   const { webhookId } = await pausedWebhook(program, receiver);
-  await world().sql(
-    `update webhook_state set failing_since = clock_timestamp() - interval '200 hours',
-        last_failure_at = clock_timestamp() - interval '199 hours', next_probe_at = clock_timestamp() - interval '198 hours'
-      where webhook_id = $1`,
-    innerId(webhookId),
-  );
   const sent = receiver.received.length;
-  await world().sql('update webhook set revision = revision + 1 where webhook_id = $1', innerId(webhookId));
+  const ago = (hours: number): string => `clock_timestamp() - interval '${hours} hours'`;
+  await makeDue(world(), webhookId, {
+    failing_since: ago(200),
+    last_failure_at: ago(199),
+    next_probe_at: ago(198),
+  });
   await waitFor('a probe', async () => receiver.received.length > sent);
   const webhook = await webhookWhen(program, webhookId, ({ last_failure_at }) => isRecent(last_failure_at));
   expect(webhook.status).toBe('paused');

@@ -118,7 +118,7 @@ export class Endpoint {
     this.storedHealth = definition.health;
     this.isFailingTold = definition.isFailingTold;
     this.isHalted = false;
-    this.retries.reset(definition.nextRetryAt);
+    this.retries.reset();
     if (definition.cursor > this.cursor.places.passed) {
       // A request has moved the cursor: what was passed over is not sent.
       this.#again.length = 0;
@@ -214,9 +214,10 @@ export class Endpoint {
     this.wake();
   }
 
-  /** Called when an outcome is stored, or when there is nothing to store of it. */
-  release(item: Item): void {
+  /** Called when an outcome is stored; `retryAt` is when the event is to be sent again. */
+  release(item: Item, retryAt: number | null): void {
     this.inFlight -= 1;
+    if (retryAt !== null) this.retries.note(retryAt);
     if (item.kind === 'resend' || item.kind === 'test') {
       this.#askedDone.add(`${item.kind} ${item.eventId}`, item.dueAt);
       this.forgetAsked(item);

@@ -1,4 +1,5 @@
 import type { Database } from '../../store/connection/database.ts';
+import { QUERY_CANCELED, StoreFailure } from '../../store/connection/failure.ts';
 import { type DeletedEvents, type EventPage, readEventPage, readEventPages } from '../../store/events/read-events.ts';
 
 /** Events of a feed that are read at once. */
@@ -22,6 +23,8 @@ export class FeedReader {
   readonly #database: Database;
   #wanted: Wanted[] = [];
   #isReading = false;
+  /** How many feeds are read at once: fewer after a time-out, such as where all of them have a backlog of large events. */
+  #feeds = MAX_FEEDS;
 
   constructor(database: Database) {
     this.#database = database;
@@ -41,7 +44,7 @@ export class FeedReader {
 
   async #readAll(): Promise<void> {
     while (this.#wanted.length > 0) {
-      const wanted = this.#wanted.splice(0, MAX_FEEDS);
+      const wanted = this.#wanted.splice(0, this.#feeds);
       try {
         const ranges = wanted.map(({ programId, after }) => ({ programId, after }));
         const pages = await readEventPages(this.#database, ranges, PAGE_EVENTS);
@@ -50,7 +53,10 @@ export class FeedReader {
           if (page === undefined || page instanceof Error) reject(page);
           else resolve(page);
         }
+        this.#feeds = Math.min(MAX_FEEDS, this.#feeds * 2);
       } catch (error) {
+        const isTooMuch = error instanceof StoreFailure && (error.sqlState === QUERY_CANCELED || error.timedOut);
+        if (isTooMuch) this.#feeds = Math.ceil(this.#feeds / 4);
         for (const { reject } of wanted) reject(error);
       }
     }

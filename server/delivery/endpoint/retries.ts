@@ -28,6 +28,8 @@ export class Retries {
   readonly #source: RetrySource;
   /** When the first one is due that is not in memory. */
   #nextAt: number;
+  /** The same of what was stored since the last look began, which may not have seen it. */
+  #notedAt = Number.POSITIVE_INFINITY;
   #waiting: Item[] = [];
   /** The ids of events that are waiting here or in flight. */
   readonly #known = new Set<string>();
@@ -41,16 +43,17 @@ export class Retries {
   }
 
   /** Forgets what was read: a request has changed the webhook. */
-  reset(nextAt: number | null): void {
-    this.#nextAt = nextAt ?? Number.POSITIVE_INFINITY;
+  reset(): void {
+    this.#nextAt = Number.NEGATIVE_INFINITY;
     for (const { eventId } of this.#waiting) this.#known.delete(eventId);
     this.#waiting = [];
     this.#oldest = undefined;
   }
 
-  /** Notes that an event failed and is to be sent at a time, in milliseconds since 1970. */
+  /** Notes that a retry was stored, and when it is due, in milliseconds since 1970. */
   note(nextAt: number): void {
     this.#nextAt = Math.min(this.#nextAt, nextAt);
+    this.#notedAt = Math.min(this.#notedAt, nextAt);
   }
 
   /** Called when the outcome of a retry is stored. */
@@ -106,12 +109,13 @@ export class Retries {
   async #readDue(): Promise<void> {
     const { database, webhookId } = this.#source;
     const webhookIds = [webhookId];
+    this.#notedAt = Number.POSITIVE_INFINITY;
     const rows = toDeliveries(await database.read(readRetries({ webhookIds, count: COUNT })));
     const now = databaseTime();
     const due = rows.filter(({ nextAt }) => (nextAt ?? 0) <= now);
     const later = rows.find(({ nextAt }) => (nextAt ?? 0) > now);
     const isAll = due.length < COUNT;
-    this.#nextAt = isAll ? (later?.nextAt ?? Number.POSITIVE_INFINITY) : now;
+    this.#nextAt = isAll ? Math.min(later?.nextAt ?? Number.POSITIVE_INFINITY, this.#notedAt) : now;
     const fresh = due.filter((row) => !this.#known.has(row.eventId) && !this.#done.has(row.eventId, row.nextAt));
     // All that are due are in flight; the rest comes when their outcomes are stored.
     if (!isAll && fresh.length === 0) this.#nextAt = now + 1000;
