@@ -32,9 +32,9 @@ import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 import { openTransferLane, type TransferLane } from './transfers/load.ts';
-import { openAddressRules } from './webhooks/addresses.ts';
 import { resealSecrets } from './webhooks/reseal-secrets.ts';
-import { openWebhookKeys, vaultOf, type WebhookKeys } from './webhooks/webhook-keys.ts';
+import { openWebhookTools } from './webhooks/tools.ts';
+import { openWebhookKeys, type WebhookKeys } from './webhooks/webhook-keys.ts';
 
 const SEED_TIMEOUT_MILLISECONDS = 10_000;
 
@@ -95,11 +95,8 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   else await requireOperatorKey(background);
   const webhookKeys = openWebhookKeys(configuration.webhookKeys, configuration.dataDirectory);
   await resealSecrets(background, webhookKeys);
-  const webhooks = {
-    rules: openAddressRules({ mode: configuration.mode, allowedNetworks: configuration.webhookAllowedNetworks }),
-    vault: vaultOf(webhookKeys),
-    changed: () => delivery.changed(),
-  };
+  const addresses = { mode: configuration.mode, allowedNetworks: configuration.webhookAllowedNetworks };
+  const webhooks = openWebhookTools(background, webhookKeys, addresses, () => delivery.changed());
   const delivery = openDelivery(configuration, databases, webhookKeys, log);
   const uses = openKeyUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));

@@ -23,6 +23,8 @@ export type WebhookTools = {
   readonly rules: AddressRules;
   /** Encrypts secrets and headers. */
   readonly vault: Vault;
+  /** Rejects if something is encrypted with a key that this process does not have: before it encrypts with its own. */
+  readonly requireKeys: () => Promise<void>;
   /** Tells whoever delivers that a webhook was created, changed or deleted, or that something is to be sent. */
   readonly changed: () => void;
 };

@@ -56,8 +56,9 @@ async function create(
   { types, headers }: Settings,
   programId: string | null,
 ): Promise<Reply<CreateId>> {
-  const { vault, changed } = service.webhooks;
+  const { vault, requireKeys, changed } = service.webhooks;
   const { body } = call;
+  await requireKeys();
   const headOf = programId ?? EVERY_PROGRAM;
   const secret = newSecret();
   const reply = await transactUnderKey(service, call, {

@@ -5,21 +5,24 @@ import { keyIdOf, openVault } from './vault.ts';
 import type { WebhookKeys } from './webhook-keys.ts';
 
 /**
- * Makes sure, at a start, that the secrets and headers of all webhooks can be read, and encrypts with the first key what
- * an earlier one has encrypted.
+ * Insists that the secrets and headers of all webhooks can be read. Otherwise a process that makes a key while another
+ * one has made its own would encrypt what the other cannot read.
  *
  * @throws {StartupProblem} if something is encrypted with a key that this process does not have
  */
-export async function resealSecrets(database: Database, { read, origin }: WebhookKeys): Promise<void> {
+export async function requireKeys(database: Database, { read, origin }: WebhookKeys): Promise<void> {
+  const keys = read().map(keyIdOf);
   const used = toKeyIds(await database.read(READ_KEY_IDS));
-  if (used.length === 0) return;
-  const keys = read();
-  const known = keys.map(keyIdOf);
-  if (used.some((id) => !known.some((one) => one.equals(id)))) throw unknownKey(origin, keys.length);
-  const [first] = known;
-  if (first === undefined || used.every((id) => first.equals(id))) return;
-  const vault = openVault(keys);
-  for (const { webhookId, sealed } of (await database.read(readSealedByOthers(first))).map(toSealed)) {
+  if (used.some((id) => !keys.some((key) => key.equals(id)))) throw unknownKey(origin, keys.length);
+}
+
+/** The same, at a start; then encrypts with the first key what an earlier one has encrypted. */
+export async function resealSecrets(database: Database, keys: WebhookKeys): Promise<void> {
+  await requireKeys(database, keys);
+  const [first] = keys.read();
+  if (first === undefined) return;
+  const vault = openVault(keys.read());
+  for (const { webhookId, sealed } of (await database.read(readSealedByOthers(keyIdOf(first)))).map(toSealed)) {
     await database.read(reseal(webhookId, sealed, vault.seal(vault.open(sealed, webhookId), webhookId)));
   }
 }

@@ -21,14 +21,15 @@ const DEFAULT_OVERLAP_MILLISECONDS = 86_400_000;
  * roll_webhook_secret and roll_operator_webhook_secret: the webhook with a new secret, which signs from now on. Earlier
  * ones sign until they expire, and no roll extends that. A replay rolls nothing and is without the secret.
  */
-export function rollWebhookSecret(service: Service, call: Call<RollId>): Promise<Reply<RollId>> {
-  const { vault, changed } = service.webhooks;
+export async function rollWebhookSecret(service: Service, call: Call<RollId>): Promise<Reply<RollId>> {
+  const { vault, requireKeys, changed } = service.webhooks;
   const { previous_until: sent } = call.body;
   const webhookId = webhookIdOf(call);
   const programId = programOf(call);
+  await requireKeys();
   const secret = newSecret();
   const sealed = vault.seal(secret, webhookId);
-  const reply = transactUnderKey(service, call, {
+  const reply = await transactUnderKey(service, call, {
     ...(programId === null ? {} : { programId }),
     load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
     decide: (loaded, { now }) => {
@@ -58,7 +59,8 @@ export function rollWebhookSecret(service: Service, call: Call<RollId>): Promise
       };
     },
   });
-  return reply.finally(changed);
+  changed();
+  return reply;
 }
 
 /** The earlier secrets, newest first, that still sign: until a moment, if they do not expire before. */

@@ -35,10 +35,11 @@ type StatusChange = { readonly after: WebhookDetails; readonly writes: readonly 
  * Whoever delivers reads the webhook again before it sends anything more.
  */
 export async function updateWebhook(service: Service, call: UpdateCall): Promise<Reply<UpdateId>> {
-  const { vault, changed } = service.webhooks;
+  const { vault, requireKeys, changed } = service.webhooks;
   checkChange(service, call);
   const webhookId = webhookIdOf(call);
   const programId = programOf(call);
+  if (call.body.headers !== undefined) await requireKeys();
   const load = {
     lock: lockWebhook(webhookId, programId),
     clock: READ_SWITCH,

@@ -98,6 +98,7 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds):
   const webhooks = {
     rules: openAddressRules({ mode: 'sandbox', allowedNetworks: [] }),
     vault: openVault([Buffer.alloc(32, 'key')]),
+    requireKeys: async () => undefined,
     changed: () => undefined,
   };
   const service: Service = { database, transfers, news, webhooks, supportContact };

@@ -5,8 +5,8 @@ import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { openVault } from '../../server/webhooks/vault.ts';
 import { openWebhookKeys } from '../../server/webhooks/webhook-keys.ts';
-import { embeddedServerOf, runCommand, startInVain, temporaryDirectory } from '../harness/process.ts';
-import { directoryForTest, startForTest } from '../harness/service.ts';
+import { embeddedServerOf, runCommand, startInVain, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { directoryForTest, refusalOf, startForTest } from '../harness/service.ts';
 
 const URL = 'https://shop.example/webhooks';
 const newKey = (): string => randomBytes(32).toString('base64');
@@ -72,6 +72,30 @@ describe('without WEBHOOK_KEY', () => {
     await rm(file);
     await rename(`${file}-away`, file);
     await startForTest({ DATA_DIR });
+  });
+
+  test('a process with another data directory makes no second key, and the error log says what to do', async () => {
+    const [DATA_DIR, other] = [await directoryForTest(), await directoryForTest()];
+    const first = await startForTest({ DATA_DIR });
+    const { databaseUrl } = await embeddedServerOf(DATA_DIR);
+    const second = await startForTest({ DATABASE_URL: databaseUrl, DATA_DIR: other });
+    const { webhook_id: id } = await first.client.webhooks.create({ url: URL });
+    const { webhooks } = second.client;
+    for (const call of [
+      () => webhooks.create({ url: URL }),
+      () => webhooks.rollSecret(id),
+      () => webhooks.update(id, { headers: { 'X-Key': 'value' } }),
+    ]) {
+      const { Status, requestId } = await refusalOf(call());
+      expect(Status).toBe(500);
+      const { errors } = first.client;
+      await waitFor('the error is recorded', () => errors.inspect(requestId).then(Boolean, () => false));
+      const { causes } = await errors.inspect(requestId);
+      expect(JSON.stringify(causes)).toContain('Set WEBHOOK_KEY to the key that they are encrypted with');
+    }
+    expect(await readdir(other)).not.toContain('webhook-key');
+    expect(await webhooks.update(id, { description: 'x' })).toMatchObject({ description: 'x' });
+    await second.stop();
   });
 
   test('processes that make the key at the same time have the same', async () => {
