@@ -67,9 +67,6 @@ export type Door = {
 /** As many as one webhook may use at a time. */
 const MAX_IDLE_CONNECTIONS_PER_HOST = 100;
 
-/** Of all hosts, for HTTP and for HTTPS: the process needs its file descriptors for its own callers. */
-const MAX_IDLE_CONNECTIONS = 1_000;
-
 /** Far more than any server needs; more is an attempt to fill the memory. */
 const MAX_HEADER_BYTES = 16_384;
 
@@ -199,13 +196,13 @@ class DoorAgent extends Agent {
   readonly #connector: Connector;
   readonly #openedAt = new WeakMap<Duplex, number>();
   readonly #idle = new Set<Duplex>();
-  readonly #maxConnectionMilliseconds: number;
+  readonly #limits: DoorLimits;
 
   constructor(protocol: string, connector: Connector, limits: DoorLimits) {
     super({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS_PER_HOST, timeout: limits.maxIdleMilliseconds });
     this.protocol = protocol;
     this.#connector = connector;
-    this.#maxConnectionMilliseconds = limits.maxConnectionMilliseconds;
+    this.#limits = limits;
   }
 
   override createConnection(
@@ -225,10 +222,10 @@ class DoorAgent extends Agent {
 
   override keepSocketAlive(socket: Socket): boolean {
     const age = performance.now() - (this.#openedAt.get(socket) ?? 0);
-    const left = Math.floor(this.#maxConnectionMilliseconds - age);
+    const left = Math.floor(this.#limits.maxConnectionMilliseconds - age);
     // The server may have announced that it ends the connection too soon.
     const isKept: unknown = super.keepSocketAlive(socket);
-    if (left <= 0 || isKept === false || this.#idle.size >= MAX_IDLE_CONNECTIONS) return false;
+    if (left <= 0 || isKept === false || this.#idle.size >= this.#limits.maxIdleConnections) return false;
     this.#idle.add(socket);
     // An idle connection is ended by its time-out.
     if (socket.timeout === undefined || socket.timeout > left) socket.setTimeout(left);

@@ -13,11 +13,11 @@ export type AddressRules = {
   /** Why webhooks cannot be sent to a URL, as a sentence. A name is not looked up: its addresses are checked when it is. */
   findUrlProblem(url: string): string | undefined;
   /** Whether a request of this protocol to this port may go to this address. */
-  isAllowed(address: string, to: Endpoint): boolean;
+  isAllowed(address: string, to: Destination): boolean;
 };
 
 /** What of a URL matters besides its address. The protocol ends in a colon. */
-export type Endpoint = { readonly protocol: string; readonly port: number };
+export type Destination = { readonly protocol: string; readonly port: number };
 
 /** Ports of HTTPS that live mode sends to: with others, a webhook could reach a service of another kind. */
 const LIVE_PORTS = [443, 8443];
@@ -37,7 +37,7 @@ export function openAddressRules({ mode, allowedNetworks }: AddressSettings): Ad
     const kind = kindOf(address);
     return kind !== 'special' && isInNetworks(kind === 'local' ? singles : networks, address);
   };
-  const isAllowed = (address: string, to: Endpoint): boolean =>
+  const isAllowed = (address: string, to: Destination): boolean =>
     isNamed(address) || (kindOf(address) === 'public' && (mode === 'sandbox' || findLiveProblem(to) === undefined));
 
   return {
@@ -46,13 +46,13 @@ export function openAddressRules({ mode, allowedNetworks }: AddressSettings): Ad
       const problem = findSyntaxProblem(text);
       if (problem !== undefined) return problem;
       const url = new URL(text);
-      const endpoint = { protocol: url.protocol, port: portOf(url) };
+      const destination = { protocol: url.protocol, port: portOf(url) };
       const addresses = addressesInHost(hostOf(url));
       if (addresses?.every(isNamed)) return undefined;
       const isLimited = mode === 'live' && (addresses !== undefined || networks.length === 0);
-      const liveProblem = isLimited ? findLiveProblem(endpoint) : undefined;
+      const liveProblem = isLimited ? findLiveProblem(destination) : undefined;
       if (liveProblem !== undefined) return liveProblem;
-      return addresses?.every((address) => isAllowed(address, endpoint)) === false ? ADDRESS_PROBLEM : undefined;
+      return addresses?.every((address) => isAllowed(address, destination)) === false ? ADDRESS_PROBLEM : undefined;
     },
   };
 }
@@ -89,7 +89,7 @@ function findSyntaxProblem(text: string): string | undefined {
   return url.port === '0' ? 'The URL has port 0, on which nothing can listen.' : undefined;
 }
 
-function findLiveProblem({ protocol, port }: Endpoint): string | undefined {
+function findLiveProblem({ protocol, port }: Destination): string | undefined {
   if (protocol !== 'https:') return 'The URL must begin with https:// in live mode.';
   if (LIVE_PORTS.includes(port)) return undefined;
   return `The URL has port ${port}, but in live mode it must have port 443 or 8443.`;

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { countConnections, openTestDoor, outcomeOf, sendTo } from './door.ts';
 import { listen, OK, perRequest, replying } from './endpoint.ts';
@@ -32,6 +33,21 @@ describe('a connection', () => {
       await expect.poll(endpoint.open).toBe(0);
       expect(outcomeOf(await sendTo(door, `http://127.0.0.1:${endpoint.port}/`))).toBe(200);
     }
+  });
+
+  test('is not kept where enough others are idle', async () => {
+    const waiting: Socket[] = [];
+    const endpoint = await listen(
+      perRequest((socket) => {
+        waiting.push(socket);
+        if (waiting.length === 3) for (const each of waiting) each.write(OK);
+      }),
+    );
+    const door = openTestDoor({ allowedNetworks: ALLOWED, limits: { maxIdleConnections: 2 } });
+    const sent = Array.from({ length: 3 }, () => sendTo(door, `http://127.0.0.1:${endpoint.port}/`));
+    for (const answer of await Promise.all(sent)) expect(outcomeOf(answer)).toBe(200);
+    await expect.poll(endpoint.open).toBe(2);
+    expect(endpoint.mostOpen()).toBe(3);
   });
 
   test('that had ended while it was idle is replaced, and the request sent once more', async () => {

@@ -264,8 +264,15 @@ const ORDER: readonly Mutant[] = [
     mistake: 'the next event is sent when the one before it is answered, although that is not stored yet',
     file: WRITER,
     find: '    this.#outcomes.push(outcome);\n',
-    replace: '    this.#outcomes.push(outcome);\n    outcome.endpoint.release(outcome.item);\n',
-    also: [{ file: WRITER, find: '      outcome.endpoint.release(outcome.item);\n      if (', replace: '      if (' }],
+    replace:
+      '    this.#outcomes.push(outcome);\n    outcome.endpoint.release(outcome.item, outcome.failed?.nextAt ?? null);\n',
+    also: [
+      {
+        file: WRITER,
+        find: '      outcome.endpoint.release(outcome.item, outcome.failed?.nextAt ?? null);\n',
+        replace: '',
+      },
+    ],
     witnesses: [{ file: 'test/delivery/stored-first.test.ts' }],
   },
   {

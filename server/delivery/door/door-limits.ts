@@ -10,6 +10,8 @@ export type DoorLimits = {
   /** A connection is used no longer, so that a name that has moved is looked up again. */
   readonly maxConnectionMilliseconds: number;
   readonly maxIdleMilliseconds: number;
+  /** Of all hosts, for HTTP and for HTTPS: the process needs its file descriptors for its own callers. */
+  readonly maxIdleConnections: number;
   /** Name servers, or null for those of the system. */
   readonly nameServers: readonly string[] | null;
   /** How long the name servers of the system are used before they are read again. */
@@ -23,8 +25,9 @@ export const DOOR_LIMITS: DoorLimits = {
   maxReadBytes: 16_384,
   maxKeptBytes: 1_024,
   maxConnectionMilliseconds: 300_000,
-  // Shorter than most servers keep an idle connection. One that ended is replaced, at the price of a round trip.
+  // Long enough for steady traffic. A server may end it sooner; then a new one takes its place.
   maxIdleMilliseconds: 30_000,
+  maxIdleConnections: 1_000,
   nameServers: null,
   maxResolverMilliseconds: 60_000,
   hostsFile: '/etc/hosts',
