@@ -187,10 +187,10 @@ function divide({ outcomes, endpoints, forgotten }: Batch): readonly Batch[] {
 }
 
 function toProgress(endpoint: Endpoint): Parameters<typeof moveCursors>[0]['sent'][number] {
-  const cursor = endpoint.cursor.places.passed;
+  const { passed: cursor, ahead } = endpoint.cursor.places;
   endpoint.storedCursor = cursor;
   const { lastSuccessAt, lastFailureAt } = endpoint.health;
-  return { webhookId: endpoint.webhookId, ...endpoint.held, cursor, lastSuccessAt, lastFailureAt };
+  return { webhookId: endpoint.webhookId, ...endpoint.held, cursor, ahead, lastSuccessAt, lastFailureAt };
 }
 
 function toStoredHealth({ webhookId, held, definition, health }: Endpoint) {

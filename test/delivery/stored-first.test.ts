@@ -46,3 +46,30 @@ test.each([
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
   expect(receiver.positions).toHaveLength(20);
 });
+
+test('what was delivered while an earlier event hangs is not sent again by whoever goes on', async () => {
+  const program = await newProgram({ service: service() });
+  const receiver = await receiverForTest();
+  const { webhook_id: id } = await createWebhook(program, receiver, { concurrency: 4 });
+  // After these, as many may be in flight as the concurrency.
+  const before = await program.transfer(10);
+  await receiver.all(program.start + 1, before);
+  receiver.respond = ({ event }) => (event.position === before + 1 ? () => undefined : 204);
+  const last = await program.transfer(20);
+  const client = await connect(databaseUrl);
+  onTestFinished(() => client.end());
+  const isStored = async () => {
+    const text = 'select ahead @> int8range($2, $3) as stored from webhook_state where webhook_id = $1';
+    return (await client.query(text, [innerId(id), before + 2, last + 1])).rows[0]?.stored === true;
+  };
+  await waitFor('all but the event that hangs to be stored', isStored);
+  expect((await program.client.webhooks.get(id)).position).toBe(before);
+  receiver.respond = () => 204;
+  // As after the end of the process: nothing that it has in memory counts.
+  await client.query('update webhook_shard set epoch = epoch + 1, owner = null, expires_at = null');
+  await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
+  const again = receiver.positions.filter((position, index) => receiver.positions.indexOf(position) !== index);
+  expect(again).toEqual([before + 1]);
+  const { rows } = await client.query('select ahead::text from webhook_state where webhook_id = $1', [innerId(id)]);
+  expect(rows).toEqual([{ ahead: '{}' }]);
+});

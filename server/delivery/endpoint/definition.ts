@@ -22,6 +22,8 @@ export type Definition = {
   readonly revision: number;
   readonly shard: number;
   readonly cursor: number;
+  /** Positions after the cursor that are settled. */
+  readonly ahead: string;
   readonly health: Health;
   readonly isFailingTold: boolean;
   readonly nextRetryAt: number | null;

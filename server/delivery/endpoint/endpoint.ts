@@ -11,6 +11,7 @@ import { DoneRows } from './done-rows.ts';
 import { EventCursor } from './event-cursor.ts';
 import type { EventFeed, FeedEvent } from './event-feed.ts';
 import { fromEvent, type Item } from './item.ts';
+import { Places } from './places.ts';
 import { RateLimit } from './rate-limit.ts';
 import { ReplayRun } from './replay-run.ts';
 import { Retries } from './retries.ts';
@@ -82,7 +83,8 @@ export class Endpoint {
     this.isFailingTold = definition.isFailingTold;
     this.#context = context;
     setMaxListeners(0, this.#aborting.signal);
-    this.cursor = new EventCursor(feed, definition.cursor, (event) => this.#wants(event), this.#reports());
+    const places = new Places(definition.cursor, definition.ahead);
+    this.cursor = new EventCursor(feed, places, (event) => this.#wants(event), this.#reports());
     this.retries = new Retries(definition.nextRetryAt, {
       webhookId: definition.webhookId,
       database: context.database,

@@ -1,5 +1,5 @@
 import type { EventFeed, FeedEvent, FeedPage } from './event-feed.ts';
-import { type Place, Places } from './places.ts';
+import type { Place, Places } from './places.ts';
 
 /** An event with its place in the cursor. */
 export type Taken = { readonly found: FeedEvent; readonly place: Place };
@@ -25,9 +25,9 @@ export class EventCursor {
   #next = 0;
   #isReading = false;
 
-  constructor(feed: EventFeed, start: number, wants: (event: FeedEvent) => boolean, reports: CursorReports) {
+  constructor(feed: EventFeed, places: Places, wants: (event: FeedEvent) => boolean, reports: CursorReports) {
     this.#feed = feed;
-    this.places = new Places(start);
+    this.places = places;
     this.#wants = wants;
     this.#reports = reports;
   }
@@ -41,8 +41,9 @@ export class EventCursor {
       while (this.#next < events.length) {
         const found = events[this.#next] as FeedEvent;
         this.#next += 1;
-        if (this.#wants(found)) return { found, place: this.places.add(found.place) };
-        this.places.readTo = found.place;
+        if (this.places.isSettled(found.place)) this.places.add(found.place).isDone = true;
+        else if (this.#wants(found)) return { found, place: this.places.add(found.place) };
+        else this.places.readTo = found.place;
       }
       this.places.readTo = end;
       this.#page = undefined;

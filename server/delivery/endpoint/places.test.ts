@@ -41,3 +41,36 @@ test('after a skip, what was open before no longer counts', () => {
   places.add(51);
   expect(places.passed).toBe(50);
 });
+
+test('what is done after the first open event is known to whoever goes on', () => {
+  const places = new Places(10);
+  const open = [11, 12, 14, 15, 16, 20].map((place) => places.add(place));
+  const end = (...indexes: readonly number[]): void => {
+    for (const index of indexes) (open[index] ?? places.add(0)).isDone = true;
+  };
+  expect(places.ahead).toBe('{}');
+  // 13 was not to be sent.
+  end(1, 2, 4);
+  expect([places.passed, places.ahead]).toEqual([10, '{[12,15),[16,17)}']);
+  end(5);
+  const next = new Places(places.passed, places.ahead);
+  expect([11, 12, 13, 14, 15, 16, 17, 20, 21].filter((place) => next.isSettled(place))).toEqual([
+    12, 13, 14, 16, 17, 20,
+  ]);
+  end(0, 3);
+  expect([places.passed, places.ahead]).toEqual([20, '{}']);
+});
+
+test('there are no more ranges than open events, and whoever goes on sends each of these and no other', () => {
+  fc.assert(
+    fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 50 }), (ends) => {
+      const places = new Places(0);
+      const open = ends.map((isDone, index) => Object.assign(places.add(index + 1), { isDone }));
+      const left = open.filter(({ isDone }) => !isDone).map(({ place }) => place);
+      const next = new Places(places.passed, places.ahead);
+      const sent = open.map(({ place }) => place).filter((place) => place > next.passed && !next.isSettled(place));
+      expect(sent).toEqual(left);
+      expect(places.ahead.split('[').length - 1).toBeLessThanOrEqual(left.length);
+    }),
+  );
+});

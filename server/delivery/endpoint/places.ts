@@ -1,6 +1,9 @@
 /** The place of an event that is to be sent. */
 export type Place = { readonly place: number; isDone: boolean };
 
+/** A range of a multirange. */
+const RANGE = /\[([0-9]+),([0-9]+)\)/g;
+
 /** Entries before the first open one that are kept until they are removed together. */
 const MAX_PASSED = 1_000;
 
@@ -14,9 +17,18 @@ export class Places {
   #open: Place[] = [];
   /** The first of `#open` that is not done. */
   #first = 0;
+  /** What was settled when the cursor was read: from a place up to and without another. */
+  readonly #settled: readonly { readonly from: number; readonly to: number }[];
 
-  constructor(start: number) {
+  /** `ahead` is what {@link Places.ahead} was. */
+  constructor(start: number, ahead = '{}') {
     this.readTo = start;
+    this.#settled = [...ahead.matchAll(RANGE)].map(([, from, to]) => ({ from: Number(from), to: Number(to) }));
+  }
+
+  /** Whether an event after the cursor was settled already. */
+  isSettled(place: number): boolean {
+    return this.#settled.some(({ from, to }) => from <= place && place < to);
   }
 
   /** Adds the next event that is to be sent. */
@@ -35,6 +47,27 @@ export class Places {
     }
     const open = this.#open[this.#first];
     return open === undefined ? this.readTo : open.place - 1;
+  }
+
+  /**
+   * What is done after `passed`, as a multirange of PostgreSQL. There are no more ranges than events in flight, because
+   * events between two others that were not to be sent are part of a range.
+   */
+  get ahead(): string {
+    const ranges: string[] = [];
+    let from: number | undefined;
+    let to = this.passed;
+    for (const { place, isDone } of this.#open.slice(this.#first)) {
+      if (isDone) {
+        from ??= place;
+        to = place + 1;
+      } else if (from !== undefined) {
+        ranges.push(`[${from},${to})`);
+        from = undefined;
+      }
+    }
+    if (from !== undefined) ranges.push(`[${from},${to})`);
+    return `{${ranges.join(',')}}`;
   }
 
   /** Goes on from a later place. What is open before it no longer counts. */

@@ -39,7 +39,8 @@ export class ReplayRun {
     const { cursor, untilPosition } = stored;
     const wants = (event: FeedEvent): boolean =>
       event.place <= untilPosition && this.#isInRange(event) && source.wants(event);
-    this.#cursor = stored.selection === 'all' ? new EventCursor(source.feed, cursor, wants, source.reports) : null;
+    this.#cursor =
+      stored.selection === 'all' ? new EventCursor(source.feed, new Places(cursor), wants, source.reports) : null;
     this.#places = this.#cursor?.places ?? new Places(cursor);
   }
 

@@ -57,6 +57,8 @@ create table webhook_state (
   program_id uuid,
   shard smallint not null check (shard between 0 and 15),
   cursor bigint not null check (cursor >= 0),
+  -- Events after the cursor that are settled, too, while one before them is still in flight.
+  ahead int8multirange not null default '{}',
   status text not null check (status in ('enabled', 'paused', 'disabled')),
   status_reason text,
   failures integer not null default 0 check (failures >= 0),

@@ -47,6 +47,8 @@ const DELIVERED = columns({
   revision: NUMBER,
   shard: SMALLINT,
   cursor: NUMBER,
+  /** Ranges of positions after the cursor that are settled, as PostgreSQL writes them: `{[43,45),[47,48)}`. */
+  ahead: TEXT,
   status: word<WebhookStatus>(),
   failures: INTEGER,
   failingSince: nullable(TIME),
@@ -65,7 +67,7 @@ export const readDeliveredWebhooks = statement(
   'read_delivered_webhooks',
   { webhookIds: many(UUID) },
   `select ${DELIVERED.names} from (
-      select webhook.*, shard, cursor, status, failures, failing_since, last_failure_at, last_success_at, probe_tries,
+      select webhook.*, shard, cursor, ahead::text as ahead, status, failures, failing_since, last_failure_at, last_success_at, probe_tries,
         next_probe_at, is_failing_told, (
           select min(next_at) from webhook_delivery
           where webhook_delivery.webhook_id = webhook.webhook_id and state = 'waiting' and kind = 'event'
@@ -100,6 +102,7 @@ const PROGRESS = columns({
   shard: SMALLINT,
   epoch: NUMBER,
   cursor: NUMBER,
+  ahead: TEXT,
   lastSuccessAt: nullable(TIME),
   lastFailureAt: nullable(TIME),
 });
@@ -112,6 +115,7 @@ export const moveCursors = statement(
   'move_webhook_cursors',
   { sent: rows(PROGRESS), owner: UUID },
   `update webhook_state as stored set cursor = greatest(stored.cursor, sent.cursor),
+      ahead = sent.ahead::int8multirange,
       last_success_at = greatest(stored.last_success_at, sent.last_success_at),
       last_failure_at = greatest(stored.last_failure_at, sent.last_failure_at)
     from :sent join ${HELD}
