@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { verifyWebhook } from '../../sdk/client.ts';
 import { waitFor } from '../harness/process.ts';
 import { createWebhook, innerId, newProgram, useWorld, webhookWhen } from './arrange.ts';
-import { receiverForTest } from './receiver.ts';
+import { type Received, receiverForTest } from './receiver.ts';
 
 const world = useWorld();
 
@@ -134,14 +134,15 @@ test('a change of the URL, of the secret and of the types counts from the next e
   await first.all(before, before);
   await program.client.webhooks.update(webhook_id, { url: second.url });
   const { secret } = await program.client.webhooks.rollSecret(webhook_id);
+  // The URL may count some events before the secret does.
+  const signatures = ({ headers }: Received) => String(headers['webhook-signature']).split(' ').length;
   await waitFor('the change', async () => {
     await program.transfer(1);
-    return second.received.length > 0;
+    return second.received.some((received) => signatures(received) === 2);
   });
-  const [received] = second.received.slice(-1);
+  const [received] = second.received.filter((one) => signatures(one) === 2);
   if (received === undefined) throw new Error('nothing was received');
   await verifyWebhook(received.body, received.headers, secret ?? '');
-  expect(String(received.headers['webhook-signature']).split(' ').length).toBe(2);
 });
 
 test('a deleted webhook gets nothing more', async () => {
