@@ -14,6 +14,7 @@ import { NO_PROGRAM } from '../store/idempotency.ts';
 import { insertSecret, type WebhookSecret } from '../store/webhooks/secret.ts';
 import { insertState } from '../store/webhooks/status.ts';
 import { countWebhooks, insertWebhook, shardOf, type WebhookDetails } from '../store/webhooks/webhook.ts';
+import { keysOf } from './find-webhook.ts';
 import { readHeaders, sealHeaders, type WebhookHeaders } from './headers.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
 import { newSecret } from './secret.ts';
@@ -62,7 +63,7 @@ async function create(
   const headOf = programId ?? EVERY_PROGRAM;
   const secret = newSecret();
   const reply = await transactUnderKey(service, call, {
-    ...(call.programId === '' ? {} : { programId: call.programId }),
+    ...keysOf(call),
     names: [{ programId: programId ?? NO_PROGRAM, kind: 'webhooks', name: '' }],
     load: {
       count: countWebhooks(programId),

@@ -14,6 +14,12 @@ export function programOf({ programId }: CallContext): string | null {
   return programId === '' ? null : programId;
 }
 
+/** Whose idempotency keys a call uses: those of its card program, or those of operators. */
+export function keysOf(call: CallContext): { readonly programId?: string } {
+  const programId = programOf(call);
+  return programId === null ? {} : { programId };
+}
+
 /** The inner UUID of the webhook in the path. Throws `webhook_not_found` if it is not the id of a webhook. */
 export function webhookIdOf(call: WebhookCall): string {
   const webhookId = fromWireId('wh', call.params.webhook_id);

@@ -18,7 +18,8 @@ export function toWebhookRecord(webhook: WebhookDetails): WebhookRecord {
     header_names: [...webhook.headerNames],
     version: webhook.version,
     status: webhook.status,
-    status_reason: webhook.statusReason,
+    // What pauses a webhook is always that it fails.
+    status_reason: webhook.status === 'paused' ? 'failing' : webhook.statusReason,
     secrets: webhook.secrets.map(({ secretId, createdAt, expiresAt }) => ({
       secret_id: toWireId('sec', secretId),
       created_at: toMoment(createdAt),

@@ -8,7 +8,7 @@ import type { Service } from '../operations/service.ts';
 import { readOldestPosition } from '../store/events/event-positions.ts';
 import { findReplayStart, insertReplay, toReplayStart } from '../store/webhooks/new-replay.ts';
 import { lockWebhook, readWebhook, type StoredReplay, type WebhookDetails } from '../store/webhooks/webhook.ts';
-import { foundWebhook, loadWebhook, programOf, webhookIdOf } from './find-webhook.ts';
+import { foundWebhook, keysOf, loadWebhook, programOf, webhookIdOf } from './find-webhook.ts';
 import { toReplayRecord } from './record.ts';
 
 type ReplayId = 'replay_webhook' | 'replay_operator_webhook';
@@ -26,7 +26,7 @@ export async function replayWebhook(service: Service, call: Call<ReplayId>): Pro
   const programId = programOf(call);
   const { programId: ofProgram } = await loadWebhook(service, call);
   const reply = await transactUnderKey(service, call, {
-    ...(programId === null ? {} : { programId }),
+    ...keysOf(call),
     load: {
       lock: lockWebhook(webhookId, programId),
       webhook: readWebhook(webhookId, programId),

@@ -6,7 +6,7 @@ import type { Service } from '../operations/service.ts';
 import type { StoredEvent } from '../store/events/read-events.ts';
 import { requestDelivery } from '../store/webhooks/requested-delivery.ts';
 import { lockWebhook, readWebhook, shardOf } from '../store/webhooks/webhook.ts';
-import { foundWebhook, loadWebhook, programOf, webhookIdOf } from './find-webhook.ts';
+import { foundWebhook, keysOf, loadWebhook, programOf, webhookIdOf } from './find-webhook.ts';
 
 type ResendId = 'resend_event' | 'resend_operator_event';
 
@@ -21,7 +21,7 @@ export async function resendEvent(service: Service, call: Call<ResendId>): Promi
   const { programId: ofProgram } = await loadWebhook(service, call);
   const event = await loadEvent(service, sentId, ofProgram ?? undefined);
   const reply = await transactUnderKey(service, call, {
-    ...(programId === null ? {} : { programId }),
+    ...keysOf(call),
     load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
     decide: (loaded, { now }) => {
       foundWebhook(call, loaded.webhook);

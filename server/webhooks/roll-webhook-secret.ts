@@ -5,7 +5,7 @@ import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { deleteOtherSecrets, expireSecrets, insertSecret } from '../store/webhooks/secret.ts';
 import { lockWebhook, readWebhook, type StoredSecret, updateWebhook } from '../store/webhooks/webhook.ts';
-import { foundWebhook, programOf, webhookIdOf } from './find-webhook.ts';
+import { foundWebhook, keysOf, programOf, webhookIdOf } from './find-webhook.ts';
 import { toNewWebhookRecord, toWebhookRecord } from './record.ts';
 import { newSecret } from './secret.ts';
 
@@ -30,7 +30,7 @@ export async function rollWebhookSecret(service: Service, call: Call<RollId>): P
   const secret = newSecret();
   const sealed = vault.seal(secret, webhookId);
   const reply = await transactUnderKey(service, call, {
-    ...(programId === null ? {} : { programId }),
+    ...keysOf(call),
     load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
     decide: (loaded, { now }) => {
       const before = foundWebhook(call, loaded.webhook);

@@ -7,7 +7,7 @@ import type { Service } from '../operations/service.ts';
 import { requestDelivery } from '../store/webhooks/requested-delivery.ts';
 import { lockWebhook, readWebhook, shardOf } from '../store/webhooks/webhook.ts';
 import { writeBody } from './body.ts';
-import { foundWebhook, programOf, webhookIdOf } from './find-webhook.ts';
+import { foundWebhook, keysOf, programOf, webhookIdOf } from './find-webhook.ts';
 import { toWebhookRecord } from './record.ts';
 
 type TestId = 'test_webhook' | 'test_operator_webhook';
@@ -20,7 +20,7 @@ export async function testWebhook(service: Service, call: Call<TestId>): Promise
   const webhookId = webhookIdOf(call);
   const programId = programOf(call);
   const reply = await transactUnderKey(service, call, {
-    ...(programId === null ? {} : { programId }),
+    ...keysOf(call),
     load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
     decide: (loaded, { now }) => {
       const webhook = foundWebhook(call, loaded.webhook);

@@ -22,7 +22,7 @@ async function behind(): Promise<{ readonly id: string; readonly position: numbe
 /** What whoever delivers does when nothing arrives: it pauses the webhook, and keeps an event for later. */
 async function pause(id: string): Promise<void> {
   await admin.query(
-    `update webhook_state set status = 'paused', status_reason = 'failing', failures = 10, failing_since = now(),
+    `update webhook_state set status = 'paused', failures = 10, failing_since = now(),
       probe_tries = 3, next_probe_at = now() + interval '5 hours' where webhook_id = $1`,
     [innerId(id)],
   );
