@@ -23,8 +23,11 @@ const POLL_MILLISECONDS = 1_000;
 /** How often other processes are asked for new events, where there are any. */
 const HEAD_POLL_MILLISECONDS = 100;
 
-/** Tests and resends that are read at once. */
-const ASKED_COUNT = 200;
+/** Tests and resends that are read at once: few enough that the leases are renewed in time. */
+const ASKED_COUNT = 50;
+
+/** Of a webhook with so many of them no more are read: it could be one that does not respond. */
+const MAX_ASKED_COUNT = 20;
 
 /** Time for what is in flight when the service stops; the rest is aborted, and sent again later. */
 const MAX_DRAIN_MILLISECONDS = 3_000;
@@ -181,7 +184,11 @@ export class Deliverer {
   async #readAsked(): Promise<void> {
     const { database } = this.#parts;
     const shards = this.#leases.held.map(({ shard }) => shard);
-    for (const row of toDeliveries(await database.read(readAskedDeliveries({ shards, count: ASKED_COUNT })))) {
+    const except = [...this.#catalog.endpoints]
+      .filter(({ askedCount }) => askedCount >= MAX_ASKED_COUNT)
+      .map(({ webhookId }) => webhookId);
+    const rows = toDeliveries(await database.read(readAskedDeliveries({ shards, except, count: ASKED_COUNT })));
+    for (const row of rows) {
       const endpoint = this.#catalog.find(row.webhookId);
       if (endpoint?.noteAsked(row) !== true) continue;
       try {

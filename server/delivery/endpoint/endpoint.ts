@@ -146,6 +146,11 @@ export class Endpoint {
     return true;
   }
 
+  /** How many tests and resends wait or are in flight. */
+  get askedCount(): number {
+    return this.#asked.size;
+  }
+
   /** Sends a test or a resend that was noted. */
   ask(item: Item): void {
     this.#askedWaiting.push(item);

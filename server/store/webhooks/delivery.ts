@@ -29,12 +29,12 @@ export const readRetries = statement(
     ) as retry`,
 );
 
-/** Reads tests, and events that somebody asked to have sent once more. */
+/** Reads tests, and events that somebody asked to have sent once more, except those of some webhooks. */
 export const readAskedDeliveries = statement(
   'read_asked_webhook_deliveries',
-  { shards: many(SMALLINT), count: INTEGER },
+  { shards: many(SMALLINT), except: many(UUID), count: INTEGER },
   `select ${DELIVERY.names} from webhook_delivery
-    where shard = any (:shards) and kind <> 'event' and next_at <= clock_timestamp()
+    where shard = any (:shards) and kind <> 'event' and next_at <= clock_timestamp() and webhook_id <> all (:except)
     order by next_at limit :count`,
 );
 
