@@ -115,7 +115,7 @@ test('ten failures in a row pause: then one request at a time, and after a succe
   const receiver = await receiverForTest();
   const { webhookId, last } = await pausedWebhook(program, receiver, 40);
   const paused = await program.client.webhooks.get(webhookId);
-  expect(paused).toMatchObject({ status: 'paused', status_reason: null, dead: 0 });
+  expect(paused).toMatchObject({ status: 'paused', status_reason: 'failing', dead: 0 });
   expect(paused.failing_since).not.toBeNull();
   expect(paused.backlog).toBeGreaterThan(0);
   const sent = receiver.received.length;
@@ -264,4 +264,35 @@ test('a disabled webhook gets nothing, and resumes with its backlog or with the 
   await program.transfer(1);
   await receiver.all(passed + 1, passed + 1);
   expect(receiver.positions).not.toContain(passed);
+});
+
+test('a retry that was due when the webhook was paused, and is then the probe, is sent once', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  receiver.respond = () => 500;
+  const { webhook_id: id } = await createWebhook(program, receiver, { concurrency: 1 });
+  // One failure less than pauses a webhook.
+  const last = await program.transfer(9);
+  const { sql } = world();
+  const rows = async () => (await sql('select from webhook_delivery where webhook_id = $1', innerId(id))).length;
+  await waitFor('nine retries', async () => (await rows()) === 9);
+  // The newest event first: it pauses the webhook, and the oldest one, which is due as well, is the probe.
+  await sql(
+    `update webhook_delivery set next_at = clock_timestamp() - position * interval '1 second' where webhook_id = $1`,
+    innerId(id),
+  );
+  await sql('update webhook set revision = revision + 1 where webhook_id = $1', innerId(id));
+  await webhookWhen(program, id, ({ status }) => status === 'paused');
+  const accepted: number[] = [];
+  receiver.respond = ({ event }) => {
+    accepted.push(event.position);
+    return 204;
+  };
+  await webhookWhen(program, id, ({ status }) => status === 'enabled');
+  await waitFor('the retries that are due', async () => (await rows()) <= 1);
+  await makeDue(world(), id);
+  await waitFor('all retries', async () => (await rows()) === 0);
+  expect(accepted.toSorted((one, other) => one - other)).toEqual(
+    Array.from({ length: 9 }, (_, index) => last - 8 + index),
+  );
 });

@@ -31,8 +31,8 @@ export class Retries {
   /** The same of what was stored since the last look began, which may not have seen it. */
   #notedAt = Number.POSITIVE_INFINITY;
   #waiting: Item[] = [];
-  /** The ids of events that are waiting here or in flight. */
-  readonly #known = new Set<string>();
+  /** When the rows of events were due that are waiting here or in flight. */
+  readonly #known = new Map<string, number | null>();
   readonly #done = new DoneRows();
   #oldest: Item | null | undefined;
   #isReading = false;
@@ -58,7 +58,8 @@ export class Retries {
 
   /** Called when the outcome of a retry is stored. */
   forget({ eventId, dueAt }: Item): void {
-    this.#done.add(eventId, dueAt);
+    // That of a probe is when the probe was due.
+    this.#done.add(eventId, this.#known.get(eventId) ?? dueAt);
     this.#known.delete(eventId);
     this.#oldest = undefined;
   }
@@ -89,7 +90,9 @@ export class Retries {
     const oldest = this.#oldest;
     this.#oldest = undefined;
     if (oldest === null) return null;
-    this.#known.add(oldest.eventId);
+    // It may also be one of those that were due when the webhook was paused.
+    this.#waiting = this.#waiting.filter(({ eventId }) => eventId !== oldest.eventId);
+    this.#known.set(oldest.eventId, oldest.dueAt);
     return oldest;
   }
 
@@ -122,7 +125,7 @@ export class Retries {
     for (const row of fresh) {
       const item = await this.#toItem(row, 'retry');
       if (item === null) continue;
-      this.#known.add(row.eventId);
+      this.#known.set(row.eventId, row.nextAt);
       this.#waiting.push(item);
     }
   }
