@@ -70,7 +70,10 @@ export const WebhookRecord = Type.Object({
   last_success_at: nullable(moment('When an event was last delivered')),
   last_failure_at: nullable(moment('When an event could last not be delivered')),
   next_attempt_at: nullable(moment('When the next retry is due')),
-  dead: Type.Integer({ description: 'Number of events that were given up. resend_event and replay_webhook send them' }),
+  dead: Type.Integer({
+    description:
+      'Number of events that were given up, counted up to 100,000. resend_event and replay_webhook send them',
+  }),
   replay: nullable(ReplayRecord),
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed by a request'),

@@ -922,7 +922,9 @@ export type NewWebhookRecord = {
   readonly last_failure_at: string | null;
   /** When the next retry is due. */
   readonly next_attempt_at: string | null;
-  /** Number of events that were given up. resend_event and replay_webhook send them. */
+  /**
+   * Number of events that were given up, counted up to 100,000. resend_event and replay_webhook send them.
+   */
   readonly dead: number;
   readonly replay: ReplayRecord | null;
   /** When it was created. */
@@ -1602,7 +1604,9 @@ export type WebhookRecord = {
   readonly last_failure_at: string | null;
   /** When the next retry is due. */
   readonly next_attempt_at: string | null;
-  /** Number of events that were given up. resend_event and replay_webhook send them. */
+  /**
+   * Number of events that were given up, counted up to 100,000. resend_event and replay_webhook send them.
+   */
   readonly dead: number;
   readonly replay: ReplayRecord | null;
   /** When it was created. */

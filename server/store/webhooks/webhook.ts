@@ -62,7 +62,7 @@ const DETAILS = columns({
   nextRetryAt: nullable(DATE),
   /** Events that failed and are sent again. */
   retries: NUMBER,
-  /** Events that were given up. */
+  /** Events that were given up, as far as they are counted. */
   dead: NUMBER,
   secrets: json<readonly StoredSecret[]>('json'),
   replay: nullable(json<StoredReplay>('json')),
@@ -112,10 +112,17 @@ const HEAD = `(
     select position from event_head where event_head.program_id = coalesce(webhook.program_id, '${EVERY_PROGRAM}')
   )`;
 
+/** Deliveries of a webhook that are counted at most, so that a page of webhooks stays quick however many have failed. */
+const MAX_COUNTED = 100_000;
+
 const DELIVERIES = `(
-    select min(next_at) filter (where kind = 'event') as next_retry_at, count(*) filter (where kind = 'event' and state = 'waiting') as retries,
+    select min(next_at) filter (where kind = 'event') as next_retry_at,
+      count(*) filter (where kind = 'event' and state = 'waiting') as retries,
       count(*) filter (where kind = 'event' and state = 'dead') as dead
-    from webhook_delivery where webhook_delivery.webhook_id = webhook.webhook_id
+    from (
+      select kind, state, next_at from webhook_delivery
+      where webhook_delivery.webhook_id = webhook.webhook_id limit ${MAX_COUNTED}
+    ) as counted
   )`;
 
 const SELECT_DETAILS = `select ${WEBHOOK.of('webhook')}, state.status, state.status_reason, state.cursor,
