@@ -88,6 +88,8 @@ export function cleanUpAfterTests(): void {
   afterEach(cleanUp);
   afterAll(async () => {
     if (template) await rm(await template, { recursive: true, force: true });
+    // The next file can run in the same process.
+    template = undefined;
   });
 }
 
