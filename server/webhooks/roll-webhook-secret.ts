@@ -1,6 +1,6 @@
 import { auditOf } from '../audit/audit.ts';
 import { transactUnderKey } from '../commit/under-key.ts';
-import { idAt } from '../ids.ts';
+import { databaseTime, idAt } from '../ids.ts';
 import type { Call, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { deleteOtherSecrets, expireSecrets, insertSecret } from '../store/webhooks/secret.ts';
@@ -34,8 +34,10 @@ export async function rollWebhookSecret(service: Service, call: Call<RollId>): P
     load: { lock: lockWebhook(webhookId, programId), webhook: readWebhook(webhookId, programId) },
     decide: (loaded, { now }) => {
       const before = foundWebhook(call, loaded.webhook);
-      const until = sent === undefined ? now + DEFAULT_OVERLAP_MILLISECONDS : Date.parse(sent);
-      const earlier = expireEarlier(before.secrets, until, now);
+      // By the real time, as signatures are, also in a sandbox whose clock is ahead.
+      const realNow = databaseTime();
+      const until = sent === undefined ? realNow + DEFAULT_OVERLAP_MILLISECONDS : Date.parse(sent);
+      const earlier = expireEarlier(before.secrets, until, realNow);
       const createdAt = new Date(now);
       const created: StoredSecret = { secretId: idAt(now), createdAt: now, expiresAt: null };
       const after = { ...before, secrets: [created, ...earlier], updatedAt: createdAt };

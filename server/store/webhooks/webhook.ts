@@ -98,7 +98,7 @@ const SECRETS = `(
     select coalesce(json_agg(json_build_object('secretId', secret_id, 'createdAt', ${milliseconds('created_at')},
       'expiresAt', ${milliseconds('expires_at')}) order by secret_id desc), '[]')
     from webhook_secret
-    where webhook_secret.webhook_id = webhook.webhook_id and (expires_at is null or expires_at > service_now())
+    where webhook_secret.webhook_id = webhook.webhook_id and (expires_at is null or expires_at > clock_timestamp())
   )`;
 
 const REPLAY = `(
