@@ -37,14 +37,16 @@ test.each([
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === before);
   const release = await holdBack(id);
   const last = await program.transfer(10);
-  await waitFor('as many as may be sent', async () => receiver.received.length === 10 + most && receiver.open === 0);
+  // A lease that ends meanwhile repeats what was in flight, but nothing after that is sent.
+  const sent = (): number => new Set(receiver.positions).size;
+  await waitFor('as many as may be sent', async () => sent() >= 10 + most && receiver.open === 0);
   await sleep(MORE_MILLISECONDS);
-  expect(receiver.received.length).toBe(10 + most);
+  expect(sent()).toBe(10 + most);
   expect((await program.client.webhooks.get(id)).position).toBe(before);
   await release();
   await receiver.all(program.start + 1, last);
   await waitFor('the position', async () => (await program.client.webhooks.get(id)).position === last);
-  expect(receiver.positions).toHaveLength(20);
+  expect(sent()).toBe(20);
 });
 
 test('what was delivered while an earlier event hangs is not sent again by whoever goes on', async () => {
