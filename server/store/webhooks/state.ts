@@ -83,15 +83,12 @@ const SECRET = columns({ webhookId: UUID, sealed: BYTES, expiresAt: nullable(TIM
 /** A secret that signs, encrypted. */
 export type SigningSecret = ReturnType<typeof SECRET.read>;
 
-/** The secrets of some webhooks that have not expired, newest first, with the real time at which they do. */
+/** The secrets of some webhooks that have not expired by the real time, newest first. */
 export const readSigningSecrets = statement(
   'read_signing_secrets',
   { webhookIds: many(UUID) },
-  `select ${SECRET.names} from (
-      select webhook_id, secret_id, sealed, expires_at - (service_now() - clock_timestamp()) as expires_at
-      from webhook_secret where webhook_id = any (:webhookIds)
-    ) as signing
-    where expires_at is null or expires_at > clock_timestamp()
+  `select ${SECRET.names} from webhook_secret
+    where webhook_id = any (:webhookIds) and (expires_at is null or expires_at > clock_timestamp())
     order by webhook_id, secret_id desc`,
 );
 
