@@ -1,4 +1,5 @@
 import { databaseTime } from '../../ids.ts';
+import { Turns } from '../../operations/turns.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readOldestRetry, readRetries, type StoredDelivery, toDeliveries } from '../../store/webhooks/delivery.ts';
 import { DoneRows } from './done-rows.ts';
@@ -7,6 +8,12 @@ import { fromEvent, type Item } from './item.ts';
 
 /** Retries of one webhook that are read at once. */
 const COUNT = 50;
+
+/**
+ * Retries are read for one webhook at a time, so that however many webhooks fail, there is a connection for the events of
+ * the others.
+ */
+const readers = new Turns(1);
 
 /** What retries need of their webhook. */
 export type RetrySource = {
@@ -100,7 +107,7 @@ export class Retries {
     if (this.#isReading) return;
     this.#isReading = true;
     try {
-      await read();
+      await readers.take(this.#source.webhookId, read);
     } catch (error) {
       return this.#source.onFailure(error);
     } finally {

@@ -209,10 +209,8 @@ class Siege {
       const deliveries = await this.#receiver.read();
       const behind = this.#owner.webhooks.filter((webhook) => {
         const wanted = wantedOf(expectationOf(webhook), this.#timelineOf(webhook, due));
-        const { backlog = 1, status } = records.get(webhook.name) ?? {};
-        return (
-          backlog > 0 || status !== 'enabled' || notAccepted(deliveries.get(webhook.name) ?? [], wanted).length > 0
-        );
+        const { backlog = 1 } = records.get(webhook.name) ?? {};
+        return backlog > 0 || notAccepted(deliveries.get(webhook.name) ?? [], wanted).length > 0;
       });
       if (waiting === 0 && behind.length === 0) return this.#tally.time('delivered', performance.now() - from);
       if (performance.now() - from > DELIVERED_WITHIN) {
