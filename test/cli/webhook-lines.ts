@@ -15,7 +15,7 @@ const CREATE: Line = {
     headers: { A: 'b' },
     rate: 5,
   },
-  shows: 'secret:       whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n',
+  shows: ' whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n',
 };
 const LIST: Line = { type: 'webhooks list --limit 5', shows: `  ${URL}` };
 const SHOW: Line = { type: 'webhooks show wh_1', shows: 'header_names: Authorization\n' };
