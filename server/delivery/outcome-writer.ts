@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Health } from '../../domain/webhooks/health.ts';
 import type { Database, Row, Statement } from '../store/connection/database.ts';
 import { StoreFailure } from '../store/connection/failure.ts';
 import { type Attempt, insertAttempts } from '../store/webhooks/attempt.ts';
@@ -149,7 +150,7 @@ export class OutcomeWriter {
     const statements: Statement[] = [];
     if (held.length > 0) {
       statements.push(lockShards({ owner, shards: [...new Set(held.map((endpoint) => endpoint.held.shard))] }));
-      const changed = held.filter(({ health, storedHealth }) => health !== storedHealth);
+      const changed = held.filter(({ health, storedHealth }) => !isStored(health, storedHealth));
       const webhookIds = changed.map(({ webhookId }) => webhookId);
       if (changed.length > 0) statements.push(lockRevisions({ webhookIds }));
       statements.push(moveCursors({ sent: held.map(toProgress), owner }));
@@ -191,6 +192,17 @@ function toProgress(endpoint: Endpoint): Parameters<typeof moveCursors>[0]['sent
   endpoint.storedCursor = cursor;
   const { lastSuccessAt, lastFailureAt } = endpoint.health;
   return { webhookId: endpoint.webhookId, ...endpoint.held, cursor, ahead, lastSuccessAt, lastFailureAt };
+}
+
+/** Whether only the times have changed that are stored with the cursor, as after every success. */
+function isStored(health: Health, stored: Health): boolean {
+  return (
+    health.status === stored.status &&
+    health.failures === stored.failures &&
+    health.failingSince === stored.failingSince &&
+    health.probes === stored.probes &&
+    health.nextProbeAt === stored.nextProbeAt
+  );
 }
 
 function toStoredHealth({ webhookId, held, definition, health }: Endpoint) {
