@@ -103,32 +103,49 @@ function wrongOrder(deliveries: readonly Delivery[], wanted: readonly ToldEvent[
   return [];
 }
 
-function repeatsOf(deliveries: readonly Delivery[]): readonly Delivery[] {
-  const accepted = new Set<string>();
-  const repeats: Delivery[] = [];
-  for (const delivery of deliveries) {
-    if (accepted.has(delivery.eventId)) repeats.push(delivery);
-    if (isSuccess(delivery.status)) accepted.add(delivery.eventId);
+/** An event that came again after it was accepted: when it was, and when it came again. */
+type Repeat = { readonly eventId: string; readonly acceptedAt: number; readonly at: number };
+
+/** One that fails when it comes again, and is then tried once more, counts once. */
+function repeatsOf(deliveries: readonly Delivery[]): readonly Repeat[] {
+  const accepted = new Map<string, { readonly at: number; isRepeated: boolean }>();
+  const repeats: Repeat[] = [];
+  for (const { eventId, at, status } of deliveries) {
+    const before = accepted.get(eventId);
+    if (before?.isRepeated === false) {
+      repeats.push({ eventId, acceptedAt: before.at, at });
+      before.isRepeated = true;
+    }
+    if (isSuccess(status)) accepted.set(eventId, { at, isRepeated: false });
   }
   return repeats;
 }
 
-/** Those between two kills come from the first of them, and are at most what was then in flight. */
+/** What is under way when something is killed may still be accepted for a while, in milliseconds. */
+const STILL_ACCEPTED = 2_000;
+
+/**
+ * Each repeat needs a kill between the two deliveries at which the event was in flight, and not more of them the same one
+ * than can be in flight. Of those that may come from a kill, those that cannot come from a later one are counted first.
+ */
 function wrongRepeats(
   { maxInFlight, order }: Expectation,
   deliveries: readonly Delivery[],
   { kills }: Circumstances,
 ): readonly string[] {
   const most = order === 'strict' ? 1 : maxInFlight;
-  const byKill = Map.groupBy(repeatsOf(deliveries), ({ at }) => kills.filter((kill) => kill <= at).length);
-  return [...byKill].flatMap(([kill, repeats]) => {
-    const { eventId } = repeats[0] ?? {};
-    if (kill === 0) return [`${eventId} came again, and nothing had been killed`];
-    // One that fails when it comes again is tried once more.
-    const { size } = new Set(repeats.map((repeat) => repeat.eventId));
-    if (size <= most) return [];
-    return [`${size} events came again after kill ${kill}, such as ${eventId}, and ${most} can be in flight`];
-  });
+  let left = repeatsOf(deliveries).toSorted((one, other) => one.at - other.at);
+  for (const kill of kills) {
+    const possible = left.filter(({ acceptedAt, at }) => acceptedAt - STILL_ACCEPTED <= kill && kill <= at);
+    const counted = new Set(possible.slice(0, most));
+    left = left.filter((repeat) => !counted.has(repeat));
+  }
+  const [first] = left;
+  if (first === undefined) return [];
+  const { eventId, acceptedAt, at } = first;
+  const between = kills.filter((kill) => acceptedAt - STILL_ACCEPTED <= kill && kill <= at).length;
+  if (between === 0) return [`${eventId} came again, and nothing had been killed`];
+  return [`${left.length} more events came again than the ${most} that can be in flight at a kill, such as ${eventId}`];
 }
 
 function lostEvents(deliveries: readonly Delivery[], wanted: readonly ToldEvent[]): readonly string[] {
