@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { afterFailure, afterSuccess, type Failure, findNotice, type Health } from './health.ts';
+import { afterFailure, afterSuccess, type Failure, findNotice, type Health, withLastSuccess } from './health.ts';
 import { narrowWindow, widenWindow } from './pace.ts';
 
 const SECOND = 1000;
@@ -55,6 +55,17 @@ describe('pausing', () => {
     const health = afterSuccess(failing(9, 10), START + SECOND);
     expect(health).toMatchObject({ status: 'enabled', failures: 0, failingSince: null, lastSuccessAt: START + SECOND });
     expect(afterFailure(health, failureAt(START + 2 * SECOND))).toMatchObject({ status: 'enabled', failures: 1 });
+  });
+
+  test('a success of which only the time was stored ends a pause, and not one before the last failure', () => {
+    const paused = failing(10, 10);
+    const lastFailureAt = paused.lastFailureAt ?? 0;
+    const after = { ...paused, lastSuccessAt: lastFailureAt + 1 };
+    expect(withLastSuccess(after)).toEqual(afterSuccess(paused, lastFailureAt + 1));
+    expect(withLastSuccess({ ...after, status: 'disabled' })).toMatchObject({ status: 'disabled', failures: 0 });
+    for (const lastSuccessAt of [null, lastFailureAt]) {
+      expect(withLastSuccess({ ...paused, lastSuccessAt })).toEqual({ ...paused, lastSuccessAt });
+    }
   });
 
   test('a minute of nothing but failures pauses, and one failure alone does not', () => {

@@ -61,6 +61,16 @@ export function afterSuccess(health: Health, endedAt: number): Health {
 }
 
 /**
+ * The health as it was stored, and a success of which only the time was: after the last failure there is nothing left of
+ * that. What else is decided after a success is not stored if a request has changed the webhook meanwhile.
+ */
+export function withLastSuccess(health: Health): Health {
+  const { failures, lastSuccessAt, lastFailureAt } = health;
+  const isOver = failures > 0 && lastSuccessAt !== null && lastFailureAt !== null && lastSuccessAt > lastFailureAt;
+  return isOver ? afterSuccess(health, lastSuccessAt) : health;
+}
+
+/**
  * After a failure a webhook may be paused: from then on it gets one event at a time, on a schedule. One in strict order
  * waits after every failure, because the event that failed must be the next.
  */

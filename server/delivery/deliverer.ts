@@ -243,7 +243,7 @@ export class Deliverer {
   }
 
   #touchIfMoved(endpoint: Endpoint): void {
-    if (!endpoint.isDropped && endpoint.cursor.places.passed !== endpoint.storedCursor) this.#writer.touch(endpoint);
+    if (!endpoint.isDropped && endpoint.hasMoved) this.#writer.touch(endpoint);
   }
 
   #takeOutcome(outcome: Outcome): void {

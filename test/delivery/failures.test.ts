@@ -232,7 +232,21 @@ test('a service that was stopped for days does not disable a webhook', async () 
   const webhook = await webhookWhen(program, webhookId, ({ last_failure_at }) => isRecent(last_failure_at));
   expect(webhook.status).toBe('paused');
   expect(Date.now() - Date.parse(webhook.failing_since ?? '')).toBeLessThan(3 * 3_600_000);
-  expect(await eventTypes(program)).toEqual([]);
+  // It has failed for two hours in which the service did try.
+  await expect.poll(() => eventTypes(program)).toEqual(['webhook.failing']);
+});
+
+test('a success that came while a request changed the webhook ends its pause', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhookId } = await pausedWebhook(program, receiver);
+  // Of the success only the time is stored then.
+  await makeDue(world(), webhookId, {
+    last_success_at: "last_failure_at + interval '1 second'",
+    next_probe_at: "clock_timestamp() + interval '1 hour'",
+  });
+  receiver.respond = () => 204;
+  await webhookWhen(program, webhookId, ({ status, failing_since }) => status === 'enabled' && failing_since === null);
 });
 
 const isRecent = (moment: string | null): boolean => moment !== null && Date.now() - Date.parse(moment) < 3_600_000;

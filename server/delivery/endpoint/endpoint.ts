@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Health } from '../../../domain/webhooks/health.ts';
+import { type Health, withLastSuccess } from '../../../domain/webhooks/health.ts';
 import { FIRST_WINDOW } from '../../../domain/webhooks/pace.ts';
 import { databaseTime } from '../../ids.ts';
 import type { Database } from '../../store/connection/database.ts';
@@ -77,7 +77,7 @@ export class Endpoint {
     this.definition = definition;
     this.held = held;
     this.feed = feed;
-    this.health = definition.health;
+    this.health = withLastSuccess(definition.health);
     this.storedHealth = definition.health;
     this.storedCursor = definition.cursor;
     this.isFailingTold = definition.isFailingTold;
@@ -108,6 +108,11 @@ export class Endpoint {
     return this.definition.order === 'strict';
   }
 
+  /** Whether it stands otherwise than is stored. */
+  get hasMoved(): boolean {
+    return this.cursor.places.passed !== this.storedCursor || this.health !== this.storedHealth;
+  }
+
   /** Asks for a turn. */
   wake(): void {
     if (!this.isDropped) this.#context.queue(this);
@@ -116,7 +121,7 @@ export class Endpoint {
   /** Takes over what was changed by a request. */
   update(definition: Definition): void {
     this.definition = definition;
-    this.health = definition.health;
+    this.health = withLastSuccess(definition.health);
     this.storedHealth = definition.health;
     this.isFailingTold = definition.isFailingTold;
     this.isHalted = false;
