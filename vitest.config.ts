@@ -33,7 +33,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
 const cores = availableParallelism();
 
 /** Suites with the longest files, which start first, so that none of them is left alone at the end. */
-const FIRST = ['torture', 'crashes', 'codes', 'start', 'faults', 'embedded'];
+const FIRST = ['torture', 'crashes', 'codes', 'delivery', 'store', 'start', 'faults', 'embedded'];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -54,8 +54,9 @@ export default {
     pool: 'forks',
     // The files of a suite share a few processes, which load each module once: no test changes what others see.
     isolate: false,
-    // Most files wait for processes half of the time, so each of two cores runs two files.
-    maxWorkers: cores === 1 ? 1 : 4,
+    // Most files wait for processes half of the time, so each of two cores runs two files. More than eight ledgers at once
+    // would need too much memory.
+    maxWorkers: cores === 1 ? 1 : Math.min(cores + 2, 8),
     // Only what hangs gets there: on one slow core beside other work, a test may take a hundred times as long.
     testTimeout: 300_000,
     hookTimeout: 300_000,
