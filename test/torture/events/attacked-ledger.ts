@@ -1,0 +1,134 @@
+import { Load } from '../../crashes/load.ts';
+import { chooseVictims, type KillableServices, oncePostgresIsBack } from '../killable-services.ts';
+import type { Ledger } from '../ledgers.ts';
+import { makeCards } from '../loads.ts';
+import { pause, streamOf, Tally } from '../row.ts';
+import { Caller } from './callers.ts';
+import { ALL_BY_NUMBER, type EventBooks, readEventBooks, type Timeline, tellEvents } from './event-books.ts';
+import { type Programs, uuidOf } from './programs.ts';
+
+/** How much is done on a ledger. */
+export type Work = {
+  /** Clients that move money in the first program. */
+  readonly clients: number;
+  /** Callers that do all the rest in the second program. */
+  readonly callers: number;
+  /** Transfers from one kill to the next. */
+  readonly transfersBetweenKills: number;
+  /** Requests that are sent once more at the end. */
+  readonly sentAgain: number;
+};
+
+/** What a row does beside the attacks. */
+export type Attacks = {
+  /** Before transfers are waited for; `share` says how many of the kills are done. */
+  readonly prepare?: (share: number) => Promise<void>;
+  /** While they are waited for. */
+  readonly beside?: () => Promise<void>;
+  readonly check: (where: string) => Promise<void>;
+  readonly checkEnd: (where: string) => Promise<void>;
+  /** Called after each kill that has been checked. */
+  readonly killed: () => void;
+};
+
+/** The longest wait for the transfers between two kills, in milliseconds. */
+const LONGEST_BETWEEN = 8_000;
+
+/** A ledger with two services that are killed, and those who use it. */
+export class AttackedLedger {
+  readonly tally = new Tally();
+  readonly services: KillableServices;
+  readonly load: Load;
+  readonly callers: readonly Caller[];
+  readonly random: () => number;
+  /** When something was killed, in milliseconds since 1970. */
+  readonly kills: number[] = [];
+  readonly #work: Work;
+  readonly #programs: Programs;
+
+  constructor(seed: number, ledger: number, services: KillableServices, programs: Programs, work: Work) {
+    this.services = services;
+    this.#programs = programs;
+    this.#work = work;
+    this.random = streamOf(seed, ledger, 1);
+    this.load = new Load(work.clients, `ledger-${ledger}`, streamOf(seed, ledger, 2));
+    this.callers = Array.from(
+      { length: work.callers },
+      (_, index) => new Caller(ledger, index, programs.other, () => services.urls, streamOf(seed, ledger, 3, index)),
+    );
+  }
+
+  async withstand({ done, attacks: kills }: Ledger, attacks: Attacks): Promise<void> {
+    const { tally, load, services } = this;
+    await makeCards(load, services.owner);
+    let goesOn = true;
+    load.start(...services.urls);
+    const calling = Promise.all(this.callers.map((caller) => caller.run(() => goesOn)));
+    try {
+      for (let kill = 1; kill <= kills && !tally.isEnough; kill += 1) {
+        await attacks.prepare?.((kill - 1) / kills);
+        await Promise.all([this.#untilEnough(), attacks.beside?.()]);
+        await this.#kill(kill);
+        await attacks.check(`kill ${done + kill}`);
+        attacks.killed();
+      }
+    } finally {
+      goesOn = false;
+      await load.pause();
+      await calling;
+    }
+    if (tally.violations.length > 0) return;
+    await load.settle(services.other.url, this.#work.sentAgain);
+    await attacks.checkEnd(`after kill ${done + kills}`);
+  }
+
+  async #untilEnough(): Promise<void> {
+    const wanted = this.load.made + this.#work.transfersBetweenKills;
+    const started = performance.now();
+    while (this.load.made < wanted && performance.now() - started < LONGEST_BETWEEN) await pause(10);
+    await pause(this.random() * 300);
+  }
+
+  async #kill(kill: number): Promise<void> {
+    const victims = chooseVictims(kill, this.random);
+    this.tally.add(`kills_${victims}`);
+    const milliseconds = await this.services.kill(victims, this.random, {
+      kills: () => this.kills.push(Date.now()),
+      expectDeath: (url) => this.load.expectDeath(url),
+      moved: () => this.load.redirect(...this.services.urls),
+    });
+    if (milliseconds === Number.POSITIVE_INFINITY)
+      return this.tally.violate('recovery', [`no transfer within 60 s of: ${victims}`]);
+    this.tally.time('recovery', milliseconds);
+  }
+
+  /** The books when the relays have nothing to do and no transfer will become due; a violation if that does not come. */
+  async untilRelayed(withinMilliseconds: number): Promise<EventBooks> {
+    const from = performance.now();
+    for (;;) {
+      const books = await this.readBooks();
+      if (books.waiting === 0 && books.due === 0) return books;
+      if (performance.now() - from > withinMilliseconds) {
+        const { waiting, due } = books;
+        this.tally.violate('relay', [`${waiting} transactions have no positions yet, and ${due} transfers are due`]);
+        return books;
+      }
+      await pause(100);
+    }
+  }
+
+  readBooks(): Promise<EventBooks> {
+    return oncePostgresIsBack(() => readEventBooks({ connectionString: this.services.databaseUrl }));
+  }
+
+  /** What the events are by the books, and what is wrong with these. */
+  tell(books: EventBooks) {
+    const { demo, other } = this.#programs;
+    return tellEvents(books, [uuidOf(demo), uuidOf(other)]);
+  }
+}
+
+/** The events of a program, or of all by number. */
+export function timelineOf(programId: string | undefined, timelines: ReadonlyMap<string, Timeline>): Timeline {
+  return timelines.get(programId === undefined ? ALL_BY_NUMBER : uuidOf(programId)) ?? [];
+}
