@@ -1,21 +1,18 @@
 import { type Static, Type } from 'typebox';
+import {
+  ATTEMPT_KINDS,
+  REPLAY_SELECTIONS,
+  WEBHOOK_ORDERS,
+  WEBHOOK_PAYLOADS,
+  WEBHOOK_STATUSES,
+} from '../../domain/webhooks/webhook.ts';
 import { DEMO_PROGRAM, EXAMPLE_TIME, sampleOfParameter } from '../samples.ts';
 import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
 
-/** What is sent of an event. */
-export const WEBHOOK_PAYLOADS = ['full', 'thin'] as const;
-/** In which order events are sent. */
-export const WEBHOOK_ORDERS = ['parallel', 'strict'] as const;
-/** Whether events are sent. */
-export const WEBHOOK_STATUSES = ['enabled', 'paused', 'disabled'] as const;
 /** Why a webhook is not enabled. */
 export const WEBHOOK_STATUS_REASONS = ['requested', 'gone', 'failing'] as const;
-/** Which events a replay sends. */
-export const REPLAY_SELECTIONS = ['failed', 'all'] as const;
 /** How a replay stands. */
 export const REPLAY_STATES = ['running', 'completed', 'canceled'] as const;
-/** Why an event was sent. */
-export const ATTEMPT_KINDS = ['event', 'retry', 'probe', 'replay', 'resend', 'test'] as const;
 
 const position = (what: string) => Type.Integer({ description: `${what}; for all card programs, a number` });
 

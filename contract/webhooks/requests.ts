@@ -1,6 +1,11 @@
 import { Type } from 'typebox';
+import {
+  REPLAY_SELECTIONS,
+  WEBHOOK_ORDERS,
+  WEBHOOK_PAYLOADS,
+  WEBHOOK_STATUSES,
+} from '../../domain/webhooks/webhook.ts';
 import { cursor, limit, literals, moment, nullable, PageQuery, refuseEmpty, text } from '../schema-parts.ts';
-import { REPLAY_SELECTIONS, WEBHOOK_ORDERS, WEBHOOK_PAYLOADS, WEBHOOK_STATUSES } from './records.ts';
 
 /** Maximum number of webhooks of a card program, and of those that belong to none. */
 export const MAX_WEBHOOKS = 20;

@@ -1,7 +1,5 @@
 import { type FailedAttempt, probePause } from './schedule.ts';
-
-/** Whether a webhook gets its events: all of them, one at times to see whether it works again, or none. */
-export type WebhookStatus = 'enabled' | 'paused' | 'disabled';
+import type { WebhookStatus } from './webhook.ts';
 
 /** How the deliveries to a webhook have gone. Times are in milliseconds since 1970. */
 export type Health = {

@@ -3,7 +3,7 @@ import { readProgramFilter } from '../error-log/error-filter.ts';
 import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
 import { readCursor, readPage } from '../operations/page.ts';
 import type { Service } from '../operations/service.ts';
-import { listAttempts, toAttempt } from '../store/webhooks/attempt-list.ts';
+import { listAttempts, toAttempt } from '../store/webhooks/attempt.ts';
 import { listWebhooks as listStatement, toWebhookDetails, type WebhookFilter } from '../store/webhooks/webhook.ts';
 import { loadWebhook } from './find-webhook.ts';
 import { toAttemptRecord, toWebhookRecord } from './record.ts';

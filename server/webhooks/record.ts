@@ -1,6 +1,6 @@
 import type { AttemptRecord, NewWebhookRecord, ReplayRecord, WebhookRecord } from '../../contract/webhooks/records.ts';
 import { toWireId } from '../../domain/identifier.ts';
-import type { StoredAttempt } from '../store/webhooks/attempt-list.ts';
+import type { Attempt } from '../store/webhooks/attempt.ts';
 import type { StoredReplay, WebhookDetails } from '../store/webhooks/webhook.ts';
 
 /** A webhook as the contract shows it, without its secrets. */
@@ -69,7 +69,7 @@ export function toReplayRecord(replay: StoredReplay): ReplayRecord {
 }
 
 /** An attempt as the contract shows it. */
-export function toAttemptRecord(attempt: StoredAttempt): AttemptRecord {
+export function toAttemptRecord(attempt: Attempt): AttemptRecord {
   return {
     attempt_id: toWireId('att', attempt.attemptId),
     webhook_id: toWireId('wh', attempt.webhookId),
@@ -78,7 +78,7 @@ export function toAttemptRecord(attempt: StoredAttempt): AttemptRecord {
     position: attempt.position,
     kind: attempt.kind,
     try: attempt.try,
-    started_at: attempt.startedAt.toISOString(),
+    started_at: toMoment(attempt.startedAt),
     milliseconds: attempt.milliseconds,
     succeeded: attempt.succeeded,
     status: attempt.status,

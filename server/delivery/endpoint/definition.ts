@@ -1,4 +1,5 @@
 import type { Health } from '../../../domain/webhooks/health.ts';
+import type { WebhookOrder, WebhookPayload } from '../../../domain/webhooks/webhook.ts';
 import type { DeliveredWebhook, SigningSecret } from '../../store/webhooks/state.ts';
 import { openHeaders } from '../../webhooks/headers.ts';
 import type { Vault } from '../../webhooks/vault.ts';
@@ -12,8 +13,8 @@ export type Definition = {
   readonly url: string;
   /** Types and groups; null for all. */
   readonly types: ReadonlySet<string> | null;
-  readonly payload: 'full' | 'thin';
-  readonly order: 'parallel' | 'strict';
+  readonly payload: WebhookPayload;
+  readonly order: WebhookOrder;
   readonly concurrency: number;
   readonly rate: number | null;
   readonly headers: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import type { AttemptKind } from '../../../domain/webhooks/attempt.ts';
+import type { AttemptKind, WebhookPayload } from '../../../domain/webhooks/webhook.ts';
 import type { FeedEvent } from './event-feed.ts';
 import type { Place } from './places.ts';
 
@@ -26,7 +26,7 @@ export type Item = {
 /** The parts of an item that follow from its event. */
 export function fromEvent(
   found: FeedEvent,
-  payload: 'full' | 'thin',
+  payload: WebhookPayload,
 ): Pick<Item, 'eventId' | 'eventType' | 'position' | 'body'> {
   const { eventId, type } = found.event;
   return { eventId, eventType: type, position: found.place, body: found.text(payload) };

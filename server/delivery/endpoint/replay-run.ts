@@ -1,3 +1,4 @@
+import type { WebhookPayload } from '../../../domain/webhooks/webhook.ts';
 import type { Database } from '../../store/connection/database.ts';
 import { readDeadDeliveries, type StoredDelivery, toDeliveries } from '../../store/webhooks/delivery.ts';
 import type { RunningReplay } from '../../store/webhooks/replay.ts';
@@ -13,7 +14,7 @@ const COUNT = 50;
 export type ReplaySource = {
   readonly database: Database;
   readonly feed: EventFeed;
-  readonly payload: 'full' | 'thin';
+  readonly payload: WebhookPayload;
   readonly wants: (event: FeedEvent) => boolean;
   readonly reports: CursorReports;
 };

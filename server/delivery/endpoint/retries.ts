@@ -1,3 +1,4 @@
+import type { WebhookPayload } from '../../../domain/webhooks/webhook.ts';
 import { databaseTime } from '../../ids.ts';
 import { Turns } from '../../operations/turns.ts';
 import type { Database } from '../../store/connection/database.ts';
@@ -20,7 +21,7 @@ export type RetrySource = {
   readonly webhookId: string;
   readonly database: Database;
   readonly feed: EventFeed;
-  readonly payload: () => 'full' | 'thin';
+  readonly payload: () => WebhookPayload;
   /** There may be more to take. */
   readonly onMore: () => void;
   readonly onFailure: (error: unknown) => void;

@@ -1,6 +1,19 @@
-import type { AttemptKind } from '../../../domain/webhooks/attempt.ts';
-import type { Database } from '../connection/database.ts';
-import { BOOLEAN, columns, INTEGER, insertRows, NUMBER, nullable, SMALLINT, TEXT, TIME, UUID, word } from '../sql.ts';
+import type { AttemptKind } from '../../../domain/webhooks/webhook.ts';
+import type { Database, Row, Statement } from '../connection/database.ts';
+import {
+  BOOLEAN,
+  columns,
+  INTEGER,
+  insertRows,
+  NUMBER,
+  nullable,
+  SMALLINT,
+  statementVariants,
+  TEXT,
+  TIME,
+  UUID,
+  word,
+} from '../sql.ts';
 
 const ATTEMPT = columns({
   attemptId: UUID,
@@ -10,6 +23,7 @@ const ATTEMPT = columns({
   eventType: TEXT,
   position: nullable(NUMBER),
   kind: word<AttemptKind>(),
+  /** 1 for the first. */
   try: SMALLINT,
   startedAt: TIME,
   milliseconds: INTEGER,
@@ -24,12 +38,49 @@ const ATTEMPT = columns({
 /** One request to a webhook, and what became of it. */
 export type Attempt = ReturnType<typeof ATTEMPT.read>;
 
+/** An attempt from a row of {@link listAttempts}. */
+export const toAttempt: (row: Row) => Attempt = ATTEMPT.read;
+
 const INSERT_ATTEMPTS = insertRows('insert_webhook_attempts', 'webhook_attempt', ATTEMPT);
 
 /** Stores attempts. Those that are stored already are left as they are. */
 export function insertAttempts(attempts: readonly Attempt[]): ReturnType<typeof INSERT_ATTEMPTS> {
   const insert = INSERT_ATTEMPTS(attempts);
   return { ...insert, text: `${insert.text} on conflict do nothing` };
+}
+
+/** Which attempts are listed; null for all. */
+export type AttemptFilter = { readonly eventId: string | null; readonly succeeded: boolean | null };
+
+const LIST_ATTEMPTS = statementVariants({
+  webhookId: UUID,
+  eventId: nullable(UUID),
+  succeeded: nullable(BOOLEAN),
+  after: nullable(UUID),
+  count: NUMBER,
+});
+
+/** Reads a page of the attempts of a webhook, newest first, after the attempt `after`. */
+export function listAttempts(
+  webhookId: string,
+  { eventId, succeeded }: AttemptFilter,
+  after: string | null,
+  count: number,
+): Statement {
+  const filters = [eventId === null ? 'any' : 'event', succeeded === null ? 'any' : succeeded ? 'succeeded' : 'failed'];
+  // Each filter leads to another index. The last condition of each keeps its parameter in the text.
+  const text = () => `select ${ATTEMPT.names} from webhook_attempt
+    where webhook_id = :webhookId and (:after::uuid is null or attempt_id < :after)
+      and ${eventId === null ? ':eventId::uuid is null' : 'event_id = :eventId'}
+      and ${succeeded === null ? ':succeeded::boolean is null' : `${succeeded ? '' : 'not '}succeeded and succeeded = :succeeded`}
+    order by attempt_id desc limit :count`;
+  return LIST_ATTEMPTS(`list_webhook_attempts_${filters.join('_')}`, text, {
+    webhookId,
+    eventId,
+    succeeded,
+    after,
+    count,
+  });
 }
 
 /** Days for which attempts are kept. */

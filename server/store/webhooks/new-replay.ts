@@ -1,4 +1,5 @@
 import { EVERY_PROGRAM } from '../../../domain/event.ts';
+import type { ReplaySelection } from '../../../domain/webhooks/webhook.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import { columns, DATE, insertRow, NUMBER, nullable, statement, UUID, word } from '../sql.ts';
 
@@ -6,7 +7,7 @@ const REPLAY = columns({
   replayId: UUID,
   webhookId: UUID,
   programId: nullable(UUID),
-  selection: word<'failed' | 'all'>(),
+  selection: word<ReplaySelection>(),
   fromAt: DATE,
   toAt: DATE,
   /** The last position, or number, of which nothing remains to be sent. */

@@ -1,3 +1,4 @@
+import type { ReplaySelection } from '../../../domain/webhooks/webhook.ts';
 import type { Row } from '../connection/database.ts';
 import { columns, INTEGER, many, NUMBER, rows, SMALLINT, statement, TIME, UUID, word } from '../sql.ts';
 import { HELD } from './shard.ts';
@@ -5,7 +6,7 @@ import { HELD } from './shard.ts';
 const REPLAY = columns({
   replayId: UUID,
   webhookId: UUID,
-  selection: word<'failed' | 'all'>(),
+  selection: word<ReplaySelection>(),
   fromAt: TIME,
   toAt: TIME,
   cursor: NUMBER,

@@ -1,4 +1,4 @@
-import type { WebhookStatus } from '../../../domain/webhooks/health.ts';
+import type { WebhookOrder, WebhookPayload, WebhookStatus } from '../../../domain/webhooks/webhook.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import {
   BOOLEAN,
@@ -39,8 +39,8 @@ const DELIVERED = columns({
   programId: nullable(UUID),
   url: TEXT,
   types: nullable(many(TEXT)),
-  payload: word<'full' | 'thin'>(),
-  deliveryOrder: word<'parallel' | 'strict'>(),
+  payload: word<WebhookPayload>(),
+  deliveryOrder: word<WebhookOrder>(),
   concurrency: SMALLINT,
   rate: nullable(INTEGER),
   headers: nullable(BYTES),

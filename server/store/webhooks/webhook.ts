@@ -1,5 +1,5 @@
 import { EVERY_PROGRAM } from '../../../domain/event.ts';
-import type { WebhookStatus } from '../../../domain/webhooks/health.ts';
+import type { ReplaySelection, WebhookOrder, WebhookPayload, WebhookStatus } from '../../../domain/webhooks/webhook.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import {
   BYTES,
@@ -27,8 +27,8 @@ const WEBHOOK = columns({
   description: nullable(TEXT),
   /** Types and groups; null for all. */
   types: nullable(many(TEXT)),
-  payload: word<'full' | 'thin'>(),
-  deliveryOrder: word<'parallel' | 'strict'>(),
+  payload: word<WebhookPayload>(),
+  deliveryOrder: word<WebhookOrder>(),
   concurrency: SMALLINT,
   /** Requests per second; null for no limit. */
   rate: nullable(INTEGER),
@@ -78,7 +78,7 @@ export type StoredSecret = {
 /** The last replay of a webhook; times in milliseconds since 1970. */
 export type StoredReplay = {
   readonly replayId: string;
-  readonly selection: 'failed' | 'all';
+  readonly selection: ReplaySelection;
   readonly from: number;
   readonly to: number;
   readonly cursor: number;

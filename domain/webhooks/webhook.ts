@@ -1,0 +1,32 @@
+/** What is sent of an event: all of it, or all but its `data`. */
+export const WEBHOOK_PAYLOADS = ['full', 'thin'] as const;
+
+/** One of {@link WEBHOOK_PAYLOADS}. */
+export type WebhookPayload = (typeof WEBHOOK_PAYLOADS)[number];
+
+/** In which order events are sent: several at once, or one when the one before it is delivered. */
+export const WEBHOOK_ORDERS = ['parallel', 'strict'] as const;
+
+/** One of {@link WEBHOOK_ORDERS}. */
+export type WebhookOrder = (typeof WEBHOOK_ORDERS)[number];
+
+/** Whether a webhook gets its events: all of them, one at times to see whether it works again, or none. */
+export const WEBHOOK_STATUSES = ['enabled', 'paused', 'disabled'] as const;
+
+/** One of {@link WEBHOOK_STATUSES}. */
+export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number];
+
+/** Which events a replay sends: those that were given up, or all. */
+export const REPLAY_SELECTIONS = ['failed', 'all'] as const;
+
+/** One of {@link REPLAY_SELECTIONS}. */
+export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
+
+/**
+ * Why a request is sent to a webhook: an `event` for the first time, a `retry` of one that failed, a `probe` that finds out
+ * whether a paused webhook works again, a `replay` of many events, a `resend` of one, or a `test`.
+ */
+export const ATTEMPT_KINDS = ['event', 'retry', 'probe', 'replay', 'resend', 'test'] as const;
+
+/** One of {@link ATTEMPT_KINDS}. */
+export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
