@@ -173,7 +173,8 @@ export class OutcomeWriter {
       if (!endpoint.isDropped && !held.has(endpoint.webhookId)) this.#reports.onLost(endpoint);
     }
     for (const outcome of outcomes) {
-      outcome.endpoint.release(outcome.item, outcome.failed?.nextAt ?? null);
+      const { failed, finished } = outcome;
+      outcome.endpoint.release(outcome.item, failed?.nextAt ?? null, failed !== null || finished.length > 0);
       if (!outcome.endpoint.isDropped) this.#reports.onStored(outcome);
     }
   }

@@ -236,6 +236,32 @@ test('a service that was stopped for days does not disable a webhook', async () 
   await expect.poll(() => eventTypes(program)).toEqual(['webhook.failing']);
 });
 
+test('an event whose probe has failed is sent again when the webhook resumes in another way', async () => {
+  const { sql } = world();
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  const { webhookId, last } = await pausedWebhook(program, receiver);
+  const probes = async () =>
+    (await program.client.webhooks.attempts(webhookId)).data.filter(({ kind }) => kind === 'probe');
+  const before = (await probes()).length;
+  await makeDue(world(), webhookId);
+  await expect.poll(async () => (await probes()).length).toBeGreaterThan(before);
+  receiver.respond = () => 204;
+  // As after the success of a request that was in flight when the webhook was paused. The rows of the events stay as they are.
+  const id = innerId(webhookId);
+  await sql('begin');
+  await sql('update webhook set revision = revision + 1 where webhook_id = $1', id);
+  await sql(
+    `update webhook_state set last_success_at = last_failure_at + interval '1 second',
+      next_probe_at = clock_timestamp() + interval '1 hour' where webhook_id = $1`,
+    id,
+  );
+  await sql('commit');
+  await receiver.all(program.start + 1, last);
+  await webhookWhen(program, webhookId, ({ dead, next_attempt_at }) => dead === 0 && next_attempt_at === null);
+  expect((await sql('select from webhook_delivery where webhook_id = $1', id)).length).toBe(0);
+});
+
 test('a success that came while a request changed the webhook ends its pause', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();

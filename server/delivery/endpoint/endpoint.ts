@@ -226,14 +226,17 @@ export class Endpoint {
     this.wake();
   }
 
-  /** Called when an outcome is stored; `retryAt` is when the event is to be sent again. */
-  release(item: Item, retryAt: number | null): void {
+  /**
+   * Called when an outcome is stored; `retryAt` is when the event is to be sent again. `hasChangedRow` is false where the
+   * row of the event stays as it was.
+   */
+  release(item: Item, retryAt: number | null, hasChangedRow: boolean): void {
     this.inFlight -= 1;
     if (retryAt !== null) this.retries.note(retryAt);
     if (item.kind === 'resend' || item.kind === 'test') {
       this.#askedDone.add(`${item.kind} ${item.eventId}`, item.dueAt);
       this.forgetAsked(item);
-    } else if (item.storedAt !== null) this.retries.forget(item);
+    } else if (item.storedAt !== null) this.retries.forget(item, hasChangedRow);
     this.wake();
   }
 

@@ -64,10 +64,11 @@ export class Retries {
     this.#notedAt = Math.min(this.#notedAt, nextAt);
   }
 
-  /** Called when the outcome of a retry is stored. */
-  forget({ eventId, dueAt }: Item): void {
-    // That of a probe is when the probe was due.
-    this.#done.add(eventId, this.#known.get(eventId) ?? dueAt);
+  /** Called when the outcome of a retry is stored. A probe that fails leaves the row as it is: it is to be sent again. */
+  forget({ eventId, dueAt: probeDueAt }: Item, hasChangedRow: boolean): void {
+    const dueAt = this.#known.get(eventId) ?? probeDueAt;
+    if (hasChangedRow) this.#done.add(eventId, dueAt);
+    else this.note(dueAt ?? databaseTime());
     this.#known.delete(eventId);
     this.#oldest = undefined;
   }
