@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import {
+  MAX_WEBHOOK_URL_CHARACTERS,
   REPLAY_SELECTIONS,
   WEBHOOK_ORDERS,
   WEBHOOK_PAYLOADS,
@@ -60,7 +61,7 @@ const SETTINGS = {
 };
 
 const CREATED = {
-  url: text(2000, 'Where events are sent, by POST: an absolute URL'),
+  url: text(MAX_WEBHOOK_URL_CHARACTERS, 'Where events are sent, by POST: an absolute URL'),
   description: Type.Optional(SETTINGS.description),
   types: Type.Optional(
     types('Which events are sent: types, such as `transfer.completed`, or groups, such as `card.*`; all if omitted'),
@@ -115,7 +116,7 @@ export const CreateOperatorWebhookBody = Type.Object(
 /** The body of update_webhook and update_operator_webhook, a merge patch. */
 export const UpdateWebhookBody = Type.Object(
   {
-    url: Type.Optional(text(2000, 'Where events are sent')),
+    url: Type.Optional(text(MAX_WEBHOOK_URL_CHARACTERS, 'Where events are sent')),
     description: Type.Optional(nullable(SETTINGS.description)),
     types: Type.Optional(nullable(types('Which events are sent: types or groups; null for all'))),
     payload: Type.Optional(SETTINGS.payload),

@@ -1,3 +1,6 @@
+/** Maximum length of the URL of a webhook. */
+export const MAX_WEBHOOK_URL_CHARACTERS = 2_000;
+
 /** What is sent of an event: all of it, or all but its `data`. */
 export const WEBHOOK_PAYLOADS = ['full', 'thin'] as const;
 

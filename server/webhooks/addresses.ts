@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { MAX_WEBHOOK_URL_CHARACTERS } from '../../domain/webhooks/webhook.ts';
 import { isInNetworks, isSingle, kindOf, requireNetwork } from './networks.ts';
 
 /** What decides where webhooks may be sent: plain values, so that a worker thread can be given them. */
@@ -21,8 +22,6 @@ export type Destination = { readonly protocol: string; readonly port: number };
 
 /** Ports of HTTPS that live mode sends to: with others, a webhook could reach a service of another kind. */
 const LIVE_PORTS = [443, 8443];
-
-const MAX_URL_LENGTH = 2_048;
 
 const ADDRESS_PROBLEM =
   'The URL has an address to which webhooks are not sent: it is private, local or for a special purpose, ' +
@@ -75,7 +74,9 @@ export function addressesInHost(host: string): readonly string[] | undefined {
 }
 
 function findSyntaxProblem(text: string): string | undefined {
-  if (text.length > MAX_URL_LENGTH) return `The URL is longer than ${MAX_URL_LENGTH} characters.`;
+  if (text.length > MAX_WEBHOOK_URL_CHARACTERS) {
+    return `The URL is longer than ${MAX_WEBHOOK_URL_CHARACTERS} characters.`;
+  }
   // Parsers disagree about these: some remove them, others take them for the end of the host.
   if (/[\s\p{Cc}\\]/u.test(text)) return 'The URL contains a space, a control character or a backslash.';
   const url = URL.parse(text);

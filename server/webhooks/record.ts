@@ -38,9 +38,11 @@ export function toWebhookRecord(webhook: WebhookDetails): WebhookRecord {
   };
 }
 
-function nextAttemptOf({ status, nextProbeAt, nextRetryAt }: WebhookDetails): Date | null {
+/** In strict order an event that failed is the next one, at the time of a probe, and has no row of its own. */
+function nextAttemptOf({ status, deliveryOrder, nextProbeAt, nextRetryAt }: WebhookDetails): Date | null {
   if (status === 'disabled') return null;
-  return status === 'paused' ? nextProbeAt : nextRetryAt;
+  const isHeldBack = status === 'paused' || (deliveryOrder === 'strict' && nextProbeAt !== null);
+  return isHeldBack ? nextProbeAt : nextRetryAt;
 }
 
 const SECRET_OMITTED =

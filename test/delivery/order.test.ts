@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { WebhookRecord } from '../../sdk/client.ts';
 import { waitFor } from '../harness/process.ts';
 import {
   createWebhook,
@@ -31,7 +32,9 @@ test('in strict order nothing passes an event that fails', async () => {
   receiver.respond = ({ event }) => (event.position === bad ? 500 : 204);
   const { webhook_id } = await createWebhook(program, receiver, { order: 'strict' });
   const last = await program.transfer(6);
-  await webhookWhen(program, webhook_id, ({ failing_since }) => failing_since !== null);
+  const isFailing = ({ failing_since, next_attempt_at }: WebhookRecord) =>
+    failing_since !== null && next_attempt_at !== null;
+  await webhookWhen(program, webhook_id, isFailing);
   await makeDue(world(), webhook_id);
   await waitFor('another attempt', async () => receiver.positions.filter((position) => position === bad).length === 2);
   expect(Math.max(...receiver.positions)).toBe(bad);
