@@ -252,6 +252,14 @@ const SENDING: readonly Mutant[] = [
 /** Mistakes by which events are lost, repeated or sent out of order. */
 const ORDER: readonly Mutant[] = [
   {
+    name: 'webhook-forgets-failed-probes',
+    mistake: 'an event whose probe failed is taken for settled, and waits until the process is started again',
+    file: 'server/delivery/endpoint/retries.ts',
+    find: 'if (hasChangedRow) this.#done.add(',
+    replace: 'if (dueAt !== null) this.#done.add(',
+    witnesses: [{ file: 'test/delivery/failures.test.ts', only: 'an event whose probe has failed is sent again' }],
+  },
+  {
     name: 'webhook-cursor-before-the-answer',
     mistake: 'the position moves past events that have been sent and not answered',
     file: 'server/delivery/endpoint/places.ts',
