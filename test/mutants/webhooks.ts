@@ -273,11 +273,11 @@ const ORDER: readonly Mutant[] = [
     file: WRITER,
     find: '    this.#outcomes.push(outcome);\n',
     replace:
-      '    this.#outcomes.push(outcome);\n    outcome.endpoint.release(outcome.item, outcome.failed?.nextAt ?? null);\n',
+      '    this.#outcomes.push(outcome);\n    outcome.endpoint.release(outcome.item, outcome.failed?.nextAt ?? null, true);\n',
     also: [
       {
         file: WRITER,
-        find: '      outcome.endpoint.release(outcome.item, outcome.failed?.nextAt ?? null);\n',
+        find: '      outcome.endpoint.release(outcome.item, failed?.nextAt ?? null, failed !== null || finished.length > 0);\n',
         replace: '',
       },
     ],
