@@ -18,7 +18,8 @@ const FAILING = {
   last_failure_at: EXAMPLE_LATER,
   next_attempt_at: '2026-01-31T10:45:00.000Z',
 } as const;
-const TO_OTHERS = 'The webhook itself gets no such event about itself. Other webhooks and readers of events do.';
+const TO_OTHERS =
+  'The webhook itself gets this event only when it works again. Other webhooks and readers of events get it at once.';
 const WHAT_TO_DO = 'docs/webhooks-runbook.md has what to do.';
 
 /** Events of webhooks. */
