@@ -2,17 +2,14 @@ import { type Static, Type } from 'typebox';
 import {
   ATTEMPT_KINDS,
   REPLAY_SELECTIONS,
+  REPLAY_STATES,
   WEBHOOK_ORDERS,
   WEBHOOK_PAYLOADS,
+  WEBHOOK_STATUS_REASONS,
   WEBHOOK_STATUSES,
 } from '../../domain/webhooks/webhook.ts';
 import { DEMO_PROGRAM, EXAMPLE_TIME, sampleOfParameter } from '../samples.ts';
 import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
-
-/** Why a webhook is not enabled. */
-export const WEBHOOK_STATUS_REASONS = ['requested', 'gone', 'failing'] as const;
-/** How a replay stands. */
-export const REPLAY_STATES = ['running', 'completed', 'canceled'] as const;
 
 const position = (what: string) => Type.Integer({ description: `${what}; for all card programs, a number` });
 

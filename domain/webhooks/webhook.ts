@@ -19,11 +19,23 @@ export const WEBHOOK_STATUSES = ['enabled', 'paused', 'disabled'] as const;
 /** One of {@link WEBHOOK_STATUSES}. */
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number];
 
+/** Why a webhook is not enabled: a request, a response with 410, or failures. */
+export const WEBHOOK_STATUS_REASONS = ['requested', 'gone', 'failing'] as const;
+
+/** One of {@link WEBHOOK_STATUS_REASONS}. */
+export type WebhookStatusReason = (typeof WEBHOOK_STATUS_REASONS)[number];
+
 /** Which events a replay sends: those that were given up, or all. */
 export const REPLAY_SELECTIONS = ['failed', 'all'] as const;
 
 /** One of {@link REPLAY_SELECTIONS}. */
 export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
+
+/** How a replay stands. */
+export const REPLAY_STATES = ['running', 'completed', 'canceled'] as const;
+
+/** One of {@link REPLAY_STATES}. */
+export type ReplayState = (typeof REPLAY_STATES)[number];
 
 /**
  * Why a request is sent to a webhook: an `event` for the first time, a `retry` of one that failed, a `probe` that finds out

@@ -5,7 +5,11 @@ import { OPERATION_IDS, type OperationId } from '../../contract/operations.ts';
 import { KEY_SCOPES, PROGRAM_SCOPES } from '../../contract/scope.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { createHttpServer, type ErrorReport, type HttpOptions, type HttpServer } from '../../server/http/server.ts';
+import { openAuthentication } from '../../server/keys/authenticate.ts';
 import type { Gateway, Handler } from '../../server/operations/call.ts';
+import { openProgramSearch } from '../../server/programs/read-programs.ts';
+import { DEMO_PROGRAM_ID as SEEDED_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import type { Ledger } from './ledger.ts';
 import { RawConnection, type RawResponse } from './raw-connection.ts';
 
 /** UUIDs of the two programs that the fake gateway knows. */
@@ -41,6 +45,22 @@ export function fakeGateway(
       throw new Refusal('program_not_found', 'There is no such card program.');
     },
     demoProgramId: DEMO_PROGRAM,
+    ready: async () => 'ready',
+    ...more,
+  };
+}
+
+/** A gateway to a ledger of the test, as the service has it: a sandbox without keys, unless `more` says otherwise. */
+export function ledgerGateway({ databases, handlers }: Ledger, more: Partial<Gateway> = {}): Gateway {
+  return {
+    mode: 'sandbox',
+    keyless: true,
+    supportContact: 'support@example.com',
+    handlers,
+    authenticate: openAuthentication(databases.authentication),
+    onRefusedCredential: () => undefined,
+    findProgram: openProgramSearch(databases.authentication),
+    demoProgramId: SEEDED_PROGRAM_ID,
     ready: async () => 'ready',
     ...more,
   };

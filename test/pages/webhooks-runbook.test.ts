@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { WEBHOOK_STATUS_REASONS } from '../../contract/webhooks/records.ts';
+import { WEBHOOK_STATUS_REASONS } from '../../domain/webhooks/webhook.ts';
 import { runHere } from '../cli/in-process.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');

@@ -1,12 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
-import { openAuthentication } from '../../server/keys/authenticate.ts';
-import type { Gateway } from '../../server/operations/call.ts';
-import { openProgramSearch } from '../../server/programs/read-programs.ts';
-import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import type { Database } from '../../server/store/connection/database.ts';
-import { startHttpServer } from '../harness/http-server.ts';
+import { ledgerGateway, startHttpServer } from '../harness/http-server.ts';
 import { programKey } from '../harness/keys.ts';
 import {
   connect,
@@ -87,7 +83,7 @@ export async function startTwoPrograms(secondWall: SecondWall = 'stands'): Promi
     watch(database, tell);
     return database;
   };
-  const http = await startHttpServer(gatewayOf(ledger));
+  const http = await startHttpServer(ledgerGateway(ledger, { mode: 'live', keyless: false }));
   const url = `http://127.0.0.1:${http.port}`;
   const settleBoth = async () => [await settle(ledger, url, 'first'), await settle(ledger, url, 'second')] as const;
   const [first, second] = await settleBoth().catch(async (error: unknown) => {
@@ -136,20 +132,6 @@ async function stop(
   await http.server.close();
   await ledger.close();
   await postgres.stop();
-}
-
-function gatewayOf({ databases, handlers }: Ledger): Gateway {
-  return {
-    mode: 'live',
-    keyless: false,
-    supportContact: 'support@example.com',
-    handlers,
-    authenticate: openAuthentication(databases.authentication),
-    onRefusedCredential: () => undefined,
-    findProgram: openProgramSearch(databases.authentication),
-    demoProgramId: DEMO_PROGRAM_ID,
-    ready: async () => 'ready',
-  };
 }
 
 /** Tells of every statement that goes to the database, in its order. */

@@ -1,6 +1,6 @@
+import type { WebhookStatusReason } from '../../../domain/webhooks/webhook.ts';
 import type { Statement } from '../connection/database.ts';
 import { DATE, NUMBER, nullable, SMALLINT, statement, UUID, word } from '../sql.ts';
-import type { WebhookStatusReason } from './webhook.ts';
 
 const INSERT_STATE = statement(
   'insert_webhook_state',

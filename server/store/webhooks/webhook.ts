@@ -1,5 +1,12 @@
 import { EVERY_PROGRAM } from '../../../domain/event.ts';
-import type { ReplaySelection, WebhookOrder, WebhookPayload, WebhookStatus } from '../../../domain/webhooks/webhook.ts';
+import type {
+  ReplaySelection,
+  ReplayState,
+  WebhookOrder,
+  WebhookPayload,
+  WebhookStatus,
+  WebhookStatusReason,
+} from '../../../domain/webhooks/webhook.ts';
 import type { Row, Statement } from '../connection/database.ts';
 import {
   BYTES,
@@ -43,9 +50,6 @@ const WEBHOOK = columns({
 /** What callers set of a webhook. */
 export type Webhook = RowOf<typeof WEBHOOK.columns>;
 
-/** Why a webhook is not enabled. */
-export type WebhookStatusReason = 'requested' | 'gone' | 'failing';
-
 const DETAILS = columns({
   ...WEBHOOK.columns,
   status: word<WebhookStatus>(),
@@ -84,7 +88,7 @@ export type StoredReplay = {
   readonly cursor: number;
   readonly untilPosition: number;
   readonly sent: number;
-  readonly state: 'running' | 'completed' | 'canceled';
+  readonly state: ReplayState;
   readonly createdAt: number;
   readonly finishedAt: number | null;
 };

@@ -3,10 +3,7 @@ import type pg from 'pg';
 import { afterAll } from 'vitest';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { TransferService } from '../../../sdk/client.ts';
-import { openAuthentication } from '../../../server/keys/authenticate.ts';
-import { openProgramSearch } from '../../../server/programs/read-programs.ts';
-import { DEMO_PROGRAM_ID } from '../../../server/sandbox/seed-sandbox.ts';
-import { startHttpServer } from '../../harness/http-server.ts';
+import { ledgerGateway, startHttpServer } from '../../harness/http-server.ts';
 import type { Ledger } from '../../harness/ledger.ts';
 import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
 import { relayOnce } from '../../store/events/relayed.ts';
@@ -31,18 +28,7 @@ export async function useStillService(): Promise<StillService> {
   const { connection } = await useServer();
   const ledger = useLedger(connection);
   const admin = await useConnection(connection);
-  const { databases, handlers } = ledger;
-  const http = await startHttpServer({
-    mode: 'sandbox',
-    keyless: true,
-    supportContact: 'support@example.com',
-    handlers,
-    authenticate: openAuthentication(databases.authentication),
-    onRefusedCredential: () => undefined,
-    findProgram: openProgramSearch(databases.authentication),
-    demoProgramId: DEMO_PROGRAM_ID,
-    ready: async () => 'ready',
-  });
+  const http = await startHttpServer(ledgerGateway(ledger));
   afterAll(() => http.server.close());
   const url = `http://127.0.0.1:${http.port}`;
   const client = new TransferService({ baseUrl: url, maxRetries: 0 });
