@@ -1,7 +1,8 @@
 import { constants, hostname } from 'node:os';
 import { KEY_SCOPES } from '../contract/scope.ts';
 import { verifyAudit } from './audit/verify-audit.ts';
-import { readConfiguration, readDataDirectory, showConfiguration } from './config.ts';
+import { readConfiguration, readDataDirectory } from './configuration/configuration.ts';
+import { showConfiguration } from './configuration/show.ts';
 import { endOnCrash } from './crash.ts';
 import { findRunningServices, type RunningService } from './embedded-postgres/running-services.ts';
 import { newId } from './ids.ts';

@@ -1,5 +1,5 @@
 import pino from 'pino';
-import type { LogLevel } from './config.ts';
+import type { LogLevel } from './configuration/settings.ts';
 import { jsonWithoutSecrets, withoutSecrets } from './redaction.ts';
 
 /** Maximum characters and depth of the fields of one record. */

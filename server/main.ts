@@ -2,14 +2,15 @@ import { join } from 'node:path';
 import type pino from 'pino';
 import { toWireId } from '../domain/identifier.ts';
 import { openRefusedCredentials } from './audit/note-refused-credentials.ts';
-import { type Configuration, readConfiguration, showConfiguration } from './config.ts';
+import { type Configuration, readConfiguration } from './configuration/configuration.ts';
+import { showConfiguration } from './configuration/show.ts';
 import { endOnCrash } from './crash.ts';
 import { type Delivery, prepareDelivery } from './delivery/start-delivery.ts';
 import { announceService } from './embedded-postgres/running-services.ts';
 import { type ErrorRecorder, startErrorRecorder } from './error-log/error-recorder.ts';
 import { EventNews } from './events/event-news.ts';
 import { handlersOf } from './handlers.ts';
-import { createHttpServer, type HttpServer } from './http/server.ts';
+import { createHttpServer } from './http/server.ts';
 import { databaseTime } from './ids.ts';
 import { followDatabaseClock } from './jobs/database-clock.ts';
 import { startDeletingExpired } from './jobs/delete-expired.ts';
@@ -26,7 +27,10 @@ import type { Gateway } from './operations/call.ts';
 import { openProgramSearch } from './programs/read-programs.ts';
 import { hasOperatorKey, openReadiness } from './readiness.ts';
 import { withoutSecrets } from './redaction.ts';
-import { DEMO_PROGRAM_ID, SEEDED_CARDS, seedSandbox } from './sandbox/seed-sandbox.ts';
+import { DEMO_PROGRAM_ID, seedSandbox } from './sandbox/seed-sandbox.ts';
+import { bannerOf } from './start/banner.ts';
+import { listen } from './start/listen.ts';
+import { stopOnSignal } from './start/stop-on-signal.ts';
 import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
@@ -148,7 +152,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await opened.close();
   };
   warnOfClearText(configuration, log);
-  showBanner(configuration, opened, port);
+  say(bannerOf(configuration, opened.embedded?.dataDirectory, port));
 }
 
 function openDelivery(
@@ -250,67 +254,4 @@ async function requireOperatorKey(database: Database): Promise<void> {
     'Live mode requires an operator key, and none exists. ' +
       'Create one with "npx transfer-service operator-key create --name <name>" and the same settings.',
   );
-}
-
-async function listen(server: HttpServer, configuration: Configuration): Promise<number> {
-  const { hosts, port } = configuration;
-  try {
-    await server.listen({ hosts, port });
-    return server.address?.port ?? port;
-  } catch (error) {
-    const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-    if (code === 'EADDRINUSE') {
-      throw new StartupProblem(
-        `Port ${port} is already in use. Stop the process that uses it, or set PORT to another port.`,
-      );
-    }
-    if (code === 'EACCES')
-      throw new StartupProblem(`This user is not allowed to listen on port ${port}. Set PORT to a port above 1023.`);
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new StartupProblem(`HOST is '${hosts.join(' ')}', which is not an address of this machine.`);
-    }
-    throw error;
-  }
-}
-
-/** Stops on the first signal. More may follow: Ctrl-C in a terminal reaches npm and the service. */
-function stopOnSignal(end: () => Promise<void>): { readonly isStopping: boolean } {
-  const state = { isStopping: false };
-  const onSignal = (): void => {
-    if (state.isStopping) return;
-    state.isStopping = true;
-    say('\nStopping. Waiting for requests in progress …');
-    end().then(
-      () => {
-        say('Stopped.');
-        process.exit(0);
-      },
-      (error: unknown) => {
-        process.stderr.write(`The service did not stop cleanly: ${withoutSecrets(String(error))}\n`);
-        process.exit(1);
-      },
-    );
-  };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-  return state;
-}
-
-function showBanner(configuration: Configuration, opened: OpenDatabase, port: number): void {
-  const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
-  const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const key = configuration.loopbackOnly ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';
-  const lines = ['', `  Ready at ${base}`];
-  if (opened.embedded !== undefined) lines.push(`  Ledger: ${opened.embedded.dataDirectory}`);
-  if (configuration.mode === 'sandbox') {
-    lines.push(
-      '',
-      '  Cards of the demo program:',
-      ...SEEDED_CARDS.map(({ name, purpose }) => `    ${name.padEnd(16)} ${purpose}`),
-      '',
-      '  Load 10.00 USD onto a card:',
-      `    curl ${base}/api/v0.1/core/transfer ${key}-d '{"amount": 1000, "card_id": "card_active"}'`,
-    );
-  }
-  lines.push('', `  Error codes: ${base}/errors`, '  Stop with Ctrl-C.', '');
-  say(lines.join('\n'));
 }

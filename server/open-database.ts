@@ -1,4 +1,4 @@
-import type { Configuration } from './config.ts';
+import type { Configuration } from './configuration/configuration.ts';
 import { openLedgerForCommand } from './embedded-postgres/command-access.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.ts';
 import { StartupProblem } from './startup-problem.ts';

@@ -51,8 +51,13 @@ const levels: readonly Level[] = [
     node: true,
   },
   {
+    from: ['server/start/'],
+    to: [...foundation, 'server/configuration/', 'server/http/', 'server/sandbox/'],
+    node: true,
+  },
+  {
     from: ['server/open-database.ts'],
-    to: [...foundation, 'server/config.ts', 'server/store/', 'server/embedded-postgres/'],
+    to: [...foundation, 'server/configuration/', 'server/store/', 'server/embedded-postgres/'],
     node: true,
   },
   {
@@ -60,7 +65,7 @@ const levels: readonly Level[] = [
     to: [...foundation, ...subjectFolders, 'server/operations/', 'server/commit/', 'server/store/'],
   },
   { from: ['server/readiness.ts'], to: [...foundation, 'server/operations/', 'server/store/'], node: true },
-  { from: ['server/log.ts'], to: ['server/config.ts', 'server/redaction.ts'], packages: ['pino'] },
+  { from: ['server/log.ts'], to: ['server/configuration/', 'server/redaction.ts'], packages: ['pino'] },
   { from: ['server/crash.ts'], to: ['server/redaction.ts'], node: true },
   {
     from: ['server/http/'],
@@ -123,9 +128,8 @@ const levels: readonly Level[] = [
   },
   { from: ['server/embedded-postgres/'], to: ['server/startup-problem.ts'], packages: ['pg'], node: true },
   {
-    from: ['server/config.ts'],
+    from: ['server/configuration/'],
     to: ['server/startup-problem.ts', 'server/url-credentials.ts', 'server/webhooks/networks.ts'],
-    packages: ['typebox'],
     node: true,
   },
   { from: ['server/redaction.ts'], to: ['domain/', 'server/store/', 'server/url-credentials.ts'] },

@@ -1,6 +1,6 @@
 import { CARD_MOVES, CARD_STATUSES, cardStatusOn } from '../../domain/cards/card.ts';
 import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfers/transfer.ts';
-import { SETTINGS } from '../../server/config.ts';
+import { SETTINGS } from '../../server/configuration/settings.ts';
 import { inCell, table } from './markdown.ts';
 import { checkTable, phaseTable } from './transfer-tables.ts';
 

@@ -70,16 +70,17 @@ export const importExamples: readonly Example[] = [
   {
     rule: 'only main.ts imports the configuration',
     broken: {
-      'server/http/g-listen.ts': "import '../config.ts';\nimport '../startup-problem.ts';\n",
-      'cli/g-start.ts': "import '../server/config.ts';\n",
+      'server/http/g-listen.ts': "import '../configuration/configuration.ts';\nimport '../startup-problem.ts';\n",
+      'cli/g-start.ts': "import '../server/configuration/configuration.ts';\n",
     },
     says: [
-      'cli/g-start.ts -> server/config.ts: cli/ may import only',
-      'server/http/g-listen.ts -> server/config.ts: server/http/ may import only',
+      'cli/g-start.ts -> server/configuration/configuration.ts: cli/ may import only',
+      'server/http/g-listen.ts -> server/configuration/configuration.ts: server/http/ may import only',
     ],
     clean: {
-      'server/main.ts': "import './config.ts';\nimport './http/h-listen.ts';\nimport './store/h-card.ts';\n",
-      'server/config.ts': "import './startup-problem.ts';\nimport 'typebox';\n",
+      'server/main.ts':
+        "import './configuration/configuration.ts';\nimport './http/h-listen.ts';\nimport './store/h-card.ts';\n",
+      'server/configuration/configuration.ts': "import '../startup-problem.ts';\n",
       'server/startup-problem.ts': EMPTY,
       'server/http/h-listen.ts': "import '../startup-problem.ts';\nimport 'fastify';\n",
       'server/store/h-card.ts': "import 'pg';\nimport 'node:fs';\n",

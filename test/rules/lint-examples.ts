@@ -58,11 +58,11 @@ export const lintExamples: readonly Example[] = [
       'cli/env.ts:1: lint/style/noProcessEnv',
       'server/http/env-a.ts:1: lint/style/noProcessEnv',
       'server/http/env-b.ts:1: lint/style/noProcessEnv',
-      'server/http/env-c.ts:1: The environment is read in server/config.ts',
+      'server/http/env-c.ts:1: The environment is read in server/configuration/configuration.ts',
       'server/http/env-d.ts:1: lint/style/noRestrictedImports',
     ],
     clean: {
-      'server/config.ts': 'export const a = process.env;\n',
+      'server/configuration/configuration.ts': 'export const a = process.env;\n',
       'cli/environment.ts': 'export const a = process.env;\n',
       'test/api/env.ts': 'const { env } = process;\nexport const a = [env, process.env];\n',
       'server/http/env-e.ts': "// process.env\nexport const a = 'process.env';\nexport const { pid } = process;\n",

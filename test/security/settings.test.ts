@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { readConfiguration, SETTINGS, showConfiguration } from '../../server/config.ts';
+import { readConfiguration } from '../../server/configuration/configuration.ts';
+import { SETTINGS } from '../../server/configuration/settings.ts';
+import { showConfiguration } from '../../server/configuration/show.ts';
 import { withoutSecrets } from '../../server/redaction.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { runCommand, startInVain } from '../harness/process.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { readConfiguration } from '../../server/config.ts';
+import { readConfiguration } from '../../server/configuration/configuration.ts';
 import { openDatabase, requireSafeConnection } from '../../server/open-database.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { runCommand, startInVain, temporaryDirectory } from '../harness/process.ts';

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { readConfiguration } from '../../server/config.ts';
+import { readConfiguration } from '../../server/configuration/configuration.ts';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { openDatabase, prepareSchema } from '../../server/open-database.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';

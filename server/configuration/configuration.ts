@@ -1,0 +1,135 @@
+import { resolve } from 'node:path';
+import { StartupProblem } from '../startup-problem.ts';
+import { holdsUrlCredentials } from '../url-credentials.ts';
+import { DEFAULT_DATA_DIRECTORY, LOG_LEVELS, type LogLevel, SETTINGS } from './settings.ts';
+import {
+  type Certificates,
+  isLoopback,
+  oneOf,
+  quoted,
+  readCertificates,
+  readConnections,
+  readDatabaseUrl,
+  readDays,
+  readHost,
+  readNetworks,
+  readPort,
+  readProxies,
+  readRate,
+  readSchema,
+  readWebhookKeys,
+} from './values.ts';
+
+/** The settings of the service, read once from the environment. */
+export type Configuration = {
+  readonly mode: 'sandbox' | 'live';
+  /** Addresses to listen on. */
+  readonly hosts: readonly string[];
+  readonly port: number;
+  /** Whether only this machine can reach the service. */
+  readonly loopbackOnly: boolean;
+  /** URL of PostgreSQL, or null for the embedded one. */
+  readonly databaseUrl: string | null;
+  /** The schema that contains the tables. */
+  readonly databaseSchema: string;
+  /** Maximum connections of this process to PostgreSQL. */
+  readonly databaseConnections: number;
+  /** Absolute path of the directory of the embedded PostgreSQL. */
+  readonly dataDirectory: string;
+  /** Where that path comes from, for messages: a wrong one is often a missing or mistyped setting. */
+  readonly dataDirectoryOrigin: string;
+  readonly supportContact: string;
+  /** Days after which errors are removed from the error log. */
+  readonly errorRetentionDays: number;
+  /** Days after which events are removed. */
+  readonly eventRetentionDays: number;
+  /** Requests per second from one address, and with one key, on average; 0 is unlimited. */
+  readonly addressRatePerSecond: number;
+  readonly keyRatePerSecond: number;
+  /** Number of proxies in front of the service whose X-Forwarded-For entries are trusted. */
+  readonly trustedProxies: number;
+  /** Addresses and networks that webhooks may be sent to besides those of the internet. */
+  readonly webhookAllowedNetworks: readonly string[];
+  /** Certificates in PEM that webhooks trust besides the usual ones, and their file; null if there are none. */
+  readonly webhookCa: Certificates | null;
+  /** The keys that encrypt the secrets of webhooks, the current one first; null for one in the data directory. */
+  readonly webhookKeys: readonly Buffer[] | null;
+  readonly logLevel: LogLevel;
+};
+
+/** Responses to idempotency keys are stored in their events, and a replay is exact for so many days. */
+const MIN_EVENT_RETENTION_DAYS = 31;
+
+/**
+ * Default limits of live mode, in requests per second and process: far more than a normal caller sends, and less than a
+ * process can serve, so that one faulty caller leaves capacity for others.
+ */
+const LIVE_ADDRESS_RATE = 2_000;
+const LIVE_KEY_RATE = 1_000;
+
+/** Developers receive webhooks on their own machine. */
+const LOOPBACK = ['127.0.0.1', '::1'];
+
+/** Reads the configuration. Throws a {@link StartupProblem} that names the invalid setting and its valid values. */
+export function readConfiguration(environment: NodeJS.ProcessEnv = process.env): Configuration {
+  const read = (name: (typeof SETTINGS)[number]['name']): string =>
+    environment[name]?.trim() || (SETTINGS.find((setting) => setting.name === name)?.fallback ?? '');
+  refuseCredentials(environment);
+  const mode = oneOf('MODE', read('MODE'), ['sandbox', 'live'] as const);
+  const hosts = environment.HOST?.trim() ? [readHost(environment.HOST.trim())] : ['127.0.0.1', '::1'];
+  const loopbackOnly = hosts.every(isLoopback);
+  const configuration: Configuration = {
+    mode,
+    hosts,
+    port: readPort(read('PORT')),
+    loopbackOnly,
+    databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
+    databaseSchema: readSchema(read('DATABASE_SCHEMA')),
+    databaseConnections: readConnections(read('DATABASE_CONNECTIONS')),
+    ...readDataDirectory(environment),
+    supportContact: read('SUPPORT_CONTACT'),
+    errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS'), 1),
+    eventRetentionDays: readDays('EVENT_RETENTION_DAYS', read('EVENT_RETENTION_DAYS'), MIN_EVENT_RETENTION_DAYS),
+    addressRatePerSecond: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
+    keyRatePerSecond: readRate('RATE_LIMIT_PER_KEY', environment, mode === 'live' ? LIVE_KEY_RATE : 0),
+    trustedProxies: readProxies(read('TRUSTED_PROXIES')),
+    webhookAllowedNetworks: readNetworks(environment, mode === 'sandbox' && loopbackOnly ? LOOPBACK : []),
+    webhookCa: readCertificates(read('WEBHOOK_CA')),
+    webhookKeys: readWebhookKeys(environment.WEBHOOK_KEY?.trim() ?? ''),
+    logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
+  };
+  if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
+    throw new StartupProblem(
+      'SUPPORT_CONTACT is not set. Live mode quotes it in error messages: set it to how customers can reach support.',
+    );
+  }
+  if (mode === 'live' && environment.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
+    throw new StartupProblem(
+      'NODE_TLS_REJECT_UNAUTHORIZED is 0, so the identity of the database is not verified. Unset it in live mode.',
+    );
+  }
+  return configuration;
+}
+
+/** Reads the data directory only, which works even when other settings are invalid. */
+export function readDataDirectory(
+  environment: NodeJS.ProcessEnv = process.env,
+): Pick<Configuration, 'dataDirectory' | 'dataDirectoryOrigin'> {
+  const set = environment.DATA_DIR?.trim();
+  if (!set) {
+    const dataDirectoryOrigin = `DATA_DIR is not set, so it is ${DEFAULT_DATA_DIRECTORY} in the working directory`;
+    return { dataDirectory: resolve(DEFAULT_DATA_DIRECTORY), dataDirectoryOrigin };
+  }
+  return { dataDirectory: resolve(set), dataDirectoryOrigin: `DATA_DIR is ${quoted(set)}` };
+}
+
+/** A password in any other setting could be printed, or quoted in responses. */
+function refuseCredentials(environment: NodeJS.ProcessEnv): void {
+  for (const { name, purpose } of SETTINGS) {
+    if (name === 'DATABASE_URL' || !holdsUrlCredentials(environment[name] ?? '')) continue;
+    throw new StartupProblem(
+      `${name} is not shown because it looks like a URL with a user name or a password. ` +
+        `Only DATABASE_URL may contain one. Purpose of ${name}: ${purpose}.`,
+    );
+  }
+}

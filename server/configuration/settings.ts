@@ -1,0 +1,97 @@
+/** The values of LOG_LEVEL. */
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** How much is logged. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** The data directory where none is set. */
+export const DEFAULT_DATA_DIRECTORY = './data';
+
+/** Every setting: its environment variable, its default, and its purpose. */
+export const SETTINGS = [
+  {
+    name: 'MODE',
+    fallback: 'sandbox',
+    purpose: 'sandbox: for development and tests, without keys; live: for real money',
+  },
+  {
+    name: 'HOST',
+    fallback: '127.0.0.1 and ::1',
+    purpose:
+      'address to listen on, over HTTP without TLS: if others can reach it, terminate TLS in front of the service',
+  },
+  { name: 'PORT', fallback: '8080', purpose: 'port to listen on; 0 selects a free port' },
+  { name: 'DATABASE_URL', fallback: '', purpose: 'PostgreSQL 15 or later; the embedded PostgreSQL if not set' },
+  {
+    name: 'DATABASE_SCHEMA',
+    fallback: 'public',
+    purpose:
+      'database schema of the tables; at most 63 lower-case letters, digits and underscores; ' +
+      'created by migrate if it is missing',
+  },
+  {
+    name: 'DATABASE_CONNECTIONS',
+    fallback: '27',
+    purpose: 'maximum number of connections to PostgreSQL per process, 6 to 200',
+  },
+  {
+    name: 'DATA_DIR',
+    fallback: DEFAULT_DATA_DIRECTORY,
+    purpose:
+      'directory of the data of the embedded PostgreSQL, of errors that are stored while the database is unavailable, and ' +
+      'of the key of webhooks',
+  },
+  {
+    name: 'SUPPORT_CONTACT',
+    fallback: 'support@example.com',
+    purpose: 'how customers can reach support, quoted in messages',
+  },
+  {
+    name: 'ERROR_RETENTION_DAYS',
+    fallback: '90',
+    purpose: 'days for which errors are stored, 1 to 3650; they are deleted in whole months',
+  },
+  {
+    name: 'EVENT_RETENTION_DAYS',
+    fallback: '90',
+    purpose: 'days for which events are stored, 31 to 3650; a position that is older can no longer be read from',
+  },
+  {
+    name: 'RATE_LIMIT_PER_ADDRESS',
+    fallback: '2000 in live mode, 0 in the sandbox',
+    purpose:
+      'maximum requests per second from one address, averaged over 10 seconds; a page counts as 10, a search of the ' +
+      'errors as 50, an invalid key as 10; 0 is no limit',
+  },
+  {
+    name: 'RATE_LIMIT_PER_KEY',
+    fallback: '1000 in live mode, 0 in the sandbox',
+    purpose:
+      'maximum requests per second with one API key, averaged over 10 seconds; each further row of a batch and ' +
+      'each 1,024 bytes of a body count as one more; 0 is no limit',
+  },
+  {
+    name: 'TRUSTED_PROXIES',
+    fallback: '0',
+    purpose: "number of proxies in front of the service that append the caller's address to X-Forwarded-For, 0 to 10",
+  },
+  {
+    name: 'WEBHOOK_ALLOWED_NETWORKS',
+    fallback: '127.0.0.1, ::1 in a sandbox that only this machine can reach, otherwise none',
+    purpose:
+      'addresses and private networks that webhooks may be sent to, such as 10.1.0.0/16, 192.168.7.9, separated by ' +
+      'commas; loopback, link-local and metadata addresses one by one',
+  },
+  {
+    name: 'WEBHOOK_CA',
+    fallback: '',
+    purpose: 'file of certificates in PEM format that are trusted, besides those of Node, when webhooks are sent',
+  },
+  {
+    name: 'WEBHOOK_KEY',
+    fallback: 'a key in DATA_DIR/webhook-key, made when it is needed',
+    purpose:
+      'key that encrypts the secrets of webhooks: 32 bytes in Base64; to change it, the new key, a comma, and the earlier one',
+  },
+  { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
+] as const;

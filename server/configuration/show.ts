@@ -1,0 +1,25 @@
+import { shownDatabaseUrl, withoutUrlCredentials } from '../url-credentials.ts';
+import type { Configuration } from './configuration.ts';
+
+/** The settings in force, one `NAME=value` a line, without passwords. */
+export function showConfiguration(configuration: Configuration): string {
+  return [
+    `MODE=${configuration.mode}`,
+    `HOST=${configuration.hosts.join(' ')}`,
+    `PORT=${configuration.port}`,
+    `DATABASE_URL=${configuration.databaseUrl === null ? '(embedded PostgreSQL)' : shownDatabaseUrl(configuration.databaseUrl)}`,
+    `DATABASE_SCHEMA=${configuration.databaseSchema}`,
+    `DATABASE_CONNECTIONS=${configuration.databaseConnections}`,
+    `DATA_DIR=${withoutUrlCredentials(configuration.dataDirectory)}`,
+    `SUPPORT_CONTACT=${withoutUrlCredentials(configuration.supportContact)}`,
+    `ERROR_RETENTION_DAYS=${configuration.errorRetentionDays}`,
+    `EVENT_RETENTION_DAYS=${configuration.eventRetentionDays}`,
+    `RATE_LIMIT_PER_ADDRESS=${configuration.addressRatePerSecond}`,
+    `RATE_LIMIT_PER_KEY=${configuration.keyRatePerSecond}`,
+    `TRUSTED_PROXIES=${configuration.trustedProxies}`,
+    `WEBHOOK_ALLOWED_NETWORKS=${configuration.webhookAllowedNetworks.join(',')}`,
+    `WEBHOOK_CA=${configuration.webhookCa === null ? '' : withoutUrlCredentials(configuration.webhookCa.path)}`,
+    `WEBHOOK_KEY=${configuration.webhookKeys === null ? '(in DATA_DIR)' : '(set)'}`,
+    `LOG_LEVEL=${configuration.logLevel}`,
+  ].join('\n');
+}

@@ -1,0 +1,23 @@
+import type { Configuration } from '../configuration/configuration.ts';
+import { SEEDED_CARDS } from '../sandbox/seed-sandbox.ts';
+
+/** The text that a start ends with: where the service is, and the first request to send. */
+export function bannerOf(configuration: Configuration, ledgerDirectory: string | undefined, port: number): string {
+  const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
+  const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const key = configuration.loopbackOnly ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';
+  const lines = ['', `  Ready at ${base}`];
+  if (ledgerDirectory !== undefined) lines.push(`  Ledger: ${ledgerDirectory}`);
+  if (configuration.mode === 'sandbox') {
+    lines.push(
+      '',
+      '  Cards of the demo program:',
+      ...SEEDED_CARDS.map(({ name, purpose }) => `    ${name.padEnd(16)} ${purpose}`),
+      '',
+      '  Load 10.00 USD onto a card:',
+      `    curl ${base}/api/v0.1/core/transfer ${key}-d '{"amount": 1000, "card_id": "card_active"}'`,
+    );
+  }
+  lines.push('', `  Error codes: ${base}/errors`, '  Stop with Ctrl-C.', '');
+  return lines.join('\n');
+}
