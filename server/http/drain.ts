@@ -81,8 +81,9 @@ async function stopAccepting(
 /** Whether a request is in flight that can still succeed. */
 function mustWait({ active, connections, settings }: HttpService): boolean {
   // A slow caller, whether sending or reading, delays the shutdown no longer than this.
-  const isFresh = (since: number): boolean => Date.now() - since < settings.lingerMilliseconds;
-  for (const context of active) if (context.abandon !== undefined || isFresh(context.startedAt)) return true;
+  const now = performance.now();
+  const isFresh = (since: number): boolean => now - since < settings.lingerMilliseconds;
+  for (const context of active) if (context.abandon !== undefined || isFresh(context.beganAt)) return true;
   return connections.all().some(({ latest, openedAt }) => latest === undefined && isFresh(openedAt));
 }
 

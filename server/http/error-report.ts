@@ -38,13 +38,3 @@ export type ErrorReport = {
   /** What was thrown, for errors that are not the caller's. */
   readonly cause: unknown;
 };
-
-/** An entry of the access log. */
-export type AccessEntry = {
-  readonly requestId: string;
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly code: string | undefined;
-  readonly durationMilliseconds: number;
-};

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
 import type { OperationId } from '../../contract/operations.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { Refusal } from '../../domain/refusal.ts';
@@ -6,7 +7,9 @@ import { newId } from '../ids.ts';
 import type { Caller } from '../operations/call.ts';
 import type { Connection } from './admission/connection.ts';
 import type { RateStatus } from './admission/rate-limiter.ts';
+import type { ErrorReport } from './error-report.ts';
 import type { RequestHead } from './wire/request-head.ts';
+import { readTraceparent } from './wire/traceparent.ts';
 
 const NOT_LIMITED: RateStatus = [];
 
@@ -14,7 +17,8 @@ const NOT_LIMITED: RateStatus = [];
 export class RequestContext {
   /** Inner UUID of the request. */
   readonly requestId = newId();
-  readonly startedAt = Date.now();
+  /** When it began, by `performance.now()`. */
+  readonly beganAt = performance.now();
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly connection: Connection;
@@ -49,6 +53,10 @@ export class RequestContext {
   /** Whether the connection must close after this response. */
   mustClose = false;
   responded = false;
+  /** What the error log has of the rows that a successful batch refused. */
+  refusedRow: Pick<ErrorReport, 'code' | 'moneyMoved'> | undefined = undefined;
+  /** Whether its entry has been given to `onResponse`. */
+  isNoted = false;
   /** The refusal by the rate limit of its address, which is thrown later: other errors take precedence. */
   addressLimitRefusal: Refusal | undefined = undefined;
   /** The state of each rate limit after this request; empty without rate limits. */
@@ -69,6 +77,18 @@ export class RequestContext {
     this.response = response;
     this.connection = connection;
     this.target = request.url ?? '/';
+  }
+
+  /** When it began, in milliseconds since 1970. */
+  get startedAt(): number {
+    return Math.round(Date.now() - (performance.now() - this.beganAt));
+  }
+
+  /** The caller's trace, where it sent a valid `traceparent`. */
+  get traceparent(): string | undefined {
+    // Node joins the values of a repeated header, which makes it invalid, as the standard asks for.
+    const sent = this.request.headers.traceparent;
+    return sent === undefined ? undefined : readTraceparent(sent);
   }
 
   /** The request id on the wire. */

@@ -9,29 +9,32 @@ import { RateLimits } from './admission/rate-limits.ts';
 import { abandonOverdue, countLateRequests, countUnreadResponses } from './admission/timeouts.ts';
 import { Watchers } from './admission/watchers.ts';
 import { drain } from './drain.ts';
-import type { AccessEntry, ErrorReport } from './error-report.ts';
+import type { ErrorReport } from './error-report.ts';
 import { type AddressServer, type Begin, createAddressServer, isMissingAddress, listenOn } from './listening.ts';
 import { serveOperation } from './operation-route.ts';
 import { RequestContext } from './request-context.ts';
+import type { ResponseEntry } from './response-entry.ts';
 import { RouteTable } from './route-table.ts';
 import { createRoutes } from './routes.ts';
 import { closingRefusal, type HttpService } from './service.ts';
 import { DEFAULT_SETTINGS, type HttpSettings } from './settings.ts';
 import { composeErrorResponse, reportError } from './wire/error-response.ts';
 import { substituteFor } from './wire/node-errors.ts';
+import { noteResponse, noteUnnoted } from './wire/note-response.ts';
 import { ErrorRecordResponse } from './wire/record-response.ts';
 import { sendError } from './wire/reply.ts';
 import { readHead, readTarget } from './wire/request-head.ts';
 
-export type { AccessEntry, ErrorReport } from './error-report.ts';
+export type { ErrorReport } from './error-report.ts';
+export type { ResponseEntry } from './response-entry.ts';
 export type { HttpSettings } from './settings.ts';
 
 /** Options of the HTTP server. */
 export type HttpOptions = {
   /** Called for every error response. */
   readonly onError?: (report: ErrorReport) => void;
-  /** Called for every response. */
-  readonly log?: (entry: AccessEntry) => void;
+  /** Called once for every response, and for every request that its caller gave up. What it throws is ignored. */
+  readonly onResponse?: ((entry: ResponseEntry) => void) | undefined;
   /** Limits and times that differ from {@link DEFAULT_SETTINGS}. */
   readonly settings?: Partial<HttpSettings>;
   /** Version of the service, shown at `/`. */
@@ -157,7 +160,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     settings,
     supportContact: gateway.supportContact,
     onError: options.onError,
-    log: options.log,
+    onResponse: options.onResponse,
     version: options.version ?? '0.1.0',
     routes: new RouteTable(),
     connections: new Connections(),
@@ -185,6 +188,7 @@ function responseOf(service: HttpService): typeof ErrorRecordResponse {
       context.operation ??= service.routes.operationOf(this.req.method ?? '', context.path);
       const errorResponse = composeErrorResponse(substituteFor(status), context, service);
       reportError(service, errorResponse.report);
+      noteResponse(service, context, errorResponse.status, errorResponse.report);
       return errorResponse;
     }
 
@@ -232,6 +236,7 @@ function admit(
   response.on('close', () => {
     active.delete(context);
     context.connection.bytesHandled = request.socket.bytesRead;
+    noteUnnoted(service, context);
   });
   const begin = (): void => route(service, app, context, response);
   const refuse = (): void => void sendError(service, context, tooBusy());

@@ -348,7 +348,7 @@ describe('a failure', () => {
     const onError = (): never => {
       throw new Error('The log is full.');
     };
-    const { ask } = await serve(throwing(new Error('secret')), { onError, log: onError });
+    const { ask } = await serve(throwing(new Error('secret')), { onError, onResponse: onError });
     expectRecord(await ask(post(BODY)), 500, 'unknown_create_transfer');
   });
 });

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import type { Refusal } from '../../../domain/refusal.ts';
 
 /** One connection: its current request, and whether it can still be used. */
 export class Connection {
   readonly socket: Socket;
-  readonly openedAt = Date.now();
+  readonly openedAt = performance.now();
   /** The last request received, which may wait for earlier ones. */
   latest: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined = undefined;
   /** The error that ended the input, and the request whose body it cut short, if any. */

@@ -5,8 +5,9 @@ import type { RefusalDetails } from '../../../domain/refusal.ts';
 import type { RefusedRow } from '../../operations/call.ts';
 import { maskLongNumbers, maskPath } from '../../redaction.ts';
 import { rateHeaders } from '../admission/rate-limits.ts';
-import type { AccessEntry, ErrorReport } from '../error-report.ts';
+import type { ErrorReport } from '../error-report.ts';
 import type { RequestContext } from '../request-context.ts';
+import type { ResponseEntry } from '../response-entry.ts';
 import { type Fault, faultOf } from './fault.ts';
 import { clientRequestId } from './request-head.ts';
 
@@ -23,11 +24,11 @@ export type ErrorResponse = {
   readonly report: ErrorReport;
 };
 
-/** What error responses need of the service: the support contact, the error log and the access log. */
+/** What error responses need of the service: the support contact, the error log and what listens to responses. */
 export type ErrorReporter = {
   readonly supportContact: string;
   readonly onError: ((report: ErrorReport) => void) | undefined;
-  readonly log: ((entry: AccessEntry) => void) | undefined;
+  readonly onResponse: ((entry: ResponseEntry) => void) | undefined;
 };
 
 /** The media type of JSON responses. */

@@ -6,7 +6,8 @@ import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { discardBody } from './body.ts';
 import { composeErrorResponse, reportError } from './error-response.ts';
-import { writeHead, writeLog } from './reply.ts';
+import { noteResponse } from './note-response.ts';
+import { writeHead } from './reply.ts';
 
 /** The media type of Server-Sent Events, which are always UTF-8. */
 export const EVENT_STREAM = 'text/event-stream';
@@ -39,7 +40,7 @@ export async function sendStream(
     if (end !== '' && !response.destroyed) response.write(`: ${end}\n\n`);
   }
   if (!response.destroyed) response.end();
-  writeLog(service, context, 200, undefined);
+  noteResponse(service, context, 200);
 }
 
 /** One stream while it is sent. */

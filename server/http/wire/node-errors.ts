@@ -6,6 +6,7 @@ import { newId } from '../../ids.ts';
 import type { Connection } from '../admission/connection.ts';
 import type { HttpService } from '../service.ts';
 import { composeBareResponse, type HeaderList, reportError } from './error-response.ts';
+import { noteBare } from './note-response.ts';
 
 type ParserError = Error & { readonly code?: string; readonly reason?: string; readonly rawPacket?: Buffer };
 
@@ -83,8 +84,10 @@ export function writeRecord(service: HttpService, connection: Connection, thrown
   const { socket } = connection;
   if (!socket.writable || connection.ended) return;
   connection.writePendingRecord = undefined;
-  const errorResponse = composeBareResponse(thrown, newId(), service, allow);
+  const requestId = newId();
+  const errorResponse = composeBareResponse(thrown, requestId, service, allow);
   reportError(service, errorResponse.report);
+  noteBare(service, requestId, errorResponse.report);
   socket.write(rawResponse(errorResponse.status, errorResponse.headers, errorResponse.body));
   connection.end(service.settings.lingerMilliseconds);
 }

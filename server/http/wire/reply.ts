@@ -12,6 +12,7 @@ import {
   reportError,
   reportRow,
 } from './error-response.ts';
+import { noteResponse } from './note-response.ts';
 import { streamText } from './stream.ts';
 
 /** The media type of an export. */
@@ -30,7 +31,9 @@ export function sendReply(
   if (location !== undefined) headers.push('Location', headerSafe(location));
   if (replayed === true) headers.push('Idempotent-Replayed', 'true');
   if ('refusedRow' in reply && reply.refusedRow !== undefined) {
-    reportError(service, reportRow(reply.refusedRow, context, service));
+    const report = reportRow(reply.refusedRow, context, service);
+    context.refusedRow = report;
+    reportError(service, report);
   }
   return sendBody(service, context, { status, type: JSON_TYPE, body, headers });
 }
@@ -95,7 +98,7 @@ function sendWhole(service: HttpService, context: RequestContext, whole: WholeBo
   // In ASCII each character is a byte, and Node copies it instead of converting it.
   if (bytes === body.length) context.response.end(body, 'latin1');
   else context.response.end(body);
-  writeLog(service, context, status, undefined);
+  noteResponse(service, context, status);
 }
 
 /** Writes the head of a success. From here on the request has a response. */
@@ -136,13 +139,13 @@ async function sendCsv(service: HttpService, context: RequestContext, csv: CsvEx
     if (request.method !== 'HEAD') await streamText(service, context, csv.first, csv.rest);
     // Where the caller has gone there is nothing to end.
     if (!response.destroyed) response.end();
-    writeLog(service, context, 200, undefined);
+    noteResponse(service, context, 200);
   } catch (thrown) {
     // What has been written leaves, with the request id in it, and the connection ends without the last chunk.
     context.connection.end(service.settings.lingerMilliseconds);
     const errorResponse = composeErrorResponse(thrown, context, service);
     reportError(service, errorResponse.report);
-    writeLog(service, context, 200, errorResponse.record.Code);
+    noteResponse(service, context, 200, errorResponse.report);
   }
 }
 
@@ -158,7 +161,7 @@ export async function sendError(service: HttpService, context: RequestContext, t
     reportError(service, errorResponse.report);
     context.response.writeHead(errorResponse.status, errorResponse.headers.flat());
     context.response.end(errorResponse.body);
-    writeLog(service, context, errorResponse.status, errorResponse.record.Code);
+    noteResponse(service, context, errorResponse.status, errorResponse.report);
   } catch {
     lastResort(context);
   }
@@ -174,27 +177,4 @@ function lastResort(context: RequestContext): void {
   }
   response.statusCode = 500;
   response.end();
-}
-
-/** Writes the entry of a response to the access log. */
-export function writeLog(
-  service: HttpService,
-  context: RequestContext,
-  status: number,
-  code: string | undefined,
-): void {
-  if (service.log === undefined) return;
-  const entry = {
-    requestId: context.requestId,
-    method: context.request.method ?? '',
-    path: context.pattern ?? '',
-    status,
-    code,
-    durationMilliseconds: Date.now() - context.startedAt,
-  };
-  try {
-    service.log(entry);
-  } catch {
-    // A failure of the log does not affect the response.
-  }
 }

@@ -1,0 +1,73 @@
+import { performance } from 'node:perf_hooks';
+import { isErrorCode } from '../../../contract/errors/catalogue.ts';
+import { OPERATIONS } from '../../../contract/operations.ts';
+import type { ErrorReport } from '../error-report.ts';
+import type { RequestContext } from '../request-context.ts';
+import type { ResponseEntry } from '../response-entry.ts';
+import type { ErrorReporter } from './error-response.ts';
+
+type Listener = Pick<ErrorReporter, 'onResponse'>;
+type Known = Pick<ErrorReport, 'code' | 'moneyMoved'>;
+
+/** Gives the entry of a response to whoever listens, once for each request. Where nobody listens it costs nothing. */
+export function noteResponse(
+  { onResponse }: Listener,
+  context: RequestContext,
+  status: number | undefined,
+  error: Known | undefined = context.refusedRow,
+): void {
+  if (onResponse === undefined || context.isNoted) return;
+  context.isNoted = true;
+  const { operation, caller } = context;
+  give(onResponse, {
+    requestId: context.requestId,
+    method: context.request.method,
+    path: context.pattern ?? (operation && OPERATIONS[operation].path),
+    operation,
+    status,
+    code: error?.code,
+    milliseconds: performance.now() - context.beganAt,
+    programId: context.programId,
+    keyId: caller !== undefined && 'keyId' in caller ? caller.keyId : undefined,
+    moneyMoved: error?.moneyMoved,
+    traceparent: context.traceparent,
+  });
+}
+
+/**
+ * Gives the entry of a request whose connection has closed and that has none: its caller gave it up, or a route wrote its
+ * response without the functions of this folder.
+ */
+export function noteUnnoted(listener: Listener, context: RequestContext): void {
+  if (listener.onResponse === undefined || context.isNoted) return;
+  const { response } = context;
+  const code = response.headersSent ? response.getHeader('Error-Code') : undefined;
+  const error = typeof code === 'string' && isErrorCode(code) ? { code, moneyMoved: undefined } : undefined;
+  noteResponse(listener, context, response.headersSent ? response.statusCode : undefined, error);
+}
+
+/** Gives the entry of a response to bytes that are not an HTTP request. */
+export function noteBare({ onResponse }: Listener, requestId: string, { status, code }: ErrorReport): void {
+  if (onResponse === undefined) return;
+  give(onResponse, {
+    requestId,
+    method: undefined,
+    path: undefined,
+    operation: undefined,
+    status,
+    code,
+    milliseconds: 0,
+    programId: undefined,
+    keyId: undefined,
+    moneyMoved: undefined,
+    traceparent: undefined,
+  });
+}
+
+function give(onResponse: (entry: ResponseEntry) => void, entry: ResponseEntry): void {
+  try {
+    onResponse(entry);
+  } catch {
+    // What listens does not affect the response.
+  }
+}
