@@ -17,6 +17,7 @@ import {
 } from './open-database.ts';
 import { drawUpTrialBalance } from './programs/get-trial-balance.ts';
 import { withoutSecrets } from './redaction.ts';
+import { runbookLine } from './runbook.ts';
 import { codeOf, StartupProblem } from './startup-problem.ts';
 import { wasCutOff } from './store/connection/failure.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
@@ -42,12 +43,13 @@ try {
     );
   else
     throw new StartupProblem(
+      'invalid-command',
       'The command is missing: migrate, config, verify-books, verify-audit, or operator-key <name>.',
     );
 } catch (error) {
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
-  process.stderr.write(`${withoutSecrets(problem.message)}\n`);
+  process.stderr.write(`${withoutSecrets(problem.message)}\n${runbookLine(problem.page)}\n`);
   process.exitCode = 1;
 }
 
@@ -83,6 +85,7 @@ function findServices(dataDirectory: string, origin: string): readonly RunningSe
   } catch (error) {
     const reason = codeOf(error) ?? String(error);
     throw new StartupProblem(
+      'data-directory-unusable',
       `The services that use the data directory ${dataDirectory} (${origin}) cannot be listed (${reason}). ` +
         'Run the command as the user of the service.',
       { cause: error },
@@ -108,6 +111,7 @@ async function withDatabase(command: Command, run: (opened: CommandDatabase) => 
   } catch (error) {
     if (!wasCutOff(error)) throw error;
     throw new StartupProblem(
+      'database-unreachable',
       `The connection to ${opened.place} was lost before ${command.task} completed, because the database ` +
         'or the service that runs it was stopped. Run the command again when it is available.',
       { cause: error },
@@ -151,18 +155,19 @@ async function printOperatorKey({ databases }: CommandDatabase, keyName: string)
 async function verifyBooks({ databases }: CommandDatabase): Promise<void> {
   const books = await drawUpTrialBalance(databases.background, 0);
   process.stdout.write(`${JSON.stringify(books, null, 2)}\n`);
-  if (!books.balanced) throw new StartupProblem('The books do not balance.');
+  if (!books.balanced) throw new StartupProblem('books-not-balanced', 'The books do not balance.');
 }
 
 /** Every row of the audit log against the one before it, and one of them against a hash that was noted elsewhere. */
 async function verifyAuditLog({ databases }: CommandDatabase, expected: string | undefined): Promise<void> {
   if (expected !== undefined && !/^[0-9a-f]{64}$/.test(expected)) {
-    throw new StartupProblem(`The hash must have 64 hex digits, but it is '${expected}'.`);
+    throw new StartupProblem('invalid-command', `The hash must have 64 hex digits, but it is '${expected}'.`);
   }
   const { entries, position, head, problems } = await verifyAudit(databases.background, expected);
   for (const problem of problems) process.stdout.write(`${problem}\n`);
   process.stdout.write(`entries:  ${entries}\nposition: ${position}\nhead:     ${head}\n`);
-  if (problems.length > 0) throw new StartupProblem('The audit log was changed after it was written.');
+  if (problems.length > 0)
+    throw new StartupProblem('audit-log-changed', 'The audit log was changed after it was written.');
   const bounds =
     expected === undefined
       ? 'To detect entries that were removed at the end, pass a head that you noted earlier with --expect.\n'

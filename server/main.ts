@@ -27,6 +27,7 @@ import type { Gateway } from './operations/call.ts';
 import { openProgramSearch } from './programs/read-programs.ts';
 import { hasOperatorKey, openReadiness } from './readiness.ts';
 import { withoutSecrets } from './redaction.ts';
+import { runbookLine } from './runbook.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from './sandbox/seed-sandbox.ts';
 import { bannerOf } from './start/banner.ts';
 import { listen } from './start/listen.ts';
@@ -61,7 +62,9 @@ try {
   if (signals.isStopping) await new Promise(() => undefined);
   const problem = explainStartFailure(error);
   if (!(problem instanceof StartupProblem)) throw problem;
-  process.stderr.write(`\nThe service cannot start: ${withoutSecrets(problem.message)}\n`);
+  process.stderr.write(
+    `\nThe service cannot start: ${withoutSecrets(problem.message)}\n${runbookLine(problem.page)}\n`,
+  );
   process.exitCode = 1;
 }
 
@@ -251,6 +254,7 @@ function openErrorLog(
 async function requireOperatorKey(database: Database): Promise<void> {
   if (await hasOperatorKey(database)) return;
   throw new StartupProblem(
+    'operator-key-missing',
     'Live mode requires an operator key, and none exists. ' +
       'Create one with "npx transfer-service operator-key create --name <name>" and the same settings.',
   );

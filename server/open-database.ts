@@ -1,7 +1,8 @@
 import type { Configuration } from './configuration/configuration.ts';
 import { openLedgerForCommand } from './embedded-postgres/command-access.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.ts';
-import { StartupProblem } from './startup-problem.ts';
+import type { RunbookPage } from './runbook.ts';
+import { codeOf, StartupProblem } from './startup-problem.ts';
 import { findConnectionProblem } from './store/connection/connection-problem.ts';
 import {
   type ConnectionSettings,
@@ -19,6 +20,7 @@ import {
   USE_SESSIONS,
 } from './store/connection/server-problem.ts';
 import { DEFAULT_SCHEMA } from './store/connection/session-settings.ts';
+import { pageOf } from './store/connection/start-failure.ts';
 import { claimLedger, type LedgerMode, readLedgerMode } from './store/ledger-mode.ts';
 import { migrate, pendingMigrations } from './store/migrations/migrate.ts';
 import { preparePartitions } from './store/partition.ts';
@@ -106,8 +108,8 @@ async function openByUrl(
   const settings = { connectionString: databaseUrl, schema: configuration.databaseSchema };
   await requireUsableDatabase(settings, use).catch(refuseUnusable);
   await probe(settings).catch(refuseUnusable);
-  refuse(await findPoolingProblem(settings).catch(refuseUnusable));
-  refuse(await findUserProblem(settings).catch(refuseUnusable));
+  refuse('pooled-connection', await findPoolingProblem(settings).catch(refuseUnusable));
+  refuse('database-user-settings', await findUserProblem(settings).catch(refuseUnusable));
   const asked = configuration.databaseConnections;
   const most = onWarning && (await requireConnections(settings, asked, onWarning).catch(refuseUnusable));
   const databases = openDatabases(settings, most);
@@ -137,11 +139,12 @@ async function openOwn(
 
 /** Throws a {@link StartupProblem} when the database cannot be used as it is. */
 async function requireUsableDatabase(settings: ConnectionSettings, use: DatabaseUse): Promise<void> {
-  refuse(await findDatabaseProblem(settings, use));
+  const problem = await findDatabaseProblem(settings, use);
+  if (problem !== undefined) throw problem;
 }
 
-function refuse(problem: string | undefined): void {
-  if (problem !== undefined) throw new StartupProblem(problem);
+function refuse(page: RunbookPage, problem: string | undefined): void {
+  if (problem !== undefined) throw new StartupProblem(page, problem);
 }
 
 /**
@@ -157,6 +160,7 @@ async function requireConnections(
   const howMany = `${lowest.whose} allows ${lowest.max} connections`;
   if (lowest.max < MIN_CONNECTIONS) {
     throw new StartupProblem(
+      'few-connections',
       `${howMany}, but a process of the service needs at least ${MIN_CONNECTIONS}. Raise the limit (${lowest.raise}).`,
     );
   }
@@ -188,14 +192,15 @@ export function requireSafeConnection({ databaseUrl, mode }: Configuration): voi
   } catch (error) {
     refuseUnusable(error);
   }
-  if (problem !== undefined) throw new StartupProblem(problem);
+  if (problem !== undefined) throw new StartupProblem('database-address', problem);
 }
 
 function refuseUnusable(error: unknown): never {
   if (error instanceof StartupProblem) throw error;
-  refuse(findRefusedOptions(error));
+  refuse('pooled-connection', findRefusedOptions(error));
   const reason = error instanceof Error ? error.message || String(Reflect.get(error, 'code')) : String(error);
   throw new StartupProblem(
+    pageOf(codeOf(error) ?? ''),
     `The database of DATABASE_URL cannot be used: ${reason}. Check the address and the user, and that PostgreSQL is running.`,
   );
 }
@@ -207,7 +212,7 @@ function refuseUnusable(error: unknown): never {
 export async function prepareSchema(databases: Databases, mode: LedgerMode): Promise<void> {
   await requireMode(databases, mode);
   if (mode === 'sandbox') await migrate(databases.settings);
-  else refuse(await findDurabilityProblem(databases.settings));
+  else refuse('durability-off', await findDurabilityProblem(databases.settings));
   await requireSchema(databases);
   refuseOtherMode(await claimLedger(databases.background, mode), mode);
   await preparePartitions(databases.background);
@@ -221,17 +226,13 @@ export async function requireMode({ settings }: Databases, mode: LedgerMode): Pr
 function refuseOtherMode(ledger: LedgerMode | undefined, mode: LedgerMode): void {
   if (ledger === undefined || ledger === mode) return;
   throw new StartupProblem(
+    'ledger-mode',
     ledger === 'live'
       ? 'This is a live ledger, but the mode is sandbox, which moves money without keys. ' +
           'Set MODE=live, or DATABASE_URL or DATA_DIR to another ledger.'
       : 'This is a sandbox ledger: its clock may have been moved, and its keys were created without authorization. ' +
           'For live mode, set DATABASE_URL or DATA_DIR to another ledger.',
   );
-}
-
-/** What is missing: all of it, or the migrations of newer versions. */
-function lacking(pending: readonly string[]): string {
-  return pending[0]?.startsWith('0001_') ? 'has no ledger' : `lacks the migrations ${pending.join(', ')}`;
 }
 
 /**
@@ -241,8 +242,11 @@ function lacking(pending: readonly string[]): string {
 export async function requireSchema({ settings, findRoleProblem }: Databases, place = 'the database'): Promise<void> {
   const pending = await pendingMigrations(settings);
   if (pending.length > 0) {
+    const isEmpty = pending[0]?.startsWith('0001_') === true;
+    const lacking = isEmpty ? 'has no ledger' : `lacks the migrations ${pending.join(', ')}`;
     throw new StartupProblem(
-      `${place.replace(/^t/, 'T')} ${lacking(pending)} in its schema ${settings.schema ?? DEFAULT_SCHEMA}. ` +
+      isEmpty ? 'ledger-missing' : 'schema-behind',
+      `${place.replace(/^t/, 'T')} ${lacking} in its schema ${settings.schema ?? DEFAULT_SCHEMA}. ` +
         'If that is the right place, run "npx transfer-service migrate" with the same settings first.',
     );
   }
@@ -251,10 +255,12 @@ export async function requireSchema({ settings, findRoleProblem }: Databases, pl
   await requireUsableDatabase(settings, 'read');
   if ('differing' in problem) {
     throw new StartupProblem(
+      'pooled-connection',
       `The connections of DATABASE_URL do not preserve the settings of the service: ${problem.differing}. ${USE_SESSIONS}`,
     );
   }
   throw new StartupProblem(
+    'database-rights',
     `The user of DATABASE_URL cannot assume the roles of the service: ${problem.refused}. ` +
       'If a role is missing or was not granted, run as a superuser: GRANT transfer_service_application, ' +
       'transfer_service_background, transfer_service_authentication TO <that user>;',

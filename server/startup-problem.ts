@@ -1,11 +1,19 @@
+import type { RunbookPage } from './runbook.ts';
+
 /**
  * A condition that prevents the start of the service and that an operator can fix.
  *
- * The message says what is wrong and what to do. `main.ts` prints it without a stack, because it is not a bug, and exits
- * with a non-zero status.
+ * The message says what is wrong and what to do; the page of the runbook says it at length. `main.ts` prints both without
+ * a stack, because it is not a bug, and exits with a non-zero status.
  */
 export class StartupProblem extends Error {
   override readonly name = 'StartupProblem';
+  readonly page: RunbookPage;
+
+  constructor(page: RunbookPage, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.page = page;
+  }
 }
 
 /** The `code` of an error from the operating system (`ENOENT`, `EACCES`, ...) or from PostgreSQL (`57P03`, ...). */
@@ -31,5 +39,5 @@ export function isDiskFull(problem: unknown): boolean {
 
 /** The problem of a full disk; `what` is the part of the sentence that says what failed, and where. */
 export function diskFullProblem(what: string, cause?: unknown): StartupProblem {
-  return new StartupProblem(`${what}: the disk is full. Free up space on it and try again.`, { cause });
+  return new StartupProblem('disk-full', `${what}: the disk is full. Free up space on it and try again.`, { cause });
 }

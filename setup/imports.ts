@@ -8,6 +8,7 @@ const foundation = [
   'domain/',
   'server/ids.ts',
   'server/redaction.ts',
+  'server/runbook.ts',
   'server/startup-problem.ts',
   'server/url-credentials.ts',
 ];
@@ -122,18 +123,25 @@ const levels: readonly Level[] = [
   },
   {
     from: ['server/store/'],
-    to: ['domain/', 'server/ids.ts', 'server/startup-problem.ts'],
+    to: ['domain/', 'server/ids.ts', 'server/runbook.ts', 'server/startup-problem.ts'],
     packages: ['pg'],
     node: true,
   },
-  { from: ['server/embedded-postgres/'], to: ['server/startup-problem.ts'], packages: ['pg'], node: true },
+  {
+    from: ['server/embedded-postgres/'],
+    to: ['server/runbook.ts', 'server/startup-problem.ts'],
+    packages: ['pg'],
+    node: true,
+  },
   {
     from: ['server/configuration/'],
-    to: ['server/startup-problem.ts', 'server/url-credentials.ts', 'server/webhooks/networks.ts'],
+    to: ['server/runbook.ts', 'server/startup-problem.ts', 'server/url-credentials.ts', 'server/webhooks/networks.ts'],
     node: true,
   },
   { from: ['server/redaction.ts'], to: ['domain/', 'server/store/', 'server/url-credentials.ts'] },
-  { from: ['server/ids.ts', 'server/startup-problem.ts'], to: [], node: true },
+  { from: ['server/ids.ts'], to: [], node: true },
+  { from: ['server/runbook.ts'], to: [] },
+  { from: ['server/startup-problem.ts'], to: ['server/runbook.ts'] },
   { from: ['server/url-credentials.ts'], to: ['domain/'] },
   // The command may be the first thing that runs in a fresh checkout, so it starts with the installation.
   { from: ['cli/transfer-service.mjs'], to: ['setup/bootstrap.mjs'], node: true },

@@ -100,11 +100,13 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
   };
   if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
     throw new StartupProblem(
+      'invalid-setting',
       'SUPPORT_CONTACT is not set. Live mode quotes it in error messages: set it to how customers can reach support.',
     );
   }
   if (mode === 'live' && environment.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
     throw new StartupProblem(
+      'invalid-setting',
       'NODE_TLS_REJECT_UNAUTHORIZED is 0, so the identity of the database is not verified. Unset it in live mode.',
     );
   }
@@ -128,6 +130,7 @@ function refuseCredentials(environment: NodeJS.ProcessEnv): void {
   for (const { name, purpose } of SETTINGS) {
     if (name === 'DATABASE_URL' || !holdsUrlCredentials(environment[name] ?? '')) continue;
     throw new StartupProblem(
+      'invalid-setting',
       `${name} is not shown because it looks like a URL with a user name or a password. ` +
         `Only DATABASE_URL may contain one. Purpose of ${name}: ${purpose}.`,
     );

@@ -17,21 +17,27 @@ export function quoted(value: string): string {
 export function oneOf<Name extends string>(setting: string, value: string, allowed: readonly Name[]): Name {
   const found = allowed.find((name) => name === value);
   if (found !== undefined) return found;
-  throw new StartupProblem(`${setting} is ${quoted(value)}, but it must be one of: ${allowed.join(', ')}.`);
+  throw new StartupProblem(
+    'invalid-setting',
+    `${setting} is ${quoted(value)}, but it must be one of: ${allowed.join(', ')}.`,
+  );
 }
 
 /** The port to listen on. */
 export function readPort(text: string): number {
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port <= 65535) return port;
-  throw new StartupProblem(`PORT is ${quoted(text)}, but it must be a number from 0 to 65535.`);
+  throw new StartupProblem('invalid-setting', `PORT is ${quoted(text)}, but it must be a number from 0 to 65535.`);
 }
 
 /** A number of days, from `min` to 3650. */
 export function readDays(setting: string, text: string, min: number): number {
   const days = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
   if (days >= min && days <= 3650) return days;
-  throw new StartupProblem(`${setting} is ${quoted(text)}, but it must be a number of days from ${min} to 3650.`);
+  throw new StartupProblem(
+    'invalid-setting',
+    `${setting} is ${quoted(text)}, but it must be a number of days from ${min} to 3650.`,
+  );
 }
 
 /** The number of database connections, 6 to 200. */
@@ -39,6 +45,7 @@ export function readConnections(text: string): number {
   const connections = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
   if (connections >= 6 && connections <= 200) return connections;
   throw new StartupProblem(
+    'invalid-setting',
     `DATABASE_CONNECTIONS is ${quoted(text)}, but it must be a number of connections from 6 to 200.`,
   );
 }
@@ -49,6 +56,7 @@ export function readRate(setting: string, environment: NodeJS.ProcessEnv, fallba
   if (text === '') return fallback;
   if (/^[0-9]{1,6}$/.test(text)) return Number(text);
   throw new StartupProblem(
+    'invalid-setting',
     `${setting} is ${quoted(text)}, but it must be a number of requests per second from 1 to 999999, or 0 for no limit.`,
   );
 }
@@ -57,7 +65,10 @@ export function readRate(setting: string, environment: NodeJS.ProcessEnv, fallba
 export function readProxies(text: string): number {
   const proxies = /^[0-9]{1,2}$/.test(text) ? Number(text) : Number.NaN;
   if (proxies <= 10) return proxies;
-  throw new StartupProblem(`TRUSTED_PROXIES is ${quoted(text)}, but it must be a number of proxies from 0 to 10.`);
+  throw new StartupProblem(
+    'invalid-setting',
+    `TRUSTED_PROXIES is ${quoted(text)}, but it must be a number of proxies from 0 to 10.`,
+  );
 }
 
 /** Addresses and networks, separated by commas. */
@@ -69,6 +80,7 @@ export function readNetworks(environment: NodeJS.ProcessEnv, fallback: readonly 
     const problem = findNetworkProblem(network);
     if (problem === undefined) continue;
     throw new StartupProblem(
+      'invalid-setting',
       `WEBHOOK_ALLOWED_NETWORKS is ${quoted(text)}, but ${quoted(network)} ${problem}. ` +
         'Separate addresses and networks with commas.',
     );
@@ -85,11 +97,17 @@ export function readCertificates(text: string): Certificates | null {
   try {
     certificates = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new StartupProblem(`${found}, but that file cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
+    throw new StartupProblem(
+      'invalid-setting',
+      `${found}, but that file cannot be read: ${(error as NodeJS.ErrnoException).code}.`,
+    );
   }
   const blocks = certificates.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
   if (blocks.length > 0 && blocks.every(isCertificate)) return { path, certificates: blocks.join('\n') };
-  throw new StartupProblem(`${found}, but that file does not contain valid certificates in PEM format.`);
+  throw new StartupProblem(
+    'invalid-setting',
+    `${found}, but that file does not contain valid certificates in PEM format.`,
+  );
 }
 
 function isCertificate(pem: string): boolean {
@@ -108,6 +126,7 @@ export function readWebhookKeys(text: string): readonly Buffer[] | null {
     return keys.map((key) => Buffer.from(key, 'base64'));
   }
   throw new StartupProblem(
+    'invalid-setting',
     'WEBHOOK_KEY must be 32 bytes in Base64, as "openssl rand -base64 32" prints them, or two such keys with a comma between them.',
   );
 }
@@ -116,7 +135,10 @@ export function readWebhookKeys(text: string): readonly Buffer[] | null {
 export function readHost(text: string): string {
   const host = text.replace(/^\[(.*)\]$/, '$1');
   if (isIP(host) !== 0 || /^[a-zA-Z0-9.-]+$/.test(host)) return host;
-  throw new StartupProblem(`HOST is ${quoted(text)}, but it must be an address such as 127.0.0.1 or a host name.`);
+  throw new StartupProblem(
+    'invalid-setting',
+    `HOST is ${quoted(text)}, but it must be an address such as 127.0.0.1 or a host name.`,
+  );
 }
 
 /** Whether only this machine can reach a host. */
@@ -129,6 +151,7 @@ export function readDatabaseUrl(text: string): string | null {
   if (text === '') return null;
   if (/^postgres(ql)?:\/\//.test(text)) return text;
   throw new StartupProblem(
+    'invalid-setting',
     'DATABASE_URL must be a URL that begins with postgresql://, such as postgresql://localhost:5432/ledger.',
   );
 }
@@ -141,6 +164,7 @@ export function readSchema(text: string): string {
   const isPlain = /^[a-z_][a-z0-9_]{0,62}$/.test(text);
   if (isPlain && !text.startsWith('pg_') && text !== 'information_schema') return text;
   throw new StartupProblem(
+    'invalid-setting',
     `DATABASE_SCHEMA is ${quoted(text)}, but it must be 1 to 63 lower-case letters, digits and underscores. ` +
       'It must not begin with a digit or with pg_, and information_schema is reserved.',
   );

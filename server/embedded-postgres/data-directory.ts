@@ -18,7 +18,7 @@ export class DataDirectoryInUse extends StartupProblem {
   readonly owner: LockOwner | undefined;
 
   constructor(shownAs: string, owner: LockOwner | undefined, cause: unknown) {
-    super(describeUse(shownAs, owner), { cause });
+    super('data-directory-in-use', describeUse(shownAs, owner), { cause });
     this.owner = owner;
   }
 }
@@ -54,7 +54,7 @@ export async function openDataDirectory(asked: string, openToOthers: boolean): P
     return await realpath(path);
   } catch (error) {
     if (isDiskFull(error)) throw diskFullProblem(`The data directory ${asked} cannot be created`, error);
-    throw new StartupProblem(describeUnusable(asked, codeOf(error)), { cause: error });
+    throw new StartupProblem('data-directory-unusable', describeUnusable(asked, codeOf(error)), { cause: error });
   }
 }
 
@@ -249,6 +249,7 @@ export function describeLockRefusal(error: unknown, path: string, shownAs: strin
   if (isDiskFull(error)) return diskFullProblem(`The data directory ${shownAs} cannot be locked`, error);
   const reason = error instanceof Error ? error.message : String(error);
   return new StartupProblem(
+    'data-directory-unusable',
     `The data directory ${shownAs} cannot be locked by the user ${userName()} (${reason}${belongsTo(path)}). ` +
       'Start the service as the user who started it there before, or set DATA_DIR to another directory.',
     { cause: error },

@@ -103,10 +103,13 @@ async function requireLedger(
   try {
     asked = await realPathOf(dataDirectory);
   } catch (error) {
-    throw new StartupProblem(describeUnusable(dataDirectory, codeOf(error)), { cause: error });
+    throw new StartupProblem('data-directory-unusable', describeUnusable(dataDirectory, codeOf(error)), {
+      cause: error,
+    });
   }
   if ((await findLedger(asked, user, systemDirectory)) !== undefined) return;
   throw new StartupProblem(
+    'ledger-missing',
     `There is no ledger in ${dataDirectory} (${origin}), and none was created. Set DATA_DIR to the data directory of ` +
       'the service, or DATABASE_URL to its database. To create a new ledger there, run "npx transfer-service migrate" ' +
       'with the same settings.',
@@ -131,7 +134,8 @@ async function startLocked(
   await removeUnfinishedDataDirectories(placement.home);
   if (!placement.exists) {
     // It was there before the lock was.
-    if (options.existing !== undefined) throw new StartupProblem(`The ledger in ${asked} no longer exists.`);
+    if (options.existing !== undefined)
+      throw new StartupProblem('ledger-missing', `The ledger in ${asked} no longer exists.`);
     reports.onProgress(`Creating a new ledger in ${placement.dataDirectory}.`);
     await createDataDirectory(placement.home, binaries, user);
   }

@@ -42,16 +42,23 @@ const MAJOR_VERSION = 18;
  */
 export async function chooseServerUser(): Promise<ServerUser> {
   if (!process.getuid || !process.getgid) {
-    throw new StartupProblem('The service has no embedded PostgreSQL for this platform. Set DATABASE_URL.');
+    throw new StartupProblem(
+      'embedded-postgres-unavailable',
+      'The service has no embedded PostgreSQL for this platform. Set DATABASE_URL.',
+    );
   }
   let serviceName: string;
   try {
     serviceName = userInfo().username;
   } catch (error) {
     const problem = `The user id ${process.getuid()} has no user name on this machine, and PostgreSQL requires one.`;
-    throw new StartupProblem(`${problem} Run the service as a user in /etc/passwd, or set DATABASE_URL.`, {
-      cause: error,
-    });
+    throw new StartupProblem(
+      'embedded-postgres-unavailable',
+      `${problem} Run the service as a user in /etc/passwd, or set DATABASE_URL.`,
+      {
+        cause: error,
+      },
+    );
   }
   if (process.getuid() !== 0) {
     const own = { uid: process.getuid(), gid: process.getgid() };
@@ -71,6 +78,7 @@ async function lookUpNobody(): Promise<{ name: string; uid: number; gid: number 
   const gid = Number.parseInt(line?.[3] ?? '', 10);
   if (line?.[0] && Number.isInteger(uid) && Number.isInteger(gid) && uid !== 0) return { name: line[0], uid, gid };
   throw new StartupProblem(
+    'embedded-postgres-unavailable',
     "PostgreSQL cannot run as root, and this machine has no user 'nobody' to run it as. " +
       'Start the service as an ordinary user, or set DATABASE_URL.',
   );
@@ -137,7 +145,10 @@ async function findHome(asked: string, user: ServerUser, systemDirectory: string
   if (found.length > 1) {
     const both = found.map((home) => join(home, 'postgresql')).join(' and ');
     const advice = `Write the path of the correct one to ${join(asked, LOCATION_FILE)}.`;
-    throw new StartupProblem(`There are two ledgers for the data directory ${asked}: ${both}. ${advice}`);
+    throw new StartupProblem(
+      'ledger-location',
+      `There are two ledgers for the data directory ${asked}: ${both}. ${advice}`,
+    );
   }
   return found[0];
 }
@@ -148,6 +159,7 @@ function awayFrom(asked: string, systemDirectory: string): string {
 
 function describeLost(asked: string, recorded: string): StartupProblem {
   return new StartupProblem(
+    'ledger-missing',
     `The ledger of the data directory ${asked} should be in ${recorded}, which does not exist. Restore it, ` +
       `or, to start with an empty ledger, remove ${join(asked, LOCATION_FILE)}.`,
   );
@@ -159,7 +171,10 @@ async function isThere(path: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return false;
-    throw new StartupProblem(`The service cannot read ${path} (${codeOf(error)}). Give it access to that directory.`);
+    throw new StartupProblem(
+      'ledger-access',
+      `The service cannot read ${path} (${codeOf(error)}). Give it access to that directory.`,
+    );
   }
 }
 
@@ -171,12 +186,14 @@ async function readLocation(asked: string): Promise<string | undefined> {
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
     throw new StartupProblem(
+      'ledger-location',
       `The file ${path}, which contains the path of the ledger, cannot be read (${codeOf(error)}).`,
     );
   }
   const location = text.split('\n').find((line) => line.trim() !== '' && !line.startsWith('#'));
   if (location?.endsWith('postgresql')) return resolve(asked, location);
   throw new StartupProblem(
+    'ledger-location',
     `The file ${path} does not contain the path of a directory named postgresql. Write that path to the file.`,
   );
 }
@@ -195,11 +212,13 @@ export async function recordLocation(asked: string, placement: Placement): Promi
 async function verifyLedger(dataDirectory: string, user: ServerUser): Promise<void> {
   const { uid } = await stat(dataDirectory).catch((error: unknown) => {
     throw new StartupProblem(
+      'ledger-access',
       `The ledger in ${dataDirectory} cannot be read (${codeOf(error)}). Give the service access to it.`,
     );
   });
   if (uid !== user.uid) {
     throw new StartupProblem(
+      'ledger-access',
       `The ledger in ${dataDirectory} belongs to the user with id ${uid}, but PostgreSQL would run as ${user.name} ` +
         `(${user.uid}). Start the service as the user who started it before, or set DATA_DIR to another directory.`,
     );
@@ -207,12 +226,14 @@ async function verifyLedger(dataDirectory: string, user: ServerUser): Promise<vo
   const obstacle = await findObstacle(dataDirectory, user);
   if (obstacle !== undefined) {
     throw new StartupProblem(
+      'ledger-access',
       `PostgreSQL runs as ${user.name}, who cannot access the ledger in ${dataDirectory}: ` +
         `${obstacle} does not allow it. Run 'chmod o+x ${obstacle}'.`,
     );
   }
   const text = await readFile(join(dataDirectory, 'PG_VERSION'), 'utf8').catch((error: unknown) => {
     throw new StartupProblem(
+      'ledger-missing',
       `The directory ${dataDirectory} contains no ledger (PG_VERSION cannot be read: ${codeOf(error)}). ` +
         'Restore its files from a backup, or set DATA_DIR to another directory.',
     );
@@ -222,6 +243,7 @@ async function verifyLedger(dataDirectory: string, user: ServerUser): Promise<vo
     const advice =
       version > MAJOR_VERSION ? 'Use the version of the service that created it' : 'Upgrade it with pg_upgrade';
     throw new StartupProblem(
+      'ledger-version',
       `The ledger in ${dataDirectory} was created by PostgreSQL ${text.trim()}, but this service includes PostgreSQL ${MAJOR_VERSION}. ` +
         `${advice}, or set DATA_DIR to another directory.`,
     );
@@ -258,6 +280,7 @@ function describeSystemDirectory(systemDirectory: string, error: unknown): Start
   if (error instanceof StartupProblem) return error;
   const reason = codeOf(error) ?? (error instanceof Error ? error.message : String(error));
   return new StartupProblem(
+    'data-directory-unusable',
     `PostgreSQL cannot run as root, so its files must be in ${systemDirectory}, which cannot be used (${reason}). ` +
       'Start the service as an ordinary user, or move it and its data directory to a place that other users can access.',
     { cause: error },
@@ -268,6 +291,7 @@ async function verifyRootOwned(directory: string): Promise<void> {
   const found = await lstat(directory);
   if (found.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0) return;
   throw new StartupProblem(
+    'data-directory-unusable',
     `The directory ${directory} must belong to root and be writable by root only. Fix its owner or its permissions.`,
   );
 }
@@ -296,6 +320,7 @@ export async function claimSocketDirectory(placement: Placement, user: ServerUse
     }
   }
   throw new StartupProblem(
+    'data-directory-unusable',
     'There is no usable directory for the socket of PostgreSQL. Make /tmp writable for the service.',
   );
 }

@@ -146,7 +146,11 @@ export async function createDataDirectory(home: string, binaries: PostgresBinari
     const words = lastWords(output);
     const reason = words ?? codeOf(error) ?? String(error);
     const advice = 'Fix this, set DATA_DIR to another directory, or set DATABASE_URL.';
-    throw new StartupProblem(`A new ledger cannot be created in ${home}: ${reason}. ${advice}`, { cause: error });
+    throw new StartupProblem(
+      'embedded-postgres-failed',
+      `A new ledger cannot be created in ${home}: ${reason}. ${advice}`,
+      { cause: error },
+    );
   }
 }
 

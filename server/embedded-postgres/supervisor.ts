@@ -101,7 +101,7 @@ export class Supervisor {
   async begin(persistent: boolean): Promise<void> {
     this.#wish = 'run';
     while (!this.#wanted && this.#loop) await this.#loop;
-    if (this.#isToRest()) throw new StartupProblem(STOPPED_MEANWHILE);
+    if (this.#isToRest()) throw new StartupProblem('embedded-postgres-failed', STOPPED_MEANWHILE);
     if (!this.#wanted) {
       this.#wanted = true;
       this.#accepting = Promise.withResolvers();
@@ -157,14 +157,14 @@ export class Supervisor {
       backoff = Math.min(Math.max(FIRST_BACKOFF_MILLISECONDS, backoff * 2), LAST_BACKOFF_MILLISECONDS);
     }
     this.#state = 'stopped';
-    this.#accepting.reject(new StartupProblem(STOPPED_MEANWHILE));
+    this.#accepting.reject(new StartupProblem('embedded-postgres-failed', STOPPED_MEANWHILE));
   }
 
   #describeFailedStart(description: string): StartupProblem {
     const { dataDirectory, serverLog } = this.#setup;
     if (isDiskFull(description)) return diskFullProblem(`PostgreSQL cannot start in ${dataDirectory}`);
     const problem = `PostgreSQL did not start in ${dataDirectory}: ${description}.`;
-    return new StartupProblem(`${problem} See its log, ${serverLog}.`);
+    return new StartupProblem('embedded-postgres-failed', `${problem} See its log, ${serverLog}.`);
   }
 
   /** One life of the server, from the clearing of its predecessor's remains to its end. Never throws. */

@@ -12,13 +12,20 @@ export async function listen(server: HttpServer, configuration: Configuration): 
     const code = error instanceof Error ? Reflect.get(error, 'code') : undefined;
     if (code === 'EADDRINUSE') {
       throw new StartupProblem(
+        'port-unavailable',
         `Port ${port} is already in use. Stop the process that uses it, or set PORT to another port.`,
       );
     }
     if (code === 'EACCES')
-      throw new StartupProblem(`This user is not allowed to listen on port ${port}. Set PORT to a port above 1023.`);
+      throw new StartupProblem(
+        'port-unavailable',
+        `This user is not allowed to listen on port ${port}. Set PORT to a port above 1023.`,
+      );
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-      throw new StartupProblem(`HOST is '${hosts.join(' ')}', which is not an address of this machine.`);
+      throw new StartupProblem(
+        'invalid-setting',
+        `HOST is '${hosts.join(' ')}', which is not an address of this machine.`,
+      );
     }
     throw error;
   }

@@ -30,6 +30,7 @@ export async function resealSecrets(database: Database, keys: WebhookKeys): Prom
 function unknownKey(origin: string, count: number): StartupProblem {
   const here = count === 0 ? `there is none in ${origin}` : `it is not in ${origin}`;
   return new StartupProblem(
+    'webhook-key',
     `The secrets of webhooks in the database are encrypted with a key that this process does not have: ${here}. ` +
       'Set WEBHOOK_KEY to the key that they are encrypted with; to change the key, to the new one, a comma, and the earlier one. ' +
       'The key of a service without WEBHOOK_KEY is in the file webhook-key of its DATA_DIR.',

@@ -49,9 +49,12 @@ function readKeyFile(file: string): readonly Buffer[] {
     if (key.length === KEY_BYTES) return [key];
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return [];
-    throw new StartupProblem(`The key of webhooks in ${file} cannot be read: ${String(error)}.`, { cause: error });
+    throw new StartupProblem('webhook-key', `The key of webhooks in ${file} cannot be read: ${String(error)}.`, {
+      cause: error,
+    });
   }
   throw new StartupProblem(
+    'webhook-key',
     `${file} does not contain a key: 32 bytes in Base64. Restore it from a backup; without it, the secrets of webhooks cannot be read.`,
   );
 }

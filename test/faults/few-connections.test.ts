@@ -176,7 +176,9 @@ test('a role with fewer connections than a process needs is refused at the start
   try {
     const { exitCode, errors } = await startInVain(settingsOf('few'));
     expect(exitCode).toBe(1);
-    expect(errors).toMatch(/^\nThe service cannot start: the role limited allows 5 connections, [^\n]+\n$/);
+    expect(errors).toMatch(
+      /^\nThe service cannot start: the role limited allows 5 connections, [^\n]+\nRunbook: docs\/runbook\/few-connections\.md\n$/,
+    );
     expect(errors).toContain('needs at least 6. Raise the limit (ALTER ROLE limited CONNECTION LIMIT)');
   } finally {
     await superuser.query('alter role limited connection limit 20');

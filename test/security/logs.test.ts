@@ -233,7 +233,9 @@ describe('settings', () => {
   test('a DATABASE_URL under the name of another setting is not shown', async () => {
     const { exitCode, output, errors } = await startInVain({ LOG_LEVEL: 'trace', HOST: urls[0] ?? '' });
     expect(exitCode).toBe(1);
-    expect(errors).toMatch(/^\nThe service cannot start: HOST is [^\n]+\n$/);
+    expect(errors).toMatch(
+      /^\nThe service cannot start: HOST is [^\n]+\nRunbook: docs\/runbook\/invalid-setting\.md\n$/,
+    );
     expectNothingHidden(`${output}${errors}`);
   });
 });

@@ -44,7 +44,7 @@ describe('without a ledger', () => {
     for (const mode of [{}, live]) {
       const { exitCode, output, errors } = await runCommand(command, { ...mode, DATA_DIR: typed });
       expect([exitCode, output]).toEqual([1, '']);
-      expect(errors).toMatch(/^[^\n]+\n$/);
+      expect(errors).toMatch(/^[^\n]+\nRunbook: docs\/runbook\/ledger-missing\.md\n$/);
       expect(errors).toContain(`There is no ledger in ${join(empty, 'dta')} (DATA_DIR is '${typed}')`);
     }
     expect(await readdir(empty)).toEqual([]);
@@ -101,7 +101,9 @@ describe('beside a service on the embedded database', () => {
     service = await startService({ DATA_DIR });
     const { exitCode, output, errors } = await ending;
     expect([exitCode, output]).toEqual([1, '']);
-    expect(errors).toMatch(/^The connection to the ledger in [^\n]+ was lost before verify-books completed[^\n]+\n$/);
+    expect(errors).toMatch(
+      /^The connection to the ledger in [^\n]+ was lost before verify-books completed[^\n]+\nRunbook: docs\/runbook\/database-unreachable\.md\n$/,
+    );
     for (const client of [holder, watcher]) await client.end().catch(() => undefined);
   });
 });

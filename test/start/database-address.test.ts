@@ -161,7 +161,9 @@ describe('in separate processes', () => {
       const environment = { ...LIVE, DATA_DIR: directory.path, PGHOST: 'db.remote.example' };
       const settings = { ...environment, DATABASE_URL: 'postgresql:///ledger' };
       const started = await startInVain(settings);
-      expect(started.errors).toMatch(/^\nThe service cannot start: DATABASE_URL [^\n]+sslmode=verify-full\.\n$/);
+      expect(started.errors).toMatch(
+        /^\nThe service cannot start: DATABASE_URL [^\n]+sslmode=verify-full\.\nRunbook: docs\/runbook\/database-address\.md\n$/,
+      );
       for (const command of [['migrate'], ['config'], ['operator-key', 'create', '--name', 'x']]) {
         const { exitCode, errors } = await runCommand(command, settings);
         expect([exitCode, errors]).toEqual([1, expect.stringContaining('Add sslmode=verify-full')]);

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { readConfiguration } from '../../server/configuration/configuration.ts';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { openDatabase, prepareSchema } from '../../server/open-database.ts';
+import { runbookLine } from '../../server/runbook.ts';
 import { StartupProblem } from '../../server/startup-problem.ts';
 import { findServerProblem, type ServerFacts } from '../../server/store/connection/database-problem.ts';
 import { explainStartFailure } from '../../server/store/connection/start-failure.ts';
@@ -56,6 +57,10 @@ async function contentsOf(database: string): Promise<readonly string[]> {
 
 /** What a start says, up to the point at which it would serve. */
 async function refusalOf(settings: Readonly<Record<string, string>>): Promise<string> {
+  return (await problemOf(settings)).message;
+}
+
+async function problemOf(settings: Readonly<Record<string, string>>): Promise<StartupProblem> {
   const reports = { onProgress: () => undefined, onServerExit: () => undefined };
   try {
     const { databases, close } = await openDatabase(readConfiguration(settings), reports);
@@ -63,22 +68,23 @@ async function refusalOf(settings: Readonly<Record<string, string>>): Promise<st
   } catch (error) {
     const problem = explainStartFailure(error);
     expect(problem).toBeInstanceOf(StartupProblem);
-    return (problem as StartupProblem).message;
+    return problem as StartupProblem;
   }
   throw new Error('nothing was refused');
 }
 
-/** The same of a service and of the commands, in processes of their own: each prints the one sentence, without a stack. */
+/** The same of a service and of the commands, in processes of their own: each prints the one sentence and its page, without a stack. */
 async function refusalOfAll(settings: Readonly<Record<string, string>>): Promise<string> {
-  const sentence = await refusalOf(settings);
+  const { message, page } = await problemOf(settings);
   const [started, migrated, keyed] = await Promise.all([
     startInVain(settings),
     runCommand(['migrate'], settings),
     runCommand(['operator-key', 'create', '--name', 'x'], settings),
   ]);
-  expect([started.exitCode, started.errors]).toEqual([1, `\nThe service cannot start: ${sentence}\n`]);
-  for (const ending of [migrated, keyed]) expect(ending).toEqual({ exitCode: 1, output: '', errors: `${sentence}\n` });
-  return sentence;
+  const errors = `${message}\n${runbookLine(page)}\n`;
+  expect([started.exitCode, started.errors]).toEqual([1, `\nThe service cannot start: ${errors}`]);
+  for (const ending of [migrated, keyed]) expect(ending).toEqual({ exitCode: 1, output: '', errors });
+  return message;
 }
 
 /** Brings the schema up to date, as the command does. */
@@ -119,7 +125,7 @@ describe('the version of the server', () => {
   ])('%i is refused first', (versionNumber, version) => {
     const old = { ...facts, versionNumber, version, encoding: 'LATIN1', isStandby: true };
     for (const use of ['read', 'write'] as const) {
-      expect(findServerProblem(old, use)).toBe(
+      expect(findServerProblem(old, use)?.message).toBe(
         `The database server runs PostgreSQL ${version}, and the service needs 15 or later. ` +
           'Upgrade the server, or set DATABASE_URL to a newer one.',
       );

@@ -26,7 +26,9 @@ describe('a database that the service does not own', () => {
     await superuser.query('create database ledger owner maker');
     const ending = await runCommand(['migrate'], settingsOf('maker', 'ledger'));
     expect(ending).toMatchObject({ exitCode: 1, output: '' });
-    expect(ending.errors).toMatch(/^The migrations cannot be applied: the user maker [^\n]+\n$/);
+    expect(ending.errors).toMatch(
+      /^The migrations cannot be applied: the user maker [^\n]+\nRunbook: docs\/runbook\/database-rights\.md\n$/,
+    );
     const [statements = ''] = /CREATE ROLE .*;/.exec(ending.errors) ?? [];
     expect(statements).toContain(`GRANT ${ROLES} TO maker;`);
     await superuser.query(statements);
@@ -36,7 +38,9 @@ describe('a database that the service does not own', () => {
   test('a user that is not a member of the roles gets one sentence with the grant', async () => {
     const ending = await startInVain(settingsOf('stranger', 'ledger'));
     expect(ending.exitCode).toBe(1);
-    expect(ending.errors).toMatch(/^\nThe service cannot start: The user of DATABASE_URL cannot assume [^\n]+\n$/);
+    expect(ending.errors).toMatch(
+      /^\nThe service cannot start: The user of DATABASE_URL cannot assume [^\n]+\nRunbook: docs\/runbook\/database-rights\.md\n$/,
+    );
     expect(ending.errors).toContain(`GRANT ${ROLES} TO`);
   });
 
@@ -72,7 +76,9 @@ describe('a database that the service does not own', () => {
     try {
       const { exitCode, errors } = await startInVain(settingsOf('clerk', 'ledger'));
       expect({ exitCode, errors }).toMatchObject({ exitCode: 1, errors: expect.stringContaining(role) });
-      expect(errors).toMatch(/^\nThe service cannot start: The user of DATABASE_URL cannot assume [^\n]+\n$/);
+      expect(errors).toMatch(
+        /^\nThe service cannot start: The user of DATABASE_URL cannot assume [^\n]+\nRunbook: docs\/runbook\/database-rights\.md\n$/,
+      );
     } finally {
       await superuser.query(`grant ${role} to clerk`);
     }

@@ -61,7 +61,9 @@ describe('a server that can lose commits in a crash', () => {
         exitCode: 1,
         errors: expect.stringContaining(`${name} = off, so a`),
       });
-      expect(errors).toMatch(/^\nThe service cannot start: The PostgreSQL server runs with [^\n]+\n$/);
+      expect(errors).toMatch(
+        /^\nThe service cannot start: The PostgreSQL server runs with [^\n]+\nRunbook: docs\/runbook\/durability-off\.md\n$/,
+      );
       expect(errors).toContain(`ALTER SYSTEM SET ${name} = on; SELECT pg_reload_conf();`);
       const sandbox = await startService(settingsOf('transfer_service', 'sandbox'));
       expect(await sandbox.stop()).toBe(0);
@@ -79,7 +81,9 @@ describe('a user without permission to change settings', () => {
     try {
       const { exitCode, errors } = await startInVain(settingsOf('transfer_service', 'sandbox'));
       expect(exitCode).toBe(1);
-      expect(errors).toMatch(/^\nThe service cannot start: The user transfer_service has session_rep[^\n]+\n$/);
+      expect(errors).toMatch(
+        /^\nThe service cannot start: The user transfer_service has session_rep[^\n]+\nRunbook: docs\/runbook\/database-user-settings\.md\n$/,
+      );
       expect(errors).toContain('ALTER ROLE "transfer_service" RESET session_replication_role;');
     } finally {
       await superuser.query('alter role transfer_service reset session_replication_role');
@@ -106,7 +110,9 @@ describe('a connection pooler in front of the server', () => {
   test('that shares sessions between transactions is refused, with the alternative', async () => {
     const { exitCode, errors } = await startBehind('transaction');
     expect(exitCode).toBe(1);
-    expect(errors).toMatch(/^\nThe service cannot start: DATABASE_URL connects to a pooler [^\n]+\n$/);
+    expect(errors).toMatch(
+      /^\nThe service cannot start: DATABASE_URL connects to a pooler [^\n]+\nRunbook: docs\/runbook\/pooled-connection\.md\n$/,
+    );
     expect(errors).toContain(
       'Use session pooling (pool_mode = session in PgBouncer), or connect to PostgreSQL directly.',
     );
@@ -116,7 +122,9 @@ describe('a connection pooler in front of the server', () => {
   test('that refuses startup options is refused, with the setting and the alternative', async () => {
     const { exitCode, errors } = await startBehind('refusing');
     expect(exitCode).toBe(1);
-    expect(errors).toMatch(/^\nThe service cannot start: The connection pooler of DATABASE_URL refuses [^\n]+\n$/);
+    expect(errors).toMatch(
+      /^\nThe service cannot start: The connection pooler of DATABASE_URL refuses [^\n]+\nRunbook: docs\/runbook\/pooled-connection\.md\n$/,
+    );
     expect(errors).toContain('ignore_startup_parameters = options');
     expect(errors).toContain('Use session pooling');
     expect(errors).not.toContain('GRANT');

@@ -14,7 +14,8 @@ import { useDirectory } from '../harness/service.ts';
 // in the row disk-full of the torture, which npm run verify runs (test/torture/rows/disk-full-starts.ts).
 
 const FULL = '/dev/full';
-const SENTENCE = /^\nThe service cannot start: [^\n]*: the disk is full\. Free up space on it [^\n]*\n$/;
+const SENTENCE =
+  /^\nThe service cannot start: [^\n]*: the disk is full\. Free up space on it [^\n]*\nRunbook: docs\/runbook\/disk-full\.md\n$/;
 
 const directory = await useDirectory(ledgerDirectory);
 
@@ -80,7 +81,7 @@ describe('PostgreSQL reports a full disk', () => {
       expect([migrated.exitCode, migrated.errors]).toEqual([
         1,
         'PostgreSQL cannot write (could not extend file "base/1/2": No space left on device): the disk is full. ' +
-          'Free up space on it and try again.\n',
+          'Free up space on it and try again.\nRunbook: docs/runbook/disk-full.md\n',
       ]);
       const { exitCode, errors } = await startInVain(settings);
       expect([exitCode, errors]).toEqual([1, expect.stringMatching(SENTENCE)]);

@@ -22,7 +22,7 @@ const ledger = () => join(directory.path, 'ledger');
 /** Fails unless the start ended with one clear message on standard error, and gives the message. */
 function messageOf({ exitCode, errors, output }: Ending): string {
   expect(exitCode).toBe(1);
-  expect(errors).toMatch(/^\nThe service cannot start: [^\n]+[.)]\n$/);
+  expect(errors).toMatch(/^\nThe service cannot start: [^\n]+[.)]\nRunbook: docs\/runbook\/[a-z-]+\.md\n$/);
   expect(`${errors}${output}`).not.toMatch(/\n\s+at |node:internal|Error:/);
   expect(output).not.toContain('Ready at');
   return errors;

@@ -134,7 +134,7 @@ describe('WEBHOOK_KEY', () => {
     const unknown = await startInVain({ DATA_DIR, WEBHOOK_KEY: second });
     expect(unknown.exitCode).toBe(1);
     expect(unknown.errors).toMatch(
-      /^\nThe service cannot start: [^\n]*it is not in WEBHOOK_KEY\. Set WEBHOOK_KEY[^\n]*\n$/,
+      /^\nThe service cannot start: [^\n]*it is not in WEBHOOK_KEY\. Set WEBHOOK_KEY[^\n]*\nRunbook: docs\/runbook\/webhook-key\.md\n$/,
     );
     for (const key of [first, second]) expect(`${unknown.errors}${unknown.output}`).not.toContain(key);
 

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { StartupProblem } from '../../startup-problem.ts';
 import { type Migration, namesCreatedBy, readMigrations } from '../migrations/migration-files.ts';
 import { type ConnectionSettings, connectPlainly } from './connections.ts';
 import { DEFAULT_SCHEMA } from './session-settings.ts';
@@ -29,11 +30,14 @@ export type ServerFacts = {
 };
 
 /**
- * Why the service cannot use a database, in a sentence that says what to do; undefined when it can. Checked before
+ * Why the service cannot use a database; undefined when it can. Checked before
  * anything else, on a connection without the service's own settings, some of which an older server would refuse. Changes
  * nothing. Throws the error of `pg` when it cannot connect.
  */
-export function findDatabaseProblem(settings: ConnectionSettings, use: DatabaseUse): Promise<string | undefined> {
+export function findDatabaseProblem(
+  settings: ConnectionSettings,
+  use: DatabaseUse,
+): Promise<StartupProblem | undefined> {
   return connectPlainly(settings, async (client) => {
     const problem = findServerProblem(await readServer(client), use);
     if (problem !== undefined) return problem;
@@ -46,29 +50,35 @@ export function findDatabaseProblem(settings: ConnectionSettings, use: DatabaseU
 }
 
 /** The part of {@link findDatabaseProblem} that is about the server and the database as a whole. */
-export function findServerProblem(facts: ServerFacts, use: DatabaseUse): string | undefined {
+export function findServerProblem(facts: ServerFacts, use: DatabaseUse): StartupProblem | undefined {
   const { versionNumber, version, encoding, database, isStandby, readOnly, readOnlySource } = facts;
   if (versionNumber < OLDEST_MAJOR * 10_000) {
-    return (
+    return new StartupProblem(
+      'database-version',
       `The database server runs PostgreSQL ${version}, and the service needs ${OLDEST_MAJOR} or later. ` +
-      'Upgrade the server, or set DATABASE_URL to a newer one.'
+        'Upgrade the server, or set DATABASE_URL to a newer one.',
     );
   }
   if (encoding !== 'UTF8') {
-    return (
+    return new StartupProblem(
+      'database-encoding',
       `The database ${database} has the encoding ${encoding}, and the service needs UTF8 to store every text unchanged. ` +
-      "Create a database with CREATE DATABASE <name> ENCODING 'UTF8' TEMPLATE template0, and set DATABASE_URL to it."
+        "Create a database with CREATE DATABASE <name> ENCODING 'UTF8' TEMPLATE template0, and set DATABASE_URL to it.",
     );
   }
   if (use === 'read') return undefined;
   if (isStandby) {
-    return 'The database server is a standby, which is read-only. Set DATABASE_URL to the primary server.';
+    return new StartupProblem(
+      'database-read-only',
+      'The database server is a standby, which is read-only. Set DATABASE_URL to the primary server.',
+    );
   }
   // The service overrides a setting of its user, but not one of the whole database or server.
   if (readOnly === 'on' && !['user', 'database user', 'client', 'session'].includes(readOnlySource)) {
-    return (
+    return new StartupProblem(
+      'database-read-only',
       `The database ${database} is read-only: default_transaction_read_only is on (${readOnlySource}). ` +
-      'Make it writable, or set DATABASE_URL to another one.'
+        'Make it writable, or set DATABASE_URL to another one.',
     );
   }
   return undefined;
@@ -95,7 +105,7 @@ export async function hasSchema(client: pg.ClientBase, schema: string): Promise<
   return rowCount === 1;
 }
 
-async function findSchemaProblem(client: pg.ClientBase, schema: string): Promise<string | undefined> {
+async function findSchemaProblem(client: pg.ClientBase, schema: string): Promise<StartupProblem | undefined> {
   // `migrate` creates it.
   if (!(await hasSchema(client, schema))) return undefined;
   const history = await readHistoryColumns(client, schema);
@@ -115,9 +125,12 @@ async function findSchemaProblem(client: pg.ClientBase, schema: string): Promise
   );
 }
 
-function foreign(schema: string, problem: string): string {
+function foreign(schema: string, problem: string): StartupProblem {
   const elsewhere = schema === DEFAULT_SCHEMA ? 'a separate schema, such as transfer_service' : 'another schema';
-  return `The schema ${schema} cannot be used: ${problem}. Set DATABASE_SCHEMA to ${elsewhere}, or DATABASE_URL to another database.`;
+  return new StartupProblem(
+    'schema-taken',
+    `The schema ${schema} cannot be used: ${problem}. Set DATABASE_SCHEMA to ${elsewhere}, or DATABASE_URL to another database.`,
+  );
 }
 
 /** The columns of the history that `migrate` creates. */
@@ -141,7 +154,7 @@ async function findAccessProblem(
   client: pg.ClientBase,
   schema: string,
   isInstalled: boolean,
-): Promise<string | undefined> {
+): Promise<StartupProblem | undefined> {
   const { rows } = await client.query<{ user: string; usable: boolean; rolesWithout: string[] }>(
     `select pg_catalog.quote_ident(current_user) as user,
         pg_catalog.has_schema_privilege(oid, 'usage') as usable,
@@ -155,16 +168,20 @@ async function findAccessProblem(
   );
   const [{ user, usable, rolesWithout } = { user: '', usable: true, rolesWithout: [] }] = rows;
   if (isInstalled && rolesWithout.length > 0) {
-    return (
+    return new StartupProblem(
+      'database-rights',
       `The roles of the service may not use the schema ${schema}. ` +
-      `As its owner: GRANT USAGE ON SCHEMA "${schema}" TO ${rolesWithout.join(', ')};`
+        `As its owner: GRANT USAGE ON SCHEMA "${schema}" TO ${rolesWithout.join(', ')};`,
     );
   }
   if (usable) return undefined;
   const grant = isInstalled
     ? `GRANT ${ROLES.join(', ')} TO ${user}`
     : `GRANT USAGE, CREATE ON SCHEMA "${schema}" TO ${user}`;
-  return `The user ${user} may not use the schema ${schema}. As a superuser: ${grant};`;
+  return new StartupProblem(
+    'database-rights',
+    `The user ${user} may not use the schema ${schema}. As a superuser: ${grant};`,
+  );
 }
 
 async function readAppliedNames(client: pg.ClientBase, schema: string): Promise<readonly string[]> {

@@ -1,5 +1,13 @@
+import type { RunbookPage } from '../../runbook.ts';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../startup-problem.ts';
-import { INSUFFICIENT_PRIVILEGE, isLostConnection, READ_ONLY, serverErrorOf } from './failure.ts';
+import {
+  DISK_FULL,
+  INSUFFICIENT_PRIVILEGE,
+  isLostConnection,
+  READ_ONLY,
+  serverErrorOf,
+  TOO_MANY_CONNECTIONS,
+} from './failure.ts';
 
 /**
  * Classes of SQLSTATEs about the server, its settings and the rights of the user, which an operator can change:
@@ -28,13 +36,26 @@ export function explainStartFailure(error: unknown): unknown {
   if (reported === undefined) {
     if (!isLostConnection(error)) return error;
     const reason = `The connection to the database was lost (${messageOf(error)}).`;
-    return new StartupProblem(`${reason} Check that PostgreSQL is running and reachable.`, { cause: error });
+    return new StartupProblem('database-unreachable', `${reason} Check that PostgreSQL is running and reachable.`, {
+      cause: error,
+    });
   }
   const code = codeOf(reported) ?? '';
   if (code !== INSUFFICIENT_PRIVILEGE && !OPERATORS_CLASSES.has(code.slice(0, 2))) return error;
   const advice = reported.hint ?? ADVICE[code] ?? 'See the log of PostgreSQL for details.';
   const reason = `PostgreSQL refused a statement: ${reported.message} (SQLSTATE ${code}).`;
-  return new StartupProblem(`${reason} ${advice}`, { cause: error });
+  return new StartupProblem(pageOf(code), `${reason} ${advice}`, { cause: error });
+}
+
+/** The page for an error of PostgreSQL, by its SQLSTATE, or of the connection to it, which has none. */
+export function pageOf(code: string): RunbookPage {
+  if (code === TOO_MANY_CONNECTIONS) return 'few-connections';
+  if (code === DISK_FULL) return 'disk-full';
+  if (code === INSUFFICIENT_PRIVILEGE) return 'database-rights';
+  if (code === READ_ONLY) return 'database-read-only';
+  return /^[0-9FHPX][0-9A-Z]{4}$/.test(code) && !/^(08|28|3D|57)/.test(code)
+    ? 'database-refused-statement'
+    : 'database-unreachable';
 }
 
 function messageOf(error: unknown): string {

@@ -61,6 +61,7 @@ async function provideSchema(client: pg.ClientBase, schema: string): Promise<voi
     const { rows } = await client.query<{ user: string }>('select quote_ident(current_user) as user');
     const user = rows[0]?.user ?? '';
     throw new StartupProblem(
+      'database-rights',
       `The schema ${schema} does not exist, and the user ${user} may not create it. ` +
         `As a superuser: CREATE SCHEMA "${schema}" AUTHORIZATION ${user};`,
       { cause: error },
@@ -83,6 +84,7 @@ async function requireSight(client: pg.ClientBase): Promise<void> {
   );
   if (rows[0]?.blind !== true) return;
   throw new StartupProblem(
+    'database-rights',
     `The user ${rows[0].user} cannot see the rows that a migration may change. ` +
       `As a superuser: GRANT transfer_service_background TO ${rows[0].user};`,
   );
@@ -97,7 +99,11 @@ function explain(error: unknown): unknown {
     ? 'The tables are in use: try again, or stop the service first.'
     : 'Run the command as the owner of the database and its tables.';
   const advice = error.hint ?? usual;
-  return new StartupProblem(`The migrations cannot be applied: ${error.message}. ${advice}`, { cause: error });
+  return new StartupProblem(
+    isLocked ? 'migration-locked' : 'database-rights',
+    `The migrations cannot be applied: ${error.message}. ${advice}`,
+    { cause: error },
+  );
 }
 
 async function readApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, string>> {
@@ -111,6 +117,7 @@ function compare(migrations: readonly Migration[], applied: ReadonlyMap<string, 
   const unknown = [...applied.keys()].find((name) => !migrations.some((migration) => migration.name === name));
   if (unknown !== undefined) {
     throw new StartupProblem(
+      'schema-too-new',
       `The database has the migration ${unknown}, which this version of the service does not know. ` +
         'Start the version that applied it, or a newer one.',
     );
@@ -118,6 +125,7 @@ function compare(migrations: readonly Migration[], applied: ReadonlyMap<string, 
   const edited = migrations.find(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum);
   if (edited !== undefined) {
     throw new StartupProblem(
+      'migration-changed',
       `The migration ${edited.name} was changed after it was applied to this database. ` +
         'Restore the file, and change the schema in a new migration.',
     );

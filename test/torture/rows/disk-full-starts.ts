@@ -15,7 +15,8 @@ const LEFT_FOR_NEW = [0, 4, 8, 100, 10_000, 40_000];
 /** The same for a ledger that is there: the lock, the owner's name, the access rules, the next file of the log. */
 const LEFT_FOR_EXISTING = [0, 4, 8, 100];
 
-const SENTENCE = /^\nThe service cannot start: [^\n]*: the disk is full\. Free up space [^\n]*\n$/;
+const SENTENCE =
+  /^\nThe service cannot start: [^\n]*: the disk is full\. Free up space [^\n]*\nRunbook: docs\/runbook\/disk-full\.md\n$/;
 
 /**
  * Starts the service on a disk that is full already: it must say so in one sentence, and start when there is room again.

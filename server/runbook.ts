@@ -1,0 +1,51 @@
+/**
+ * The pages of the runbook: the name of the file in docs/runbook/, without `.md`, and its title. One for each kind of
+ * problem that prevents a start, each alert, and each state that the readiness or the status names.
+ */
+export const RUNBOOK = {
+  'audit-log-changed': 'The audit log was changed',
+  'books-not-balanced': 'The books do not balance',
+  'data-directory-in-use': 'The data directory is in use',
+  'data-directory-unusable': 'The data directory cannot be used',
+  'database-address': 'The address of the database is refused',
+  'database-encoding': 'The database has the wrong encoding',
+  'database-read-only': 'The database is read-only',
+  'database-refused-statement': 'PostgreSQL refused a statement',
+  'database-rights': 'The user of the database lacks a right',
+  'database-unreachable': 'The database cannot be reached',
+  'database-user-settings': 'The user of the database has unsafe settings',
+  'database-version': 'The database server is too old',
+  'disk-full': 'The disk is full',
+  'durability-off': 'The database server can lose what it confirmed',
+  'embedded-postgres-failed': 'The embedded PostgreSQL does not start',
+  'embedded-postgres-unavailable': 'The embedded PostgreSQL cannot run on this machine',
+  'few-connections': 'Too few database connections',
+  'invalid-command': 'A command was called with wrong arguments',
+  'invalid-setting': 'A setting is invalid',
+  'ledger-access': 'The ledger cannot be accessed',
+  'ledger-location': 'The location of the ledger is not clear',
+  'ledger-missing': 'There is no ledger',
+  'ledger-mode': 'The ledger is of the other mode',
+  'ledger-version': 'The ledger is of another version of PostgreSQL',
+  'migration-changed': 'A migration was changed after it was applied',
+  'migration-locked': 'A migration waits for a lock',
+  'operator-key-missing': 'There is no operator key',
+  'pooled-connection': 'A connection pooler is in the way',
+  'port-unavailable': 'The port cannot be used',
+  'schema-behind': 'The schema is older than the service',
+  'schema-taken': 'The schema belongs to something else',
+  'schema-too-new': 'The schema is newer than the service',
+  'webhook-key': 'The key of webhooks is missing or wrong',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type RunbookPage = keyof typeof RUNBOOK;
+
+/** Where a page is, from the root of the project. */
+export function runbookPath(page: RunbookPage): string {
+  return `docs/runbook/${page}.md`;
+}
+
+/** The line that follows the message of a problem. */
+export function runbookLine(page: RunbookPage): string {
+  return `Runbook: ${runbookPath(page)}`;
+}

@@ -1,0 +1,33 @@
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { RUNBOOK, runbookLine, runbookPath } from '../runbook.ts';
+
+// A message names its page, so the page must be there, and be the one that is about the message.
+
+const root = resolve(import.meta.dirname, '../..');
+const read = (path: string): string => readFileSync(resolve(root, path), 'utf8');
+const pages = Object.keys(RUNBOOK) as (keyof typeof RUNBOOK)[];
+
+test('every page exists, and begins with its title', () => {
+  const files = readdirSync(resolve(root, 'docs/runbook')).filter((file) => file !== 'README.md');
+  expect(files.sort()).toEqual(pages.map((page) => basename(runbookPath(page))).sort());
+  for (const page of pages) expect(read(runbookPath(page)).split('\n')[0]).toBe(`# ${RUNBOOK[page]}`);
+});
+
+test('every page is used, by a problem, a state or an alert', () => {
+  const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !/runbook\.ts$|\.test\.ts$/.test(path));
+  const alerts = globSync('ops/*.yml', { cwd: root });
+  const text = [...code, ...alerts].map(read).join('\n');
+  const isUsed = (page: string): boolean => text.includes(`'${page}'`) || text.includes(`docs/runbook/${page}.md`);
+  expect(pages.filter((page) => !isUsed(page))).toEqual([]);
+});
+
+test('the index lists every page with its title', () => {
+  const index = read('docs/runbook/README.md');
+  for (const page of pages) expect(index).toContain(`[${RUNBOOK[page]}](${page}.md)`);
+});
+
+test('the line of a page is a path from the root of the project', () => {
+  expect(runbookLine('disk-full')).toBe('Runbook: docs/runbook/disk-full.md');
+});
