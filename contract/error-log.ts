@@ -23,6 +23,7 @@ export const LoggedErrorRecord = Type.Object({
   idempotency_key: textOrNull('Idempotency-Key of the request'),
   money_moved: nullable(literals(['no', 'yes', 'unknown'], 'Whether the request moved money')),
   request: objectOrNull('The fields of the request, if they were read; without card numbers and keys'),
+  traceparent: textOrNull('The trace of the request (W3C Trace Context), if the caller sent one'),
 });
 
 /** An error in the list of operators. */
@@ -103,6 +104,7 @@ const ERROR = {
   idempotency_key: null,
   money_moved: 'no',
   request: { amount: 1, card_id: 'card_empty', type: 'unload' },
+  traceparent: null,
 } as const;
 const CHECKS = { caller: 'program_key', checks: { account: 'card', available: '0', amount: '1' } } as const;
 

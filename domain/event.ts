@@ -49,4 +49,6 @@ export type DomainEvent = {
   readonly programId: string | null;
   readonly subjectId: string;
   readonly payload: string;
+  /** The trace of the request that caused it, where the caller sent one. */
+  readonly traceparent?: string | undefined;
 };

@@ -637,6 +637,8 @@ export type InspectedErrorRecord = {
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The fields of the request, if they were read; without card numbers and keys. */
   readonly request: Readonly<Record<string, unknown>> | null;
+  /** The trace of the request (W3C Trace Context), if the caller sent one. */
+  readonly traceparent: string | null;
   /** The card program, if known. */
   readonly program_id: string | null;
   /** The caller: sandbox, program_key or operator_key. */
@@ -827,6 +829,8 @@ export type LoggedErrorRecord = {
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The fields of the request, if they were read; without card numbers and keys. */
   readonly request: Readonly<Record<string, unknown>> | null;
+  /** The trace of the request (W3C Trace Context), if the caller sent one. */
+  readonly traceparent: string | null;
 };
 
 /** The body of move_clock. */
@@ -969,6 +973,8 @@ export type OperatorErrorRecord = {
   readonly money_moved: 'no' | 'yes' | 'unknown' | null;
   /** The fields of the request, if they were read; without card numbers and keys. */
   readonly request: Readonly<Record<string, unknown>> | null;
+  /** The trace of the request (W3C Trace Context), if the caller sent one. */
+  readonly traceparent: string | null;
   /** The card program, if known. */
   readonly program_id: string | null;
   /** The caller: sandbox, program_key or operator_key. */

@@ -109,7 +109,7 @@ function decide(
   if (sweep === null) {
     return {
       result: { reply, sweptBy: undefined },
-      writes: [writeCard(after), insertEvents(batchId, [updated], now), ...audited],
+      writes: [writeCard(after), insertEvents(batchId, [updated], now, call.traceparent), ...audited],
     };
   }
   const record = toTransferRecord(sweep.transfer);
@@ -127,7 +127,7 @@ function decide(
       ),
       updateAccounts(sweep.accounts),
       writeCard(after),
-      insertEvents(batchId, [completed, updated], now),
+      insertEvents(batchId, [completed, updated], now, call.traceparent),
       ...audited,
       ...sweptBy,
     ],

@@ -204,7 +204,15 @@ export class Deliverer {
     const { eventId, position, tries, nextAt: dueAt, createdAt: storedAt, body } = row;
     const common = { tries, dueAt, storedAt, place: null, replay: null } as const;
     if (row.kind === 'test' && body !== null) {
-      endpoint.ask({ ...common, kind: 'test', eventId, eventType: 'webhook.tested', position, body });
+      endpoint.ask({
+        ...common,
+        kind: 'test',
+        eventId,
+        eventType: 'webhook.tested',
+        position,
+        body,
+        traceparent: null,
+      });
       return;
     }
     const found = await endpoint.feed.readOne(eventId);

@@ -171,12 +171,17 @@ export class Dispatcher {
   }
 }
 
-function headersOf({ headers, keys }: Definition, { eventId, body }: Item, now: number): Record<string, string> {
+function headersOf(
+  { headers, keys }: Definition,
+  { eventId, body, traceparent }: Item,
+  now: number,
+): Record<string, string> {
   const signing = keys.filter(({ expiresAt }) => expiresAt === null || expiresAt > now).map(({ key }) => key);
   return {
     ...headers,
     'content-type': 'application/json',
     'user-agent': USER_AGENT,
+    ...(traceparent === null ? {} : { traceparent }),
     ...signMessage({ eventId: toWireId('evt', eventId), sentAt: new Date(now), body }, signing),
   };
 }

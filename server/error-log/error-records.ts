@@ -22,6 +22,7 @@ export function toLoggedErrorRecord(error: LoggedError): LoggedErrorRecord {
     idempotency_key: error.idempotencyKey,
     money_moved: error.moneyMoved,
     request: toObject(error.request),
+    traceparent: error.traceparent,
   };
 }
 

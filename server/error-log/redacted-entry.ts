@@ -31,6 +31,8 @@ export type ReportedError = {
   /** Path parameters, where they are known. */
   readonly parameters?: Readonly<Record<string, string>> | undefined;
   readonly cause: unknown;
+  /** The trace of the request, if the caller sent a valid one; checked when it was read. */
+  readonly traceparent?: string | undefined;
 };
 
 /** An entry of the error log, safe to store, and its approximate size in memory. */
@@ -73,6 +75,7 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
     moneyMoved: report.moneyMoved ?? null,
     request: request === null ? null : jsonWithoutSecrets(request, budget, 3),
     checks: saw === undefined ? null : jsonWithoutSecrets(saw, budget, 1),
+    traceparent: report.traceparent ?? null,
     causes,
   };
   const texts =

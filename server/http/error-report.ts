@@ -35,6 +35,8 @@ export type ErrorReport = {
   readonly idempotencyKey: string | undefined;
   /** The fields of the request, if they were read. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
+  /** The caller's trace, where it sent a valid `traceparent`. */
+  readonly traceparent: string | undefined;
   /** What was thrown, for errors that are not the caller's. */
   readonly cause: unknown;
 };

@@ -179,6 +179,7 @@ function readCall(
   const call = {
     operation: id,
     requestId: context.requestId,
+    traceparent: context.traceparent,
     caller,
     programId,
     params: parameters,

@@ -29,6 +29,8 @@ export type CallContext = {
   readonly operation: OperationId;
   /** Inner UUID of the request; `Request-Id` on the wire. */
   readonly requestId: string;
+  /** The caller's trace, where it sent a valid `traceparent`. */
+  readonly traceparent?: string | undefined;
   readonly caller: Caller;
   /** Inner UUID of the card program; empty for operations outside card programs. */
   readonly programId: string;

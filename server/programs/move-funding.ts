@@ -98,7 +98,7 @@ function decide(
     insertFundingMovement(movement, now),
     insertPostings([{ programId, causeId: movementId, ...posting }], now),
     updateAccounts([source, destination]),
-    insertEvents(batchId, [{ type, programId, subjectId, payload: json }, ...low], now),
+    insertEvents(batchId, [{ type, programId, subjectId, payload: json }, ...low], now, call.traceparent),
     ...auditOf(call, { programId, subjectId, details: json }),
   ];
   return { record, json, subjectId: movementId, writes };

@@ -47,6 +47,7 @@ const LISTED = columns({
   moneyMoved: nullable(word<MoneyMoved>()),
   request: json<Json>('json'),
   checks: json<Json>('json'),
+  traceparent: nullable(TEXT),
 });
 
 const ERROR = columns({ ...LISTED.columns, causes: json<readonly Cause[]>('json') });

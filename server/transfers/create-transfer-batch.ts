@@ -119,6 +119,7 @@ class Row {
     return readCreateRequest({
       operation: 'create_transfer',
       requestId: call.requestId,
+      traceparent: call.traceparent,
       caller: call.caller,
       programId: call.programId,
       deadline: call.deadline,

@@ -218,15 +218,15 @@ export class Books {
   }
 
   #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
-    const { programId } = request;
+    const { programId, traceparent } = request;
     const { transfer, event } = plan;
     const low = this.#lowFunding(plan);
     this.#apply(plan, request.command === 'create');
     const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : toTransferRecord(transfer);
     const json = JSON.stringify(record);
     const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
-    const eventIndex = this.#changes.events.push({ type: event, programId, subjectId, payload: json }) - 1;
-    if (low !== undefined) this.#changes.events.push(low);
+    const eventIndex = this.#changes.events.push({ type: event, programId, subjectId, payload: json, traceparent }) - 1;
+    if (low !== undefined) this.#changes.events.push({ ...low, traceparent });
     const { operator: actor, requestId, key } = request;
     const action = `${request.command}_transfer`;
     if (actor !== null) this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details: json });

@@ -12,6 +12,8 @@ import { type KeyInScope, keyInScope } from '../store/idempotency.ts';
 type Origin = {
   readonly programId: string;
   readonly requestId: string;
+  /** The caller's trace, which its events have too. */
+  readonly traceparent?: string | undefined;
   /** The idempotency key; null without one. */
   readonly key: (KeyInScope & { readonly fingerprint: string }) | null;
   /** The operator who sent it, as the audit log names them; null for a card program. */
@@ -80,11 +82,12 @@ export function toChange(
 }
 
 function originOf(call: CallContext): Origin {
-  const { programId, requestId, caller, operation, idempotencyKey } = call;
+  const { programId, requestId, traceparent, caller, operation, idempotencyKey } = call;
   const key = idempotencyKey === null ? null : keyInScope(programId, operation, idempotencyKey);
   return {
     programId,
     requestId,
+    traceparent,
     key: key === null ? null : { ...key, fingerprint: fingerprintOf(call) },
     operator: caller.kind === 'operator_key' ? actorOf(caller) : null,
   };

@@ -46,7 +46,7 @@ export async function updateTransfer(service: Service, call: UpdateCall): Promis
       writeMetadata(named, metadata, now),
       deleteMetadata(named),
       ...pairs,
-      insertEvents(batchId, [event], now),
+      insertEvents(batchId, [event], now, call.traceparent),
       ...auditOf(call, { programId, subjectId: record.transfer_id, details }),
     ];
     return { result: { record, json }, writes };

@@ -37,6 +37,7 @@ export async function testWebhook(service: Service, call: Call<TestId>): Promise
         subjectId: shown.webhook_id,
         createdAt: new Date(now),
         payload: JSON.stringify(shown),
+        traceparent: null,
       };
       const record = {
         webhook_id: shown.webhook_id,

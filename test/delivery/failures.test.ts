@@ -46,6 +46,36 @@ async function eventTypes({ client }: Program): Promise<readonly string[]> {
   return (await client.events.list({ type: 'webhook.*' })).data.map(({ type }) => type).reverse();
 }
 
+test('every attempt has the trace of the request that caused the event, and others have none', async () => {
+  const program = await newProgram(world());
+  const receiver = await receiverForTest();
+  receiver.respond = () => 500;
+  const { webhook_id } = await createWebhook(program, receiver, { headers: { Traceparent: 'of the webhook' } });
+  const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00';
+  const headers = { 'Program-Id': program.programId, traceparent: trace, 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ amount: 1, card_id: program.cardId });
+  const url = `${world().service.url}/api/v0.1/core/transfer`;
+  expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(201);
+  const traced = program.start + 1;
+  await program.transfer(1);
+  const attempts = (count: number) =>
+    waitFor(
+      `attempt ${count}`,
+      async () => receiver.positions.filter((position) => position === traced).length >= count,
+    );
+  await attempts(1);
+  await webhookWhen(program, webhook_id, ({ failing_since }) => failing_since !== null);
+  receiver.respond = () => 204;
+  await makeDue(world(), webhook_id);
+  await attempts(2);
+  const eventId = receiver.received.find(({ event }) => event.position === traced)?.event.event_id ?? '';
+  await program.client.webhooks.resend(webhook_id, { event_id: eventId });
+  await attempts(3);
+  for (const { event, headers: received } of receiver.received) {
+    expect(received.traceparent).toBe(event.position === traced ? trace : 'of the webhook');
+  }
+});
+
 test('an event that fails is sent again on the schedule, while others arrive', async () => {
   const program = await newProgram(world());
   const receiver = await receiverForTest();

@@ -126,6 +126,19 @@ describe('every error is found within a second of its response', () => {
   });
 });
 
+test('the trace of a request is shown by each way of reading its error', async () => {
+  const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  const { client } = service();
+  const { requestId } = await send('/api/v0.1/core/card/card_traced', { headers: { traceparent: trace } });
+  expect((await lookUp(client, requestId)).error.traceparent).toBe(trace);
+  expect((await client.errors.get(requestId)).traceparent).toBe(trace);
+  for (const { data } of [await client.errors.list({ limit: 5 }), await client.errors.search({ limit: 5 })]) {
+    expect(data.find((error) => error.request_id === requestId)?.traceparent).toBe(trace);
+  }
+  const untraced = await send('/api/v0.1/core/card/card_traced', { headers: { traceparent: 'nonsense' } });
+  expect((await lookUp(client, untraced.requestId)).error.traceparent).toBeNull();
+});
+
 test('of an unknown path the first 200 characters are recorded', async () => {
   const path = `/nowhere/${'x'.repeat(5_000)}`;
   const { error } = await lookUp(service().client, (await send(path)).requestId);
@@ -162,6 +175,7 @@ test('a refusal is recorded with everything known of the request', async () => {
     caller: 'sandbox',
     checks: { account: 'card', available: '0', amount: '700' },
     causes: [],
+    traceparent: null,
   });
   expect(Math.abs(Date.parse(error.created_at) - Date.now())).toBeLessThan(60_000);
 });

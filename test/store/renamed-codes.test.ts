@@ -128,6 +128,7 @@ const logged = (code: string): LoggedError => ({
   transferId: null,
   moneyMoved: 'no',
   request: null,
+  traceparent: null,
   checks: null,
   causes: [],
 });

@@ -11,6 +11,8 @@ export type Item = {
   /** Position, or number for a webhook of operators; null for a test. */
   readonly position: number | null;
   readonly body: string;
+  /** The trace of the request that caused the event; null without one. */
+  readonly traceparent: string | null;
   /** Attempts before this one. */
   readonly tries: number;
   /** When it could have been sent, in milliseconds since 1970; null for what is sent when its turn comes. */
@@ -27,7 +29,7 @@ export type Item = {
 export function fromEvent(
   found: FeedEvent,
   payload: WebhookPayload,
-): Pick<Item, 'eventId' | 'eventType' | 'position' | 'body'> {
-  const { eventId, type } = found.event;
-  return { eventId, eventType: type, position: found.place, body: found.text(payload) };
+): Pick<Item, 'eventId' | 'eventType' | 'position' | 'body' | 'traceparent'> {
+  const { eventId, type, traceparent } = found.event;
+  return { eventId, eventType: type, position: found.place, body: found.text(payload), traceparent };
 }

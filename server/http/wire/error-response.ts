@@ -52,6 +52,7 @@ export function composeErrorResponse(thrown: unknown, context: RequestContext, r
     idempotencyKey: context.idempotencyKey,
     fields: context.fields,
     parameters: context.parameters,
+    traceparent: context.traceparent,
   });
 }
 
@@ -70,6 +71,7 @@ export function reportRow(row: RefusedRow, context: RequestContext, reporter: Er
     idempotencyKey,
     fields: { row: row.index, refused_rows: row.refused },
     parameters: undefined,
+    traceparent: context.traceparent,
   }).report;
 }
 
@@ -90,13 +92,23 @@ export function composeBareResponse(
     programId: undefined,
     caller: undefined,
     fields: undefined,
+    traceparent: undefined,
   };
   return compose(fault, { requestId, startedAt: Date.now() }, reporter, headers, { ...nothing, ...unread });
 }
 
 type Sent = Pick<
   ErrorReport,
-  'address' | 'method' | 'path' | 'parameters' | 'programId' | 'caller' | 'operation' | 'idempotencyKey' | 'fields'
+  | 'address'
+  | 'method'
+  | 'path'
+  | 'parameters'
+  | 'programId'
+  | 'caller'
+  | 'operation'
+  | 'idempotencyKey'
+  | 'fields'
+  | 'traceparent'
 >;
 
 function compose(

@@ -18,13 +18,36 @@ const INSERT_EVENTS = statement(
     select events.*, :batchId::uuid, :now::timestamptz from :events`,
 );
 
+const TRACED_EVENT = columns({ ...EVENT.columns, traceparent: nullable(TEXT) });
+
+/** The same with the traces of their requests. A statement of its own: most groups have none, and send no column of nulls. */
+const INSERT_TRACED_EVENTS = statement(
+  'insert_traced_events',
+  { events: rows(TRACED_EVENT), batchId: UUID, now: TIME },
+  `insert into event (${TRACED_EVENT.names}, batch_id, created_at)
+    select events.*, :batchId::uuid, :now::timestamptz from :events`,
+);
+
 /**
  * Inserts events, in the order given, in the transaction of what they report; all events of a transaction at once. Batch
  * and index identify an event. The relay gives it a position after the commit: ids and sequences that are taken before
  * leave gaps, which are filled later.
  */
-export function insertEvents(batchId: string, events: readonly DomainEvent[], now: number): Statement {
-  const insert = INSERT_EVENTS({ events: events.map((event, index) => ({ ...event, index })), batchId, now });
+export function insertEvents(
+  batchId: string,
+  events: readonly DomainEvent[],
+  now: number,
+  /** The trace of the request, where all events are of one. */
+  trace?: string,
+): Statement {
+  const isTraced = trace !== undefined || events.some(({ traceparent }) => traceparent !== undefined);
+  const insert = isTraced
+    ? INSERT_TRACED_EVENTS({
+        events: events.map((event, index) => ({ ...event, index, traceparent: event.traceparent ?? trace ?? null })),
+        batchId,
+        now,
+      })
+    : INSERT_EVENTS({ events: events.map((event, index) => ({ ...event, index })), batchId, now });
   return { ...insert, events: describeEvents(events, now) };
 }
 

@@ -29,6 +29,8 @@ export type StoredEvent = {
   readonly createdAt: Date;
   /** JSON text, as it was written. */
   readonly payload: string;
+  /** The trace of the request that caused it, if the caller sent one. */
+  readonly traceparent: string | null;
 };
 
 /**
@@ -76,6 +78,7 @@ const EVENT = columns({
   subjectId: TEXT,
   createdAt: DATE,
   payload: JSON_TEXT,
+  traceparent: nullable(TEXT),
 });
 
 /**
@@ -95,7 +98,7 @@ export const READ_EVENTS = statement(
     serviceItself: UUID,
   },
   `select found.*, up_to_number as deleted from event_deletion left join (
-      select batch_id, coalesce(program_id, :serviceItself) as program_id, index, type, subject_id, created_at, payload,
+      select batch_id, coalesce(program_id, :serviceItself) as program_id, index, type, subject_id, created_at, payload, traceparent,
         row_number() over (partition by batch_id, program_id order by index) - 1 as offset
       from event
       where created_at = any (:times) and batch_id = any (:batchIds)
@@ -306,5 +309,6 @@ function toStoredEvent(place: EventPlace, event: EventRow): StoredEvent {
     subjectId: event.subjectId,
     createdAt: event.createdAt,
     payload: event.payload,
+    traceparent: event.traceparent,
   };
 }

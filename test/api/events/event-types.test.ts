@@ -5,6 +5,7 @@ import { EVENT_CATALOGUE, exampleEvent } from '../../../contract/events/catalogu
 import { filledRequest, idIn } from '../../../contract/events/examples.ts';
 import { DEMO_PROGRAM } from '../../../contract/samples.ts';
 import { EVENT_TYPES, type EventType } from '../../../domain/event.ts';
+import { fromWireId } from '../../../domain/identifier.ts';
 import type { OperatorEventRecord, TransferServiceEvent } from '../../../sdk/client.ts';
 import { embeddedServerOf, waitFor } from '../../harness/process.ts';
 import { useService } from '../../harness/service.ts';
@@ -15,11 +16,17 @@ const service = useService();
 let opened: pg.Client | undefined;
 afterAll(() => opened?.end());
 
-/** Sends a request as curl does. */
+const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+/** Sends a request as curl does, with a trace. */
 async function send({ method, path, headers, body }: SampleRequest): Promise<{ status: number; text: string }> {
   const label = body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
   const content = body === undefined ? {} : { body };
-  const response = await fetch(service().url + path, { method, headers: { ...label, ...headers }, ...content });
+  const response = await fetch(service().url + path, {
+    method,
+    headers: { ...label, traceparent: TRACE, ...headers },
+    ...content,
+  });
   return { status: response.status, text: await response.text() };
 }
 
@@ -89,6 +96,16 @@ async function subjectNow(type: EventType, { subject_id: id, data }: TransferSer
   }
 }
 
+/** Events that come from a job, and not from a request. */
+const OF_JOBS: readonly EventType[] = ['error.recorded', 'transfer.expired', 'transfer.failed'];
+
+/** The traces that are stored with the events of a transaction. */
+async function tracesOf(event: OperatorEventRecord): Promise<readonly unknown[]> {
+  const batch = fromWireId('evt', event.event_id)?.slice(0, -4);
+  const text = 'select distinct traceparent from event where batch_id::text like $1';
+  return (await opened?.query(text, [`${batch}%`]))?.rows.map(({ traceparent }) => traceparent) ?? [];
+}
+
 /** What a webhook has to do besides its settings, which changes with every event. */
 function withoutProgress(data: unknown): unknown {
   const { backlog: _, ...rest } = Object(data);
@@ -126,6 +143,7 @@ describe('the sample of each type of event causes exactly this event', () => {
     expect(event.subject_id).toBe(Reflect.get(event.data, subject) ?? subjectOtherwise);
     expect(withoutProgress(event.data)).toEqual(withoutProgress(await subjectNow(type, event)));
     expect(event.version).toBe(exampleEvent(type).version);
+    expect(await tracesOf(event)).toEqual([OF_JOBS.includes(type) ? null : TRACE]);
     expect(JSON.stringify(event)).not.toMatch(/ts_[0-9A-Za-z]+_[0-9a-f]{8}/);
 
     const seen = await client.events.list({ after: position, limit: 100 });
