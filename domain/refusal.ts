@@ -1,4 +1,5 @@
 import type { RefusalCode } from './error-codes.ts';
+import type { ReadinessReason } from './readiness.ts';
 
 /** Whether a request moved money. `no` and `yes` are certain. */
 export type MoneyMoved = 'no' | 'yes' | 'unknown';
@@ -13,6 +14,8 @@ export type RefusalDetails = {
   readonly replayed?: boolean;
   /** In how many milliseconds the reason ends by itself, for the `Retry-After` header. */
   readonly endsIn?: number;
+  /** The state of the service that is the reason, and the page of the runbook about it, for the headers of these names. */
+  readonly readiness?: { readonly reason: ReadinessReason; readonly runbook: string };
 };
 
 /**

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type pino from 'pino';
 import { toWireId } from '../domain/identifier.ts';
+import { READINESS } from '../domain/readiness.ts';
 import { openRefusedCredentials } from './audit/note-refused-credentials.ts';
 import { type Configuration, readConfiguration } from './configuration/configuration.ts';
 import { showConfiguration } from './configuration/show.ts';
@@ -24,8 +25,9 @@ import { openKeyUses } from './keys/note-key-uses.ts';
 import { openLog } from './log.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
 import type { Gateway } from './operations/call.ts';
+import { runbookOf } from './operations/readiness.ts';
 import { openProgramSearch } from './programs/read-programs.ts';
-import { hasOperatorKey, openReadiness } from './readiness.ts';
+import { hasOperatorKey, openReadiness, type ReadinessCheck } from './readiness.ts';
 import { withoutSecrets } from './redaction.ts';
 import { runbookLine } from './runbook.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from './sandbox/seed-sandbox.ts';
@@ -107,6 +109,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   const delivery = openDelivery(configuration, databases, webhookKeys, log);
   const uses = openKeyUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
+  const readiness = watchReadiness(opened, log);
   const gateway: Gateway = {
     mode: configuration.mode,
     keyless: sandbox && configuration.loopbackOnly,
@@ -116,7 +119,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     onRefusedCredential: refusals.note,
     findProgram: openProgramSearch(authentication),
     demoProgramId: DEMO_PROGRAM_ID,
-    ready: openReadiness(databases),
+    ready: readiness.find,
   };
   // Opens the connection reserved for transfers before other connections take its place.
   void gateway.ready();
@@ -146,6 +149,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     log.error({ cause: String(error) }, 'cannot write key uses and refused credentials; retrying'),
   );
   stop = async () => {
+    readiness.stop();
     clock.stop();
     await Promise.all([jobs.stop(), server.close()]);
     await unpublish();
@@ -156,6 +160,21 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   };
   warnOfClearText(configuration, log);
   say(bannerOf(configuration, opened.embedded?.dataDirectory, port));
+}
+
+function watchReadiness({ databases, embedded, connections }: OpenDatabase, log: pino.Logger): ReadinessCheck {
+  return openReadiness({
+    databases,
+    ...(embedded === undefined ? {} : { embedded: () => (embedded.isDiskFull() ? 'disk_full' : embedded.state()) }),
+    isLimited: connections.isLimited,
+    onChange: (reason, before) => {
+      const { isReady, sentence } = READINESS[reason];
+      const entry = { event: 'readiness', reason, before, runbook: runbookOf(reason) ?? undefined };
+      if (reason === 'ready') log.info(entry, sentence);
+      else if (isReady) log.warn(entry, sentence);
+      else log.error(entry, sentence);
+    },
+  });
 }
 
 function openDelivery(

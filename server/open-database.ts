@@ -30,6 +30,8 @@ import { shownDatabaseUrl } from './url-credentials.ts';
 export type OpenDatabase = {
   readonly databases: Databases;
   readonly embedded: EmbeddedPostgres | undefined;
+  /** How many connections this process may open, and whether it is set to more. */
+  readonly connections: { readonly max: number; readonly isLimited: boolean };
   /** Closes connections and stops the embedded server, in that order. */
   readonly close: () => Promise<void>;
 };
@@ -57,12 +59,14 @@ export async function openDatabase(configuration: Configuration, reports: Databa
     mode,
   } = configuration;
   if (databaseUrl !== null) {
-    return { ...(await openByUrl(configuration, databaseUrl, 'write', reports)), embedded: undefined };
+    const { most = databaseConnections, ...opened } = await openByUrl(configuration, databaseUrl, 'write', reports);
+    return { ...opened, embedded: undefined, connections: { max: most, isLimited: most < databaseConnections } };
   }
   const existing = mode === 'live' ? { existing: { origin: dataDirectoryOrigin } } : {};
   const embedded = await startEmbeddedPostgres({ dataDirectory, ...existing, ...reports });
   const settings = { ...embedded.connection, schema };
-  return { ...(await openOwn(settings, 'write', () => embedded.stop(), databaseConnections)), embedded };
+  const opened = await openOwn(settings, 'write', () => embedded.stop(), databaseConnections);
+  return { ...opened, embedded, connections: { max: databaseConnections, isLimited: false } };
 }
 
 /** The database as a command has it. */
@@ -86,7 +90,8 @@ export async function openDatabaseForCommand(
   const { databaseUrl, databaseSchema: schema, dataDirectory, dataDirectoryOrigin: origin } = configuration;
   if (databaseUrl !== null) {
     const place = `the database of DATABASE_URL, ${shownDatabaseUrl(databaseUrl)},`;
-    return { ...(await openByUrl(configuration, databaseUrl, use, reports)), place };
+    const { databases, close } = await openByUrl(configuration, databaseUrl, use, reports);
+    return { databases, close, place };
   }
   const visit = await openLedgerForCommand({
     dataDirectory,
@@ -103,7 +108,7 @@ async function openByUrl(
   databaseUrl: string,
   use: DatabaseUse,
   { onWarning }: DatabaseReports,
-): Promise<Pick<OpenDatabase, 'databases' | 'close'>> {
+): Promise<Pick<OpenDatabase, 'databases' | 'close'> & { readonly most: number | undefined }> {
   requireSafeConnection(configuration);
   const settings = { connectionString: databaseUrl, schema: configuration.databaseSchema };
   await requireUsableDatabase(settings, use).catch(refuseUnusable);
@@ -113,7 +118,7 @@ async function openByUrl(
   const asked = configuration.databaseConnections;
   const most = onWarning && (await requireConnections(settings, asked, onWarning).catch(refuseUnusable));
   const databases = openDatabases(settings, most);
-  return { databases, close: () => databases.close() };
+  return { databases, close: () => databases.close(), most };
 }
 
 /** Opens the embedded PostgreSQL, and lets go of it when it cannot be used. */

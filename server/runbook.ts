@@ -12,6 +12,9 @@ export const RUNBOOK = {
   'database-read-only': 'The database is read-only',
   'database-refused-statement': 'PostgreSQL refused a statement',
   'database-rights': 'The user of the database lacks a right',
+  'database-silent': 'The database does not respond',
+  'database-starting': 'The database is starting',
+  'database-stopped': 'The database of the sandbox was stopped',
   'database-unreachable': 'The database cannot be reached',
   'database-user-settings': 'The user of the database has unsafe settings',
   'database-version': 'The database server is too old',
@@ -33,9 +36,12 @@ export const RUNBOOK = {
   'pooled-connection': 'A connection pooler is in the way',
   'port-unavailable': 'The port cannot be used',
   'schema-behind': 'The schema is older than the service',
+  'schema-newer': 'The schema is of a newer version of the service',
   'schema-taken': 'The schema belongs to something else',
-  'schema-too-new': 'The schema is newer than the service',
+  'schema-too-new': 'The schema is too new for the service',
+  'service-closing': 'The service is closing',
   'webhook-key': 'The key of webhooks is missing or wrong',
+  'writes-failing': 'The database fails to write',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type RunbookPage = keyof typeof RUNBOOK;

@@ -43,6 +43,8 @@ export type EmbeddedPostgres = {
   /** The server's main process; undefined while there is none. */
   processId(): number | undefined;
   state(): SupervisorState;
+  /** Whether the server cannot be started because its disk is full. */
+  isDiskFull(): boolean;
   /** Sandbox only: ends the server and keeps it ended until `resume`. Does nothing when it is ended already. */
   pause(): Promise<void>;
   /** Resolves when the server accepts connections again; goes on trying until then. */
@@ -170,6 +172,7 @@ function describe(
     serverLog,
     processId: () => supervisor.processId,
     state: () => supervisor.state,
+    isDiskFull: () => supervisor.isDiskFull,
     pause: () => supervisor.pause(),
     async resume() {
       if (isStopped) throw new Error('PostgreSQL was stopped.');

@@ -62,6 +62,7 @@ export class Supervisor {
   readonly #reports: SupervisorReports;
   readonly #logTimer: NodeJS.Timeout;
   #state: SupervisorState = 'stopped';
+  #isDiskFull = false;
   /** What was requested last; `#wanted` is what the current loop uses. */
   #wish: 'run' | 'rest' = 'rest';
   #wanted = false;
@@ -85,6 +86,11 @@ export class Supervisor {
 
   get state(): SupervisorState {
     return this.#state;
+  }
+
+  /** Whether the last start failed because the disk is full. */
+  get isDiskFull(): boolean {
+    return this.#isDiskFull && this.#state === 'failed';
   }
 
   get processId(): number | undefined {
@@ -151,6 +157,7 @@ export class Supervisor {
         return;
       }
       this.#state = accepted ? 'starting' : 'failed';
+      this.#isDiskFull = isDiskFull(description);
       if (!mayGiveUp) this.#reports.onServerExit(description);
       if (ranMilliseconds > HEALTHY_MILLISECONDS) backoff = 0;
       await sleep(backoff, undefined, { signal: this.#interruption.signal }).catch(() => undefined);

@@ -1,5 +1,6 @@
-import { Refusal } from '../../domain/refusal.ts';
+import type { Refusal } from '../../domain/refusal.ts';
 import type { Gateway } from '../operations/call.ts';
+import { notReady } from '../operations/readiness.ts';
 import type { Connections } from './admission/connection.ts';
 import type { AdmissionQueue } from './admission/overload.ts';
 import type { RateLimits } from './admission/rate-limits.ts';
@@ -40,5 +41,5 @@ export type HttpService = ErrorReporter & {
 
 /** The refusal of a request that arrives while the service closes. */
 export function closingRefusal(): Refusal {
-  return new Refusal('service_unavailable', 'The service is closing.');
+  return notReady('service_closing');
 }

@@ -1,5 +1,6 @@
 import type { BodyOf, OperationId, ParamsOf, QueryOf, ReplyOf } from '../../contract/operations.ts';
 import type { JsonValue } from '../../contract/reading/json.ts';
+import type { ReadinessReason } from '../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
 
 /**
@@ -197,12 +198,6 @@ export type Gateway = {
   readonly findProgram: (programId: string, deadline: number) => string | Promise<string>;
   /** Inner UUID of the sandbox's demo program. */
   readonly demoProgramId: string;
-  /** Whether operations can be served; never throws. */
-  readonly ready: () => Promise<Readiness>;
+  /** Whether operations can be served, or why not; never throws. */
+  readonly ready: () => Promise<ReadinessReason>;
 };
-
-/**
- * Whether the database takes writes, or why not: it does not respond, is a standby or read-only, has no disk space, has no
- * connection left, or fails to write or commit for another reason.
- */
-export type Readiness = 'ready' | 'silent' | 'read_only' | 'disk_full' | 'no_connection' | 'unwritable';

@@ -4,8 +4,9 @@ import { type EventTypeRecord, eventTypeRecord, isEventType } from '../../contra
 import type { ErrorCode } from '../../contract/operations.ts';
 import { redactCardNumbers } from '../../domain/cards/card-number.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
+import { READINESS, type ReadinessReason } from '../../domain/readiness.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { Readiness } from '../operations/call.ts';
+import { notReady, runbookOf } from '../operations/readiness.ts';
 import { maskedText } from '../redaction.ts';
 import { errorCodePage } from './error-code-page.ts';
 import { errorListPage } from './error-list-page.ts';
@@ -36,7 +37,7 @@ export type PageHost = {
   readonly mode: 'sandbox' | 'live';
   readonly supportContact: string;
   /** Rejects with a Refusal while the service closes. */
-  readonly ready: () => Promise<Readiness>;
+  readonly ready: () => Promise<ReadinessReason>;
 };
 
 /** Makes the response to a request for a page. Throws a Refusal if there is none. */
@@ -60,7 +61,7 @@ export function createPages(host: PageHost): Readonly<Record<string, PageHandler
   const pages: Readonly<Record<string, (request: ParsedRequest) => PageResponse | Promise<PageResponse>>> = {
     '/': showHome,
     '/health/live': () => asData({ status: 'live' }),
-    '/health/ready': async () => asData(await readiness(host)),
+    '/health/ready': () => showReadiness(host),
     '/errors': (request) => showErrors(request, request.wantsPage),
     '/errors.json': (request) => showErrors(request, false),
     '/errors/:code': showError,
@@ -209,16 +210,13 @@ function varying(response: PageResponse): PageResponse {
   return { ...response, headers: [['Vary', 'Accept'], ...response.headers] };
 }
 
-async function readiness(host: PageHost): Promise<{ readonly status: 'ready' }> {
-  const readiness = await host.ready();
-  if (readiness === 'ready') return { status: 'ready' };
-  throw new Refusal('service_unavailable', NOT_READY[readiness]);
+async function showReadiness(host: PageHost): Promise<PageResponse> {
+  const reason = await host.ready();
+  const { isReady, sentence: message } = READINESS[reason];
+  if (!isReady) throw notReady(reason);
+  const runbook = runbookOf(reason);
+  const state = runbook === null ? {} : { degraded: reason, message, runbook };
+  const headers: [string, string][] = [['Readiness', reason]];
+  if (runbook !== null) headers.push(['Runbook', runbook]);
+  return { ...asData({ status: 'ready', ...state }), headers };
 }
-
-const NOT_READY: Readonly<Record<Exclude<Readiness, 'ready'>, string>> = {
-  silent: 'The database does not respond, so no operation can be served.',
-  read_only: 'The database is read-only or a standby, so nothing can be written.',
-  disk_full: 'The disk of the database is full, so nothing can be written.',
-  no_connection: 'The database has no connection left for the service, so nothing can be written.',
-  unwritable: 'The database fails to write or to commit.',
-};

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, openLedger } from '../harness/ledger.ts';
 import { type ServiceProcess, startInVain, startService, waitFor } from '../harness/process.ts';
+import { readinessOf, untilReadinessIs } from '../harness/readiness.ts';
 import { useDirectory } from '../harness/service.ts';
 import { openStage, type Stage } from './stage.ts';
 
@@ -116,21 +117,32 @@ describe('20 connections for two processes', () => {
       await superuser.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'limited'");
       await waitFor('the connections to go', async () => (await connectionsOf('limited')) === 0);
       const inVain = async (service: ServiceProcess): Promise<void> => {
-        const [refused, readiness] = await Promise.all([transfer(service), send(service, '/health/ready')]);
+        const [refused, readiness] = await Promise.all([transfer(service), readinessOf(service.url)]);
         expect(refused).toMatchObject({ status: 503, code: 'service_unavailable' });
         expect(Object.fromEntries(refused.headers)).toMatchObject({
           'money-moved': 'no',
           'should-retry': 'true',
           'retry-after': '1',
         });
-        expect(readiness).toMatchObject({ status: 503, body: expect.stringMatching(/connection|respond/) });
+        expect(readiness).toMatchObject({
+          status: 503,
+          reason: expect.stringMatching(/^no_connection$|^database_silent$/),
+        });
+        expect(await untilReadinessIs(service.url, 'no_connection')).toMatchObject({
+          status: 503,
+          runbook: 'docs/runbook/few-connections.md',
+        });
       };
       await Promise.all(services.map(inVain));
     } finally {
       await superuser.query('alter role limited connection limit 20');
     }
     for (const service of services) {
-      await waitFor('readiness', () => isReady(service));
+      expect(await untilReadinessIs(service.url, 'few_connections')).toMatchObject({
+        status: 200,
+        runbook: 'docs/runbook/few-connections.md',
+        body: { status: 'ready', degraded: 'few_connections' },
+      });
       expect(await transfer(service)).toMatchObject({ status: 201 });
     }
   });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { connect, type EmbeddedTestServer, startEmbeddedServer } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { untilReadinessIs } from '../harness/readiness.ts';
 import { useDirectory } from '../harness/service.ts';
 
 // A database that reads and does not write: a standby in the place of the primary, and a disk that takes no file.
@@ -79,7 +80,11 @@ test('a standby serves reads, is not ready, and its refusals report that no mone
   await makeStandby();
   await waitFor('a read', async () => (await read()).status === 200);
   expect(await readiness()).toMatchObject({ status: 503 });
-  await waitFor('the reason', async () => (await readiness()).body.includes('read-only or a standby'));
+  expect(await untilReadinessIs(service.url, 'database_read_only')).toMatchObject({
+    status: 503,
+    runbook: 'docs/runbook/database-read-only.md',
+    body: { Message: expect.stringMatching(/^The database is read-only or a standby, /) },
+  });
   expect(await transfer()).toMatchObject({ status: 500, code: 'unknown_create_transfer', moved: 'no' });
   expect(await send('/api/v0.1/core/card', {})).toMatchObject({ status: 500, code: 'unknown_create_card' });
   expect(await balance()).toBe(before);
@@ -116,7 +121,10 @@ test('a disk that takes no new file makes the service not ready', async () => {
   // A file where PostgreSQL keeps the directory of its temporary files: none can be made.
   await writeFile(files, '');
   try {
-    await waitFor('the service to be not ready', async () => (await readiness()).status === 503);
+    expect(await untilReadinessIs(service.url, 'write_failing')).toMatchObject({
+      status: 503,
+      runbook: 'docs/runbook/writes-failing.md',
+    });
     expect(await read()).toMatchObject({ status: 200 });
   } finally {
     await rm(files);

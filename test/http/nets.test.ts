@@ -319,7 +319,7 @@ describe('pages', () => {
     });
     expect((await ask(bare('GET', '/health/live'))).body).toBe('{"status":"live"}');
     expect((await ask(bare('GET', '/health/ready'))).body).toBe('{"status":"ready"}');
-    const down = await serve(fakeGateway({}, { ready: async () => 'silent' }));
+    const down = await serve(fakeGateway({}, { ready: async () => 'database_silent' }));
     const response = await down.ask(bare('GET', '/health/ready'));
     expectRecord(response, 503, 'service_unavailable');
     expect(messageOf(response)).toContain('database');

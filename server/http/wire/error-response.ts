@@ -164,6 +164,8 @@ function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow' | 'ide
   if (retryAfter !== undefined) headers.push(['Retry-After', String(retryAfter)]);
   if (details.field !== undefined && details.field !== '')
     headers.push(['Error-Field', headerSafe(redactCardNumbers(details.field))]);
+  if (details.readiness !== undefined)
+    headers.push(['Readiness', details.readiness.reason], ['Runbook', details.readiness.runbook]);
   if (details.replayed === true) headers.push(['Idempotent-Replayed', 'true']);
   if (code === 'method_not_allowed' && request.allow !== undefined) headers.push(['Allow', request.allow]);
   for (const { name, value, constant } of entry.headers) if (constant === true) headers.push([name, value]);
@@ -171,8 +173,7 @@ function faultHeaders(fault: Fault, request: Pick<RequestContext, 'allow' | 'ide
 }
 
 function retryAfterSeconds(fault: { readonly code: string; readonly details: RefusalDetails }): number | undefined {
-  if (fault.code === 'service_unavailable') return 1;
-  const { endsIn } = fault.details;
+  const { endsIn = fault.code === 'service_unavailable' ? 1000 : undefined } = fault.details;
   return endsIn === undefined ? undefined : Math.max(1, Math.ceil(endsIn / 1000));
 }
 

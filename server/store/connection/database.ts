@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Connections } from './connections.ts';
-import { CommitUnknown, QUERY_CANCELED, StoreFailure } from './failure.ts';
+import { CommitUnknown, DISK_FULL, QUERY_CANCELED, StoreFailure } from './failure.ts';
 import type { Pool } from './pool.ts';
 import { decideOrRollBack, insistOnBase, leave, load, save, sendTogether } from './round-trips.ts';
 import { REPLICATED, type Standby } from './standby.ts';
@@ -279,13 +279,19 @@ export class Database {
   #noted(failure: StoreFailure): StoreFailure {
     const { group } = this.#connections;
     if (failure.readOnly) group.renew();
-    if (failure.unwritten) group.commitFailedAt = performance.now();
+    if (failure.unwritten) {
+      group.commitFailedAt = performance.now();
+      group.isDiskFull = failure.sqlState === DISK_FULL;
+    }
     return failure;
   }
 
   #noteUnknown({ cause, doubt }: CommitUnknown): void {
     const hasNoResponse = doubt === 'response_lost' && new StoreFailure(cause).timedOut;
-    if (hasNoResponse || doubt === 'local') this.#connections.group.commitFailedAt = performance.now();
+    if (!hasNoResponse && doubt !== 'local') return;
+    const { group } = this.#connections;
+    group.commitFailedAt = performance.now();
+    group.isDiskFull = false;
   }
 
   /** BEGIN and the load; repeated on a new connection when the server had closed the first while it was idle. */

@@ -20,6 +20,14 @@ export type Health = {
   readonly committedAt: number;
   /** When one last failed for want of disk space, for an I/O error, or because COMMIT got no response. */
   readonly commitFailedAt: number;
+  /** Whether that was for want of disk space. */
+  readonly isDiskFull: boolean;
+  /** When one was last refused, by the server or because those of the process were in use for too long. */
+  readonly shortAt: number;
+  /** Connections in use and idle ones, and requests that wait for one. */
+  readonly lent: number;
+  readonly idle: number;
+  readonly waiting: number;
 };
 
 /** All pools of a process on one database: what they know of it, and which idle connections are closed for others. */
@@ -34,6 +42,8 @@ export class PoolGroup implements Health {
   refusedWriters = 0;
   committedAt = Number.NEGATIVE_INFINITY;
   commitFailedAt = Number.NEGATIVE_INFINITY;
+  isDiskFull = false;
+  shortAt = Number.NEGATIVE_INFINITY;
   readonly #commitListeners = new Set<() => void>();
 
   add(pool: Pool): void {
@@ -51,9 +61,14 @@ export class PoolGroup implements Health {
     for (const listener of this.#commitListeners) listener();
   }
 
-  /** Connections in use. */
   get lent(): number {
     return this.#pools.reduce((sum, { lent }) => sum + lent, 0);
+  }
+  get idle(): number {
+    return this.#pools.reduce((sum, { idle }) => sum + idle, 0);
+  }
+  get waiting(): number {
+    return this.#pools.reduce((sum, { waiting }) => sum + waiting, 0);
   }
 
   /**
@@ -102,6 +117,7 @@ export class PoolGroup implements Health {
             return await attempt();
           } catch (error) {
             if (!isTooMany(error)) throw error;
+            this.shortAt = performance.now();
             if (refusal === undefined && asking?.kind === 'writers') this.refusedWriters += 1;
             refusal = error;
             this.makeRoom(asking);
@@ -170,6 +186,10 @@ class ConnectionQueue {
       this.#waiting.push({ until, admit, refuse });
       if (this.#timer === undefined) this.#watch();
     });
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   leave(): void {
@@ -247,9 +267,12 @@ export class Pool {
     pool.on('remove', () => this.#replace());
   }
 
-  /** Connections in use, idle ones, and all that are open or being opened. */
+  /** Connections in use, idle ones, and all that are open or being opened; requests that wait for one. */
   get lent(): number {
     return this.#lent;
+  }
+  get waiting(): number {
+    return this.#queue.waiting;
   }
   get idle(): number {
     return this.#pool.idleCount;
@@ -265,7 +288,10 @@ export class Pool {
    */
   async take(deadline = Number.POSITIVE_INFINITY): Promise<pg.PoolClient> {
     const until = Math.min(performance.now() + LIMITS.crowded, deadline - TRANSACTION_MILLISECONDS);
-    await this.#queue.enter(until);
+    await this.#queue.enter(until).catch((error: unknown) => {
+      if (error instanceof NoConnection && error.crowded) this.#group.shortAt = performance.now();
+      throw error;
+    });
     try {
       const client = await this.#group.connect(this, until, () => this.#pool.connect());
       return this.#lend(client);

@@ -1,0 +1,46 @@
+/** A state of the service: whether requests should be sent to it, and what to tell. */
+type State = {
+  /** Whether it serves requests; one that is ready may still be short of something. */
+  readonly isReady: boolean;
+  /** A sentence for people. */
+  readonly sentence: string;
+  /** When to look again. */
+  readonly retryAfterSeconds: number;
+};
+
+const ready = (sentence: string): State => ({ isReady: true, sentence, retryAfterSeconds: 0 });
+const notReady = (sentence: string, retryAfterSeconds: number): State => ({
+  isReady: false,
+  sentence,
+  retryAfterSeconds,
+});
+
+/**
+ * Every state that `/health/ready` and get_status name. The names are stable: load balancers, alerts and scripts use
+ * them. One second for what ends by itself, ten for what waits for a person.
+ */
+export const READINESS = {
+  ready: ready('Every operation can be served.'),
+  few_connections: ready('The service works with fewer database connections than it is set to have.'),
+  schema_newer: ready('The schema of the database is of a newer version of the service, which this version can use.'),
+  database_starting: notReady('The database is starting, so no operation can be served yet.', 1),
+  database_stopped: notReady('The database of the sandbox was stopped with stop_database.', 10),
+  database_failed: notReady('The embedded database cannot be started, so no operation can be served.', 10),
+  database_silent: notReady('The database does not respond, so no operation can be served.', 1),
+  database_read_only: notReady('The database is read-only or a standby, so nothing can be written.', 1),
+  disk_full: notReady('The disk of the database is full, so nothing can be written.', 10),
+  no_connection: notReady('The database has no connection left for the service, so nothing can be written.', 1),
+  write_failing: notReady('The database fails to write or to commit.', 1),
+  schema_older: notReady('The schema of the database is of an older version of the service.', 10),
+  schema_too_new: notReady(
+    'The schema of the database is of a version that this version of the service cannot use.',
+    10,
+  ),
+  service_closing: notReady('The service is closing.', 1),
+} as const satisfies Readonly<Record<string, State>>;
+
+/** The name of a state. */
+export type ReadinessReason = keyof typeof READINESS;
+
+/** The names of all states. */
+export const READINESS_REASONS = Object.keys(READINESS) as readonly ReadinessReason[];

@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { waitFor } from './process.ts';
+
+/** What `/health/ready` says. */
+export type ReadinessResponse = {
+  readonly status: number;
+  readonly reason: string | null;
+  /** The page of the runbook, a file that exists; null where nothing is to be done. */
+  readonly runbook: string | null;
+  readonly retryAfter: string | null;
+  readonly body: Readonly<Record<string, unknown>>;
+};
+
+/** Asks a service whether it is ready. Throws if it names a page of the runbook that does not exist. */
+export async function readinessOf(url: string): Promise<ReadinessResponse> {
+  const response = await fetch(`${url}/health/ready`);
+  const body = (await response.json()) as Readonly<Record<string, unknown>>;
+  const { status, headers } = response;
+  const runbook = headers.get('runbook');
+  if (runbook !== null && !existsSync(resolve(import.meta.dirname, '../..', runbook)))
+    throw new Error(`there is no page ${runbook}`);
+  return { status, reason: headers.get('readiness'), runbook, retryAfter: headers.get('retry-after'), body };
+}
+
+/** Waits until a service is in a state, and returns the response that says so. */
+export async function untilReadinessIs(url: string, reason: string): Promise<ReadinessResponse> {
+  let found = await readinessOf(url);
+  await waitFor(`readiness ${reason}`, async () => {
+    found = await readinessOf(url);
+    return found.reason === reason;
+  });
+  return found;
+}

@@ -1,0 +1,165 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { READINESS, READINESS_REASONS } from '../../domain/readiness.ts';
+import { connect } from '../harness/ledger.ts';
+import { embeddedServerOf, waitFor } from '../harness/process.ts';
+import { readinessOf, untilReadinessIs } from '../harness/readiness.ts';
+import { useService } from '../harness/service.ts';
+
+// The states of a service with its embedded server, each with its real cause. test/faults has those of other databases:
+// a standby, and too few connections.
+
+const service = useService();
+const files = (): string => join(service().directory, 'postgresql');
+const isLive = async (): Promise<boolean> => (await fetch(`${service().url}/health/live`)).status === 200;
+
+async function killServer(): Promise<void> {
+  const { processId } = await embeddedServerOf(service().directory);
+  process.kill(processId, 'SIGKILL');
+}
+
+/** The changes in the log, as far as they are written. */
+function changes(): readonly Record<string, unknown>[] {
+  const lines = service().output().split('\n');
+  return lines.filter((line) => line.includes('"event":"readiness"')).map((line) => JSON.parse(line));
+}
+
+test('every state has a sentence, and one that is not ready says when to look again', () => {
+  for (const reason of READINESS_REASONS) {
+    const { isReady, sentence, retryAfterSeconds } = READINESS[reason];
+    expect(sentence).toMatch(/^The |^Every /);
+    expect(sentence.endsWith('.')).toBe(true);
+    expect(retryAfterSeconds > 0).toBe(!isReady);
+  }
+});
+
+test('a service that can commit is ready', async () => {
+  expect(await readinessOf(service().url)).toEqual({
+    status: 200,
+    reason: 'ready',
+    runbook: null,
+    retryAfter: null,
+    body: { status: 'ready' },
+  });
+});
+
+test('a database that was stopped, and its start', async () => {
+  await service().client.sandbox.stopDatabase();
+  expect(await untilReadinessIs(service().url, 'database_stopped')).toEqual({
+    status: 503,
+    reason: 'database_stopped',
+    runbook: 'docs/runbook/database-stopped.md',
+    retryAfter: '10',
+    body: {
+      Message: expect.stringMatching(/^The database of the sandbox was stopped with stop_database\. /),
+      Status: 503,
+      Code: 'service_unavailable',
+      Type: 'Server Error',
+    },
+  });
+  expect(await isLive()).toBe(true);
+  await service().client.sandbox.startDatabase();
+  await untilReadinessIs(service().url, 'ready');
+});
+
+test('each change is logged once, with its page, whoever asks how often', async () => {
+  const before = changes().length;
+  await service().client.sandbox.stopDatabase();
+  await untilReadinessIs(service().url, 'database_stopped');
+  await Promise.all(Array.from({ length: 20 }, () => readinessOf(service().url)));
+  await service().client.sandbox.startDatabase();
+  await untilReadinessIs(service().url, 'ready');
+  await waitFor('the changes', async () => changes().at(-1)?.reason === 'ready');
+  const found = changes().slice(before);
+  expect(found.filter(({ reason }) => reason === 'database_stopped')).toMatchObject([
+    { level: 50, runbook: 'docs/runbook/database-stopped.md', msg: READINESS.database_stopped.sentence },
+  ]);
+  expect(found.filter(({ reason }) => reason === 'ready')).toMatchObject([{ level: 30 }]);
+  for (const [index, { reason, before: last }] of found.entries()) {
+    expect(reason).not.toBe(last);
+    if (index > 0) expect(last).toBe(found[index - 1]?.reason);
+  }
+});
+
+test('a database that hangs does not respond, and the service is alive', async () => {
+  const { processId } = await embeddedServerOf(service().directory);
+  // No connection is accepted, and none that is open responds.
+  const children = await readFile(`/proc/${processId}/task/${processId}/children`, 'utf8');
+  const all = [processId, ...children.trim().split(' ').map(Number)];
+  const signal = (name: NodeJS.Signals): void => {
+    for (const one of all) process.kill(one, name);
+  };
+  signal('SIGSTOP');
+  try {
+    const silent = await untilReadinessIs(service().url, 'database_silent');
+    expect(silent).toMatchObject({ status: 503, retryAfter: '1', runbook: 'docs/runbook/database-silent.md' });
+    expect(await isLive()).toBe(true);
+  } finally {
+    signal('SIGCONT');
+  }
+  await untilReadinessIs(service().url, 'ready');
+});
+
+test('a database that recovers is starting', async () => {
+  const hold = join(files(), 'hold');
+  await writeFile(hold, '');
+  await writeFile(join(files(), 'recovery.signal'), '');
+  const superuser = await connect({ ...(await addressOf()), user: 'postgres' });
+  await superuser.query(`alter system set restore_command = 'while test -e hold; do sleep 0.05; done; false'`);
+  await superuser.end();
+  await killServer();
+  try {
+    const starting = await untilReadinessIs(service().url, 'database_starting');
+    expect(starting).toMatchObject({ status: 503, retryAfter: '1', runbook: 'docs/runbook/database-starting.md' });
+  } finally {
+    await rm(hold);
+  }
+  await untilReadinessIs(service().url, 'ready');
+});
+
+test('a database that cannot be started has failed', async () => {
+  const control = join(files(), 'global', 'pg_control');
+  await rename(control, `${control}.away`);
+  await killServer();
+  const failed = await untilReadinessIs(service().url, 'database_failed');
+  expect(failed).toMatchObject({ status: 503, retryAfter: '10', runbook: 'docs/runbook/embedded-postgres-failed.md' });
+  await rename(`${control}.away`, control);
+  await untilReadinessIs(service().url, 'ready');
+});
+
+test('a commit that fails for want of disk space: the disk is full, until one succeeds', async () => {
+  const superuser = await connect({ ...(await addressOf()), user: 'postgres' });
+  try {
+    await superuser.query(`create function refuse() returns trigger language plpgsql as $$ begin
+      raise exception 'could not extend file "base/1/2": No space left on device' using errcode = 'disk_full'; end $$`);
+    await superuser.query('create trigger full_disk before insert on card execute function refuse()');
+    expect(
+      await service()
+        .client.cards.create({})
+        .catch(({ Status }) => Status),
+    ).toBe(500);
+    expect(await readinessOf(service().url)).toMatchObject({
+      status: 503,
+      reason: 'disk_full',
+      runbook: 'docs/runbook/disk-full.md',
+    });
+    await superuser.query('drop trigger full_disk on card');
+  } finally {
+    await superuser.end();
+  }
+  await service().client.cards.create({});
+  await untilReadinessIs(service().url, 'ready');
+});
+
+/** Where the server is. */
+async function addressOf(): Promise<{ host: string; port: number; user: string; database: string }> {
+  const { databaseUrl } = await embeddedServerOf(service().directory);
+  const { searchParams, pathname, username } = new URL(databaseUrl.replace('@/', '@localhost/'));
+  return {
+    host: searchParams.get('host') ?? '',
+    port: Number(searchParams.get('port')),
+    user: username,
+    database: pathname.slice(1),
+  };
+}
