@@ -122,8 +122,13 @@ async function withDatabase(command: Command, run: (opened: CommandDatabase) => 
 }
 
 async function applyMigrations({ databases }: CommandDatabase): Promise<void> {
-  const applied = await migrate(databases.settings);
-  process.stdout.write(applied.length === 0 ? 'The schema is up to date.\n' : `Applied ${applied.join(', ')}.\n`);
+  const print = (line: string): void => void process.stdout.write(`${line}\n`);
+  const applied = await migrate(databases.settings, {
+    onApplied: (name, milliseconds) => print(`Applied ${name} in ${Math.round(milliseconds)} ms.`),
+    onWait: (sentence) => void process.stderr.write(`${sentence}\n`),
+    onNewer: (names) => print(`The schema is newer, and this version can use it. Unknown here: ${names.join(', ')}.`),
+  });
+  if (applied.length === 0) print('The schema is up to date.');
 }
 
 async function printOperatorKey({ databases }: CommandDatabase, keyName: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openDatabases } from '../../server/store/connection/databases.ts';
+import { migrate } from '../../server/store/migrations/migrate.ts';
 import { connect } from '../harness/ledger.ts';
-import { runCommand, startInVain, startService } from '../harness/process.ts';
+import { runCommand, startInVain, startService, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
 import { useConnection, usePostgres } from '../harness/use-ledger.ts';
 
@@ -25,7 +26,7 @@ describe('a database that the service does not own', () => {
   test('roles that its user cannot create are reported with the statements that create them', async () => {
     await superuser.query('create database ledger owner maker');
     const ending = await runCommand(['migrate'], settingsOf('maker', 'ledger'));
-    expect(ending).toMatchObject({ exitCode: 1, output: '' });
+    expect(ending).toMatchObject({ exitCode: 1, output: expect.not.stringContaining('0005') });
     expect(ending.errors).toMatch(
       /^The migrations cannot be applied: the user maker [^\n]+\nRunbook: docs\/runbook\/database-rights\.md\n$/,
     );
@@ -109,7 +110,7 @@ describe('a database that the service does not own', () => {
       const { rows } = await maker.query(`delete from schema_migration where name = ${last} returning *`);
       const ending = await runCommand(['migrate'], settingsOf('maker', 'ledger'));
       expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('cannot see the rows') });
-      await maker.query('insert into schema_migration values ($1, $2, $3)', Object.values(rows[0]));
+      await maker.query('insert into schema_migration values ($1, $2, $3, $4)', Object.values(rows[0]));
       expect(await runCommand(['migrate'], settingsOf('maker', 'ledger'))).toMatchObject({ exitCode: 0 });
     } finally {
       await maker.end();
@@ -117,19 +118,34 @@ describe('a database that the service does not own', () => {
     }
   });
 
-  test('a migration that waits too long for a table fails with the reason', async () => {
+  test('a migration tries again while a table is in use, and fails with the reason when that does not end', async () => {
     await superuser.query('create database busy owner maker');
     const busy = settingsOf('maker', 'busy');
     expect(await runCommand(['migrate'], busy)).toMatchObject({ exitCode: 0 });
-    const maker = await connect({ ...embedded.connection, user: 'maker', database: 'busy' });
-    const stranger = await connect({ ...embedded.connection, user: 'maker', database: 'busy' });
+    const connection = { ...embedded.connection, user: 'maker', database: 'busy' };
+    const maker = await connect(connection);
+    const stranger = await connect(connection);
     try {
       // As if that migration had not been there yet.
       await maker.query("delete from schema_migration where name = '0006_audit_positions.sql'");
       await maker.query('alter table audit_entry drop constraint audit_entry_position_from_one');
       await stranger.query('begin; lock table audit_entry in access share mode');
-      const ending = await runCommand(['migrate'], busy);
-      expect(ending).toMatchObject({ exitCode: 1, errors: expect.stringContaining('The tables are in use') });
+      const waits: string[] = [];
+      const problem = await migrate(connection, { tries: 3, onWait: (sentence) => waits.push(sentence) }).catch(
+        (error: unknown) => error,
+      );
+      expect(problem).toMatchObject({ page: 'migration-locked', message: expect.stringContaining('are in use') });
+      expect(waits).toHaveLength(2);
+      const ending = runCommand(['migrate'], busy);
+      await waitFor('the command asks for the lock', async () => {
+        const { rowCount } = await maker.query('select from pg_locks where not granted');
+        return rowCount !== 0;
+      });
+      await stranger.query('rollback');
+      expect(await ending).toMatchObject({
+        exitCode: 0,
+        output: expect.stringMatching(/^Applied 0006_audit_positions\.sql in [0-9]+ ms\.\n$/),
+      });
     } finally {
       await maker.end();
       await stranger.end();

@@ -109,7 +109,7 @@ async function findSchemaProblem(client: pg.ClientBase, schema: string): Promise
   // `migrate` creates it.
   if (!(await hasSchema(client, schema))) return undefined;
   const history = await readHistoryColumns(client, schema);
-  if (history !== '' && history !== HISTORY_COLUMNS) {
+  if (history !== '' && history !== HISTORY_COLUMNS && !history.startsWith(`${HISTORY_COLUMNS}, `)) {
     return foreign(schema, 'its table schema_migration was not created by the service');
   }
   const access = await findAccessProblem(client, schema, history !== '');
@@ -133,7 +133,7 @@ function foreign(schema: string, problem: string): StartupProblem {
   );
 }
 
-/** The columns of the history that `migrate` creates. */
+/** The columns with which the history of every version begins; later ones add more. */
 const HISTORY_COLUMNS = 'name text, checksum text, applied_at timestamp with time zone';
 
 /** The columns of the object with the name of the history; empty when there is none. */
@@ -193,7 +193,10 @@ async function readAppliedNames(client: pg.ClientBase, schema: string): Promise<
 function namesToCome(migrations: readonly Migration[], applied: readonly string[]): readonly string[] {
   const isApplied = ({ name }: Migration): boolean => applied.includes(name);
   const ours = new Set(migrations.filter(isApplied).flatMap(namesCreatedBy));
-  const wanted = migrations.filter((migration) => !isApplied(migration)).flatMap(namesCreatedBy);
+  // An attempt that was ended in the middle may have left what is not made in a transaction; `migrate` deals with that.
+  const wanted = migrations
+    .filter((migration) => !isApplied(migration) && !migration.isOutsideTransaction)
+    .flatMap(namesCreatedBy);
   return [...new Set(wanted)].filter((name) => !ours.has(name));
 }
 

@@ -4,6 +4,8 @@ import { administer, type ConnectionSettings } from '../connection/connections.t
 import { hasSchema } from '../connection/database-problem.ts';
 import { INSUFFICIENT_PRIVILEGE, LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
 import { DEFAULT_SCHEMA } from '../connection/session-settings.ts';
+import { type Applying, applyMigration, provideNeeds } from './apply-migration.ts';
+import { type AppliedMigration, compareSchema, READ_APPLIED, requireUsableSchema } from './compatibility.ts';
 import { type Migration, readMigrations } from './migration-files.ts';
 
 /**
@@ -12,43 +14,70 @@ import { type Migration, readMigrations } from './migration-files.ts';
  */
 const MIGRATION_LOCK = 7_201_001;
 
-/** The time-out for a lock that a migration needs. */
-const LOCK_MILLISECONDS = 3_000;
+/** Time between two attempts to become the process that migrates. */
+const TURN_MILLISECONDS = 100;
 
-/** Names of the migrations that the database does not have yet, in order. */
+export type MigrateOptions = Applying & {
+  /** Called with the names of migrations of a newer version that this program can work with, where there are any. */
+  readonly onNewer?: (names: readonly string[]) => void;
+  /** Those of this program if omitted. */
+  readonly migrations?: readonly Migration[];
+};
+
+/**
+ * Names of the migrations that the database does not have yet, in order. Throws {@link StartupProblem} when the schema is
+ * one that this program must not run on.
+ */
 export async function pendingMigrations(settings: ConnectionSettings): Promise<readonly string[]> {
   return administer(settings, async (client) => {
-    const applied = (await hasHistory(client)) ? await readApplied(client) : new Map<string, string>();
-    return compare(await readMigrations(), applied).map((migration) => migration.name);
+    const applied = (await hasHistory(client)) ? await readApplied(client) : [];
+    const migrations = await readMigrations();
+    requireUsableSchema(migrations, applied);
+    return compareSchema(migrations, applied).pending.map(({ name }) => name);
   });
 }
 
 /**
- * Applies the missing migrations, each in a transaction of its own, one process at a time. Forward only.
- * Throws {@link StartupProblem} when the database is newer than this program, an applied migration was edited, or the
- * user of the database may not do it.
+ * Applies the missing migrations, one process at a time, and gives their names. Forward only. It can be repeated whatever
+ * ended it. Throws {@link StartupProblem} when this program cannot run on the schema, an applied migration was edited, the
+ * user of the database may not do it, or the tables are in use for too long.
  */
-export async function migrate(settings: ConnectionSettings): Promise<readonly string[]> {
+export async function migrate(settings: ConnectionSettings, options: MigrateOptions = {}): Promise<readonly string[]> {
   return administer(settings, async (client) => {
-    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    // The server ends what it does for us soon after this process was killed.
+    await client.query("set client_connection_check_interval = '1s'");
+    await takeTurn(client);
     await provideSchema(client, settings.schema ?? DEFAULT_SCHEMA);
     if (!(await hasHistory(client))) {
-      await client.query(`create table schema_migration (
-        name text primary key, checksum text not null, applied_at timestamptz not null default clock_timestamp())`);
+      await client.query(`create table schema_migration (name text primary key, checksum text not null,
+        applied_at timestamptz not null default clock_timestamp(), needs text)`);
     }
-    const pending = compare(await readMigrations(), await readApplied(client));
-    if (pending.length > 0) await requireSight(client);
-    for (const { name, text, checksum } of pending) {
-      // A long wait for a table would block every later statement on it, too.
-      await client.query(`begin; set local lock_timeout = ${LOCK_MILLISECONDS}`);
-      await client.query(text);
-      await client.query('insert into schema_migration (name, checksum) values ($1, $2)', [name, checksum]);
-      await client.query('commit');
+    const migrations = options.migrations ?? (await readMigrations());
+    const applied = await readApplied(client);
+    requireUsableSchema(migrations, applied);
+    const { pending, usable } = compareSchema(migrations, applied);
+    if (usable.length > 0) options.onNewer?.(usable);
+    if (pending.length > 0) {
+      await requireSight(client);
+      await provideNeeds(client, options);
     }
+    for (const migration of pending) await applyMigration(client, migration, options);
     return pending.map(({ name }) => name);
   }).catch((error: unknown) => {
     throw explain(error);
   });
+}
+
+/**
+ * Waits until no other process migrates. By asking again: a statement that waits for the lock has a snapshot, for whose end
+ * a `create index concurrently` of the process that holds it would wait in turn.
+ */
+async function takeTurn(client: pg.ClientBase): Promise<void> {
+  const isOurs = async (): Promise<boolean> => {
+    const { rows } = await client.query<{ ours: boolean }>('select pg_try_advisory_lock($1) as ours', [MIGRATION_LOCK]);
+    return rows[0]?.ours === true;
+  };
+  while (!(await isOurs())) await new Promise((wake) => setTimeout(wake, TURN_MILLISECONDS));
 }
 
 /** Creates the schema where it is missing, which takes the right to create in the database. */
@@ -90,13 +119,17 @@ async function requireSight(client: pg.ClientBase): Promise<void> {
   );
 }
 
+async function readApplied(client: pg.ClientBase): Promise<readonly AppliedMigration[]> {
+  return (await client.query<AppliedMigration>(READ_APPLIED)).rows;
+}
+
 /** Turns a missing privilege or a lock that is not available into a problem that the operator can solve. */
 function explain(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
   if (error.code !== INSUFFICIENT_PRIVILEGE && error.code !== LOCK_NOT_AVAILABLE) return error;
   const isLocked = error.code === LOCK_NOT_AVAILABLE;
   const usual = isLocked
-    ? 'The tables are in use: try again, or stop the service first.'
+    ? 'The tables are in use by a transaction that does not end. Nothing has changed: end it, and run the command again.'
     : 'Run the command as the owner of the database and its tables.';
   const advice = error.hint ?? usual;
   return new StartupProblem(
@@ -104,31 +137,4 @@ function explain(error: unknown): unknown {
     `The migrations cannot be applied: ${error.message}. ${advice}`,
     { cause: error },
   );
-}
-
-async function readApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ name: string; checksum: string }>(
-    'select name, checksum from schema_migration',
-  );
-  return new Map(rows.map((row) => [row.name, row.checksum]));
-}
-
-function compare(migrations: readonly Migration[], applied: ReadonlyMap<string, string>): readonly Migration[] {
-  const unknown = [...applied.keys()].find((name) => !migrations.some((migration) => migration.name === name));
-  if (unknown !== undefined) {
-    throw new StartupProblem(
-      'schema-too-new',
-      `The database has the migration ${unknown}, which this version of the service does not know. ` +
-        'Start the version that applied it, or a newer one.',
-    );
-  }
-  const edited = migrations.find(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum);
-  if (edited !== undefined) {
-    throw new StartupProblem(
-      'migration-changed',
-      `The migration ${edited.name} was changed after it was applied to this database. ` +
-        'Restore the file, and change the schema in a new migration.',
-    );
-  }
-  return migrations.filter((migration) => !applied.has(migration.name));
 }

@@ -3,22 +3,46 @@ import { readdir, readFile } from 'node:fs/promises';
 
 const DIRECTORY = new URL('./', import.meta.url);
 
-/** A change of the schema: the text of its file. */
-export type Migration = { readonly name: string; readonly text: string; readonly checksum: string };
+/** A change of the schema: the text of its file, and what its first lines say about it. */
+export type Migration = {
+  readonly name: string;
+  readonly text: string;
+  readonly checksum: string;
+  /**
+   * Number of the newest migration that a program must know in order to run on the schema once this one is applied, from
+   * the line `-- Needs: 0018`. Without that line its own: programs that do not know it are refused.
+   */
+  readonly needs: string;
+  /** Whether it is applied statement by statement, from the line `-- Transaction: none`. It must be repeatable. */
+  readonly isOutsideTransaction: boolean;
+};
 
 /** All migrations, in the order in which they are applied. */
 export async function readMigrations(): Promise<readonly Migration[]> {
   const names = (await readdir(DIRECTORY)).filter((name) => name.endsWith('.sql')).sort();
-  return Promise.all(
-    names.map(async (name) => {
-      const text = await readFile(new URL(name, DIRECTORY), 'utf8');
-      return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
-    }),
-  );
+  return Promise.all(names.map(async (name) => toMigration(name, await readFile(new URL(name, DIRECTORY), 'utf8'))));
+}
+
+/** The migration of a file with this name and text. */
+export function toMigration(name: string, text: string): Migration {
+  // Only the comment at the top: the same words further down are no header.
+  const [header = ''] = /^(?:--.*\n)*/.exec(text) ?? [];
+  return {
+    name,
+    text,
+    checksum: createHash('sha256').update(text).digest('hex'),
+    needs: /^-- Needs: ([0-9]{4})$/m.exec(header)?.[1] ?? numberOf(name),
+    isOutsideTransaction: /^-- Transaction: none$/m.test(header),
+  };
+}
+
+/** The number of a migration: the four digits that its name begins with. */
+export function numberOf(name: string): string {
+  return name.slice(0, 4);
 }
 
 const CREATION =
-  /^\s*create\s+(?:or\s+replace\s+)?(?:unlogged\s+|unique\s+|materialized\s+)*(table|index|view|sequence|type|domain|function|procedure)\s+(?:if\s+not\s+exists\s+)?([a-z_][a-z0-9_]*)/gim;
+  /^\s*create\s+(?:or\s+replace\s+)?(?:unlogged\s+|unique\s+|materialized\s+)*(table|index|view|sequence|type|domain|function|procedure)\s+(?:concurrently\s+)?(?:if\s+not\s+exists\s+)?([a-z_][a-z0-9_]*)/gim;
 
 /** The names of the tables, indexes, types and functions that a migration creates. */
 export function namesCreatedBy({ text }: Pick<Migration, 'text'>): readonly string[] {

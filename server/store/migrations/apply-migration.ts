@@ -1,0 +1,142 @@
+import pg from 'pg';
+import { LOCK_NOT_AVAILABLE } from '../connection/failure.ts';
+import type { Migration } from './migration-files.ts';
+import { concurrentIndexOf, splitStatements } from './statements.ts';
+
+/** What is told while migrations are applied, and how long a lock is tried. */
+export type Applying = {
+  readonly onApplied?: (name: string, milliseconds: number) => void;
+  /** Called with a sentence when something takes longer than expected. */
+  readonly onWait?: (sentence: string) => void;
+  /** Attempts to get the locks of a migration; for tests. */
+  readonly tries?: number;
+};
+
+/**
+ * The longest wait for a lock, in milliseconds. Every later statement on the table queues behind a migration that waits,
+ * so together with the time for which the lock is held it has to stay below half a second.
+ */
+const LOCK_MILLISECONDS = 150;
+
+/** With the pauses in between, about half a minute. */
+const TRIES = 40;
+
+/** The pause after the first attempt, which grows with each one up to the longest. */
+const FIRST_PAUSE_MILLISECONDS = 50;
+const LONGEST_PAUSE_MILLISECONDS = 1000;
+
+/** Longer than `deadlock_timeout`, whose default is a second: after that, a lock that is asked for ends an autovacuum. */
+const AUTOVACUUM_MILLISECONDS = 3000;
+
+/** The SQLSTATE of a deadlock: the statements of a migration lock several tables. */
+const DEADLOCK_DETECTED = '40P01';
+
+/** Applies a migration and notes it in the history. */
+export async function applyMigration(client: pg.ClientBase, migration: Migration, applying: Applying): Promise<void> {
+  const started = performance.now();
+  if (migration.isOutsideTransaction) await applyByStatement(client, migration, applying);
+  else {
+    await inTries(client, migration.name, applying, async () => {
+      await client.query(migration.text);
+      await note(client, migration);
+    });
+  }
+  applying.onApplied?.(migration.name, performance.now() - started);
+}
+
+/** Adds the column `needs` to the history of a ledger that was migrated by a version without it. */
+export async function provideNeeds(client: pg.ClientBase, applying: Applying): Promise<void> {
+  const { rowCount } = await client.query(
+    "select from pg_attribute where attrelid = 'schema_migration'::regclass and attname = 'needs'",
+  );
+  if (rowCount !== 0) return;
+  await inTries(client, 'the history of migrations', applying, async () => {
+    await client.query('alter table schema_migration add column needs text');
+  });
+}
+
+async function note(client: pg.ClientBase, { name, checksum, needs }: Migration): Promise<void> {
+  await client.query('insert into schema_migration (name, checksum, needs) values ($1, $2, $3)', [
+    name,
+    checksum,
+    needs,
+  ]);
+}
+
+/** Runs a transaction that gives up soon when it does not get a lock, and tries again when those before it had their turn. */
+async function inTries(
+  client: pg.ClientBase,
+  what: string,
+  { onWait, tries = TRIES }: Applying,
+  run: () => Promise<void>,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await client.query(`begin; set local lock_timeout = ${LOCK_MILLISECONDS}`);
+      await run();
+      await client.query('commit');
+      return;
+    } catch (error) {
+      const isLocked =
+        error instanceof pg.DatabaseError && (error.code === LOCK_NOT_AVAILABLE || error.code === DEADLOCK_DETECTED);
+      if (!isLocked || attempt >= tries) throw error;
+    }
+    await client.query('rollback');
+    onWait?.(`${what}: its tables are in use; trying again (attempt ${attempt + 1} of ${tries})`);
+    await endAutovacuum(client);
+    const pause = Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * attempt);
+    await new Promise((wake) => setTimeout(wake, pause));
+  }
+}
+
+/**
+ * Ends autovacuums of our tables, which may run for hours and give way only to those who wait longer than our attempts.
+ * The lock that is asked for here holds up no one else: reads and writes do not conflict with it.
+ */
+async function endAutovacuum(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(`select distinct quote_ident(relname) as name
+    from pg_locks join pg_class on pg_class.oid = relation
+    where relnamespace = current_schema()::regnamespace and relkind = 'r' and mode = 'ShareUpdateExclusiveLock'
+      and granted and pid <> pg_backend_pid()
+      and pg_locks.database = (select oid from pg_database where datname = current_database())`);
+  for (const { name } of rows) {
+    try {
+      await client.query(`begin; set local lock_timeout = ${AUTOVACUUM_MILLISECONDS};
+        lock table ${name} in share update exclusive mode; commit`);
+    } catch (error) {
+      await client.query('rollback');
+      if (!(error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE)) throw error;
+    }
+  }
+}
+
+/**
+ * Applies what cannot be done in a transaction. Its locks let others read and write, so it waits for them without a limit.
+ * An attempt that was ended in the middle has left an index that is not valid, which is removed and built again; one that
+ * was ended before it was noted has left the index, which is kept.
+ */
+async function applyByStatement(client: pg.ClientBase, migration: Migration, applying: Applying): Promise<void> {
+  for (const statement of splitStatements(migration.text)) {
+    const built = concurrentIndexOf(statement);
+    const isThere = built !== undefined && (await keepValidIndex(client, built, applying));
+    if (!isThere) await client.query(statement);
+  }
+  await note(client, migration);
+}
+
+/** Whether the index is there and valid. Removes it where it is not. */
+async function keepValidIndex(
+  client: pg.ClientBase,
+  { index, table }: { readonly index: string; readonly table: string },
+  { onWait }: Applying,
+): Promise<boolean> {
+  const { rows } = await client.query<{ valid: boolean }>(
+    `select indisvalid as valid from pg_index join pg_class on pg_class.oid = indexrelid
+      where relnamespace = current_schema()::regnamespace and relname = $1 and indrelid = to_regclass($2)`,
+    [index, table],
+  );
+  if (rows[0]?.valid !== false) return rows[0]?.valid === true;
+  onWait?.(`The index ${index} was not completed by an earlier attempt: it is removed and built again`);
+  await client.query(`drop index concurrently if exists ${index}`);
+  return false;
+}

@@ -1,0 +1,107 @@
+import { StartupProblem } from '../../startup-problem.ts';
+import type { Database } from '../connection/database.ts';
+import type { Statement } from '../connection/work.ts';
+import { type Migration, numberOf, readMigrations } from './migration-files.ts';
+
+/** A row of `schema_migration`. */
+export type AppliedMigration = {
+  readonly name: string;
+  readonly checksum: string;
+  /** Number of the newest migration that a program must know to run on the schema; null for rows of before it was noted. */
+  readonly needs: string | null;
+};
+
+/**
+ * How the schema of a database relates to this program: `current`; `older`, which lacks migrations; `newer_usable`, with
+ * migrations of a newer version that this one can work with; `newer_unusable`, on which it must not run.
+ */
+export type SchemaState = 'current' | 'older' | 'newer_usable' | 'newer_unusable';
+
+/** As JSON, because databases that no version with `needs` has migrated have no such column. */
+export const READ_APPLIED = `select name, checksum, to_jsonb(schema_migration) ->> 'needs' as needs from schema_migration`;
+
+const STATEMENT: Statement = { name: 'read_schema_migration', text: READ_APPLIED, values: [] };
+
+let known: Promise<readonly Migration[]> | undefined;
+
+/**
+ * Reads how the schema is now, by one statement on a table with a row per migration. The schema can change under a running
+ * service. Throws {@link StoreFailure} when the database does not answer.
+ */
+export async function findSchemaState(database: Pick<Database, 'read'>): Promise<SchemaState> {
+  // The files of a running program do not change.
+  known ??= readMigrations();
+  const rows = await database.read(STATEMENT);
+  return compareSchema(
+    await known,
+    rows.map(({ name, checksum, needs }) => ({
+      name: String(name),
+      checksum: String(checksum),
+      needs: needs === null ? null : String(needs),
+    })),
+  ).state;
+}
+
+/** What a database has, compared with the migrations of this program. */
+export type SchemaComparison = {
+  readonly state: SchemaState;
+  /** Migrations of this program that the database lacks, in order. */
+  readonly pending: readonly Migration[];
+  /** Names of migrations that this program does not know and can work with. */
+  readonly usable: readonly string[];
+  /** Those that it cannot work with. */
+  readonly unusable: readonly AppliedMigration[];
+};
+
+/** Compares the applied migrations with those of this program. */
+export function compareSchema(
+  migrations: readonly Migration[],
+  applied: readonly AppliedMigration[],
+): SchemaComparison {
+  const names = new Set(migrations.map(({ name }) => name));
+  const numbers = new Set(migrations.map(({ name }) => numberOf(name)));
+  const has = new Set(applied.map(({ name }) => name));
+  const pending = migrations.filter(({ name }) => !has.has(name));
+  const unknown = applied
+    .filter(({ name }) => !names.has(name))
+    .sort((left, right) => (left.name < right.name ? -1 : 1));
+  const isUsable = ({ needs }: AppliedMigration): boolean => needs !== null && numbers.has(needs);
+  const unusable = unknown.filter((migration) => !isUsable(migration));
+  const usable = unknown.filter(isUsable).map(({ name }) => name);
+  return { state: stateOf(unusable.length, pending.length, usable.length), pending, usable, unusable };
+}
+
+function stateOf(unusable: number, pending: number, usable: number): SchemaState {
+  if (unusable > 0) return 'newer_unusable';
+  if (pending > 0) return 'older';
+  return usable > 0 ? 'newer_usable' : 'current';
+}
+
+/**
+ * Throws a {@link StartupProblem} when the schema is one that this program must not run on: it has migrations of a newer
+ * version that this one cannot work with, or one that was edited after it was applied.
+ */
+export function requireUsableSchema(migrations: readonly Migration[], applied: readonly AppliedMigration[]): void {
+  const [first] = compareSchema(migrations, applied).unusable;
+  if (first !== undefined) {
+    const newest = migrations.at(-1)?.name ?? 'none';
+    const needed =
+      first.needs === null
+        ? 'does not say which versions can run on it'
+        : `needs a version that has the migration ${first.needs}`;
+    throw new StartupProblem(
+      'schema-too-new',
+      `The schema of the database is newer than this version of the service: its migration ${first.name}, which this ` +
+        `version does not know, ${needed}, and the newest one of this version is ${newest}. ` +
+        'Start the version that applied it, or a newer one.',
+    );
+  }
+  const checksums = new Map(applied.map(({ name, checksum }) => [name, checksum]));
+  const edited = migrations.find(({ name, checksum }) => checksums.has(name) && checksums.get(name) !== checksum);
+  if (edited === undefined) return;
+  throw new StartupProblem(
+    'migration-changed',
+    `The migration ${edited.name} was changed after it was applied to this database. ` +
+      'Restore the file, and change the schema in a new migration.',
+  );
+}

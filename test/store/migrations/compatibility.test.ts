@@ -1,0 +1,110 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { StartupProblem } from '../../../server/startup-problem.ts';
+import { findDatabaseProblem } from '../../../server/store/connection/database-problem.ts';
+import { openDatabases } from '../../../server/store/connection/databases.ts';
+import { compareSchema, findSchemaState } from '../../../server/store/migrations/compatibility.ts';
+import { migrate, pendingMigrations } from '../../../server/store/migrations/migrate.ts';
+import { readMigrations, toMigration } from '../../../server/store/migrations/migration-files.ts';
+import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { PLANTED_MIGRATIONS, withPlanted } from './planted.ts';
+
+const server = await useServer();
+const { connection } = server;
+const client = await useConnection(connection);
+const ledger = useLedger(connection);
+const { expand, contract } = PLANTED_MIGRATIONS;
+
+afterEach(async () => {
+  await client.query(`alter table transfer drop column if exists planted; drop table if exists planted;
+    delete from schema_migration where name ~ '^9'`);
+});
+
+const state = () => findSchemaState(ledger.database);
+const refusal = () =>
+  pendingMigrations(connection).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe('a schema with migrations that this program does not know', () => {
+  test('is usable where they say that this program can run on them', async () => {
+    expect(await state()).toBe('current');
+    expect(await migrate(connection, { migrations: await withPlanted(expand) })).toEqual([expand.name]);
+    expect(await state()).toBe('newer_usable');
+    expect(await pendingMigrations(connection)).toEqual([]);
+    expect(await findDatabaseProblem(connection, 'write')).toBeUndefined();
+    const newer: string[] = [];
+    expect(await migrate(connection, { onNewer: (names) => newer.push(...names) })).toEqual([]);
+    expect(newer).toEqual([expand.name]);
+    const made = await ledger.call('create_transfer', { amount: 5, card_id: 'card_active' });
+    expect(JSON.parse(made.body)).toMatchObject({ status: 'completed' });
+  });
+
+  test('is refused where one of them needs a migration that this program does not know, also by migrate', async () => {
+    await migrate(connection, { migrations: await withPlanted(expand, contract) });
+    expect(await state()).toBe('newer_unusable');
+    for (const attempt of [refusal(), migrate(connection).catch((error: unknown) => error)]) {
+      const problem = await attempt;
+      expect(problem).toBeInstanceOf(StartupProblem);
+      expect(problem).toMatchObject({
+        page: 'schema-too-new',
+        message: expect.stringMatching(
+          /9002_contract\.sql, which this version does not know, needs a version that has the migration 9001/,
+        ),
+      });
+    }
+  });
+
+  test('is refused where nobody has noted what they need', async () => {
+    await client.query("insert into schema_migration (name, checksum) values ('9009_unknown.sql', '')");
+    expect(await state()).toBe('newer_unusable');
+    expect(await refusal()).toMatchObject({ page: 'schema-too-new' });
+  });
+});
+
+test('a schema that lacks a migration is older, and a later one of a newer version does not hide that', async () => {
+  await client.query("delete from schema_migration where name ~ '^0018'");
+  expect(await state()).toBe('older');
+  await client.query("insert into schema_migration (name, checksum, needs) values ('9001_expand.sql', '', '0017')");
+  expect(await state()).toBe('older');
+  expect(await pendingMigrations(connection)).toEqual(['0018_webhooks.sql']);
+  const { checksum } = (await readMigrations()).find(({ name }) => name.startsWith('0018')) ?? { checksum: '' };
+  await client.query("insert into schema_migration (name, checksum) values ('0018_webhooks.sql', $1)", [checksum]);
+});
+
+test('a ledger of a version without the column gets it with the next migration; until then its state is found', async () => {
+  await client.query('alter table schema_migration drop column needs');
+  expect(await state()).toBe('current');
+  await migrate(connection, { migrations: await withPlanted(expand) });
+  const { rows } = await client.query("select name, needs from schema_migration where name ~ '^9'");
+  expect(rows).toEqual([{ name: expand.name, needs: expand.needs }]);
+  expect(await state()).toBe('newer_usable');
+});
+
+test('findSchemaState takes one statement, as every role of the service', async () => {
+  const databases = openDatabases(connection);
+  try {
+    for (const database of [databases.background, databases.authentication, databases.application.forProgram()]) {
+      expect(await findSchemaState(database)).toBe('current');
+    }
+  } finally {
+    await databases.close();
+  }
+});
+
+test('a migration says in the comment at its top what it needs, and needs itself where it says nothing', () => {
+  const needs = (text: string) => toMigration('0042_x.sql', text).needs;
+  expect(needs('-- A comment.\n-- Needs: 0040\n\nselect 1;\n')).toBe('0040');
+  expect(needs('-- A comment.\nselect 1;\n')).toBe('0042');
+  expect(needs('select 1;\n-- Needs: 0040\n')).toBe('0042');
+  expect(toMigration('0042_x.sql', '-- Needs: 0041\n-- Transaction: none\nselect 1;').isOutsideTransaction).toBe(true);
+});
+
+test('the newest unknown migration does not make up for an older one that is unusable', () => {
+  const known = [toMigration('0001_a.sql', ''), toMigration('0002_b.sql', '')];
+  const applied = (name: string, needs: string | null) => ({ name, checksum: '', needs });
+  const compare = (...unknown: readonly ReturnType<typeof applied>[]) =>
+    compareSchema(known, [applied('0001_a.sql', null), applied('0002_b.sql', null), ...unknown]).state;
+  expect(compare(applied('0003_c.sql', '0003'), applied('0004_d.sql', '0002'))).toBe('newer_unusable');
+  expect(compare(applied('0003_c.sql', '0001'), applied('0004_d.sql', '0002'))).toBe('newer_usable');
+});
