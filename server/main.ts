@@ -11,7 +11,7 @@ import { announceService } from './embedded-postgres/running-services.ts';
 import { type ErrorRecorder, startErrorRecorder } from './error-log/error-recorder.ts';
 import { EventNews } from './events/event-news.ts';
 import { handlersOf } from './handlers.ts';
-import { createHttpServer } from './http/server.ts';
+import { createHttpServer, type HttpServer } from './http/server.ts';
 import { databaseTime } from './ids.ts';
 import { followDatabaseClock } from './jobs/database-clock.ts';
 import { startDeletingExpired } from './jobs/delete-expired.ts';
@@ -19,10 +19,13 @@ import { startPartitionMaintenance } from './jobs/maintain-partitions.ts';
 import { startRelayingEvents } from './jobs/relay-events.ts';
 import { startReportingErrors } from './jobs/report-errors.ts';
 import { startSettlingDueTransfers } from './jobs/settle-due-transfers.ts';
+import { startVerifyingBooks } from './jobs/verify-books.ts';
 import { startWritingCredentialUses } from './jobs/write-credential-uses.ts';
 import { openAuthentication } from './keys/authenticate.ts';
 import { openKeyUses } from './keys/note-key-uses.ts';
 import { openLog } from './log.ts';
+import type { Job } from './metrics/jobs.ts';
+import { openMetrics, type ServiceMetrics } from './metrics/open-metrics.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
 import type { Gateway } from './operations/call.ts';
 import { runbookOf } from './operations/readiness.ts';
@@ -50,6 +53,10 @@ const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 
 const CLOCK_IS_OFF =
   'the clock of this machine differs from the clock of the database, whose time is used everywhere except in this log: synchronize the clocks';
+
+const BOOKS_DIFFER =
+  'the books do not balance: balances differ from their postings or holds, or a currency does not sum to zero; ' +
+  runbookLine('books-not-balanced');
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -97,7 +104,8 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     onFailure: (error) => log.error({ cause: String(error) }, "cannot read the database's clock"),
   });
   const { supportContact } = configuration;
-  const transfers = openTransferLane(databases.application);
+  const metrics = openMetrics(configuration);
+  const transfers = openTransferLane(databases.application, undefined, metrics?.commits);
   const news = new EventNews(background);
   const sandbox = configuration.mode === 'sandbox';
   if (sandbox) await seedSandbox(background, performance.now() + SEED_TIMEOUT_MILLISECONDS);
@@ -106,7 +114,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   await resealSecrets(background, webhookKeys);
   const addresses = { mode: configuration.mode, allowedNetworks: configuration.webhookAllowedNetworks };
   const webhooks = openWebhookTools(background, webhookKeys, addresses, () => delivery.changed());
-  const delivery = openDelivery(configuration, databases, webhookKeys, log);
+  const delivery = openDelivery(configuration, databases, webhookKeys, { log, metrics });
   const uses = openKeyUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
   const readiness = watchReadiness(opened, log);
@@ -127,9 +135,47 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     log.error({ cause: String(error) }, 'cannot write events about errors; retrying'),
   );
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
-  const { addressRatePerSecond, keyRatePerSecond, trustedProxies } = configuration;
-  const server = createHttpServer(gateway, {
+  const server = openHttp(configuration, gateway, { log, errors, metrics });
+  const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness };
+  const listening = async (): Promise<{ readonly port: number; readonly metricsUrl: string | undefined }> => {
+    const onFailure = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
+    const metricsUrl = await metrics?.start({ ...observed, onFailure });
+    return { metricsUrl, port: await listen(server, configuration) };
+  };
+  const { port, metricsUrl } = await listening().catch(async (error: unknown) => {
+    await metrics?.stop();
+    await errors.stop();
+    await reports.stop();
+    throw error;
+  });
+  const unpublish = await publishSettings(configuration, port, log);
+  const jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery });
+  const credentials = startWritingCredentialUses(uses, refusals, (error) =>
+    log.error({ cause: String(error) }, 'cannot write key uses and refused credentials; retrying'),
+  );
+  stop = async () => {
+    readiness.stop();
+    clock.stop();
+    await Promise.all([jobs.stop(), server.close()]);
+    await metrics?.stop();
+    await unpublish();
+    await credentials.stop();
+    await errors.stop();
+    await reports.stop();
+    await opened.close();
+  };
+  warnOfClearText(configuration, log);
+  say(bannerOf(configuration, opened.embedded?.dataDirectory, port, metricsUrl));
+}
+
+function openHttp(
+  { addressRatePerSecond, keyRatePerSecond, trustedProxies }: Configuration,
+  gateway: Gateway,
+  { log, errors, metrics }: { log: pino.Logger; errors: ErrorRecorder; metrics: ServiceMetrics | undefined },
+): HttpServer {
+  return createHttpServer(gateway, {
     settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies },
+    onResponse: metrics?.onResponse,
     onError: (report) => {
       // The recorded error has no card numbers or keys, so it is safe to log.
       const recorded = errors.record(report);
@@ -138,28 +184,15 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
       log.error({ requestId: toWireId('req', requestId), code, causes }, message);
     },
   });
-  const port = await listen(server, configuration).catch(async (error: unknown) => {
-    await errors.stop();
-    await reports.stop();
-    throw error;
-  });
-  const unpublish = await publishSettings(configuration, port, log);
-  const jobs = startJobs(configuration, opened, { log, transfers, news, delivery });
-  const credentials = startWritingCredentialUses(uses, refusals, (error) =>
-    log.error({ cause: String(error) }, 'cannot write key uses and refused credentials; retrying'),
-  );
-  stop = async () => {
-    readiness.stop();
-    clock.stop();
-    await Promise.all([jobs.stop(), server.close()]);
-    await unpublish();
-    await credentials.stop();
-    await errors.stop();
-    await reports.stop();
-    await opened.close();
-  };
-  warnOfClearText(configuration, log);
-  say(bannerOf(configuration, opened.embedded?.dataDirectory, port));
+}
+
+/** What logs a failure of a job and counts it. */
+function reporterOf(log: pino.Logger, metrics: ServiceMetrics | undefined) {
+  return (job: Job, sentence: string) =>
+    (error: unknown): void => {
+      metrics?.onJobFailure(job);
+      log.error({ cause: String(error) }, sentence);
+    };
 }
 
 function watchReadiness({ databases, embedded, connections }: OpenDatabase, log: pino.Logger): ReadinessCheck {
@@ -181,20 +214,22 @@ function openDelivery(
   { mode, webhookAllowedNetworks: allowedNetworks, webhookCa }: Configuration,
   databases: Databases,
   { read: keys }: WebhookKeys,
-  log: pino.Logger,
+  { log, metrics }: Pick<JobParts, 'log' | 'metrics'>,
 ): Delivery {
   return prepareDelivery({
     databases,
     addresses: { mode, allowedNetworks },
     ca: webhookCa?.certificates ?? null,
     keys,
-    onFailure: (error) => log.error({ cause: String(error) }, 'cannot deliver events to webhooks; retrying'),
+    onFailure: reporterOf(log, metrics)('webhooks', 'cannot deliver events to webhooks; retrying'),
+    onDeliveries: metrics?.onDeliveries,
     onNotice: (sentence, webhookId) => log.warn({ event: 'webhook', webhookId }, sentence),
   });
 }
 
 type JobParts = {
   readonly log: pino.Logger;
+  readonly metrics: ServiceMetrics | undefined;
   readonly transfers: TransferLane;
   readonly news: EventNews;
   readonly delivery: Delivery;
@@ -204,21 +239,28 @@ type JobParts = {
 function startJobs(
   configuration: Configuration,
   { databases }: OpenDatabase,
-  { log, transfers, news, delivery }: JobParts,
+  { log, metrics, transfers, news, delivery }: JobParts,
 ): { readonly stop: () => Promise<unknown> } {
   const { background } = databases;
-  const report = (sentence: string) => (error: unknown) => log.error({ cause: String(error) }, sentence);
+  const report = reporterOf(log, metrics);
   const jobs = [
-    startPartitionMaintenance(background, configuration, report('cannot create or remove partitions')),
-    startDeletingExpired(background, report('cannot delete expired rows; retrying in an hour')),
-    startSettlingDueTransfers({ database: background, transfers }, report('cannot settle due transfers; retrying')),
+    startPartitionMaintenance(background, configuration, report('partitions', 'cannot create or remove partitions')),
+    startDeletingExpired(background, report('expired_rows', 'cannot delete expired rows; retrying in an hour')),
+    startSettlingDueTransfers(
+      { database: background, transfers },
+      report('due_transfers', 'cannot settle due transfers; retrying'),
+    ),
+    startVerifyingBooks(background, {
+      onMismatch: (verification) => log.error({ event: 'books', ...verification }, BOOKS_DIFFER),
+      onFailure: report('books', 'cannot verify the books; retrying'),
+    }),
     startRelayingEvents(
       databases,
       (programIds) => {
         news.tell(programIds);
         delivery.tell(programIds);
       },
-      report('cannot give positions to events; retrying'),
+      report('relay', 'cannot give positions to events; retrying'),
     ),
     delivery,
   ];

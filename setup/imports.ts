@@ -85,6 +85,24 @@ const levels: readonly Level[] = [
     to: [...foundation, ...subjectFolders, 'server/operations/', 'server/commit/', 'server/store/'],
     node: true,
   },
+  {
+    from: ['server/metrics/'],
+    to: [
+      ...foundation,
+      'server/configuration/',
+      'server/http/',
+      'server/jobs/',
+      'server/delivery/',
+      'server/error-log/',
+      'server/transfers/',
+      'server/operations/',
+      'server/commit/',
+      'server/store/',
+      'server/readiness.ts',
+    ],
+    packages: ['prom-client'],
+    node: true,
+  },
   // The only file that may open connections to other hosts; setup/lint/network.grit lets no other one.
   {
     from: ['server/delivery/send.ts'],

@@ -1,6 +1,7 @@
 import { newBatchId } from '../ids.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown } from '../store/connection/failure.ts';
+import type { CommitObserver } from './commit-observer.ts';
 import { type ChainedWork, firstDeadline, type Pending } from './group-work.ts';
 
 /** Groups in flight at the same time: one is committed, one is saved, one is loaded. */
@@ -40,6 +41,7 @@ type Ends<Item, Outcome> = {
   readonly resolve: (group: readonly Pending<Item, Outcome>[], outcomes: readonly Outcome[]) => void;
   /** A group that wrote nothing has read what may not be on the standby yet. */
   readonly settle: (group: readonly Pending<Item, Outcome>[], batchId: string, unknown: CommitUnknown) => void;
+  readonly observer: CommitObserver | undefined;
 };
 
 /**
@@ -134,6 +136,8 @@ export class Chain<Item, Outcome, Name extends string> {
   /** Whether a group was committed, and with it all before it. Never rejects. */
   async #commit(link: Link<Item, Outcome>, before: true | Promise<boolean>, onDecided: () => void): Promise<boolean> {
     const { group, batchId } = link;
+    const { observer } = this.#ends;
+    const begunAt = observer === undefined ? 0 : performance.now();
     let base = before;
     void Promise.resolve(before).then((isCommitted) => {
       if (isCommitted) base = true;
@@ -158,6 +162,7 @@ export class Chain<Item, Outcome, Name extends string> {
         firstDeadline(group),
       );
       this.#end(link, 'committed');
+      observer?.onGroup('chained', group.length, performance.now() - begunAt);
       this.#ends.resolve(group, outcomes);
       return await base;
     } catch (error) {

@@ -1,5 +1,6 @@
 import { OperationFailure } from '../operations/call.ts';
 import { Chain } from './chain.ts';
+import type { CommitObserver } from './commit-observer.ts';
 import { Contention } from './contention.ts';
 import type { GroupWork, Pending } from './group-work.ts';
 import { LockingPath, type Reachable } from './locking-path.ts';
@@ -38,6 +39,7 @@ const LAST_PAUSE_MILLISECONDS = 10_000;
 export class GroupCommit<Item, Outcome, Name extends string> {
   readonly #work: GroupWork<Item, Outcome, Name>;
   readonly #bounds: LaneBounds;
+  readonly #observer: CommitObserver | undefined;
   readonly #contention = new Contention();
   readonly #lockingPath: LockingPath<Item, Outcome, Name>;
   #chain: Chain<Item, Outcome, Name> | undefined;
@@ -54,10 +56,18 @@ export class GroupCommit<Item, Outcome, Name extends string> {
     databases: Reachable,
     work: GroupWork<Item, Outcome, Name>,
     bounds: LaneBounds = { batch: 256, waiting: 4096 },
+    observer?: CommitObserver,
   ) {
     this.#work = work;
     this.#bounds = bounds;
-    this.#lockingPath = new LockingPath(databases, work, this.#contention, (pending) => this.#queue(pending));
+    this.#observer = observer;
+    const queueAgain = (pending: Pending<Item, Outcome>): void => this.#queue(pending);
+    this.#lockingPath = new LockingPath(databases, work, this.#contention, queueAgain, observer);
+  }
+
+  /** Items that wait: for a group, or for locks that others hold. */
+  get waiting(): number {
+    return this.#waiting.length + this.#contention.waiting;
   }
 
   /** Resolves when the item's transaction has ended. Rejects with {@link OperationFailure}, or what the work threw. */
@@ -82,8 +92,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
 
   /** Whether too many items wait, or more than can be committed in time at the pace of the last groups. */
   #isFull(): boolean {
-    const waiting = this.#waiting.length + this.#contention.waiting;
-    if (waiting >= this.#bounds.waiting) return true;
+    if (this.waiting >= this.#bounds.waiting) return true;
     const groups = this.#waiting.length / this.#bounds.batch;
     return this.#waiting.length >= ALWAYS_ADMITTED && groups * this.#groupMilliseconds > MAX_WAIT_MILLISECONDS;
   }
@@ -111,6 +120,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
       databaseOf: (group) => this.#lockingPath.databaseOf(group),
       resolve: (group, outcomes) => this.#lockingPath.resolve(group, outcomes),
       settle: (group, batchId, unknown) => void this.#lockingPath.settle(group, batchId, unknown),
+      observer: this.#observer,
     });
     return this.#chain;
   }
@@ -131,6 +141,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
   /** Commits again what a broken chain has left: first the group that failed, then its successors, in their order. */
   async #recover(chain: Chain<Item, Outcome, Name>): Promise<void> {
     const { failed, successors } = chain.takeBreak();
+    this.#observer?.onBreak();
     this.#chain = undefined;
     const now = performance.now();
     const isSoon = now - this.#chainAgainAt < this.#pauseMilliseconds;

@@ -3,6 +3,7 @@ import { OperationFailure } from '../operations/call.ts';
 import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown, StoreFailure } from '../store/connection/failure.ts';
 import { ChainBroken } from './chain.ts';
+import type { CommitObserver } from './commit-observer.ts';
 import type { Contention } from './contention.ts';
 import { Blocked, firstDeadline, type GroupWork, type LockMode, type Pending } from './group-work.ts';
 import { toOperationFailure } from './transaction.ts';
@@ -40,28 +41,34 @@ export class LockingPath<Item, Outcome, Name extends string> {
   readonly #contention: Contention;
   /** Lets an item wait for a group again, because nobody else holds what it needs. */
   readonly #queueAgain: (pending: Pending<Item, Outcome>) => void;
+  readonly #observer: CommitObserver | undefined;
 
   constructor(
     databases: Reachable,
     work: GroupWork<Item, Outcome, Name>,
     contention: Contention,
     queueAgain: (pending: Pending<Item, Outcome>) => void,
+    observer: CommitObserver | undefined,
   ) {
     this.#databases = databases;
     this.#work = work;
     this.#contention = contention;
     this.#queueAgain = queueAgain;
+    this.#observer = observer;
   }
 
   /** Ends when the next group may begin; some outcomes may come later. Never rejects. */
   async commit(group: readonly Pending<Item, Outcome>[], mode: LockMode = 'wait', attempts = ATTEMPTS): Promise<void> {
     const batchId = newBatchId();
+    const begunAt = this.#begin();
     try {
       const steps = this.#work.stepsOf(
         group.map((pending) => pending.item),
         mode,
       );
-      this.resolve(group, await this.databaseOf(group).transact({ ...steps, batchId }, firstDeadline(group)));
+      const outcomes = await this.databaseOf(group).transact({ ...steps, batchId }, firstDeadline(group));
+      this.#observeGroup(outcomes, begunAt);
+      this.resolve(group, outcomes);
     } catch (error) {
       await this.#recover({ group, batchId, error }, mode, attempts);
     }
@@ -119,11 +126,13 @@ export class LockingPath<Item, Outcome, Name extends string> {
   async #tryAlone(pending: Pending<Item, Outcome>, needs: readonly string[]): Promise<'done' | 'held' | 'free'> {
     if (pending.deadline - performance.now() < RETRY_MILLISECONDS) return 'held';
     const batchId = newBatchId();
+    const begunAt = this.#begin();
     try {
       const steps = this.#work.stepsOf([pending.item], 'skip');
       const [outcome] = await this.databaseOf([pending]).transact({ ...steps, batchId }, pending.deadline);
       if (outcome instanceof Blocked) return this.#noteBlocked(pending.item, needs, outcome.blockedBy);
       this.#contention.end(needs);
+      this.#observer?.onGroup('locking', 1, performance.now() - begunAt);
       this.resolve([pending], outcome === undefined ? [] : [outcome]);
     } catch (error) {
       if (error instanceof StoreFailure && (error.lockTimeout || error.conflict)) return 'held';
@@ -149,6 +158,7 @@ export class LockingPath<Item, Outcome, Name extends string> {
   /** Resolves a group whose commit has an unknown outcome. Never rejects. */
   async settle(group: readonly Pending<Item, Outcome>[], batchId: string, lost: CommitUnknown): Promise<void> {
     const settlement = await this.databaseOf(group).clear(lost, batchId, firstDeadline(group));
+    this.#observer?.onSettled(settlement);
     const outcomes = lost.result as readonly (Outcome | Blocked)[];
     if (settlement === 'committed') this.resolve(group, outcomes);
     else if (settlement === 'abandoned') this.#fail(group, new StoreFailure(lost.cause));
@@ -161,12 +171,15 @@ export class LockingPath<Item, Outcome, Name extends string> {
     outcomes: readonly (Outcome | Blocked)[],
     lost: CommitUnknown,
   ): void {
+    let unknown = 0;
     for (const [index, pending] of group.entries()) {
       const outcome = outcomes[index] as Outcome | Blocked;
       const made = outcome instanceof Blocked ? undefined : this.#work.transferOf(pending.item, outcome);
       const undone = new OperationFailure('the response could not be stored', { moneyMoved: 'no', cause: lost });
+      if (made !== undefined) unknown += 1;
       pending.reject(made === undefined ? undone : toOperationFailure(lost, made));
     }
+    if (unknown > 0) this.#observer?.onUnknown(unknown);
   }
 
   /** Gives the items of a committed group their outcomes. */
@@ -183,6 +196,17 @@ export class LockingPath<Item, Outcome, Name extends string> {
   /** The database, limited to the programs of a group. */
   databaseOf(group: readonly Pending<Item, Outcome>[]): Database {
     return this.#databases.forProgram(...new Set(group.map(({ item }) => this.#work.programOf(item))));
+  }
+
+  #begin(): number {
+    return this.#observer === undefined ? 0 : performance.now();
+  }
+
+  /** A group that skipped all of its items has committed nothing. */
+  #observeGroup(outcomes: readonly (Outcome | Blocked)[], begunAt: number): void {
+    if (this.#observer === undefined) return;
+    const size = outcomes.reduce<number>((count, outcome) => (outcome instanceof Blocked ? count : count + 1), 0);
+    if (size > 0) this.#observer.onGroup('locking', size, performance.now() - begunAt);
   }
 
   #fail(group: readonly Pending<Item, Outcome>[], error: unknown): void {

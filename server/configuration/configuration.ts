@@ -54,6 +54,10 @@ export type Configuration = {
   readonly webhookCa: Certificates | null;
   /** The keys that encrypt the secrets of webhooks, the current one first; null for one in the data directory. */
   readonly webhookKeys: readonly Buffer[] | null;
+  /** Port of the page of metrics; null for none. */
+  readonly metricsPort: number | null;
+  /** Its address. */
+  readonly metricsHost: string;
   readonly logLevel: LogLevel;
 };
 
@@ -76,12 +80,12 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     environment[name]?.trim() || (SETTINGS.find((setting) => setting.name === name)?.fallback ?? '');
   refuseCredentials(environment);
   const mode = oneOf('MODE', read('MODE'), ['sandbox', 'live'] as const);
-  const hosts = environment.HOST?.trim() ? [readHost(environment.HOST.trim())] : ['127.0.0.1', '::1'];
+  const hosts = environment.HOST?.trim() ? [readHost('HOST', environment.HOST.trim())] : ['127.0.0.1', '::1'];
   const loopbackOnly = hosts.every(isLoopback);
   const configuration: Configuration = {
     mode,
     hosts,
-    port: readPort(read('PORT')),
+    port: readPort('PORT', read('PORT')),
     loopbackOnly,
     databaseUrl: readDatabaseUrl(read('DATABASE_URL')),
     databaseSchema: readSchema(read('DATABASE_SCHEMA')),
@@ -96,6 +100,8 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     webhookAllowedNetworks: readNetworks(environment, mode === 'sandbox' && loopbackOnly ? LOOPBACK : []),
     webhookCa: readCertificates(read('WEBHOOK_CA')),
     webhookKeys: readWebhookKeys(environment.WEBHOOK_KEY?.trim() ?? ''),
+    metricsPort: read('METRICS_PORT') === '' ? null : readPort('METRICS_PORT', read('METRICS_PORT')),
+    metricsHost: readHost('METRICS_HOST', read('METRICS_HOST')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
   };
   if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {

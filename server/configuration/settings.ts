@@ -93,5 +93,15 @@ export const SETTINGS = [
     purpose:
       'key that encrypts the secrets of webhooks: 32 bytes in Base64; to change it, the new key, a comma, and the earlier one',
   },
+  {
+    name: 'METRICS_PORT',
+    fallback: '',
+    purpose: 'port of the page /metrics for Prometheus; 0 selects a free port; no metrics if not set',
+  },
+  {
+    name: 'METRICS_HOST',
+    fallback: '127.0.0.1',
+    purpose: 'address of that port; the page needs no key, so let only Prometheus reach it',
+  },
   { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
 ] as const;

@@ -20,6 +20,8 @@ export function showConfiguration(configuration: Configuration): string {
     `WEBHOOK_ALLOWED_NETWORKS=${configuration.webhookAllowedNetworks.join(',')}`,
     `WEBHOOK_CA=${configuration.webhookCa === null ? '' : withoutUrlCredentials(configuration.webhookCa.path)}`,
     `WEBHOOK_KEY=${configuration.webhookKeys === null ? '(in DATA_DIR)' : '(set)'}`,
+    `METRICS_PORT=${configuration.metricsPort ?? ''}`,
+    `METRICS_HOST=${configuration.metricsHost}`,
     `LOG_LEVEL=${configuration.logLevel}`,
   ].join('\n');
 }

@@ -24,10 +24,13 @@ export function oneOf<Name extends string>(setting: string, value: string, allow
 }
 
 /** The port to listen on. */
-export function readPort(text: string): number {
+export function readPort(setting: string, text: string): number {
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port <= 65535) return port;
-  throw new StartupProblem('invalid-setting', `PORT is ${quoted(text)}, but it must be a number from 0 to 65535.`);
+  throw new StartupProblem(
+    'invalid-setting',
+    `${setting} is ${quoted(text)}, but it must be a number from 0 to 65535.`,
+  );
 }
 
 /** A number of days, from `min` to 3650. */
@@ -132,12 +135,12 @@ export function readWebhookKeys(text: string): readonly Buffer[] | null {
 }
 
 /** An address or a host name to listen on. */
-export function readHost(text: string): string {
+export function readHost(setting: string, text: string): string {
   const host = text.replace(/^\[(.*)\]$/, '$1');
   if (isIP(host) !== 0 || /^[a-zA-Z0-9.-]+$/.test(host)) return host;
   throw new StartupProblem(
     'invalid-setting',
-    `HOST is ${quoted(text)}, but it must be an address such as 127.0.0.1 or a host name.`,
+    `${setting} is ${quoted(text)}, but it must be an address such as 127.0.0.1 or a host name.`,
   );
 }
 

@@ -5,6 +5,7 @@ import { toWireId } from '../../domain/identifier.ts';
 import { ALL_EVENTS } from '../events/event-news.ts';
 import type { Database } from '../store/connection/database.ts';
 import { readHeads, toHeads } from '../store/events/event-positions.ts';
+import type { Attempt } from '../store/webhooks/attempt.ts';
 import { readAskedDeliveries, type StoredDelivery, toDeliveries } from '../store/webhooks/delivery.ts';
 import type { Vault } from '../webhooks/vault.ts';
 import { Catalog } from './catalog.ts';
@@ -16,6 +17,7 @@ import { Leases } from './leases.ts';
 import { giveNotice } from './notices.ts';
 import { OutcomeWriter } from './outcome-writer.ts';
 import type { Door } from './send.ts';
+import type { Deliveries } from './worker-messages.ts';
 
 /** How often leases are renewed, and changed webhooks and what is due are looked for. */
 const POLL_MILLISECONDS = 1_000;
@@ -42,6 +44,8 @@ export type DelivererParts = {
   readonly vault: Vault;
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
+  /** Told once a second how attempts have ended, where that or the number in flight has changed. */
+  readonly onDeliveries?: (deliveries: Deliveries) => void;
   /** A sentence about a webhook, for the log. */
   readonly onNotice: (sentence: string, webhookId: string) => void;
 };
@@ -65,6 +69,8 @@ export class Deliverer {
   /** Webhooks could not go on since the last poll. */
   #mustWake = false;
   #isStopping = false;
+  #ended = { succeeded: 0, failed: 0, timedOut: 0 };
+  #lastInFlight = 0;
 
   constructor(parts: DelivererParts) {
     this.#parts = parts;
@@ -128,6 +134,7 @@ export class Deliverer {
     while (this.#dispatcher.flights > 0) await sleep(DRAIN_POLL_MILLISECONDS);
     for (const endpoint of this.#catalog.endpoints) this.#touchIfMoved(endpoint);
     await this.#writer.close();
+    this.#tellDeliveries();
     // Without it, others take the shards when the leases have expired.
     await this.#leases.close().catch((error: unknown) => this.#noteFailure(error));
   }
@@ -146,6 +153,7 @@ export class Deliverer {
   }
 
   async #pollOnce(): Promise<void> {
+    this.#tellDeliveries();
     const wereValid = this.#leases.areValid;
     await this.#leases.renew();
     await this.#catalog.refresh(this.#leases.held);
@@ -254,8 +262,19 @@ export class Deliverer {
     if (!endpoint.isDropped && endpoint.hasMoved) this.#writer.touch(endpoint);
   }
 
+  /** Before anything that can fail. */
+  #tellDeliveries(): void {
+    const inFlight = this.#dispatcher.flights;
+    const { succeeded, failed, timedOut } = this.#ended;
+    if (succeeded + failed + timedOut === 0 && inFlight === this.#lastInFlight) return;
+    this.#parts.onDeliveries?.({ ...this.#ended, inFlight });
+    this.#ended = { succeeded: 0, failed: 0, timedOut: 0 };
+    this.#lastInFlight = inFlight;
+  }
+
   #takeOutcome(outcome: Outcome): void {
-    const { endpoint, notice } = outcome;
+    const { endpoint, notice, attempt } = outcome;
+    if (attempt !== null) this.#ended[endOf(attempt)] += 1;
     if (notice === 'gone' || notice === 'disabled') endpoint.isHalted = true;
     if (notice === 'failing') endpoint.isFailingTold = true;
     this.#writer.add(outcome);
@@ -303,6 +322,11 @@ export class Deliverer {
     if (!this.#isFailing) this.#parts.onFailure(error);
     this.#isFailing = true;
   }
+}
+
+function endOf({ succeeded, error }: Pick<Attempt, 'succeeded' | 'error'>): 'succeeded' | 'failed' | 'timedOut' {
+  if (succeeded) return 'succeeded';
+  return error === 'answer_timeout' || error === 'connect_timeout' ? 'timedOut' : 'failed';
 }
 
 const NOTICES: Readonly<Record<Notice, string>> = {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Databases } from '../store/connection/databases.ts';
 import { READ_WHETHER_WEBHOOKS_EXIST } from '../store/webhooks/shard.ts';
-import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
+import type { Deliveries, FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
 
 /** How often is looked whether another process has created the first webhook. */
 const LOOK_MILLISECONDS = 5_000;
@@ -20,6 +20,8 @@ export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {
   readonly keys: () => readonly Uint8Array[];
   /** Called for the first of several failures in a row. */
   readonly onFailure: (error: unknown) => void;
+  /** Told once a second how attempts have ended, where there were any. */
+  readonly onDeliveries?: ((deliveries: Deliveries) => void) | undefined;
   /** Something about a webhook for the log. */
   readonly onNotice: (sentence: string, webhookId: string) => void;
 };
@@ -117,7 +119,7 @@ class DeliveryThread {
 
   #start(): void {
     if (this.#isStopping || this.#worker !== undefined) return;
-    const { databases, addresses, ca, keys, onFailure, onNotice } = this.#parts;
+    const { databases, addresses, ca, keys, onFailure, onDeliveries, onNotice } = this.#parts;
     this.#connections ??= databases.giveUpConnections();
     if (this.#connections === 0) {
       if (!this.#isFailing) onFailure(new Error('DATABASE_CONNECTIONS is below 8, too few to deliver to webhooks'));
@@ -135,6 +137,7 @@ class DeliveryThread {
     this.#worker = worker;
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'failure') onFailure(message.cause);
+      else if (message.kind === 'deliveries') onDeliveries?.(message.deliveries);
       else onNotice(message.sentence, message.webhookId);
     });
     worker.on('error', onFailure);

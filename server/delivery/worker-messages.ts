@@ -19,7 +19,17 @@ export type ToWorker =
   | { readonly kind: 'changed' }
   | { readonly kind: 'stop' };
 
+/** How attempts to deliver have ended since the last message, and how many are in flight. */
+export type Deliveries = {
+  readonly succeeded: number;
+  /** Refused, or not connected. */
+  readonly failed: number;
+  readonly timedOut: number;
+  readonly inFlight: number;
+};
+
 /** What the thread tells. */
 export type FromWorker =
+  | { readonly kind: 'deliveries'; readonly deliveries: Deliveries }
   | { readonly kind: 'failure'; readonly cause: string }
   | { readonly kind: 'notice'; readonly sentence: string; readonly webhookId: string };

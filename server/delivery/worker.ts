@@ -16,6 +16,7 @@ const deliverer = new Deliverer({
   door: openDoor({ rules: openAddressRules(addresses), ca }),
   vault: openVault(keys),
   onFailure: (error) => report({ kind: 'failure', cause: String(error) }),
+  onDeliveries: (deliveries) => report({ kind: 'deliveries', deliveries }),
   onNotice: (sentence, webhookId) => report({ kind: 'notice', sentence, webhookId }),
 });
 

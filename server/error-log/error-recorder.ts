@@ -1,3 +1,4 @@
+import type { DropReason } from '../store/error.ts';
 import { ErrorStorage, type ErrorStorageOptions } from './error-storage.ts';
 import { type ReportedError, redactedEntryOf } from './redacted-entry.ts';
 import { UnauthenticatedBudget, type UnauthenticatedSettings } from './unauthenticated-budget.ts';
@@ -50,6 +51,13 @@ const STOP_TIMEOUT_MILLISECONDS = 1_000;
 /** A recorded error, without card numbers and keys: safe to log. */
 export type RecordedError = ReturnType<typeof redactedEntryOf>['error'];
 
+/** What waits to be stored, and what was dropped since the process started. */
+export type RecorderFigures = {
+  readonly queued: number;
+  readonly spoolBytes: number;
+  readonly dropped: ReadonlyMap<DropReason, number>;
+};
+
 /** Records error responses outside the requests. */
 export type ErrorRecorder = {
   /**
@@ -57,6 +65,7 @@ export type ErrorRecorder = {
    * budget, which must not be logged either.
    */
   readonly record: (report: ReportedError) => RecordedError | undefined;
+  readonly figures: () => RecorderFigures;
   /** Stores queued errors in the database or the spool, and stops. Takes a few seconds at most. */
   readonly stop: () => Promise<void>;
 };
@@ -72,7 +81,11 @@ export async function startErrorRecorder(
 ): Promise<ErrorRecorder> {
   const recorder = new Recorder(await ErrorStorage.open(options), settings, options.onProblem);
   recorder.start();
-  return { record: (report) => recorder.record(report), stop: () => recorder.stop() };
+  return {
+    record: (report) => recorder.record(report),
+    figures: () => recorder.figures(),
+    stop: () => recorder.stop(),
+  };
 }
 
 class Recorder {
@@ -99,6 +112,11 @@ class Recorder {
 
   start(): void {
     this.#loops = [this.#storeInTurn(), this.#loadInTurn()];
+  }
+
+  figures(): RecorderFigures {
+    const { spoolBytes, dropped } = this.#storage;
+    return { queued: this.#queue.length, spoolBytes, dropped };
   }
 
   record(report: ReportedError): RecordedError | undefined {

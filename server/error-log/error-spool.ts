@@ -61,6 +61,11 @@ export class ErrorSpool {
     }
   }
 
+  /** The size of the file. */
+  get bytes(): number {
+    return this.#size;
+  }
+
   /** Whether all lines were read. */
   get isEmpty(): boolean {
     return this.#read >= this.#size;

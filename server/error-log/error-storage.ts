@@ -36,6 +36,8 @@ export class ErrorStorage {
   readonly #options: ErrorStorageOptions;
   readonly #spool: ErrorSpool | undefined;
   readonly #drops = new Map<DropReason, Drop>();
+  /** How many errors this process has dropped, stored or not. */
+  readonly #dropped = new Map<DropReason, number>();
   /** Drops whose statement is in progress, or has an unknown outcome. */
   #sending: readonly Drop[] = [];
   #isDown = false;
@@ -57,6 +59,16 @@ export class ErrorStorage {
     }
   }
 
+  /** How many errors this process has dropped so far, by reason. */
+  get dropped(): ReadonlyMap<DropReason, number> {
+    return this.#dropped;
+  }
+
+  /** Bytes in the spool of this process. */
+  get spoolBytes(): number {
+    return this.#spool?.bytes ?? 0;
+  }
+
   /** Whether the spool or counts of dropped errors are to be loaded into the database. */
   get hasPending(): boolean {
     return this.#spool?.isEmpty === false || this.#drops.size > 0 || this.#sending.length > 0;
@@ -73,6 +85,7 @@ export class ErrorStorage {
 
   /** Counts errors that cannot be stored; the count itself is stored when that is possible. */
   drop(reason: DropReason, count: number, now = databaseTime()): void {
+    this.#dropped.set(reason, count + (this.#dropped.get(reason) ?? 0));
     const before = this.#drops.get(reason);
     this.#drops.set(reason, {
       dropId: before?.dropId ?? newId(),

@@ -2,12 +2,18 @@ import type { Configuration } from '../configuration/configuration.ts';
 import { SEEDED_CARDS } from '../sandbox/seed-sandbox.ts';
 
 /** The text that a start ends with: where the service is, and the first request to send. */
-export function bannerOf(configuration: Configuration, ledgerDirectory: string | undefined, port: number): string {
+export function bannerOf(
+  configuration: Configuration,
+  ledgerDirectory: string | undefined,
+  port: number,
+  metricsUrl: string | undefined,
+): string {
   const host = configuration.loopbackOnly ? 'localhost' : (configuration.hosts[0] ?? 'localhost');
   const base = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const key = configuration.loopbackOnly ? '' : '-H "Authorization: Bearer <key>" -H "Program-Id: <program_id>" ';
   const lines = ['', `  Ready at ${base}`];
   if (ledgerDirectory !== undefined) lines.push(`  Ledger: ${ledgerDirectory}`);
+  if (metricsUrl !== undefined) lines.push(`  Metrics: ${metricsUrl}`);
   if (configuration.mode === 'sandbox') {
     lines.push(
       '',

@@ -56,7 +56,10 @@ const ERROR = columns({ ...LISTED.columns, causes: json<readonly Cause[]>('json'
 export type LoggedError = RowOf<typeof ERROR.columns>;
 
 /** Why errors were not recorded. */
-export type DropReason = 'queue_full' | 'spool_full' | 'spool_torn' | 'row_refused' | 'unauthenticated';
+export const DROP_REASONS = ['queue_full', 'spool_full', 'spool_torn', 'row_refused', 'unauthenticated'] as const;
+
+/** One of {@link DROP_REASONS}. */
+export type DropReason = (typeof DROP_REASONS)[number];
 
 const DROP = columns({ dropId: UUID, reason: word<DropReason>(), count: NUMBER, since: TIME, until: TIME });
 

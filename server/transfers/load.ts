@@ -1,6 +1,7 @@
 import { isStored } from '../../contract/errors/catalogue.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import type { CommitObserver } from '../commit/commit-observer.ts';
 import { ANY_NEED } from '../commit/contention.ts';
 import { GroupCommit, type LaneBounds } from '../commit/group-commit.ts';
 import { Blocked, type ChainedWork, type LockMode } from '../commit/group-work.ts';
@@ -17,18 +18,25 @@ import type { CreateRequest, TransferRequest } from './request.ts';
 import type { Outcome } from './respond.ts';
 
 /** Commits transfers, and every later change of them, in groups. */
-export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>, 'submit'>;
+export type TransferLane = Pick<GroupCommit<TransferRequest, Outcome, LoadName>, 'submit' | 'waiting'>;
 
 /**
  * Opens the lane of a service. Requests of operators have groups of their own: they write to the audit log, whose head is
  * shared by all processes and programs, and other requests must not wait for that.
  */
-export function openTransferLane(databases: Pick<Database, 'forProgram'>, bounds?: LaneBounds): TransferLane {
+export function openTransferLane(
+  databases: Pick<Database, 'forProgram'>,
+  bounds?: LaneBounds,
+  observer?: CommitObserver,
+): TransferLane {
   const programOf = ({ programId }: TransferRequest): string => programId;
   const work = { stepsOf, programOf, needsOf, transferOf };
-  const programs = new GroupCommit(databases, { ...work, chained: CHAINED }, bounds);
-  const operators = new GroupCommit(databases, work, bounds);
+  const programs = new GroupCommit(databases, { ...work, chained: CHAINED }, bounds, observer);
+  const operators = new GroupCommit(databases, work, bounds, observer);
   return {
+    get waiting() {
+      return programs.waiting + operators.waiting;
+    },
     submit: (request, deadline) => (request.operator === null ? programs : operators).submit(request, deadline),
   };
 }

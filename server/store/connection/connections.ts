@@ -114,9 +114,9 @@ export class Connections {
     this.writers.limit(writers);
   }
 
-  /** Runs work on a connection of its own, without time limits. */
-  alone<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
-    return withClient(this.#settings, [...WITHOUT_LIMITS, actAs(this.#role)], run, this.group);
+  /** Runs work on a connection of its own, without time limits. When the signal aborts, the connection ends. */
+  alone<Result>(run: (client: pg.ClientBase) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    return withClient(this.#settings, [...WITHOUT_LIMITS, actAs(this.#role)], run, this.group, signal);
   }
 
   /** Closes every connection, after what runs on them. */
@@ -184,15 +184,23 @@ async function withClient<Result>(
   more: readonly Setting[],
   run: (client: pg.ClientBase) => Promise<Result>,
   group = new PoolGroup(),
+  signal?: AbortSignal,
 ): Promise<Result> {
   const settings = settingsFor(where, more);
   const options = startupOptions(settings);
   const client = await group.connect(undefined, performance.now() + LIMITS.crowded, () =>
     connect({ ...where, options }),
   );
+  const abort = (): void => void client.end().catch(() => undefined);
   return endingAfter(client, async () => {
-    await applySettings(client, settings);
-    return run(client);
+    if (signal?.aborted === true) throw new Error('the work was given up');
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      await applySettings(client, settings);
+      return await run(client);
+    } finally {
+      signal?.removeEventListener('abort', abort);
+    }
   });
 }
 

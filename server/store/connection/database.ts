@@ -270,9 +270,12 @@ export class Database {
     }
   }
 
-  /** Runs several statements, about all programs, on a connection of its own, without time limits: housekeeping. */
-  alone<Result>(run: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
-    return this.#connections.alone(run);
+  /**
+   * Runs several statements, about all programs, on a connection of its own, without time limits: housekeeping. When the
+   * signal aborts, the connection ends, and with it the work.
+   */
+  alone<Result>(run: (client: pg.ClientBase) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    return this.#connections.alone(run, signal);
   }
 
   /** Notes for all connections what a failure says about the database as a whole. */

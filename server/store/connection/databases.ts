@@ -8,12 +8,15 @@ import {
   type RoleProblem,
 } from './connections.ts';
 import { Database } from './database.ts';
-import { type Health, PoolGroup } from './pool.ts';
+import { type Health, type Pool, PoolGroup } from './pool.ts';
 import { Standby } from './standby.ts';
 
 /** Connections of a thread with work of its own: at least one for each kind. */
 const MIN_OWN_CONNECTIONS = 2;
 const MAX_OWN_CONNECTIONS = 4;
+
+/** The connections of one role for one purpose. */
+export type PoolFigures = { readonly role: Role } & Pick<Pool, 'kind' | 'lent' | 'open' | 'waiting' | 'max'>;
 
 /** One PostgreSQL, as each role of the service sees it. */
 export type Databases = {
@@ -28,6 +31,8 @@ export type Databases = {
   readonly findRoleProblem: () => Promise<RoleProblem | undefined>;
   /** What all connections of this process have observed of the database. */
   readonly health: () => Health;
+  /** How the connections of this process are used now. */
+  readonly pools: () => readonly PoolFigures[];
   /** Calls a listener after every commit of this process; returns how to stop that. */
   readonly onCommit: (listener: () => void) => () => void;
   /**
@@ -60,6 +65,7 @@ export function openDatabases(settings: ConnectionSettings, maxConnections = MAX
       return problems.find((problem) => problem !== undefined);
     },
     health: () => group,
+    pools: () => figuresOf({ application, background, authentication }),
     onCommit: (listener) => group.onCommit(listener),
     giveUpConnections: () => {
       const count = Math.min(MAX_OWN_CONNECTIONS, maxConnections - MIN_CONNECTIONS);
@@ -74,6 +80,19 @@ export function openDatabases(settings: ConnectionSettings, maxConnections = MAX
       await Promise.all(all.map((connections) => connections.close()));
     },
   };
+}
+
+function figuresOf(all: Readonly<Record<Role, Connections>>): readonly PoolFigures[] {
+  return (Object.keys(all) as Role[]).flatMap((role) =>
+    [all[role].readers, all[role].writers].map(({ kind, lent, open, waiting, max }) => ({
+      role,
+      kind,
+      lent,
+      open,
+      waiting,
+      max,
+    })),
+  );
 }
 
 /** Opens the database for a thread with work of its own, with the reach of {@link Databases.background}. */

@@ -192,6 +192,10 @@ class ConnectionQueue {
     return this.#waiting.length;
   }
 
+  get max(): number {
+    return this.#max;
+  }
+
   leave(): void {
     const next = this.#lent > this.#max ? undefined : this.#waiting.shift();
     if (next === undefined) this.#lent -= 1;
@@ -272,13 +276,18 @@ export class Pool {
     return this.#lent;
   }
   get waiting(): number {
-    return this.#queue.waiting;
+    return this.#queue.waiting + this.#resting.length;
   }
   get idle(): number {
     return this.#pool.idleCount;
   }
   get open(): number {
     return this.#pool.totalCount;
+  }
+
+  /** The connections that there may be. */
+  get max(): number {
+    return this.#queue.max;
   }
 
   /**

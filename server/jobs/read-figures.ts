@@ -1,0 +1,90 @@
+import type { Database } from '../store/connection/database.ts';
+import {
+  AS_USER,
+  type LedgerFigures,
+  READ_LEDGER_FIGURES,
+  READ_SERVER_FIGURES,
+  readWebhookFigures,
+  type ServerFigures,
+  toLedgerFigures,
+  toServerFigures,
+  toWebhookFigures,
+  type WebhookFigures,
+} from '../store/figures.ts';
+
+/** How old the figures on the page are at most, while the database responds. */
+const INTERVAL_MILLISECONDS = 15_000;
+
+/** What is read; each part by itself, so that one that fails does not hide the others. */
+export type Figures = {
+  readonly ledger: LedgerFigures;
+  readonly webhooks: WebhookFigures;
+  readonly server: ServerFigures;
+};
+
+/** Where the figures go, and what is done besides in every round. */
+export type FigureReports = {
+  readonly onFigures: <Part extends keyof Figures>(part: Part, figures: Figures[Part]) => void;
+  /** Looks at what is not in the database, such as the free space on the disk. */
+  readonly lookAround: () => Promise<void>;
+  /** Called for the first of several failures in a row. */
+  readonly onFailure: (error: unknown) => void;
+};
+
+/**
+ * Reads what only the database knows, at intervals, on background connections: nobody who looks at the metrics waits for
+ * the database.
+ */
+export function startReadingFigures(
+  database: Database,
+  { onFigures, lookAround, onFailure }: FigureReports,
+  intervalMilliseconds: number = INTERVAL_MILLISECONDS,
+): { readonly stop: () => Promise<void> } {
+  let isStopped = false;
+  let isFailing = false;
+  let timer: NodeJS.Timeout | undefined;
+  const attempts: readonly (() => Promise<void>)[] = [
+    async () => {
+      const [row] = await database.read(READ_LEDGER_FIGURES);
+      if (row !== undefined) onFigures('ledger', toLedgerFigures(row));
+    },
+    async () => {
+      const [row] = await database.read(readWebhookFigures());
+      if (row !== undefined) onFigures('webhooks', toWebhookFigures(row));
+    },
+    async () => {
+      const [rows] = await database.inOnePacket([READ_SERVER_FIGURES], AS_USER);
+      const [row] = rows ?? [];
+      if (row !== undefined) onFigures('server', toServerFigures(row));
+    },
+    lookAround,
+  ];
+  const readAll = async (): Promise<void> => {
+    let failure: { readonly error: unknown } | undefined;
+    for (const attempt of attempts) {
+      if (isStopped) return;
+      try {
+        await attempt();
+      } catch (error) {
+        failure ??= { error };
+      }
+    }
+    if (failure !== undefined && !isFailing) onFailure(failure.error);
+    isFailing = failure !== undefined;
+  };
+  let round: Promise<void> = Promise.resolve();
+  const schedule = (milliseconds: number): void => {
+    if (isStopped) return;
+    timer = setTimeout(() => {
+      round = readAll().then(() => schedule(intervalMilliseconds));
+    }, milliseconds).unref();
+  };
+  schedule(0);
+  return {
+    stop: async () => {
+      isStopped = true;
+      clearTimeout(timer);
+      await round;
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import type { Metrics } from './registry.ts';
+
+/** What the service does by itself, and reports when it fails. */
+export const JOBS = ['partitions', 'expired_rows', 'due_transfers', 'relay', 'webhooks', 'books', 'figures'] as const;
+
+/** One of {@link JOBS}. */
+export type Job = (typeof JOBS)[number];
+
+/** Counts failures of jobs: the first of several in a row, like the log. */
+export function countJobFailures(metrics: Metrics): (job: Job) => void {
+  const failures = metrics.counter({
+    name: 'job_failures_total',
+    help: 'Failures of what the service does by itself; of several in a row the first is counted.',
+    labels: ['job'],
+  });
+  const byJob = Object.fromEntries(JOBS.map((job) => [job, failures(job)])) as Record<Job, ReturnType<typeof failures>>;
+  for (const count of Object.values(byJob)) count.inc(0);
+  return (job) => byJob[job].inc();
+}

@@ -1,0 +1,74 @@
+import type { CommitObserver } from '../commit/commit-observer.ts';
+import type { Configuration } from '../configuration/configuration.ts';
+import type { Deliveries } from '../delivery/worker-messages.ts';
+import type { ErrorRecorder } from '../error-log/error-recorder.ts';
+import type { ResponseEntry } from '../http/response-entry.ts';
+import { startReadingFigures } from '../jobs/read-figures.ts';
+import type { ReadinessCheck } from '../readiness.ts';
+import type { Databases } from '../store/connection/databases.ts';
+import type { TransferLane } from '../transfers/load.ts';
+import { countCommits } from './commits.ts';
+import { countDeliveries } from './deliveries.ts';
+import { showFigures } from './figures.ts';
+import { countJobFailures, type Job } from './jobs.ts';
+import { type MetricsPage, serveMetrics } from './page.ts';
+import { showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
+import { showProcess } from './process.ts';
+import { Metrics } from './registry.ts';
+import { countRequests } from './requests.ts';
+
+/** The parts of a running service that are shown. */
+export type ObservedParts = {
+  readonly databases: Pick<Databases, 'background' | 'pools' | 'health'>;
+  readonly transfers: TransferLane;
+  readonly errors: Pick<ErrorRecorder, 'figures'>;
+  readonly maxSpoolBytes: number;
+  readonly readiness: Pick<ReadinessCheck, 'latest'>;
+  /** Called for the first of several failures in a row to read figures. */
+  readonly onFailure: (error: unknown) => void;
+};
+
+/** The metrics of a process: what counts, given to the parts that are observed, and the page. */
+export type ServiceMetrics = {
+  readonly onResponse: (entry: ResponseEntry) => void;
+  readonly commits: CommitObserver;
+  readonly onDeliveries: (deliveries: Deliveries) => void;
+  /** Counts a failure of a job. */
+  readonly onJobFailure: (job: Job) => void;
+  /**
+   * Begins to read figures and listens on METRICS_PORT; resolves to the URL of the page. Throws a StartupProblem where that
+   * is impossible.
+   */
+  readonly start: (parts: ObservedParts) => Promise<string>;
+  readonly stop: () => Promise<void>;
+};
+
+/** Opens the metrics of a process; undefined without METRICS_PORT, and then nothing is observed. */
+export function openMetrics({ metricsPort, metricsHost, dataDirectory }: Configuration): ServiceMetrics | undefined {
+  if (metricsPort === null) return undefined;
+  const metrics = new Metrics();
+  let page: MetricsPage | undefined;
+  let ends: readonly (() => Promise<void> | void)[] = [];
+  return {
+    onResponse: countRequests(metrics),
+    commits: countCommits(metrics),
+    onDeliveries: countDeliveries(metrics),
+    onJobFailure: countJobFailures(metrics),
+    start: async ({ databases, transfers, errors, maxSpoolBytes, readiness, onFailure }) => {
+      showLane(metrics, transfers);
+      showReadiness(metrics, readiness);
+      showConnections(metrics, databases);
+      showErrorLog(metrics, errors, maxSpoolBytes);
+      const figures = showFigures(metrics, { data: dataDirectory });
+      page = await serveMetrics(metrics, metricsHost, metricsPort);
+      const ofProcess = showProcess(metrics);
+      const reading = startReadingFigures(databases.background, { ...figures, onFailure });
+      ends = [reading.stop, ofProcess.stop];
+      return page.url;
+    },
+    stop: async () => {
+      await page?.close();
+      for (const end of ends) await end();
+    },
+  };
+}

@@ -1,0 +1,200 @@
+import { EVERY_PROGRAM } from '../../domain/event.ts';
+import type { Row, Statement } from './connection/database.ts';
+import { BOOLEAN, columns, NUMBER, nullable, type RowOf, statement, TIME, UUID } from './sql.ts';
+
+// What an operator watches and only the database knows. Each statement is one look at a moment; ages are by the database's
+// clock, in seconds, and null where there is nothing that could be old.
+
+const LEDGER = columns({
+  /** Age of the oldest transaction whose events have no position. */
+  relayLagSeconds: nullable(NUMBER),
+  /** By how much the oldest transfer is late that is due, or whose hold has expired. */
+  dueLateSeconds: nullable(NUMBER),
+  /** Settings of the switch that are in force: for the whole service, and for programs. */
+  serviceDisabled: NUMBER,
+  programsDisabled: NUMBER,
+  /** Programs with a threshold, and those whose available funds are below it. */
+  fundingWatched: NUMBER,
+  fundingLow: NUMBER,
+  /** The last verification of the books; null before the first. */
+  booksVerifiedAt: nullable(TIME),
+  booksVerificationSeconds: nullable(NUMBER),
+  booksBalanced: nullable(BOOLEAN),
+});
+
+/** What the tables of the ledger say. */
+export type LedgerFigures = RowOf<typeof LEDGER.columns>;
+
+/** SQL: the seconds since a moment, never negative. */
+const since = (moment: string, now: string) =>
+  `extract(epoch from greatest(${now} - ${moment}, interval '0'))::double precision`;
+
+/** Reads {@link LedgerFigures}. */
+export const READ_LEDGER_FIGURES: Statement = {
+  name: 'read_ledger_figures',
+  text: `with clock as materialized (select service_now() as now),
+    in_force as materialized (
+      select program_id, transfer_type from switch where disabled and (until is null or until > (select now from clock))
+    ), due as (
+      (select expires_at as moment from hold where expires_at <= (select now from clock) order by expires_at limit 1)
+      union all
+      (select scheduled_for from transfer
+        where status = 'scheduled' and scheduled_for <= (select now from clock) and not exists (
+          select from in_force
+          where (in_force.program_id is null or in_force.program_id = transfer.program_id)
+            and (in_force.transfer_type is null or in_force.transfer_type = transfer.type)
+        )
+        order by scheduled_for limit 1)
+    ), funding as (
+      select account.balance - account.held < program.funding_low_threshold as is_low
+      from program join account on account.owner_id = program.program_id and account.kind = 'funding'
+        and account.currency = program.currency
+      where program.funding_low_threshold is not null
+    ), books as (
+      select finished_at, started_at, balanced from books_verification order by finished_at desc limit 1
+    )
+    select (
+        select ${since('created_at', 'clock_timestamp()')} from write_batch where not relayed and not abandoned
+        order by created_at, batch_id limit 1
+      ) as relay_lag_seconds,
+      (select ${since('min(moment)', '(select now from clock)')} from due) as due_late_seconds,
+      (select count(*) from in_force where program_id is null) as service_disabled,
+      (select count(distinct program_id) from in_force where program_id is not null) as programs_disabled,
+      (select count(*) from funding) as funding_watched,
+      (select count(*) from funding where is_low) as funding_low,
+      (select finished_at from books) as books_verified_at,
+      (select ${since('started_at', 'finished_at')} from books) as books_verification_seconds,
+      (select balanced from books) as books_balanced`,
+  values: [],
+};
+
+/** The figures from the row of {@link READ_LEDGER_FIGURES}. */
+export const toLedgerFigures = (row: Row): LedgerFigures => LEDGER.read(row);
+
+const WEBHOOKS = columns({
+  enabled: NUMBER,
+  paused: NUMBER,
+  disabled: NUMBER,
+  /** Those that are not disabled and whose last attempts all failed. */
+  failing: NUMBER,
+  /** Age of the oldest event that was not sent to an enabled webhook yet, and to a paused one. */
+  enabledLagSeconds: nullable(NUMBER),
+  pausedLagSeconds: nullable(NUMBER),
+  /** Events that failed and are to be sent again, and those that were given up; at most the number that is counted. */
+  retrying: NUMBER,
+  dead: NUMBER,
+});
+
+/** What the tables of the webhooks say. */
+export type WebhookFigures = RowOf<typeof WEBHOOKS.columns>;
+
+/** Failed events are counted up to this: it says that there are many, and to count millions takes seconds. */
+export const MAX_COUNTED_DELIVERIES = 10_000;
+
+const READ_WEBHOOK_FIGURES = statement(
+  'read_webhook_figures',
+  { most: NUMBER, everyProgram: UUID },
+  `with behind as (
+      select cursor, webhook_state.program_id, status from webhook_state
+      join event_head on event_head.program_id = coalesce(webhook_state.program_id, :everyProgram)
+        and event_head.position > cursor
+      where status <> 'disabled'
+    ), next as materialized (
+      select behind.status, place.relayed_at from behind cross join lateral (
+        select relayed_at from event_position
+        where event_position.program_id = behind.program_id
+          and position >= coalesce((
+            select position from event_position
+            where event_position.program_id = behind.program_id and position <= cursor + 1
+            order by position desc limit 1), 0)
+          and position + event_position.count > cursor + 1
+        order by position limit 1
+      ) as place where behind.program_id is not null
+      union all
+      select behind.status, place.relayed_at from behind cross join lateral (
+        select relayed_at from event_position
+        where not is_shared
+          and number >= coalesce((
+            select number from event_position where not is_shared and number <= cursor + 1
+            order by number desc limit 1), 0)
+          and number + event_position.count > cursor + 1
+        order by number limit 1
+      ) as place where behind.program_id is null
+    )
+    select count(*) filter (where status = 'enabled') as enabled, count(*) filter (where status = 'paused') as paused,
+      count(*) filter (where status = 'disabled') as disabled,
+      count(*) filter (where status <> 'disabled' and failing_since is not null) as failing,
+      (select ${since('min(relayed_at)', 'clock_timestamp()')} from next where next.status = 'enabled')
+        as enabled_lag_seconds,
+      (select ${since('min(relayed_at)', 'clock_timestamp()')} from next where next.status = 'paused')
+        as paused_lag_seconds,
+      (select count(*) from (select from webhook_delivery where state = 'waiting' and kind = 'event' limit :most) as counted)
+        as retrying,
+      (select count(*) from (select from webhook_delivery where state = 'dead' and kind = 'event' limit :most) as counted)
+        as dead
+    from webhook_state`,
+);
+
+/** Reads {@link WebhookFigures}. */
+export const readWebhookFigures = (): Statement =>
+  READ_WEBHOOK_FIGURES({ most: MAX_COUNTED_DELIVERIES, everyProgram: EVERY_PROGRAM });
+
+/** The figures from the row of {@link readWebhookFigures}. */
+export const toWebhookFigures = (row: Row): WebhookFigures => WEBHOOKS.read(row);
+
+const SERVER = columns({
+  databaseBytes: NUMBER,
+  /** Connections of everybody to the server, and how many it allows. */
+  connections: NUMBER,
+  maxConnections: NUMBER,
+  /** Standbys that are connected; null without the right to see them (pg_monitor). */
+  standbys: nullable(NUMBER),
+  synchronousStandbys: nullable(NUMBER),
+  /** Whether commits wait for a standby. */
+  waitsForStandby: BOOLEAN,
+  /** What the standby that is furthest behind has not replayed; null without that right. */
+  replicationLagBytes: nullable(NUMBER),
+  /** Whether the server archives its WAL. */
+  archives: BOOLEAN,
+  archivedCount: NUMBER,
+  archiveFailedCount: NUMBER,
+  lastArchivedAt: nullable(TIME),
+  lastArchiveFailedAt: nullable(TIME),
+});
+
+/** What the server says of itself. */
+export type ServerFigures = RowOf<typeof SERVER.columns>;
+
+/**
+ * Reads {@link ServerFigures}. What is seen of standbys depends on the rights of the user of the database, so the role of
+ * the service is left for it: see {@link AS_USER}.
+ */
+export const READ_SERVER_FIGURES: Statement = {
+  name: 'read_server_figures',
+  text: `with sight as materialized (
+      select pg_has_role('pg_read_all_stats', 'usage') as is_given
+    ), standby as materialized (
+      select sync_state, pg_wal_lsn_diff(case when pg_is_in_recovery() then null else pg_current_wal_lsn() end, replay_lsn)
+        as behind
+      from pg_stat_replication where state is not null
+    )
+    select pg_database_size(current_database()) as database_bytes,
+      (select count(*) from pg_stat_activity where datid is not null) as connections,
+      current_setting('max_connections')::integer as max_connections,
+      case when (select is_given from sight) then (select count(*) from standby) end as standbys,
+      case when (select is_given from sight)
+        then (select count(*) from standby where sync_state in ('sync', 'quorum')) end as synchronous_standbys,
+      current_setting('synchronous_standby_names') <> '' as waits_for_standby,
+      case when (select is_given from sight) then coalesce((select max(behind) from standby), 0)::double precision end
+        as replication_lag_bytes,
+      current_setting('archive_mode') <> 'off' as archives, archived_count, failed_count as archive_failed_count,
+      last_archived_time as last_archived_at, last_failed_time as last_archive_failed_at
+    from pg_stat_archiver`,
+  values: [],
+};
+
+/** How a transaction begins in which the user of the database acts, who may see what the role of the service may not. */
+export const AS_USER = 'begin read only; set local role none';
+
+/** The figures from the row of {@link READ_SERVER_FIGURES}. */
+export const toServerFigures = (row: Row): ServerFigures => SERVER.read(row);
