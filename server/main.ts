@@ -41,6 +41,7 @@ import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
+import { findSchemaState } from './store/migrations/compatibility.ts';
 import { openTransferLane, type TransferLane } from './transfers/load.ts';
 import { resealSecrets } from './webhooks/reseal-secrets.ts';
 import { openWebhookTools } from './webhooks/tools.ts';
@@ -200,6 +201,7 @@ function watchReadiness({ databases, embedded, connections }: OpenDatabase, log:
     databases,
     ...(embedded === undefined ? {} : { embedded: () => (embedded.isDiskFull() ? 'disk_full' : embedded.state()) }),
     isLimited: connections.isLimited,
+    findSchema: () => findSchemaState(databases.background),
     onChange: (reason, before) => {
       const { isReady, sentence } = READINESS[reason];
       const entry = { event: 'readiness', reason, before, runbook: runbookOf(reason) ?? undefined };

@@ -5,6 +5,7 @@ import type { Databases } from './store/connection/databases.ts';
 import { DISK_FULL, StoreFailure } from './store/connection/failure.ts';
 import { FORCE_A_FILE, TRY_TO_WRITE } from './store/connection/writable.ts';
 import { COUNT_OPERATOR_KEYS } from './store/key.ts';
+import type { SchemaState } from './store/migrations/compatibility.ts';
 
 /** A check that takes longer has failed: health probes expect a response within two seconds. */
 const CHECK_TIMEOUT_MILLISECONDS = 1500;
@@ -21,8 +22,8 @@ const FAILED_COMMIT_MILLISECONDS = 5000;
 /** Time for which a lack of connections counts: a probe every ten seconds sees one in between. */
 const SHORT_MILLISECONDS = 30_000;
 
-/** The interval of looking at the schema, which changes with an upgrade only. */
-const SCHEMA_MILLISECONDS = 10_000;
+/** The interval of looking at the schema while readiness is asked for; it has a row per migration. */
+const SCHEMA_MILLISECONDS = 1_000;
 
 /** The interval of checks when nobody asks, so that the log tells of changes. */
 const WATCH_MILLISECONDS = 10_000;
@@ -30,13 +31,20 @@ const WATCH_MILLISECONDS = 10_000;
 /** The SQLSTATE of a server that is starting, recovering or shutting down. */
 const CANNOT_CONNECT_NOW = '57P03';
 
+const SCHEMA_REASONS: Readonly<Record<SchemaState, ReadinessReason>> = {
+  current: 'ready',
+  older: 'schema_older',
+  newer_usable: 'schema_newer',
+  newer_unusable: 'schema_too_new',
+};
+
 /** What the readiness is found from. */
 export type ReadinessSources = {
   readonly databases: Pick<Databases, 'application' | 'health'>;
   /** The state of the embedded server, and whether its disk is full; undefined for another one. */
   readonly embedded?: () => 'running' | 'starting' | 'stopped' | 'failed' | 'disk_full';
   /** What the schema is for this version of the service. */
-  readonly findSchema?: () => Promise<'ready' | 'schema_older' | 'schema_newer' | 'schema_too_new'>;
+  readonly findSchema: () => Promise<SchemaState>;
   /** Whether the process may open fewer connections than it is set to. */
   readonly isLimited?: boolean;
   /** Called when the state has changed, and first when it is not ready. */
@@ -68,7 +76,7 @@ class Check {
   readonly #database: Database;
   #checking: Promise<ReadinessReason> | undefined;
   #kept: { readonly reason: ReadinessReason; readonly until: number; readonly losses: number } | undefined;
-  #schema: { readonly state: ReadinessReason; readonly until: number } = { state: 'ready', until: 0 };
+  #schema: { readonly reason: ReadinessReason; readonly until: number } = { reason: 'ready', until: 0 };
   latest: { readonly reason: ReadinessReason; readonly since: Date } = { reason: 'ready', since: new Date() };
 
   constructor(sources: ReadinessSources) {
@@ -115,12 +123,12 @@ class Check {
   }
 
   async #findSchema(): Promise<ReadinessReason> {
-    const { findSchema } = this.#sources;
-    if (findSchema === undefined || this.#schema.until > performance.now()) return this.#schema.state;
+    if (this.#schema.until > performance.now()) return this.#schema.reason;
     // If it cannot be read, the database says so at the next check.
-    const state = await findSchema().catch(() => this.#schema.state);
-    this.#schema = { state, until: performance.now() + SCHEMA_MILLISECONDS };
-    return state;
+    const found = await this.#sources.findSchema().catch(() => undefined);
+    const reason = found === undefined ? this.#schema.reason : SCHEMA_REASONS[found];
+    this.#schema = { reason, until: performance.now() + SCHEMA_MILLISECONDS };
+    return reason;
   }
 
   async #tryToWrite(): Promise<ReadinessReason> {

@@ -1,6 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { READINESS, READINESS_REASONS } from '../../domain/readiness.ts';
 import { connect } from '../harness/ledger.ts';
 import { embeddedServerOf, waitFor } from '../harness/process.ts';
@@ -150,6 +150,53 @@ test('a commit that fails for want of disk space: the disk is full, until one su
   }
   await service().client.cards.create({});
   await untilReadinessIs(service().url, 'ready');
+});
+
+describe('the schema', () => {
+  /** Changes what the database says of its migrations, and back. */
+  const withHistory = async (change: string, undo: string, inForce: () => Promise<void>): Promise<void> => {
+    const superuser = await connect({ ...(await addressOf()), user: 'postgres' });
+    try {
+      await superuser.query(change);
+      await inForce().finally(() => superuser.query(undo));
+    } finally {
+      await superuser.end();
+    }
+    await untilReadinessIs(service().url, 'ready');
+  };
+  const insert = (needs: string): string =>
+    `insert into schema_migration (name, checksum, needs) values ('9001_next.sql', 'x', '${needs}')`;
+  const remove = `delete from schema_migration where name = '9001_next.sql'`;
+
+  test('of an older version: not ready', async () => {
+    const last = `name = '0018_webhooks.sql'`;
+    const keep = `create table kept as select * from schema_migration where ${last}`;
+    await withHistory(
+      `${keep}; delete from schema_migration where ${last}`,
+      'insert into schema_migration select * from kept; drop table kept',
+      async () => {
+        const runbook = 'docs/runbook/schema-behind.md';
+        expect(await untilReadinessIs(service().url, 'schema_older')).toMatchObject({ status: 503, runbook });
+      },
+    );
+  });
+
+  test('of a newer version that this one can use: ready, and it says so', async () => {
+    await withHistory(insert('0018'), remove, async () => {
+      expect(await untilReadinessIs(service().url, 'schema_newer')).toMatchObject({
+        status: 200,
+        runbook: 'docs/runbook/schema-newer.md',
+        body: { status: 'ready', degraded: 'schema_newer' },
+      });
+    });
+  });
+
+  test('of a newer version that this one cannot use: not ready', async () => {
+    await withHistory(insert('9000'), remove, async () => {
+      const runbook = 'docs/runbook/schema-too-new.md';
+      expect(await untilReadinessIs(service().url, 'schema_too_new')).toMatchObject({ status: 503, runbook });
+    });
+  });
 });
 
 /** Where the server is. */
