@@ -22,6 +22,26 @@ export const addHost: AddCommands = (program, { exitWith }) => {
     .command('verify-books')
     .description('compare every balance with the sum of its postings')
     .action(() => run('verify-books'));
+  const backup = program
+    .command('backup')
+    .description('take a copy of the embedded ledger into BACKUP_DIR now, beside the service')
+    .action(() => run('backup'));
+  backup
+    .command('list')
+    .description('list the copies, and the times that can be restored')
+    .action(() => run('backup-list'));
+  program
+    .command('restore')
+    .description('restore the embedded ledger of a backup into DATA_DIR, which must not have one')
+    .requiredOption('--to <time>', 'a time such as 2030-01-31T12:00:00Z, or latest')
+    .option('--from <directory>', 'the directory of the backup (default: BACKUP_DIR)')
+    .option(
+      '--timeline <number>',
+      'the timeline to follow, after an earlier restore (default: that of the last service)',
+    )
+    .action(({ to, from, timeline }: { to: string; from?: string; timeline?: string }) =>
+      run('restore', to, from ?? '', timeline ?? ''),
+    );
   program
     .command('operator-key')
     .description('the first operator key of a live service')

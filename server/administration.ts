@@ -1,6 +1,8 @@
 import { constants, hostname } from 'node:os';
 import { KEY_SCOPES } from '../contract/scope.ts';
 import { verifyAudit } from './audit/verify-audit.ts';
+import { backUp, listBackups } from './commands/back-up.ts';
+import { restore } from './commands/restore.ts';
 import { readConfiguration, readDataDirectory } from './configuration/configuration.ts';
 import { showConfiguration } from './configuration/show.ts';
 import { endOnCrash } from './crash.ts';
@@ -24,9 +26,10 @@ import { explainStartFailure } from './store/connection/start-failure.ts';
 import { migrate } from './store/migrations/migrate.ts';
 
 // What must be done on the host of the service, with its settings, before there is a key to call it with. Run by the
-// command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name>.
+// command line: administration.ts migrate | config | verify-books | verify-audit [<hash>] | operator-key <name> |
+// backup | backup-list | restore <to> <from> <timeline>.
 
-const [task, name] = process.argv.slice(2);
+const [task, name, from = '', timeline = ''] = process.argv.slice(2);
 endOnCrash();
 endOnSignal();
 try {
@@ -41,10 +44,13 @@ try {
     await withDatabase({ task: 'audit verify', use: 'read', mayCreate: false }, (opened) =>
       verifyAuditLog(opened, name),
     );
+  else if (task === 'backup') await backUp(readConfiguration());
+  else if (task === 'backup-list') await listBackups(readConfiguration());
+  else if (task === 'restore' && name !== undefined) await restore(readConfiguration(), { to: name, from, timeline });
   else
     throw new StartupProblem(
       'invalid-command',
-      'The command is missing: migrate, config, verify-books, verify-audit, or operator-key <name>.',
+      'The command is missing: migrate, config, verify-books, verify-audit, operator-key <name>, backup, backup-list, or restore <to>.',
     );
 } catch (error) {
   const problem = explainStartFailure(error);

@@ -34,6 +34,7 @@ import { hasOperatorKey, openReadiness, type ReadinessCheck } from './readiness.
 import { withoutSecrets } from './redaction.ts';
 import { runbookLine } from './runbook.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from './sandbox/seed-sandbox.ts';
+import { openBackupJob } from './start/backups.ts';
 import { bannerOf } from './start/banner.ts';
 import { listen } from './start/listen.ts';
 import { stopOnSignal } from './start/stop-on-signal.ts';
@@ -137,6 +138,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   );
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
   const server = openHttp(configuration, gateway, { log, errors, metrics });
+  const backups = openBackupJob(configuration, embedded, log);
   const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness };
   const listening = async (): Promise<{ readonly port: number; readonly metricsUrl: string | undefined }> => {
     const onFailure = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
@@ -150,6 +152,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     throw error;
   });
   const unpublish = await publishSettings(configuration, port, log);
+  backups?.start();
   const jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery });
   const credentials = startWritingCredentialUses(uses, refusals, (error) =>
     log.error({ cause: String(error) }, 'cannot write key uses and refused credentials; retrying'),
@@ -163,6 +166,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await credentials.stop();
     await errors.stop();
     await reports.stop();
+    await backups?.stop();
     await opened.close();
   };
   warnOfClearText(configuration, log);

@@ -63,7 +63,8 @@ export async function openDatabase(configuration: Configuration, reports: Databa
     return { ...opened, embedded: undefined, connections: { max: most, isLimited: most < databaseConnections } };
   }
   const existing = mode === 'live' ? { existing: { origin: dataDirectoryOrigin } } : {};
-  const embedded = await startEmbeddedPostgres({ dataDirectory, ...existing, ...reports });
+  const { backupDirectory } = configuration;
+  const embedded = await startEmbeddedPostgres({ dataDirectory, backupDirectory, ...existing, ...reports });
   const settings = { ...embedded.connection, schema };
   const opened = await openOwn(settings, 'write', () => embedded.stop(), databaseConnections);
   return { ...opened, embedded, connections: { max: databaseConnections, isLimited: false } };
@@ -95,6 +96,8 @@ export async function openDatabaseForCommand(
   }
   const visit = await openLedgerForCommand({
     dataDirectory,
+    // What a command writes while no service runs belongs into the archive as well.
+    backupDirectory: configuration.backupDirectory,
     task,
     ...(mayCreate ? {} : { existing: { origin } }),
     ...reports,

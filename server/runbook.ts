@@ -4,6 +4,10 @@
  */
 export const RUNBOOK = {
   'audit-log-changed': 'The audit log was changed',
+  'backup-directory-taken': 'The directory for backups belongs to another ledger',
+  'backup-directory-unusable': 'The directory for backups cannot be used',
+  'backup-failed': 'No copy of the ledger could be taken',
+  'backup-of-own-database': 'The service does not back up a database of your own',
   'books-not-balanced': 'The books do not balance',
   'data-directory-in-use': 'The data directory is in use',
   'data-directory-unusable': 'The data directory cannot be used',
@@ -35,6 +39,8 @@ export const RUNBOOK = {
   'operator-key-missing': 'There is no operator key',
   'pooled-connection': 'A connection pooler is in the way',
   'port-unavailable': 'The port cannot be used',
+  'restore-incomplete': 'The WAL of a backup is damaged or ends too early',
+  'restore-refused': 'A ledger cannot be restored',
   'schema-behind': 'The schema is older than the service',
   'schema-newer': 'The schema is of a newer version of the service',
   'schema-taken': 'The schema belongs to something else',

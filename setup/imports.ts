@@ -52,8 +52,21 @@ const levels: readonly Level[] = [
     node: true,
   },
   {
+    from: ['server/commands/'],
+    to: [
+      ...foundation,
+      ...subjectFolders,
+      'server/configuration/',
+      'server/embedded-postgres/',
+      'server/operations/',
+      'server/store/',
+    ],
+    node: true,
+  },
+  {
     from: ['server/start/'],
-    to: [...foundation, 'server/configuration/', 'server/http/', 'server/sandbox/'],
+    to: [...foundation, 'server/configuration/', 'server/embedded-postgres/', 'server/http/', 'server/sandbox/'],
+    packages: ['pino'],
     node: true,
   },
   {

@@ -7,6 +7,7 @@ import {
   isLoopback,
   oneOf,
   quoted,
+  readBackupDirectory,
   readCertificates,
   readConnections,
   readDatabaseUrl,
@@ -38,6 +39,10 @@ export type Configuration = {
   readonly dataDirectory: string;
   /** Where that path comes from, for messages: a wrong one is often a missing or mistyped setting. */
   readonly dataDirectoryOrigin: string;
+  /** Absolute path of the directory of backups; null for none. */
+  readonly backupDirectory: string | null;
+  /** Days of which every second can be restored. */
+  readonly backupRetentionDays: number;
   readonly supportContact: string;
   /** Days after which errors are removed from the error log. */
   readonly errorRetentionDays: number;
@@ -91,6 +96,8 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     databaseSchema: readSchema(read('DATABASE_SCHEMA')),
     databaseConnections: readConnections(read('DATABASE_CONNECTIONS')),
     ...readDataDirectory(environment),
+    backupDirectory: readBackupDirectory(read('BACKUP_DIR'), read('DATABASE_URL')),
+    backupRetentionDays: readDays('BACKUP_RETENTION_DAYS', read('BACKUP_RETENTION_DAYS'), 1),
     supportContact: read('SUPPORT_CONTACT'),
     errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS'), 1),
     eventRetentionDays: readDays('EVENT_RETENTION_DAYS', read('EVENT_RETENTION_DAYS'), MIN_EVENT_RETENTION_DAYS),

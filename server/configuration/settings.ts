@@ -42,6 +42,18 @@ export const SETTINGS = [
       'of the key of webhooks',
   },
   {
+    name: 'BACKUP_DIR',
+    fallback: '',
+    purpose:
+      'directory of the backups of the embedded PostgreSQL, which must exist, outside DATA_DIR and best on another disk; ' +
+      'no backups if not set',
+  },
+  {
+    name: 'BACKUP_RETENTION_DAYS',
+    fallback: '14',
+    purpose: 'days of which every second can be restored, 1 to 3650; what only older times need is deleted',
+  },
+  {
     name: 'SUPPORT_CONTACT',
     fallback: 'support@example.com',
     purpose: 'how customers can reach support, quoted in messages',

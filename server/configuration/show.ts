@@ -11,6 +11,8 @@ export function showConfiguration(configuration: Configuration): string {
     `DATABASE_SCHEMA=${configuration.databaseSchema}`,
     `DATABASE_CONNECTIONS=${configuration.databaseConnections}`,
     `DATA_DIR=${withoutUrlCredentials(configuration.dataDirectory)}`,
+    `BACKUP_DIR=${withoutUrlCredentials(configuration.backupDirectory ?? '')}`,
+    `BACKUP_RETENTION_DAYS=${configuration.backupRetentionDays}`,
     `SUPPORT_CONTACT=${withoutUrlCredentials(configuration.supportContact)}`,
     `ERROR_RETENTION_DAYS=${configuration.errorRetentionDays}`,
     `EVENT_RETENTION_DAYS=${configuration.eventRetentionDays}`,

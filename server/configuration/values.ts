@@ -172,3 +172,14 @@ export function readSchema(text: string): string {
       'It must not begin with a digit or with pg_, and information_schema is reserved.',
   );
 }
+
+/** The directory of backups; null for none. Only the embedded PostgreSQL is backed up by the service. */
+export function readBackupDirectory(text: string, databaseUrl: string): string | null {
+  if (text === '') return null;
+  if (databaseUrl === '') return resolve(text);
+  throw new StartupProblem(
+    'backup-of-own-database',
+    `BACKUP_DIR is ${quoted(text)}, but DATABASE_URL is set as well, and the service backs up only its embedded PostgreSQL. ` +
+      'Unset BACKUP_DIR, and back up that database with pgBackRest as docs/backups.md describes.',
+  );
+}

@@ -3,13 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, StartupProblem } from '../startup-problem.ts';
 import { DataDirectoryInUse, realPathOf } from './data-directory.ts';
-import {
-  type EmbeddedPostgres,
-  type EmbeddedPostgresOptions,
-  SYSTEM_DIRECTORY,
-  startEmbeddedPostgres,
-} from './embedded-postgres.ts';
-import { chooseServerUser, findLedger, isClaimed } from './ledger-location.ts';
+import { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from './embedded-postgres.ts';
+import { chooseServerUser, findLedger, isClaimed, SYSTEM_DIRECTORY } from './ledger-location.ts';
 import { connectAsSuperuser, SERVER_PORT, SERVICE_NAME } from './postgres-server.ts';
 import { findRunningPostgres } from './processes.ts';
 

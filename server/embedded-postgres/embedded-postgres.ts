@@ -1,6 +1,8 @@
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf, StartupProblem } from '../startup-problem.ts';
+import { archiveSettings, type ClaimedArchive, openArchive } from './backup/open-archive.ts';
+import { removeUnfinishedRestores } from './backup/unfinished-restores.ts';
 import { findBinaries } from './binaries.ts';
 import {
   type DataDirectoryLock,
@@ -18,6 +20,7 @@ import {
   placeLedger,
   recordLocation,
   type ServerUser,
+  SYSTEM_DIRECTORY,
 } from './ledger-location.ts';
 import {
   createDataDirectory,
@@ -38,6 +41,8 @@ export type EmbeddedPostgres = {
   dataDirectory: string;
   /** Whether that is outside the data directory asked for, because PostgreSQL's user cannot get there. */
   moved: boolean;
+  /** Where it archives its WAL, and what was written down there; undefined without BACKUP_DIR. */
+  archive: ClaimedArchive | undefined;
   /** Path of PostgreSQL's own log, at most about 8 MB; its predecessor has `.1` appended. */
   serverLog: string;
   /** The server's main process; undefined while there is none. */
@@ -58,6 +63,8 @@ export type EmbeddedPostgresOptions = {
   dataDirectory: string;
   /** Where there must be a ledger already; nothing is made when there is none. The text says where the path is from. */
   existing?: { readonly origin: string };
+  /** BACKUP_DIR: where the server archives its WAL. */
+  backupDirectory?: string | null;
   /** The command that needs it, for the message to the next process; null for the service. */
   task?: string | null;
   /** Told, as one sentence for people, what a slow start is doing. */
@@ -92,9 +99,6 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     throw error;
   }
 }
-
-/** The directory of root for files that PostgreSQL's user must reach. */
-export const SYSTEM_DIRECTORY = '/var/lib/transfer-service';
 
 async function requireLedger(
   { dataDirectory, systemDirectory = SYSTEM_DIRECTORY }: EmbeddedPostgresOptions,
@@ -134,6 +138,8 @@ async function startLocked(
   const copiesDirectory = async () => (user.differs ? await openSystemDirectory(systemDirectory, user) : asked);
   const binaries = await findBinaries(user, copiesDirectory, reports.onProgress);
   await removeUnfinishedDataDirectories(placement.home);
+  await removeUnfinishedRestores(placement.home, reports.onProgress);
+  const archive = await openArchive(options.backupDirectory ?? null, asked, placement, user);
   if (!placement.exists) {
     // It was there before the lock was.
     if (options.existing !== undefined)
@@ -144,7 +150,9 @@ async function startLocked(
   await recordLocation(asked, placement);
   const socketDirectory = await claimSocketDirectory(placement, user);
   const serverLog = join(asked, 'postgresql.log');
-  const setup = { binaries, dataDirectory: placement.dataDirectory, socketDirectory, user, serverLog };
+  const claimed = await archive?.claim();
+  const settings = claimed === undefined ? {} : archiveSettings(claimed.directory);
+  const setup = { binaries, dataDirectory: placement.dataDirectory, socketDirectory, user, serverLog, settings };
   const supervisor = new Supervisor(setup, reports);
   try {
     await supervisor.begin(false);
@@ -153,7 +161,7 @@ async function startLocked(
     await supervisor.end();
     throw error;
   }
-  return describe(placement, setup, supervisor, locks);
+  return describe(placement, setup, supervisor, locks, claimed);
 }
 
 function describe(
@@ -161,6 +169,7 @@ function describe(
   { socketDirectory, serverLog }: { socketDirectory: string; serverLog: string },
   supervisor: Supervisor,
   locks: DataDirectoryLock[],
+  archive: EmbeddedPostgres['archive'],
 ): EmbeddedPostgres {
   const host = encodeURIComponent(socketDirectory);
   let isStopped = false;
@@ -169,6 +178,7 @@ function describe(
     url: `postgresql://${SERVICE_NAME}@/${SERVICE_NAME}?host=${host}&port=${SERVER_PORT}`,
     dataDirectory: placement.dataDirectory,
     moved: placement.moved,
+    archive,
     serverLog,
     processId: () => supervisor.processId,
     state: () => supervisor.state,

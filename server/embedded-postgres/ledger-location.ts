@@ -30,6 +30,9 @@ export type Placement = {
   exists: boolean;
 };
 
+/** The directory of root for files that PostgreSQL's user must reach. */
+export const SYSTEM_DIRECTORY = '/var/lib/transfer-service';
+
 const LOCATION_FILE = 'postgresql-location';
 const LOCATION_COMMENT =
   "# Where PostgreSQL keeps this ledger. The service looks nowhere else; change it only after moving PostgreSQL's files.";

@@ -17,6 +17,8 @@ export type ServerSetup = {
   socketDirectory: string;
   user: ServerUser;
   serverLog: string;
+  /** Settings besides those of every server, or in their place. */
+  settings?: Readonly<Record<string, string>>;
 };
 
 /** A server process and the two moments of its life that matter. */
@@ -91,10 +93,9 @@ function settingsFor(socketDirectory: string): Record<string, string> {
 
 /** Starts the server process. Its group is its own, so that Ctrl-C in a terminal reaches the service alone. */
 export function spawnServer(setup: ServerSetup): ServerProcess {
-  const settings = Object.entries(settingsFor(setup.socketDirectory)).flatMap(([name, value]) => [
-    '-c',
-    `${name}=${value}`,
-  ]);
+  const settings = Object.entries({ ...settingsFor(setup.socketDirectory), ...setup.settings }).flatMap(
+    ([name, value]) => ['-c', `${name}=${value}`],
+  );
   const log = openSync(setup.serverLog, 'a', 0o600);
   try {
     const child = spawn(setup.binaries.postgres, ['-D', setup.dataDirectory, ...settings], {

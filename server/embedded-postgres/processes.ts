@@ -60,14 +60,8 @@ export async function clearLeftovers(
   socketDirectory: string,
   onProgress: (line: string) => void,
 ): Promise<void> {
+  await endServerOf(dataDirectory, onProgress);
   const pidFile = join(dataDirectory, 'postmaster.pid');
-  const recorded = await readProcessId(pidFile);
-  if (recorded !== undefined && (await isPostgresOf(recorded, dataDirectory))) {
-    onProgress(`Stopping the PostgreSQL that a previous service left running (process ${recorded}).`);
-    await endProcesses([recorded], END_ORPHAN);
-  }
-  const leftovers = await postgresProcessesOf(dataDirectory);
-  if (leftovers.length > 0) await endProcesses(leftovers, END_LEFTOVERS);
   const remaining = await readProcessId(pidFile);
   // PostgreSQL takes any process with the recorded id for a server and gives up, though the id may belong to another
   // program by now. With a dead id the file stays: PostgreSQL then checks the shared memory it names.
@@ -75,6 +69,17 @@ export async function clearLeftovers(
     await rm(pidFile, { force: true });
   }
   for (const entry of await readdir(socketDirectory)) await rm(join(socketDirectory, entry), { force: true });
+}
+
+/** Stops every PostgreSQL process that works on a data directory. The caller holds the lock that its service lost. */
+export async function endServerOf(dataDirectory: string, onProgress: (line: string) => void): Promise<void> {
+  const recorded = await readProcessId(join(dataDirectory, 'postmaster.pid'));
+  if (recorded !== undefined && (await isPostgresOf(recorded, dataDirectory))) {
+    onProgress(`Stopping the PostgreSQL that a previous service left running (process ${recorded}).`);
+    await endProcesses([recorded], END_ORPHAN);
+  }
+  const leftovers = await postgresProcessesOf(dataDirectory);
+  if (leftovers.length > 0) await endProcesses(leftovers, END_LEFTOVERS);
 }
 
 /** What PostgreSQL records in its data directory while it runs. */

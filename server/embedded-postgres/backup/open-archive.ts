@@ -1,0 +1,47 @@
+import type { Placement, ServerUser } from '../ledger-location.ts';
+import { type BackupDirectory, openBackupDirectory } from './backup-directory.ts';
+import { type ArchiveState, claimBackupDirectory, refuseNewLedger } from './ownership.ts';
+
+/** A directory of backups that belongs to a ledger, and what was written down there. */
+export type ClaimedArchive = { readonly directory: BackupDirectory; readonly state: ArchiveState };
+
+/** A directory of backups that was checked. */
+export type OpenArchive = {
+  /** Makes the ledger, which is there by now, its owner; its server does not run yet. */
+  readonly claim: () => Promise<ClaimedArchive>;
+};
+
+/**
+ * Checks BACKUP_DIR before anything is done for a ledger; undefined when it is not set.
+ *
+ * @param dataDirectory real path of the data directory.
+ * @throws StartupProblem when the ledger cannot be backed up there.
+ */
+export async function openArchive(
+  asked: string | null,
+  dataDirectory: string,
+  placement: Placement,
+  user: ServerUser,
+): Promise<OpenArchive | undefined> {
+  if (asked === null) return undefined;
+  const directory = await openBackupDirectory(asked, [dataDirectory, placement.dataDirectory], user);
+  if (!placement.exists) await refuseNewLedger(directory, dataDirectory);
+  return {
+    claim: async () => ({
+      directory,
+      state: await claimBackupDirectory(directory, dataDirectory, placement.dataDirectory),
+    }),
+  };
+}
+
+/** Makes a server archive its WAL. */
+export function archiveSettings({ wal }: BackupDirectory): Record<string, string> {
+  return {
+    archive_mode: 'on',
+    // Without a shell, and flushed to disk before PostgreSQL may remove its own file.
+    archive_library: 'basic_archive',
+    'basic_archive.archive_directory': wal,
+    // The service ends files itself, more often; this is for when it cannot.
+    archive_timeout: '60s',
+  };
+}

@@ -1,0 +1,97 @@
+/** Size of a file of the WAL, as initdb makes it. */
+export const SEGMENT_BYTES = 16_777_216;
+
+/** Files of the WAL for which the first half of the number stays the same. */
+const SEGMENTS_PER_LOG = 0x1_0000_0000 / SEGMENT_BYTES;
+
+/** A file of the WAL by its name: timeline and number. */
+export type Segment = { readonly timeline: number; readonly number: number };
+
+/** Where a timeline was left for the next one: everything before the position belongs to `timeline`. */
+export type Branch = { readonly timeline: number; readonly end: bigint };
+
+const SEGMENT_NAME = /^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$/;
+const HISTORY_NAME = /^([0-9A-F]{8})\.history$/;
+const HISTORY_LINE = /^\s*(\d+)\s+([0-9A-F]+)\/([0-9A-F]+)\b/;
+
+const hex = (value: number): string => value.toString(16).toUpperCase().padStart(8, '0');
+
+export function segmentName({ timeline, number }: Segment): string {
+  return hex(timeline) + hex(Math.floor(number / SEGMENTS_PER_LOG)) + hex(number % SEGMENTS_PER_LOG);
+}
+
+/** Undefined for other files, such as those of a timeline's history. */
+export function parseSegment(name: string): Segment | undefined {
+  const [, timeline, log, rest] = SEGMENT_NAME.exec(name) ?? [];
+  if (timeline === undefined || log === undefined || rest === undefined) return undefined;
+  const number = Number.parseInt(log, 16) * SEGMENTS_PER_LOG + Number.parseInt(rest, 16);
+  return { timeline: Number.parseInt(timeline, 16), number };
+}
+
+export function historyName(timeline: number): string {
+  return `${hex(timeline)}.history`;
+}
+
+/** The timeline of a history file; undefined for other files. */
+export function parseHistoryName(name: string): number | undefined {
+  const [, timeline] = HISTORY_NAME.exec(name) ?? [];
+  return timeline === undefined ? undefined : Number.parseInt(timeline, 16);
+}
+
+/** A position in the WAL as PostgreSQL writes it, such as `1/2A000060`. */
+export function parsePosition(text: string): bigint {
+  const [, high, low] = /^([0-9A-F]+)\/([0-9A-F]+)$/i.exec(text) ?? [];
+  if (high === undefined || low === undefined) throw new TypeError(`'${text}' is no position in the WAL`);
+  return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`);
+}
+
+/** Number of the file that has the byte at a position. */
+export function segmentAt(position: bigint): number {
+  return Number(position / BigInt(SEGMENT_BYTES));
+}
+
+/** The timelines before one, oldest first, from the text of its history file. */
+export function parseHistory(text: string): readonly Branch[] {
+  return text.split('\n').flatMap((line) => {
+    const [, timeline, high, low] = HISTORY_LINE.exec(line) ?? [];
+    return timeline === undefined ? [] : [{ timeline: Number(timeline), end: parsePosition(`${high}/${low}`) }];
+  });
+}
+
+/**
+ * The timeline on which recovery reads the file with a number: of those that have a part of it, the last.
+ *
+ * @param branches the timelines before `timeline`, oldest first.
+ */
+export function timelineOfSegment(number: number, timeline: number, branches: readonly Branch[]): number {
+  return branches.find(({ end }) => number < segmentAt(end))?.timeline ?? timeline;
+}
+
+/** What the archive has for a recovery: files in a row, and what follows after the first that is missing. */
+export type Chain = {
+  /** Undefined when not even the first file is there. */
+  readonly last: Segment | undefined;
+  /** Whether later files are there although the one after `last` is missing. */
+  readonly isBroken: boolean;
+  /** The file after `last`. */
+  readonly missing: Segment;
+};
+
+/** Follows the files that a recovery reads, from the one with a number on. */
+export function followChain(
+  names: ReadonlySet<string>,
+  first: number,
+  timeline: number,
+  branches: readonly Branch[],
+): Chain {
+  const at = (number: number): Segment => ({ timeline: timelineOfSegment(number, timeline, branches), number });
+  let number = first;
+  while (names.has(segmentName(at(number)))) number += 1;
+  let isBroken = false;
+  for (const name of names) {
+    const segment = parseSegment(name);
+    if (segment === undefined || segment.number <= number) continue;
+    isBroken ||= segment.timeline === at(segment.number).timeline;
+  }
+  return { last: number === first ? undefined : at(number - 1), isBroken, missing: at(number) };
+}
