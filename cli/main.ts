@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
 import { readEnvironment } from './environment.ts';
 import { EXIT_CODES } from './failure.ts';
 import { run } from './program.ts';
@@ -25,4 +26,15 @@ process.exitCode = await run(process.argv.slice(2), {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort());
     return controller.signal;
   },
+  confirm: process.stdin.isTTY ? ask : undefined,
 });
+
+/** Asks on standard error: the output may be read by another program. */
+async function ask(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
+}

@@ -14,6 +14,8 @@ export type CommandContext = {
    * process ends at once.
    */
   readonly untilEnded: () => AbortSignal;
+  /** Asks a question that is answered with y or n; undefined where nobody can answer, because input is no terminal. */
+  readonly confirm: ((question: string) => Promise<boolean>) | undefined;
   /** Sets the exit code of a command that did not fail. */
   readonly exitWith: (exitCode: number) => void;
 };

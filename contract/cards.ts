@@ -111,6 +111,18 @@ export const StatementPage = Type.Object({
   closing_balance: Amount('Balance of the card after the last line of the period'),
 });
 
+/** The erasure of what is stored about the holder of a card. */
+export const CardErasureRecord = Type.Object({
+  card_id: Type.String(),
+  program_id: Type.String(),
+  status: literals(['running', 'completed'], 'Whether everything is erased'),
+  transfers: Type.Integer({ description: 'Transfers whose texts were erased so far' }),
+  events: Type.Integer({ description: 'Events whose texts were erased so far' }),
+  errors: Type.Integer({ description: 'Errors of the error log whose texts were erased so far' }),
+  requested_at: moment('When the erasure was first requested'),
+  completed_at: nullable(moment('When everything was erased')),
+});
+
 const PATH = '/api/v0.1/core/card';
 const ONE = `${PATH}/{card_id}`;
 
@@ -188,6 +200,21 @@ export const CARDS = [
     example: { body: { limits: LIMITS }, reply: { limits: LIMITS, updated_at: EXAMPLE_LATER } },
   }),
   operation({
+    id: 'erase_card_holder',
+    method: 'POST',
+    path: `${ONE}/erase`,
+    summary: 'Erase what is stored about the holder of a closed card; call it again to see how far that is',
+    reach: 'program',
+    scope: 'cards:erase',
+    reply: CardErasureRecord,
+    idempotency: 'optional',
+    repeatable: true,
+    audit: 'operator',
+    errors: ['idempotency_key_exists', 'card_not_found', 'card_not_closed'],
+    failure: 'The holder could not be erased',
+    example: { reply: { status: 'running', transfers: 0, events: 0, errors: 0, completed_at: null } },
+  }),
+  operation({
     id: 'get_card_limits',
     method: 'GET',
     path: `${ONE}/limits`,
@@ -259,5 +286,7 @@ export const CARDS = [
 export type PostingRecord = Static<typeof PostingRecord>;
 /** A card on the wire. */
 export type CardRecord = Static<typeof CardRecord>;
+/** The erasure of a card's holder on the wire. */
+export type CardErasureRecord = Static<typeof CardErasureRecord>;
 /** A page of a card's statement on the wire. */
 export type StatementPage = Static<typeof StatementPage>;

@@ -4,6 +4,7 @@ export const PROGRAM_SCOPES = [
   'transfers:write',
   'cards:read',
   'cards:write',
+  'cards:erase',
   'errors:read',
   'events:read',
   'webhooks:read',

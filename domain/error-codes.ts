@@ -40,6 +40,8 @@ export const SHARED_CODES = [
   'card_suspected_fraud',
   'invalid_card_status',
   'card_not_empty',
+  'card_not_closed',
+  'card_erased',
   'duplicate_card',
   'invalid_amount',
   'card_number_refused',

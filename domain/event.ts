@@ -10,6 +10,7 @@ export const EVENT_TYPES = [
   'reversal.completed',
   'card.created',
   'card.updated',
+  'card.erased',
   'program.created',
   'program.updated',
   'funding.deposited',

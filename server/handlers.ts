@@ -1,6 +1,7 @@
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../contract/operations.ts';
 import { listAuditEntries } from './audit/list-audit-entries.ts';
 import { createCard } from './cards/create-card.ts';
+import { eraseCardHolder } from './cards/erase-card-holder.ts';
 import { getCardLimits } from './cards/get-card-limits.ts';
 import { exportPostings, listPostings } from './cards/postings.ts';
 import { getCard, listCards } from './cards/read-cards.ts';
@@ -71,6 +72,7 @@ function operationHandlers(sandbox: SandboxDatabase | undefined): OperationHandl
     get_card: getCard,
     list_cards: listCards,
     update_card: updateCard,
+    erase_card_holder: eraseCardHolder,
     get_card_limits: getCardLimits,
     list_postings: listPostings,
     export_postings: exportPostings,

@@ -15,6 +15,7 @@ import { createHttpServer, type HttpServer } from './http/server.ts';
 import { databaseTime } from './ids.ts';
 import { followDatabaseClock } from './jobs/database-clock.ts';
 import { startDeletingExpired } from './jobs/delete-expired.ts';
+import { startErasingCardHolders } from './jobs/erase-card-holders.ts';
 import { startPartitionMaintenance } from './jobs/maintain-partitions.ts';
 import { startRelayingEvents } from './jobs/relay-events.ts';
 import { startReportingErrors } from './jobs/report-errors.ts';
@@ -251,7 +252,12 @@ function startJobs(
   const report = reporterOf(log, metrics);
   const jobs = [
     startPartitionMaintenance(background, configuration, report('partitions', 'cannot create or remove partitions')),
-    startDeletingExpired(background, report('expired_rows', 'cannot delete expired rows; retrying in an hour')),
+    startDeletingExpired(
+      background,
+      report('expired_rows', 'cannot delete expired rows; retrying in an hour'),
+      configuration,
+    ),
+    startErasingCardHolders(background, report('card_erasures', 'cannot erase the holder of a card; retrying')),
     startSettlingDueTransfers(
       { database: background, transfers },
       report('due_transfers', 'cannot settle due transfers; retrying'),

@@ -18,6 +18,7 @@ export const METHODS: Readonly<Record<OperationId, `${Resource}.${string}`>> = {
   get_card: 'cards.get',
   list_cards: 'cards.list',
   update_card: 'cards.update',
+  erase_card_holder: 'cards.erase',
   get_card_limits: 'cards.limits',
   list_postings: 'cards.postings',
   export_postings: 'cards.exportPostings',

@@ -19,6 +19,7 @@ import {
   PAGE_OPTIONS,
   TIME_OPTIONS,
 } from '../command.ts';
+import { EXIT_CODES } from '../failure.ts';
 import { alignedLines, type Column, money, moneyColumn } from '../output.ts';
 import { type CommandContext, type PageOptions, pageText, readPages, showChanged } from '../session.ts';
 import { EXPORT_NOTES, OUTPUT_OPTION, type OutputOption, showExport } from './export.ts';
@@ -50,7 +51,7 @@ type CreateOptions = Omit<CreateCardBody, 'limits'> & KeyOption & { readonly lim
 type UpdateOptions = Pick<UpdateCardBody, 'status' | 'balance_to'> &
   Pick<CreateCardBody, Removable> & { readonly limits?: LimitsChange; readonly remove?: readonly Removable[] };
 
-/** Adds `cards create | get | list | update | limits | postings | export-postings`. */
+/** Adds `cards create | get | list | update | erase | limits | postings | export-postings`. */
 export const addCards: AddCommands = (program, context) => {
   const cards = program.command('cards').description('cards, with their balances, limits and statements');
   addCreate(cards, context);
@@ -67,6 +68,7 @@ export const addCards: AddCommands = (program, context) => {
     list: (service, query) => service.cards.list(query),
   });
   addUpdate(cards, context);
+  addErase(cards, context);
   addCommand(cards, context, {
     name: 'limits <card_id>',
     argument: CARD_ID,
@@ -127,6 +129,34 @@ function addUpdate(cards: Command, context: CommandContext): void {
       if (both !== undefined) throw new InvalidArgument(`${both} cannot be set and removed in the same request`);
       const removed = Object.fromEntries(remove.map((name) => [name, null]));
       show(await service.cards.update(cardId, { ...fields, ...removed, limits: limits?.patch }));
+    },
+  });
+}
+
+const ERASE_NOTES = `
+Erases the holder reference, the last four digits, and the descriptions and
+metadata of all transfers of the card, wherever they are stored. This cannot
+be undone. Amounts, times and ids stay.`;
+
+function addErase(cards: Command, context: CommandContext): void {
+  addCommand<KeyOption & { readonly yes?: boolean }>(cards, context, {
+    name: 'erase <card_id>',
+    argument: CARD_ID,
+    description: 'erase what is stored about the holder of a closed card; run it again to see how far that is',
+    options: { yes: { flag: '--yes', help: 'do not ask for confirmation' }, ...KEY_OPTION },
+    notes: ERASE_NOTES,
+    run: async (session, { yes, idempotencyKey }, cardId) => {
+      if (yes !== true) {
+        if (session.confirm === undefined) {
+          throw new InvalidArgument('to erase without a question, such as in a script, add --yes');
+        }
+        const question = `Erase everything about the holder of the card ${cardId}? This cannot be undone.`;
+        if (!(await session.confirm(question))) {
+          session.writeError('Nothing was erased.\n');
+          return session.exitWith(EXIT_CODES.usage);
+        }
+      }
+      showChanged(session, await session.service.cards.erase(cardId, { idempotencyKey }));
     },
   });
 }

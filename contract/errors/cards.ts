@@ -100,6 +100,41 @@ export const CARD_ERRORS = {
       field: '/status',
     },
   }),
+  card_not_closed: errorCode({
+    status: 409,
+    meaning: 'The holder of the card cannot be erased, because the card is not closed.',
+    causes: ['The card has another status than closed.'],
+    resolution: 'Close the card with update_card, then send the request again.',
+    sample: {
+      reproduce: 'Erase the holder of the card "card_active".',
+      request: call('erase_card_holder', { params: { card_id: 'card_active' } }),
+      message:
+        "The card 'card_active' is active, and only the holder of a closed card can be erased. Close the card first.",
+    },
+  }),
+  card_erased: errorCode({
+    status: 409,
+    meaning: 'The holder of a card of the transfer was erased, so the transfer can no longer get metadata.',
+    causes: ['erase_card_holder was called for the card of the transfer, or for its destination card.'],
+    resolution: 'Store what you need about the transfer in your own system, under its id.',
+    sample: {
+      reproduce: 'Close a card, erase its holder, then set metadata of one of its transfers.',
+      given: [
+        call('create_card', { body: { card_id: 'card_forgotten' }, headers: { 'Idempotency-Key': 'card-forgotten' } }),
+        load({ card_id: 'card_forgotten' }, { 'Idempotency-Key': 'load-forgotten' }),
+        call('update_card', {
+          params: { card_id: 'card_forgotten' },
+          body: { status: 'closed', balance_to: 'funding' },
+        }),
+        call('erase_card_holder', { params: { card_id: 'card_forgotten' } }),
+      ],
+      request: call('update_transfer', { body: { metadata: { order: 'A-1042' } } }),
+      message:
+        "The holder of the card 'card_forgotten' was erased, with the texts of its transfers. " +
+        'The metadata of this transfer can no longer be set.',
+      field: '/metadata',
+    },
+  }),
   duplicate_card: errorCode({
     status: 409,
     meaning: 'The card program already has a card with this id.',

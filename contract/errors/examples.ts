@@ -9,6 +9,9 @@ import { type ErrorRecord, withSupport } from './record.ts';
 /** Stands in the path of a sample's request for what was created before: a transfer, or a webhook. */
 const CREATED = /\{(?:transfer|webhook)_id\}/;
 
+/** Operations that create it. */
+const CREATING: ReadonlySet<string> = new Set(['create_transfer', 'create_webhook']);
+
 /** Commands for a POSIX shell that reproduce the code; none if its cause cannot be typed. */
 export function reproductionCommands(code: ErrorCode, base: string): readonly string[] {
   const { given = [], request, after = [], shell } = ERRORS[code].sample;
@@ -16,7 +19,7 @@ export function reproductionCommands(code: ErrorCode, base: string): readonly st
   if (typeof given === 'string') return [];
   const isAboutCreated = CREATED.test(request.path);
   const command = (one: SampleRequest, options = ''): string => withId(one, curlOf(one, base, options), base);
-  const creating = isAboutCreated ? given.findLastIndex(({ path }) => !CREATED.test(path)) : -1;
+  const creating = isAboutCreated ? given.findLastIndex(({ operation = '' }) => CREATING.has(operation)) : -1;
   return [
     ...given.map((one, at) => (at === creating ? savingId(request.path, command(one)) : command(one))),
     command(request, '-i'),

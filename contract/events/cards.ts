@@ -34,4 +34,27 @@ export const CARD_EVENTS = {
       after: [change({ holder_reference: null })],
     },
   }),
+  'card.erased': eventType({
+    ...CARD,
+    summary: 'The holder of a card was erased. Whoever has stored data about the holder has to erase it, too.',
+    sent: ['erase_card_holder is called for a closed card, the first time.'],
+    notes: [
+      'Erase what you have of earlier events about the card, its transfers and their reversals: holder_reference, ' +
+        'last_four, description and metadata.',
+      'Events that are read again have these fields without their values, within minutes of this event.',
+    ],
+    example: {
+      card_id: 'employee-7',
+      status: 'closed',
+      balance: 0,
+      available: 0,
+      holder_reference: null,
+      last_four: null,
+    },
+    sample: {
+      reproduce: 'Create a card, close it, and erase its holder.',
+      given: [call('create_card', { body: HOLDER }), call('update_card', { body: { status: 'closed' } })],
+      request: call('erase_card_holder'),
+    },
+  }),
 };

@@ -5,7 +5,7 @@ import { EVENT_CATALOGUE } from './catalogue.ts';
 
 /** What a shell or a test puts into the requests of a sample. */
 export type SampleValues = {
-  /** The id in the response before: of a transfer, a key or a webhook. */
+  /** The id in the response before: of a transfer, a card, a key or a webhook. */
   readonly id: string;
   /** The date in UTC, YYYY-MM-DD. */
   readonly today: string;
@@ -13,7 +13,7 @@ export type SampleValues = {
   readonly unique: string;
 };
 
-const ID = /\{(transfer|key|webhook)_id\}/g;
+const ID = /\{(transfer|card|key|webhook)_id\}/g;
 
 /** A request of a sample with its values. */
 export function filledRequest(request: SampleRequest, { id, today, unique }: SampleValues): SampleRequest {
@@ -36,6 +36,7 @@ export function idIn(request: SampleRequest, response: string): string | undefin
 /** Prefixes of the ids that operations create. */
 const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['create_transfer', 'tr'],
+  ['create_card', 'card'],
   ['create_key', 'key'],
   ['create_webhook', 'wh'],
 ]);

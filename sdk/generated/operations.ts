@@ -76,6 +76,24 @@ export type CaptureTransferBody = {
   readonly amount?: Amount;
 };
 
+/** Card erasure record: the response of erase_card_holder. */
+export type CardErasureRecord = {
+  readonly card_id: string;
+  readonly program_id: string;
+  /** Whether everything is erased. */
+  readonly status: 'running' | 'completed';
+  /** Transfers whose texts were erased so far. */
+  readonly transfers: number;
+  /** Events whose texts were erased so far. */
+  readonly events: number;
+  /** Errors of the error log whose texts were erased so far. */
+  readonly errors: number;
+  /** When the erasure was first requested. */
+  readonly requested_at: string;
+  /** When everything was erased. */
+  readonly completed_at: string | null;
+};
+
 /** Card limits. */
 export type CardLimits = {
   readonly in?: DirectionLimits;
@@ -281,6 +299,7 @@ export type CreateKeyBody = {
     | 'transfers:write'
     | 'cards:read'
     | 'cards:write'
+    | 'cards:erase'
     | 'errors:read'
     | 'events:read'
     | 'webhooks:read'
@@ -685,6 +704,7 @@ export type KeyRecord = {
     | 'transfers:write'
     | 'cards:read'
     | 'cards:write'
+    | 'cards:erase'
     | 'errors:read'
     | 'events:read'
     | 'webhooks:read'
@@ -853,6 +873,7 @@ export type NewKeyRecord = {
     | 'transfers:write'
     | 'cards:read'
     | 'cards:write'
+    | 'cards:erase'
     | 'errors:read'
     | 'events:read'
     | 'webhooks:read'
@@ -1181,6 +1202,7 @@ export type RolledKeyRecord = {
     | 'transfers:write'
     | 'cards:read'
     | 'cards:write'
+    | 'cards:erase'
     | 'errors:read'
     | 'events:read'
     | 'webhooks:read'
@@ -1652,6 +1674,8 @@ export type EventData = {
   readonly 'card.created': CardRecord;
   /** The status, the limits, the holder or the expiry of a card was changed. */
   readonly 'card.updated': CardRecord;
+  /** The holder of a card was erased. Whoever has stored data about the holder has to erase it, too. */
+  readonly 'card.erased': CardRecord;
   /** A card program was created. */
   readonly 'program.created': ProgramRecord;
   /** The name, the limits or the funding threshold of a card program was changed. */
@@ -1708,7 +1732,7 @@ export type Operations = {
   };
   /**
    * update_transfer: Update the metadata of a transfer. Not retried automatically. Error codes:
-   * `update_transfer_schema`, `transfer_not_found`, `unknown_update_transfer`.
+   * `update_transfer_schema`, `transfer_not_found`, `card_erased`, `unknown_update_transfer`.
    */
   readonly update_transfer: {
     readonly call: {
@@ -1828,6 +1852,14 @@ export type Operations = {
       readonly options?: CallOptions | undefined;
     };
     readonly reply: CardRecord;
+  };
+  /**
+   * erase_card_holder: Erase what is stored about the holder of a closed card; call it again to see how far that
+   * is. Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`, `unknown_erase_card_holder`.
+   */
+  readonly erase_card_holder: {
+    readonly call: { readonly params: { readonly card_id: string }; readonly options?: KeyedCallOptions | undefined };
+    readonly reply: CardErasureRecord;
   };
   /**
    * get_card_limits: Get the limits of a card, how much of them was used, and what is left. Error codes:
@@ -2479,6 +2511,16 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
+  erase_card_holder: {
+    method: 'POST',
+    path: '/api/v0.1/core/card/{card_id}/erase',
+    program: true,
+    idempotency: 'optional',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   get_card_limits: {
     method: 'GET',
     path: '/api/v0.1/core/card/{card_id}/limits',
@@ -3073,6 +3115,10 @@ export const ERRORS = {
   invalid_card_status: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The card cannot be closed while it has a balance or pending transfers. */
   card_not_empty: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The holder of the card cannot be erased, because the card is not closed. */
+  card_not_closed: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The holder of a card of the transfer was erased, so the transfer can no longer get metadata. */
+  card_erased: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The card program already has a card with this id. */
   duplicate_card: { status: 409, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The amount is not a whole number of minor units from 1 to 999,999,999,999. */
@@ -3127,6 +3173,8 @@ export const ERRORS = {
   get_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of update_card. */
   update_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of erase_card_holder. */
+  erase_card_holder_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_card_limits. */
   get_card_limits_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_postings. */
@@ -3257,6 +3305,8 @@ export const ERRORS = {
   unknown_get_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The card could not be updated because of an internal error. */
   unknown_update_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
+  /** The holder could not be erased because of an internal error. */
+  unknown_erase_card_holder: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The limits could not be read because of an internal error. */
   unknown_get_card_limits: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The postings could not be listed because of an internal error. */
@@ -3375,6 +3425,7 @@ export const EVENT_TYPES = [
   'reversal.completed',
   'card.created',
   'card.updated',
+  'card.erased',
   'program.created',
   'program.updated',
   'funding.deposited',
@@ -3414,6 +3465,7 @@ export const PROGRAM_SCOPES = [
   'transfers:write',
   'cards:read',
   'cards:write',
+  'cards:erase',
   'errors:read',
   'events:read',
   'webhooks:read',
@@ -3426,6 +3478,7 @@ export const KEY_SCOPES = [
   'transfers:write',
   'cards:read',
   'cards:write',
+  'cards:erase',
   'errors:read',
   'events:read',
   'webhooks:read',

@@ -13,6 +13,7 @@ import type {
   AttemptRecord,
   AuditEntryRecord,
   CaptureTransferBody,
+  CardErasureRecord,
   CardLimitsRecord,
   CardRecord,
   ChangeSwitchBody,
@@ -116,7 +117,7 @@ export class TransfersResource {
 
   /**
    * update_transfer: Update the metadata of a transfer. Not retried automatically. Error codes:
-   * `update_transfer_schema`, `transfer_not_found`, `unknown_update_transfer`.
+   * `update_transfer_schema`, `transfer_not_found`, `card_erased`, `unknown_update_transfer`.
    */
   update(transferId: string, body: UpdateTransferBody, options?: CallOptions): Promise<WithResponse<TransferRecord>> {
     return this.#send('update_transfer', { params: { transfer_id: transferId }, body, options });
@@ -250,6 +251,14 @@ export class CardsResource {
    */
   update(cardId: string, body: UpdateCardBody, options?: CallOptions): Promise<WithResponse<CardRecord>> {
     return this.#send('update_card', { params: { card_id: cardId }, body, options });
+  }
+
+  /**
+   * erase_card_holder: Erase what is stored about the holder of a closed card; call it again to see how far that
+   * is. Error codes: `idempotency_key_exists`, `card_not_found`, `card_not_closed`, `unknown_erase_card_holder`.
+   */
+  erase(cardId: string, options?: KeyedCallOptions): Promise<WithResponse<CardErasureRecord>> {
+    return this.#send('erase_card_holder', { params: { card_id: cardId }, options });
   }
 
   /**

@@ -1,4 +1,5 @@
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
+import { HOLDER_FIELDS } from '../../domain/cards/erase-card-holder.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { CallContext, Caller } from '../operations/call.ts';
 import { type AuditNote, insertAuditEntries } from '../store/audit.ts';
@@ -36,6 +37,18 @@ export function auditOf({ operation, caller, requestId }: CallContext, audited: 
   const { audit } = OPERATIONS[operation];
   if (audit === 'none' || (audit === 'operator' && caller.kind !== 'operator_key')) return [];
   return [insertAuditEntries([{ ...audited, actor: actorOf(caller), action: operation, requestId }])];
+}
+
+/**
+ * A card, a transfer or a reversal, or a change of one, for the audit log. The log is kept for ever, so it says which fields
+ * about the holder of a card had a value (`omitted`), and not which value.
+ */
+export function withoutHolderValues(record: object): object {
+  const isKept = ([name, value]: [string, unknown]): boolean =>
+    !HOLDER_FIELDS.includes(name) || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+  const members: [string, unknown][] = Object.entries(record);
+  const omitted = members.filter((member) => !isKept(member)).map(([name]) => name);
+  return { ...Object.fromEntries(members.filter(isKept)), ...(omitted.length === 0 ? {} : { omitted }) };
 }
 
 /** The entry for something that no request caused. */

@@ -1,7 +1,7 @@
 import type { Card } from '../../domain/cards/card.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { auditOf } from '../audit/audit.ts';
+import { auditOf, withoutHolderValues } from '../audit/audit.ts';
 import { readRows } from '../commit/transaction.ts';
 import { transactUnderKey } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
@@ -53,7 +53,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
         createCardAccount(programId, card.accountId, card.cardId, card.currency),
         insertCard(details),
         insertEvents(batchId, [event], now, call.traceparent),
-        ...auditOf(call, { programId, subjectId: name, details: json }),
+        ...auditOf(call, { programId, subjectId: name, details: JSON.stringify(withoutHolderValues(record)) }),
       ];
       return { record, json, eventIndex: 0, subjectId: card.cardId, writes };
     },

@@ -8,7 +8,7 @@ import {
 import { LedgerViolation } from '../../domain/ledger/ledger.ts';
 import { changeLimits } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import { auditOf } from '../audit/audit.ts';
+import { auditOf, withoutHolderValues } from '../audit/audit.ts';
 import { toOperationFailure, transact } from '../commit/transaction.ts';
 import { idAt } from '../ids.ts';
 import { type Call, OperationFailure, type RecordReply, type Reply, schemaRefusal } from '../operations/call.ts';
@@ -104,7 +104,7 @@ function decide(
   const json = JSON.stringify(card);
   const reply = { record: card, json };
   const updated = { type: 'card.updated' as const, programId, subjectId: cardName, payload: json };
-  const details = JSON.stringify({ ...card, change: call.body });
+  const details = JSON.stringify({ ...withoutHolderValues(card), change: withoutHolderValues(call.body) });
   const audited = auditOf(call, { programId, subjectId: cardName, details });
   if (sweep === null) {
     return {
@@ -115,7 +115,7 @@ function decide(
   const record = toTransferRecord(sweep.transfer);
   const { transfer_id: subjectId } = record;
   const completed = { type: sweep.event, programId, subjectId, payload: JSON.stringify(record) };
-  const sweptBy = auditOf(call, { programId, subjectId, details: completed.payload });
+  const sweptBy = auditOf(call, { programId, subjectId, details: JSON.stringify(withoutHolderValues(record)) });
   const { transferId: causeId } = sweep.transfer;
   return {
     result: { reply, sweptBy: subjectId },

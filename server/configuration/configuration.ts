@@ -48,6 +48,12 @@ export type Configuration = {
   readonly errorRetentionDays: number;
   /** Days after which events are removed. */
   readonly eventRetentionDays: number;
+  /** Days after which the numbers of errors by hour are removed. */
+  readonly errorCountRetentionDays: number;
+  /** Days after which attempts to send events to webhooks are removed. */
+  readonly attemptRetentionDays: number;
+  /** Days after which refused requests are forgotten under their idempotency keys. */
+  readonly refusedKeyRetentionDays: number;
   /** Requests per second from one address, and with one key, on average; 0 is unlimited. */
   readonly addressRatePerSecond: number;
   readonly keyRatePerSecond: number;
@@ -68,6 +74,9 @@ export type Configuration = {
 
 /** Responses to idempotency keys are stored in their events, and a replay is exact for so many days. */
 const MIN_EVENT_RETENTION_DAYS = 31;
+
+/** Integrators are promised that a key has one response for so many days. */
+const MIN_KEY_RETENTION_DAYS = 30;
 
 /**
  * Default limits of live mode, in requests per second and process: far more than a normal caller sends, and less than a
@@ -99,8 +108,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     backupDirectory: readBackupDirectory(read('BACKUP_DIR'), read('DATABASE_URL')),
     backupRetentionDays: readDays('BACKUP_RETENTION_DAYS', read('BACKUP_RETENTION_DAYS'), 1),
     supportContact: read('SUPPORT_CONTACT'),
-    errorRetentionDays: readDays('ERROR_RETENTION_DAYS', read('ERROR_RETENTION_DAYS'), 1),
-    eventRetentionDays: readDays('EVENT_RETENTION_DAYS', read('EVENT_RETENTION_DAYS'), MIN_EVENT_RETENTION_DAYS),
+    ...readRetention(read, environment),
     addressRatePerSecond: readRate('RATE_LIMIT_PER_ADDRESS', environment, mode === 'live' ? LIVE_ADDRESS_RATE : 0),
     keyRatePerSecond: readRate('RATE_LIMIT_PER_KEY', environment, mode === 'live' ? LIVE_KEY_RATE : 0),
     trustedProxies: readProxies(read('TRUSTED_PROXIES')),
@@ -124,6 +132,32 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     );
   }
   return configuration;
+}
+
+type Retention = Pick<
+  Configuration,
+  | 'errorRetentionDays'
+  | 'eventRetentionDays'
+  | 'errorCountRetentionDays'
+  | 'attemptRetentionDays'
+  | 'refusedKeyRetentionDays'
+>;
+
+/** For how many days things are stored. */
+function readRetention(
+  read: (name: (typeof SETTINGS)[number]['name']) => string,
+  environment: NodeJS.ProcessEnv,
+): Retention {
+  const days = (name: (typeof SETTINGS)[number]['name'], min: number): number => readDays(name, read(name), min);
+  const errorRetentionDays = days('ERROR_RETENTION_DAYS', 1);
+  const hasOwn = Boolean(environment.ERROR_COUNT_RETENTION_DAYS?.trim());
+  return {
+    errorRetentionDays,
+    eventRetentionDays: days('EVENT_RETENTION_DAYS', MIN_EVENT_RETENTION_DAYS),
+    errorCountRetentionDays: hasOwn ? days('ERROR_COUNT_RETENTION_DAYS', 1) : errorRetentionDays,
+    attemptRetentionDays: days('WEBHOOK_ATTEMPT_RETENTION_DAYS', 1),
+    refusedKeyRetentionDays: days('REFUSED_KEY_RETENTION_DAYS', MIN_KEY_RETENTION_DAYS),
+  };
 }
 
 /** Reads the data directory only, which works even when other settings are invalid. */

@@ -69,6 +69,23 @@ export const SETTINGS = [
     purpose: 'days for which events are stored, 31 to 3650; a position that is older can no longer be read from',
   },
   {
+    name: 'ERROR_COUNT_RETENTION_DAYS',
+    fallback: 'as ERROR_RETENTION_DAYS',
+    purpose: 'days for which the numbers of errors by hour and code are stored, 1 to 3650; they contain no texts',
+  },
+  {
+    name: 'WEBHOOK_ATTEMPT_RETENTION_DAYS',
+    fallback: '14',
+    purpose: 'days for which the attempts to send events to webhooks are stored, with the responses, 1 to 3650',
+  },
+  {
+    name: 'REFUSED_KEY_RETENTION_DAYS',
+    fallback: '30',
+    purpose:
+      'days for which a refusal (409) is stored under its idempotency key, 30 to 3650; after that, the same request with ' +
+      'the same key is carried out',
+  },
+  {
     name: 'RATE_LIMIT_PER_ADDRESS',
     fallback: '2000 in live mode, 0 in the sandbox',
     purpose:

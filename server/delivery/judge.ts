@@ -66,7 +66,7 @@ export function judge(endpoint: Endpoint, item: Item, answer: Answer, { startedA
   endpoint.health = afterFailure(endpoint.health, { ...failure, ...timing });
   const failed = storeFailure(endpoint, item, failure);
   const isPutBack = failed === null && item.place !== null && item.storedAt === null;
-  if (isPutBack) endpoint.putBack(item);
+  if (isPutBack) endpoint.putBack(item, revision !== endpoint.definition.revision);
   // What an earlier URL has answered does not disable the webhook.
   const notice = revision === endpoint.definition.revision ? noticeOf(endpoint, answer) : null;
   return { ...common, failed, finished: [], isPassed: !isPutBack, notice };

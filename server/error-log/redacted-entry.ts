@@ -54,7 +54,7 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
   const request =
     fields === undefined && Object.keys(parameters).length === 0
       ? null
-      : { ...parameters, ...withoutHeaderValues(fields) };
+      : { ...parameters, ...withoutSearchedPair(withoutHeaderValues(fields)) };
   const message = withoutSecrets(report.message);
   const causes = report.cause === undefined || report.cause === null ? [] : causesOf(report.cause, stacks);
   const error: LoggedError = {
@@ -87,6 +87,13 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
 function withoutHeaderValues(fields: ReportedError['fields']): ReportedError['fields'] {
   if (typeof fields?.headers !== 'object' || fields.headers === null) return fields;
   return { ...fields, headers: Object.fromEntries(Object.keys(fields.headers).map((name) => [name, REDACTED])) };
+}
+
+/** A search by metadata names no card, so when the holder of a card is erased, nobody could find it. */
+function withoutSearchedPair(fields: ReportedError['fields']): ReportedError['fields'] {
+  if (fields === undefined) return undefined;
+  const searched = ['metadata_name', 'metadata_value'].filter((name) => Object.hasOwn(fields, name));
+  return { ...fields, ...Object.fromEntries(searched.map((name) => [name, REDACTED])) };
 }
 
 function cleanOrNull(text: string | undefined): string | null {

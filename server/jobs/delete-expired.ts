@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Statement } from '../store/connection/database.ts';
 import { forgetErrorReports } from '../store/error-report.ts';
-import { forgetBodies, forgetRefusedKeys } from '../store/idempotency.ts';
+import { forgetBodies, forgetRefusedKeys, KEPT_DAYS } from '../store/idempotency.ts';
 import { forgetCounters } from '../store/ledger/limits.ts';
 
 /** Often enough that the rows of a day are deleted in small batches. */
@@ -21,7 +21,10 @@ const PAUSE_FACTOR = 4;
 export function startDeletingExpired(
   database: Database,
   onFailure: (error: unknown) => void,
-  firstDelayMilliseconds: number = FIRST_DELAY_MILLISECONDS,
+  {
+    refusedKeyRetentionDays = KEPT_DAYS,
+    firstDelayMilliseconds = FIRST_DELAY_MILLISECONDS,
+  }: { readonly refusedKeyRetentionDays?: number; readonly firstDelayMilliseconds?: number } = {},
 ): { readonly stop: () => Promise<void> } {
   const end = new AbortController();
   let round: Promise<unknown> = Promise.resolve();
@@ -29,7 +32,7 @@ export function startDeletingExpired(
   const schedule = (delayMilliseconds: number): void => {
     if (end.signal.aborted) return;
     timer = setTimeout(() => {
-      round = deleteExpired(database, end.signal)
+      round = deleteExpired(database, end.signal, refusedKeyRetentionDays)
         .catch(onFailure)
         .then(() => schedule(INTERVAL_MILLISECONDS));
     }, delayMilliseconds).unref();
@@ -49,9 +52,14 @@ export function startDeletingExpired(
  * read. It works in small batches, one transaction each, so that no request waits for it; several processes may run it
  * at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
  */
-export async function deleteExpired(database: Database, signal?: AbortSignal): Promise<number> {
+export async function deleteExpired(
+  database: Database,
+  signal?: AbortSignal,
+  refusedKeyRetentionDays: number = KEPT_DAYS,
+): Promise<number> {
   let total = 0;
-  for (const statement of [forgetRefusedKeys, forgetBodies, forgetCounters, forgetErrorReports]) {
+  const forgetKeys = (count: number): Statement => forgetRefusedKeys(count, refusedKeyRetentionDays);
+  for (const statement of [forgetKeys, forgetBodies, forgetCounters, forgetErrorReports]) {
     total += await deleteInBatches(database, statement, signal);
   }
   return total;

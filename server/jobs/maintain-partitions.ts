@@ -18,16 +18,23 @@ export function startPartitionMaintenance(
   database: Database,
   {
     errorRetentionDays,
+    errorCountRetentionDays,
     eventRetentionDays,
-  }: { readonly errorRetentionDays: number; readonly eventRetentionDays: number },
+    attemptRetentionDays,
+  }: {
+    readonly errorRetentionDays: number;
+    readonly errorCountRetentionDays: number;
+    readonly eventRetentionDays: number;
+    readonly attemptRetentionDays: number;
+  },
   onFailure: (error: unknown) => void,
 ): { readonly stop: () => void } {
   const maintain = async (): Promise<void> => {
     try {
       await preparePartitions(database);
-      await dropOldErrors(database, errorRetentionDays);
+      await dropOldErrors(database, errorRetentionDays, errorCountRetentionDays);
       await dropOldEvents(database, eventRetentionDays);
-      await dropOldAttempts(database);
+      await dropOldAttempts(database, attemptRetentionDays);
       await deleteOldDeliveries(database, eventRetentionDays);
     } catch (error) {
       onFailure(error);

@@ -1,7 +1,16 @@
 import type { Metrics } from './registry.ts';
 
 /** What the service does by itself, and reports when it fails. */
-export const JOBS = ['partitions', 'expired_rows', 'due_transfers', 'relay', 'webhooks', 'books', 'figures'] as const;
+export const JOBS = [
+  'partitions',
+  'expired_rows',
+  'card_erasures',
+  'due_transfers',
+  'relay',
+  'webhooks',
+  'books',
+  'figures',
+] as const;
 
 /** One of {@link JOBS}. */
 export type Job = (typeof JOBS)[number];

@@ -116,26 +116,26 @@ export function insertStoredResponses(responses: readonly KeyedResponse[], batch
 }
 
 /**
- * How long a first response is at least stored to the letter, in days. Refused keys, and bodies that are stored in the row
- * of a key, are deleted then; the other bodies are there as long as their events.
+ * How long a first response is at least stored to the letter, in days. Bodies that are stored in the row of a key are
+ * deleted then; the others are there as long as their events.
  */
 export const KEPT_DAYS = 30;
 
 const FORGET_REFUSED_KEYS = statement(
   'forget_refused_keys',
-  { count: NUMBER },
+  { days: INTEGER, count: NUMBER },
   `with old as (
       select ctid from idempotency
-      where status = 409 and created_at < (select clock_timestamp()) - interval '${KEPT_DAYS} days'
+      where status = 409 and created_at < (select clock_timestamp()) - make_interval(days => :days)
       order by created_at limit :count
       for update skip locked
     ), gone as (delete from idempotency where ctid in (select ctid from old) returning 1)
     select count(*) as forgotten from gone`,
 );
 
-/** Deletes refused keys that are old enough, at most `count` at a time; returns their number as `forgotten`. */
-export function forgetRefusedKeys(count: number): Statement {
-  return FORGET_REFUSED_KEYS({ count });
+/** Deletes refused keys that are older than `days`, at most `count` at a time; returns their number as `forgotten`. */
+export function forgetRefusedKeys(count: number, days: number = KEPT_DAYS): Statement {
+  return FORGET_REFUSED_KEYS({ count, days });
 }
 
 /**
@@ -149,6 +149,7 @@ const FREQUENT: readonly string[] = [
   'cancel_transfer',
   'reverse_transfer',
   'create_card',
+  'erase_card_holder',
 ];
 
 const FORGET_BODIES = statement(

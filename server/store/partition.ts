@@ -59,19 +59,25 @@ function toDay(moment: Date): string {
 /**
  * Deletes errors of the log that are older than `days`, by the database's clock. Partitions are dropped as a whole, so a
  * month stays until its last day is that old; from the default partition, which has no months, single rows are deleted.
- * Returns the names of the dropped partitions.
+ * The
+ * numbers of errors are deleted after `countDays`. Returns the names of the dropped partitions.
  */
-export async function dropOldErrors(database: Database, days: number): Promise<readonly string[]> {
+export async function dropOldErrors(
+  database: Database,
+  days: number,
+  countDays: number = days,
+): Promise<readonly string[]> {
   return database.alone(async (client) => {
-    const { rows } = await client.query<{ oldest: Date }>(
-      'select clock_timestamp() - make_interval(days => $1) as oldest',
-      [days],
+    const { rows } = await client.query<{ oldest: Date; oldest_count: Date }>(
+      `select clock_timestamp() - make_interval(days => $1) as oldest,
+        clock_timestamp() - make_interval(days => $2) as oldest_count`,
+      [days, countDays],
     );
-    const oldest = rows[0]?.oldest ?? new Date(0);
+    const { oldest, oldest_count: oldestCount } = rows[0] ?? { oldest: new Date(0), oldest_count: new Date(0) };
     const dropped = await client.query<{ name: string }>('select drop_error_partitions($1) as name', [oldest]);
     await client.query('delete from error_default where created_at < $1', [oldest]);
-    await client.query('delete from error_count where hour < $1', [oldest]);
-    await client.query('delete from error_drop where until < $1', [oldest]);
+    await client.query('delete from error_count where hour < $1', [oldestCount]);
+    await client.query('delete from error_drop where until < $1', [oldestCount]);
     return dropped.rows.map(({ name }) => name);
   });
 }

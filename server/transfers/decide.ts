@@ -19,6 +19,7 @@ import type { Hold } from '../../domain/transfers/hold.ts';
 import { decideReversal, type Reversal, type ReversalPlan } from '../../domain/transfers/reverse-transfer.ts';
 import type { Transfer } from '../../domain/transfers/transfer.ts';
 import type { TransferView } from '../../domain/transfers/transfer-checks.ts';
+import { withoutHolderValues } from '../audit/audit.ts';
 import { type Moment, refusalToStore, storedRefusal, successToStore } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
 import { fundingLowEvent } from '../programs/funding-low-event.ts';
@@ -229,7 +230,10 @@ export class Books {
     if (low !== undefined) this.#changes.events.push({ ...low, traceparent });
     const { operator: actor, requestId, key } = request;
     const action = `${request.command}_transfer`;
-    if (actor !== null) this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details: json });
+    if (actor !== null) {
+      const details = JSON.stringify(withoutHolderValues(record));
+      this.#changes.audited.push({ actor, action, programId, subjectId, requestId, details });
+    }
     if (key !== null) {
       const created = 'reversal' in plan ? plan.reversal.reversalId : transfer.transferId;
       const status = request.command === 'create' || request.command === 'reverse' ? 201 : 200;

@@ -1,9 +1,11 @@
 import { MAX_METADATA_PAIRS } from '../../contract/schema-parts.ts';
+import { refuseTexts } from '../../domain/cards/erase-card-holder.ts';
 import { fromWireId } from '../../domain/identifier.ts';
-import { auditOf } from '../audit/audit.ts';
+import { auditOf, withoutHolderValues } from '../audit/audit.ts';
 import { transact } from '../commit/transaction.ts';
 import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
+import { readErasureOfTransfer } from '../store/card-erasure.ts';
 import { insertEvents } from '../store/events/insert-events.ts';
 import { READ_SWITCH, toSwitchReading } from '../store/switch.ts';
 import {
@@ -30,16 +32,23 @@ export async function updateTransfer(service: Service, call: UpdateCall): Promis
   const transferId = fromWireId('tr', sentId);
   if (transferId === undefined) throw transferMissing(sentId);
   const named = { programId, transferId };
-  const load = { lock: lockTransfer(named), clock: READ_SWITCH, transfer: readTransfer(programId, transferId) };
+  const load = {
+    lock: lockTransfer(named),
+    clock: READ_SWITCH,
+    transfer: readTransfer(programId, transferId),
+    erasure: readErasureOfTransfer(named),
+  };
   return transact(service.database, call.deadline, load, (loaded, batchId) => {
     const [row] = loaded.transfer;
     if (row === undefined) throw transferMissing(sentId);
+    const [erasure] = loaded.erasure;
+    if (erasure !== undefined) throw refuseTexts(String(erasure.card_name));
     const { now } = toSwitchReading(loaded.clock);
     const before = toTransfer(row);
     const metadata = merge(call, before.metadata, sent);
     const record = toTransferRecord({ ...before, metadata, updatedAt: now });
     const json = JSON.stringify(record);
-    const details = JSON.stringify({ ...record, change: { metadata: sent } });
+    const details = JSON.stringify({ ...withoutHolderValues(record), change: withoutHolderValues({ metadata: sent }) });
     const event = { type: 'transfer.updated' as const, programId, subjectId: record.transfer_id, payload: json };
     const pairs = Object.keys(metadata).length === 0 ? [] : [insertMetadata([{ ...named, metadata }])];
     const writes = [

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { ERRORS } from '../../contract/errors/catalogue.ts';
+import { exampleReply } from '../../contract/examples.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
 import { LIMIT_NAMES } from '../../sdk/client.ts';
 import { errorResponse, failingResponse, startCannedService, TRANSFER } from '../sdk/canned-service.ts';
@@ -113,6 +114,21 @@ describe('commands', () => {
     const { output } = await type('cards list --all --json');
     expect(JSON.parse(output)).toEqual({ data: [CARD, CARD], next_cursor: null });
     expect(service.received.map(({ url }) => url.split('?')[1])).toEqual(['limit=100', 'limit=100&cursor=c2']);
+  });
+
+  test('to erase the holder of a card asks first, and where nobody can answer, --yes is required', async () => {
+    const questions: string[] = [];
+    const answered = (answer: boolean) =>
+      runHere(service.url, ['cards', 'erase', 'mine'], {}, undefined, undefined, async (question) => {
+        questions.push(question);
+        return answer;
+      });
+    expect(await answered(false)).toEqual({ exitCode: 2, output: '', errors: 'Nothing was erased.\n' });
+    expect(await type('cards erase mine')).toMatchObject({ exitCode: 2, output: '' });
+    service.play({ status: 200, body: Object(exampleReply('erase_card_holder')) });
+    expect(await answered(true)).toMatchObject({ exitCode: 0, errors: '' });
+    expect(service.received.map(({ url }) => url)).toEqual(['/api/v0.1/core/card/mine/erase']);
+    expect(questions).toEqual(Array(2).fill(expect.stringContaining('card mine? This cannot be undone.')));
   });
 
   test('a statement of several pages has its balances', async () => {

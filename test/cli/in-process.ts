@@ -13,6 +13,7 @@ export async function runHere(
   environment: { readonly key?: string; readonly program?: string; readonly webhookSecret?: string } = {},
   ended: AbortSignal = new AbortController().signal,
   onError: (text: string) => void = () => undefined,
+  confirm?: (question: string) => Promise<boolean>,
 ): Promise<Outcome> {
   let output = '';
   let errors = '';
@@ -29,6 +30,7 @@ export async function runHere(
       onError(text);
     },
     untilEnded: () => ended,
+    confirm,
   });
   return { exitCode, output, errors };
 }

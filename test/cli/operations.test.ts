@@ -117,6 +117,10 @@ const LINES: Readonly<Record<OperationId, Line>> = {
     sends: { status: 'closed', balance_to: 'funding', limits: { out: { daily_count: 5 }, maximum_balance: 200_000 } },
     shows: 'limits.out.daily_count: 5\nlimits.maximum_balance: 200000 (2000.00 USD)\n',
   },
+  erase_card_holder: {
+    type: 'cards erase card_closed --yes',
+    shows: 'status:       running\n',
+  },
   get_card_limits: {
     type: 'cards limits card_active',
     reply: CARD_LIMITS,
@@ -270,8 +274,9 @@ function allLeaves() {
   const environment = { url: 'http://127.0.0.1:8080', key: undefined, program: undefined, webhookSecret: undefined };
   const writeAll = async () => undefined;
   const untilEnded = () => new AbortController().signal;
+  const asking = { untilEnded, confirm: undefined };
   return leaves(
-    buildProgram({ environment, write: ignore, writeAll, writeError: ignore, untilEnded, exitWith: ignore }),
+    buildProgram({ environment, write: ignore, writeAll, writeError: ignore, ...asking, exitWith: ignore }),
   );
 }
 

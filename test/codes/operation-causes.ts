@@ -83,6 +83,7 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
     { card_id: `card_${'0'.repeat(32)}` },
     ...BAD_LIMITS.map((limits) => ({ limits })),
   ),
+  erase_card_holder: [...twice('erase_card_holder'), controlCharacter('erase_card_holder')],
   update_card: wrongly(
     'update_card',
     { status: 'expired' },

@@ -58,6 +58,7 @@ const OF_A_TRANSFER: readonly (readonly [OperationId, object?])[] = [
 const OF_A_CARD: readonly (readonly [OperationId, object?])[] = [
   ['get_card'],
   ['update_card', { status: 'inactive' }],
+  ['erase_card_holder'],
   ['get_card_limits'],
   ['list_postings'],
   ['export_postings'],
@@ -198,6 +199,13 @@ export const TRANSFER_CAUSES = {
   idempotency_key_exists: byPrepared('idempotency_key_exists', prepareUsedKeys),
 } as const satisfies Partial<Record<SharedCode, RealCause>>;
 
+/** The id of a new card that is closed. */
+async function closedCard(client: TransferService): Promise<string> {
+  const card = await newCard(client);
+  await client.cards.update(card, { status: 'closed' });
+  return card;
+}
+
 /** Requests under keys that were used before, each by its own operation, for something else. */
 async function prepareUsedKeys(client: TransferService): Promise<readonly Attempt[]> {
   const idempotencyKey = randomUUID();
@@ -210,6 +218,8 @@ async function prepareUsedKeys(client: TransferService): Promise<readonly Attemp
   await client.transfers.cancel(canceled, key);
   await client.transfers.reverse(reversed, { amount: 1 }, key);
   await client.cards.create({}, key);
+  const [closed, other] = [await closedCard(client), await closedCard(client)];
+  await client.cards.erase(closed, key);
   await client.programs.create({ name: 'First', currency: 'USD' }, key);
   await client.switch.change({ disabled: false }, key);
   await client.sandbox.moveClock({ seconds_ahead: 0 }, key);
@@ -223,6 +233,7 @@ async function prepareUsedKeys(client: TransferService): Promise<readonly Attemp
     withMembers('create_key', { name: 'second' }, headers),
     withMembers('change_switch', { disabled: false, reason: 'second' }, headers),
     withMembers('move_clock', { seconds_ahead: 1 }, headers),
+    about('erase_card_holder', other, undefined, headers),
     about('roll_key', rolled.key_id, {}, headers),
     about('revoke_key', first.key_id, undefined, headers),
     ...(['create_transfer', 'create_deposit', 'create_withdrawal'] as const).map((operation) =>

@@ -65,6 +65,10 @@ export const ACTIONS: Readonly<
     before: newCard,
     act: (ledger, more) => operate(ledger, 'update_card', { holder_reference: randomUUIDv7() }, more),
   },
+  erase_card_holder: {
+    before: closedCard,
+    act: (ledger, more) => operate(ledger, 'erase_card_holder', {}, more),
+  },
   move_clock: { act: (ledger) => operate(ledger, 'move_clock', { seconds_ahead: 0 }) },
   ...webhookActions({ infix: '', of: inProgram }),
   ...webhookActions({ infix: 'operator_', of: () => ({ idempotencyKey: randomUUIDv7() }) }),
@@ -134,6 +138,13 @@ function heldTransfer(ledger: Ledger): Promise<Partial<AnyCall>> {
 async function newCard(ledger: Ledger): Promise<Partial<AnyCall>> {
   const { body } = await ledger.call('create_card', {}, inProgram());
   return { ...inProgram(), params: { card_id: (JSON.parse(body) as { card_id: string }).card_id } };
+}
+
+/** A card that is closed. */
+async function closedCard(ledger: Ledger): Promise<Partial<AnyCall>> {
+  const card = await newCard(ledger);
+  await ledger.call('update_card', { status: 'closed' }, card);
+  return card;
 }
 
 /** An error in the log. */

@@ -120,6 +120,7 @@ const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ card }) => write('update_card', card, { status: 'closed', balance_to: 'funding' }),
     ({ card }, own) => write('update_card', own.namedCard, { status: 'closed', balance_to: card }),
   ],
+  erase_card_holder: [({ card }) => write('erase_card_holder', card, {})],
   get_card_limits: [({ card }) => read('get_card_limits', card)],
   list_postings: [
     ({ card }) => read('list_postings', card),

@@ -182,7 +182,7 @@ test('many go in portions, beside transfers; whoever is told to stop begins no p
 test('the loop of a running service removes them, and ends when it is stopped', async () => {
   await countOn(dayStart(500));
   const failures: unknown[] = [];
-  const loop = startDeletingExpired(ledger.database, (error) => failures.push(error), 0);
+  const loop = startDeletingExpired(ledger.database, (error) => failures.push(error), { firstDelayMilliseconds: 0 });
   await waitFor('the counter is gone', async () => (await counted()).length === 0);
   await loop.stop();
   expect(failures).toEqual([]);

@@ -118,7 +118,7 @@ export class Endpoint {
     if (!this.isDropped) this.#context.queue(this);
   }
 
-  /** Takes over what was changed by a request. */
+  /** Takes over what was changed by a request. What is in memory of events is read again: texts may have been erased. */
   update(definition: Definition): void {
     this.definition = definition;
     this.health = withLastSuccess(definition.health);
@@ -126,6 +126,10 @@ export class Endpoint {
     this.isFailingTold = definition.isFailingTold;
     this.isHalted = false;
     this.retries.reset();
+    this.feed.forget();
+    this.cursor.forget();
+    this.replay?.forget();
+    void this.#readAgain();
     if (definition.cursor > this.cursor.places.passed) {
       // A request has moved the cursor: what was passed over is not sent.
       this.#again.length = 0;
@@ -210,10 +214,29 @@ export class Endpoint {
     return item;
   }
 
-  /** Puts back what was not delivered and has no row: it is the next that is sent. */
-  putBack(item: Item): void {
+  /**
+   * Puts back what was not delivered and has no row: it is the next that is sent. `isOld` says that the webhook has been
+   * read again since.
+   */
+  putBack(item: Item, isOld = false): void {
     this.#again.push(item);
     this.#again.sort((left, right) => (left.position ?? 0) - (right.position ?? 0));
+    if (isOld) void this.#readAgain();
+  }
+
+  /** Reads the events again that wait to be sent again. */
+  async #readAgain(): Promise<void> {
+    for (const item of [...this.#again]) {
+      try {
+        const found = await this.feed.readOne(item.eventId);
+        const at = this.#again.indexOf(item);
+        if (found !== undefined && at !== -1) {
+          this.#again[at] = { ...item, ...fromEvent(found, this.definition.payload) };
+        }
+      } catch (error) {
+        this.#context.onFailure(error);
+      }
+    }
   }
 
   /** Takes back what was not sent after all. */

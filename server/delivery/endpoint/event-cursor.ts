@@ -52,6 +52,11 @@ export class EventCursor {
     return undefined;
   }
 
+  /** Forgets the events in memory: they may have been changed. */
+  forget(): void {
+    this.#page = undefined;
+  }
+
   /** Goes on from a later place. */
   skipTo(place: number): void {
     this.places.skipTo(place);

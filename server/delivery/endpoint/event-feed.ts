@@ -158,6 +158,11 @@ export class EventFeed {
     return event && new FeedEvent(event, this.programId === null);
   }
 
+  /** Drops everything that was read: it may have been changed. */
+  forget(): void {
+    this.#pages = [];
+  }
+
   /** Drops what is no longer used. */
   tidy(): void {
     const now = performance.now();

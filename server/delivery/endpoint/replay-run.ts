@@ -54,6 +54,12 @@ export class ReplayRun {
     return this.position >= this.#stored.untilPosition;
   }
 
+  /** Forgets the events in memory: they may have been changed. */
+  forget(): void {
+    this.#cursor?.forget();
+    this.#found = [];
+  }
+
   /** The next event; undefined when there is none yet, and then more is read. */
   take(): Item | undefined {
     if (this.#places.readTo >= this.#stored.untilPosition) return undefined;

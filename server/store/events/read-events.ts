@@ -297,10 +297,15 @@ async function readEventsOf(
   };
 }
 
+/** The id of an event: that of its transaction, with its place there in the last 16 bits. */
+export function eventIdOf({ batchId, index }: Pick<EventRow, 'batchId' | 'index'>): string {
+  return `${batchId.slice(0, -4)}${(index + 1).toString(16).padStart(4, '0')}`;
+}
+
 function toStoredEvent(place: EventPlace, event: EventRow): StoredEvent {
   const { programId, isShared } = place;
   return {
-    eventId: `${event.batchId.slice(0, -4)}${(event.index + 1).toString(16).padStart(4, '0')}`,
+    eventId: eventIdOf(event),
     programId: programId === SERVICE_ITSELF ? null : programId,
     position: place.position + event.offset,
     number: isShared ? place.number : place.number + event.offset,

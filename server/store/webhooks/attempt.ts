@@ -83,15 +83,12 @@ export function listAttempts(
   });
 }
 
-/** Days for which attempts are kept. */
-const RETENTION_DAYS = 14;
-
-/** Deletes attempts of days that have ended that long ago, by the database's clock; returns the dropped partitions. */
-export async function dropOldAttempts(database: Database): Promise<readonly string[]> {
+/** Deletes attempts of days that have ended `days` ago, by the database's clock; returns the dropped partitions. */
+export async function dropOldAttempts(database: Database, days: number): Promise<readonly string[]> {
   return database.alone(async (client) => {
     const { rows } = await client.query<{ names: string[] }>(
       `select drop_attempt_partitions((clock_timestamp() at time zone 'UTC')::date - $1::integer) as names`,
-      [RETENTION_DAYS],
+      [days],
     );
     return rows[0]?.names ?? [];
   });

@@ -1,0 +1,399 @@
+import type { Row, Statement } from './connection/database.ts';
+import { timeOfId } from './error.ts';
+import {
+  columns,
+  DATE,
+  HEX,
+  INTEGER,
+  many,
+  NUMBER,
+  nullable,
+  rows,
+  SMALLINT,
+  statement,
+  TEXT,
+  UUID,
+  word,
+} from './sql.ts';
+
+/** Stands for the texts of an error that were erased; the trigger `error_of_erased_card` has the same. */
+const ERASED_MESSAGE = 'The texts of this error were erased, together with those about the holder of its card.';
+
+/** Before all others. */
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+
+/** What is gone through one after the other, because each must find what the one before it has left clean. */
+export const ERASURE_STEPS = ['transfers', 'responses', 'events', 'errors'] as const;
+
+/** One of {@link ERASURE_STEPS}. */
+export type ErasureStep = (typeof ERASURE_STEPS)[number];
+
+const PLACE = columns({ round: SMALLINT, step: word<ErasureStep>(), cursor: nullable(UUID) });
+
+const ERASURE = columns({
+  programId: UUID,
+  cardId: UUID,
+  cardName: TEXT,
+  requestedAt: DATE,
+  eventsFrom: DATE,
+  completedAt: nullable(DATE),
+  transfers: NUMBER,
+  events: NUMBER,
+  errors: NUMBER,
+  ...PLACE.columns,
+});
+
+/** An erasure, and how far it has come: `cursor` is the last transfer, batch or request that the step has gone through. */
+export type CardErasure = ReturnType<typeof ERASURE.read>;
+
+/** The erasure from a row of {@link readErasure}, {@link readDueErasures} or {@link insertErasure}. */
+export const toErasure: (row: Row) => CardErasure = ERASURE.read;
+
+const CARD_IN_PROGRAM = columns({ programId: UUID, cardName: TEXT });
+
+/** Reads the erasure of a card by its name. */
+export const readErasure = statement(
+  'read_card_erasure',
+  CARD_IN_PROGRAM.columns,
+  `select ${ERASURE.names} from card_erasure where program_id = :programId and card_name = :cardName`,
+);
+
+/** Reads, as a row, that the holder of a card of a transfer was erased. */
+export const readErasureOfTransfer = statement(
+  'read_erasure_of_transfer',
+  { programId: UUID, transferId: UUID },
+  `select card_name from transfer join card_erasure
+      on card_erasure.program_id = transfer.program_id
+        and card_erasure.card_id in (transfer.card_id, transfer.destination_card_id)
+    where transfer.program_id = :programId and transfer.transfer_id = :transferId limit 1`,
+);
+
+const INSERT_ERASURE = statement(
+  'insert_card_erasure',
+  { ...CARD_IN_PROGRAM.columns, cardId: UUID, requestedAt: DATE, createdAt: DATE, holderHash: nullable(HEX) },
+  // The clock of a sandbox can have been ahead when the card was created, and been set back.
+  `insert into card_erasure
+      (program_id, card_id, card_name, requested_at, events_from, holder_hash, round, step, next_at)
+    values (
+      :programId, :cardId, :cardName, :requestedAt,
+      case when exists (select from sandbox_clock where furthest > '0') then '1970-01-01'::timestamptz else :createdAt end,
+      :holderHash, 1, 'transfers', clock_timestamp()
+    )`,
+);
+
+/**
+ * Inserts an erasure of a card that was created at `createdAt`, and whose account must be locked. `holderHash` is the
+ * SHA-256 of the holder reference, in hex.
+ */
+export function insertErasure(
+  erasure: Pick<CardErasure, 'programId' | 'cardId' | 'cardName' | 'requestedAt'> & {
+    readonly createdAt: Date;
+    readonly holderHash: string | null;
+  },
+): Statement {
+  return INSERT_ERASURE(erasure);
+}
+
+/** Reads erasures that may go on now, whichever has waited longest first. */
+export const readDueErasures = statement(
+  'read_due_card_erasures',
+  { count: INTEGER },
+  `select ${ERASURE.names} from card_erasure where completed_at is null and next_at <= clock_timestamp()
+    order by next_at limit :count`,
+);
+
+const ONE = columns({ programId: UUID, cardId: UUID });
+
+const LOCK_ERASURE = statement(
+  'lock_card_erasure',
+  { ...ONE.columns, ...PLACE.columns },
+  `select from card_erasure
+    where program_id = :programId and card_id = :cardId and completed_at is null
+      and round = :round and step = :step and cursor is not distinct from :cursor
+    for update skip locked`,
+);
+
+/** Locks an erasure that is still where it was read; no row where another process is at it, or has gone on. */
+export function lockErasure({ programId, cardId, round, step, cursor }: CardErasure): Statement {
+  return LOCK_ERASURE({ programId, cardId, round, step, cursor });
+}
+
+const MOVE_ERASURE = statement(
+  'move_card_erasure',
+  {
+    ...ONE.columns,
+    ...PLACE.columns,
+    transfers: NUMBER,
+    events: NUMBER,
+    errors: NUMBER,
+    pauseMilliseconds: INTEGER,
+  },
+  `update card_erasure set round = :round, step = :step, cursor = :cursor,
+      transfers = transfers + :transfers, events = events + :events, errors = errors + :errors,
+      next_at = clock_timestamp() + make_interval(secs => :pauseMilliseconds / 1000.0)
+    where program_id = :programId and card_id = :cardId`,
+);
+
+/** What a batch has erased, where the erasure goes on, and not before how many milliseconds. */
+export type ErasureProgress = Pick<CardErasure, 'round' | 'step' | 'cursor' | 'transfers' | 'events' | 'errors'> & {
+  readonly pauseMilliseconds: number;
+};
+
+/** Moves a locked erasure on. */
+export function moveErasure({ programId, cardId }: CardErasure, progress: ErasureProgress): Statement {
+  return MOVE_ERASURE({ ...progress, programId, cardId });
+}
+
+/** Completes a locked erasure. */
+export const completeErasure = statement(
+  'complete_card_erasure',
+  ONE.columns,
+  `update card_erasure set completed_at = service_now(), cursor = null, holder_hash = null
+    where program_id = :programId and card_id = :cardId`,
+);
+
+/** Removes from a card what tells who holds it. Its account must be locked. */
+export const eraseHolderOfCard = statement(
+  'erase_holder_of_card',
+  { ...ONE.columns, updatedAt: DATE },
+  `update card set holder_reference = null, last_four = null, updated_at = :updatedAt
+    where program_id = :programId and card_id = :cardId`,
+);
+
+/**
+ * Locks the account of a card. Whatever changes a transfer of the card locks this account, or fails when its version is
+ * raised: so nothing that was decided before writes texts after they were erased.
+ */
+export const lockAccountOfCard = statement(
+  'lock_account_of_card',
+  ONE.columns,
+  `select account.account_id from account
+    where program_id = :programId and account_id = (
+      select account_id from card where card.program_id = :programId and card.card_id = :cardId
+    )
+    for no key update`,
+);
+
+/** Raises the version of the account of a card, which must be locked. */
+export const raiseVersionOfCard = statement(
+  'raise_version_of_card',
+  ONE.columns,
+  `update account set version = version + 1
+    where program_id = :programId and account_id = (
+      select account_id from card where card.program_id = :programId and card.card_id = :cardId
+    )`,
+);
+
+const LOCK_TRANSFERS_OF_CARD = statement(
+  'lock_transfers_of_card',
+  { ...ONE.columns, after: nullable(UUID), count: INTEGER },
+  `select transfer_id, description is not null or metadata <> '{}' or exists (
+      select from reversal
+      where reversal.program_id = transfer.program_id and reversal.transfer_id = transfer.transfer_id
+        and reversal.description is not null
+    ) as has_texts
+    from transfer
+    where program_id = :programId and transfer_id = any (array(
+      select transfer_id from (
+        (select transfer_id from transfer
+          where program_id = :programId and card_id = :cardId
+            and transfer_id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000')
+          order by transfer_id limit :count)
+        union
+        (select transfer_id from transfer
+          where program_id = :programId and destination_card_id = :cardId
+            and transfer_id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000')
+          order by transfer_id limit :count)
+      ) as of_card order by transfer_id limit :count
+    ))
+    order by transfer_id
+    for no key update of transfer`,
+);
+
+/**
+ * Locks the next transfers from or to a card, in the order of their ids, against changes of their metadata. The rows have
+ * `transfer_id`, and whether there are texts in `has_texts`.
+ */
+export function lockTransfersOfCard({ programId, cardId, cursor: after }: CardErasure, count: number): Statement {
+  return LOCK_TRANSFERS_OF_CARD({ programId, cardId, after, count });
+}
+
+const TRANSFERS = { programId: UUID, transferIds: many(UUID) } as const;
+
+/** Removes the texts of locked transfers; what else is stored of them stays. */
+export const eraseTransfers = statement(
+  'erase_transfers',
+  TRANSFERS,
+  `update transfer set description = null, metadata = '{}'
+    where program_id = :programId and transfer_id = any (:transferIds)`,
+);
+
+/** Removes the metadata of locked transfers from the table by which it is searched. */
+export const eraseMetadata = statement(
+  'erase_metadata',
+  TRANSFERS,
+  'delete from transfer_metadata where program_id = :programId and transfer_id = any (:transferIds)',
+);
+
+/** Removes the descriptions of the reversals of locked transfers. */
+export const eraseReversals = statement(
+  'erase_reversals',
+  TRANSFERS,
+  `update reversal set description = null
+    where program_id = :programId and transfer_id = any (:transferIds) and description is not null`,
+);
+
+/**
+ * Removes the stored responses of earlier versions, which have a body of their own, about a card, its transfers and their
+ * reversals. A replay then returns what is stored now.
+ */
+export const eraseResponses = statement(
+  'erase_responses',
+  ONE.columns,
+  `update idempotency set body = null
+    where body is not null and program_id = :programId and (
+      operation = 'create_card' and subject_id = :cardId
+      or operation in ('create_transfer', 'capture_transfer', 'cancel_transfer') and exists (
+        select from transfer
+        where transfer.program_id = :programId and transfer.transfer_id = idempotency.subject_id
+          and :cardId in (card_id, destination_card_id)
+      )
+      or operation = 'reverse_transfer' and exists (
+        select from reversal join transfer using (program_id, transfer_id)
+        where reversal.program_id = :programId and reversal.reversal_id = idempotency.subject_id
+          and :cardId in (transfer.card_id, transfer.destination_card_id)
+      )
+    )`,
+);
+
+const FOUND_EVENT = columns({
+  batchId: UUID,
+  index: INTEGER,
+  createdAt: DATE,
+  payload: TEXT,
+});
+
+/** An event about an erased card, as it is stored. */
+export type FoundEvent = ReturnType<typeof FOUND_EVENT.read>;
+
+const READ_EVENTS_OF_CARD = statement(
+  // Planned each time: a plan for any time would look into all days.
+  '',
+  { ...CARD_IN_PROGRAM.columns, cardId: UUID, from: DATE, after: nullable(UUID), count: INTEGER },
+  `with gone_through as materialized (
+      select batch_id from event
+      where created_at >= :from and batch_id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000')
+      order by batch_id limit :count
+    ), last as materialized (select batch_id from gone_through order by batch_id desc limit 1)
+    select last.batch_id as last_batch_id, found.* from last left join lateral (
+      select ${FOUND_EVENT.names} from event
+      where created_at >= :from and batch_id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000')
+        and batch_id <= last.batch_id and program_id = :programId and (
+          -- Also destination_card_id. That it is no text of somebody else's is found out by those who read the JSON.
+          position('card_id":' || to_json(:cardName::text)::text in payload) > 0
+          or type = 'reversal.completed' and exists (
+            select from transfer
+            where transfer.program_id = :programId and :cardId in (transfer.card_id, transfer.destination_card_id)
+              and transfer.transfer_id = substr(event.payload::json ->> 'transfer_id', 4)::uuid
+          )
+        )
+    ) as found on true`,
+);
+
+/**
+ * Reads the next `count` events of all programs, and of them those about a card. The whole batch
+ * of the last one is gone through.
+ */
+export function readEventsOfCard(
+  { programId, cardId, cardName, eventsFrom: from, cursor: after }: CardErasure,
+  count: number,
+): Statement {
+  return READ_EVENTS_OF_CARD({ programId, cardId, cardName, from, after, count });
+}
+
+/** The events from the rows of {@link readEventsOfCard}, and the last batch that was gone through; null at the end. */
+export function toFoundEvents(found: readonly Row[]): {
+  readonly events: readonly FoundEvent[];
+  readonly lastBatchId: string | null;
+} {
+  const events = found.filter((row) => row.batch_id !== null).map(FOUND_EVENT.read);
+  return { events, lastBatchId: (found[0]?.last_batch_id as string | undefined) ?? null };
+}
+
+/** Replaces the payloads of events. An event stays where it is: its position, its time and its place in the batch. */
+export const writePayloads = statement(
+  'write_event_payloads',
+  { events: rows(FOUND_EVENT) },
+  `update event set payload = events.payload from :events
+    where event.batch_id = events.batch_id and event.index = events.index
+      and event.created_at >= events.created_at and event.created_at < events.created_at + interval '1 millisecond'`,
+);
+
+/** Removes what receivers of webhooks have answered to events: they may have quoted them. */
+export const eraseAnswers = statement(
+  'erase_webhook_answers',
+  { eventIds: many(UUID) },
+  `update webhook_attempt set response_start = null
+    where event_id = any (:eventIds) and response_start is not null`,
+);
+
+/** Has every process read again what it has in memory of the webhooks that get the events of a program. */
+export const rereadWebhooks = statement(
+  'reread_webhooks',
+  { programId: UUID },
+  'update webhook set revision = revision + 1 where program_id = :programId or program_id is null',
+);
+
+const ERASE_ERRORS = statement(
+  'erase_errors',
+  { programId: UUID, after: UUID, afterTime: DATE, count: INTEGER },
+  `with gone_through as materialized (
+      select created_at, request_id, is_about_erased_card(program_id, card_name, transfer_id, operation, request) as is_about
+      from error where program_id = :programId and (created_at, request_id) > (:afterTime, :after)
+      order by created_at, request_id limit :count
+    ), erased as (
+      update error set message = '${ERASED_MESSAGE}', field = null, request = null, checks = null, causes = '[]'
+      from gone_through
+      where is_about and error.created_at = gone_through.created_at and error.request_id = gone_through.request_id
+        and message <> '${ERASED_MESSAGE}'
+      returning 1
+    )
+    select (select count(*) from gone_through)::int as count, (select count(*) from erased)::int as erased,
+      (select request_id from gone_through order by created_at desc, request_id desc limit 1) as last_request_id`,
+);
+
+/**
+ * Erases the texts of the next `count` errors of the program that are about a card whose holder was erased; see
+ * {@link toErasedErrors}.
+ */
+export function eraseErrors({ programId, cursor }: CardErasure, count: number): Statement {
+  return ERASE_ERRORS({
+    programId,
+    after: cursor ?? NO_ID,
+    afterTime: cursor === null ? new Date(0) : timeOfId(cursor),
+    count,
+  });
+}
+
+/** How many errors {@link eraseErrors} has erased, and the last one that it has gone through; null at the end. */
+export function toErasedErrors([row]: readonly Row[]): {
+  readonly erased: number;
+  readonly lastRequestId: string | null;
+} {
+  return {
+    erased: Number(row?.erased ?? 0),
+    lastRequestId: (row?.last_request_id as string | null | undefined) ?? null,
+  };
+}
+
+const POSTPONE_ERASURE = statement(
+  'postpone_card_erasure',
+  { ...ONE.columns, pauseMilliseconds: INTEGER },
+  `update card_erasure set next_at = clock_timestamp() + make_interval(secs => :pauseMilliseconds / 1000.0)
+    where program_id = :programId and card_id = :cardId`,
+);
+
+/** Lets an erasure wait, so that one that fails keeps no others from going on. */
+export function postponeErasure({ programId, cardId }: CardErasure, pauseMilliseconds: number): Statement {
+  return POSTPONE_ERASURE({ programId, cardId, pauseMilliseconds });
+}

@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEMO_PROGRAM } from '../../../contract/samples.ts';
+import { TransferService, type WithResponse } from '../../../sdk/client.ts';
+import { verifyAudit } from '../../../server/audit/verify-audit.ts';
+import { openDatabases } from '../../../server/store/connection/databases.ts';
+import { operatorKey } from '../../harness/keys.ts';
+import { embeddedServerOf, waitFor } from '../../harness/process.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+
+/** Stands in every text about the holder, and nowhere else. */
+const MARKER = `holder${randomUUID().replaceAll('-', '')}`;
+const CARD = 'card-of-the-holder';
+const OTHER = 'card-of-another';
+const METADATA = { [`${MARKER.slice(0, 30)}`]: MARKER };
+const SOON = new Date(Date.now() + 3 * 86_400_000).toISOString();
+
+const service = useService();
+let database: pg.Client;
+let databaseUrl: string;
+const receiver = createServer((request, response) => void echo(request).then((body) => response.end(body)));
+
+beforeAll(async () => {
+  ({ databaseUrl } = await embeddedServerOf(service().directory));
+  database = await connect();
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+});
+afterAll(async () => {
+  await database.end();
+  receiver.closeAllConnections();
+  receiver.close();
+});
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client(databaseUrl);
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+/** A receiver that answers with what it was sent. */
+async function echo(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const part of request) body += String(part);
+  return body;
+}
+
+/** Every row of the database that contains a text, as `table: row`. */
+async function rowsWith(text: string): Promise<readonly string[]> {
+  const { rows: tables } = await database.query<{ name: string }>(
+    `select oid::regclass::text as name from pg_class
+      where relkind = 'r' and relnamespace = current_schema()::regnamespace order by 1`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const { rows } = await database.query<{ row: string }>(
+      `select stored::text as row from ${name} as stored where strpos(stored::text, $1) > 0 or strpos(stored::text, $2) > 0`,
+      [text, Buffer.from(text).toString('hex')],
+    );
+    found.push(...rows.map(({ row }) => `${name}: ${row}`));
+  }
+  return found;
+}
+
+/** Every file of the data directory that contains a text, without those of PostgreSQL's tables and its log. */
+async function filesWith(text: string): Promise<readonly string[]> {
+  const entries = await readdir(service().directory, { recursive: true, withFileTypes: true });
+  const found: string[] = [];
+  for (const entry of entries) {
+    const path = join(entry.parentPath, entry.name);
+    if (!entry.isFile() || /\/(base|global|pg_wal)\//.test(path)) continue;
+    if ((await readFile(path)).includes(text)) found.push(path);
+  }
+  return found;
+}
+
+type Made = { readonly key: string; readonly send: (client: TransferService) => Promise<WithResponse<object>> };
+
+/** Whatever can be stored about a card, with the marker in every text. Returns the requests that can be repeated. */
+async function plant(): Promise<{ readonly keyed: readonly Made[]; readonly first: readonly object[] }> {
+  const { client } = service();
+  const keyed: Made[] = [];
+  const first: object[] = [];
+  const once = async <Found extends WithResponse<object>>(
+    send: (client: TransferService, idempotencyKey: string) => Promise<Found>,
+  ): Promise<Found> => {
+    const key = randomUUID();
+    keyed.push({ key, send: (other) => send(other, key) });
+    const made = await send(client, key);
+    first.push(made);
+    return made;
+  };
+  const texts = { description: MARKER, metadata: METADATA };
+  const noCard = { holder_reference: MARKER, expires_on: '2026-02-30' };
+  await refusalOf(client.cards.create(noCard));
+  await once((to, idempotencyKey) =>
+    to.cards.create({ card_id: CARD, holder_reference: MARKER, last_four: '7391' }, { idempotencyKey }),
+  );
+  await client.cards.create({ card_id: OTHER });
+  await client.cards.update(CARD, { holder_reference: `${MARKER} again` });
+  const load = (cardId: string, more: object = {}) => ({ amount: 1000, card_id: cardId, ...texts, ...more });
+  const loaded = await once((to, idempotencyKey) => to.transfers.create(load(CARD), { idempotencyKey }));
+  await client.transfers.create({ amount: 1000, card_id: OTHER, description: 'stays', metadata: { of: 'another' } });
+  for (const [from, to] of [
+    [CARD, OTHER],
+    [OTHER, CARD],
+  ] as const) {
+    const between = { type: 'card_to_card' as const, destination_card_id: to, amount: 10 };
+    await once((client_, idempotencyKey) => client_.transfers.create(load(from, between), { idempotencyKey }));
+  }
+  const held = await once((to, idempotencyKey) =>
+    to.transfers.create(load(CARD, { type: 'unload', capture: 'manual', amount: 100 }), { idempotencyKey }),
+  );
+  await once((to, idempotencyKey) =>
+    to.transfers.capture(String(Reflect.get(held, 'transfer_id')), {}, { idempotencyKey }),
+  );
+  const dropped = await client.transfers.create(load(CARD, { capture: 'manual' }));
+  await once((to, idempotencyKey) => to.transfers.cancel(dropped.transfer_id, { idempotencyKey }));
+  await client.transfers.create(load(CARD, { scheduled_for: SOON }));
+  const transferId = String(Reflect.get(loaded, 'transfer_id'));
+  const part = { amount: 5, description: MARKER };
+  await once((to, idempotencyKey) => to.transfers.reverse(transferId, part, { idempotencyKey }));
+  await client.transfers.update(transferId, { metadata: { second: MARKER } });
+  const rows = [load(CARD), { amount: 1, card_id: OTHER }, load(CARD, { amount: 0 })];
+  await client.transfers.createBatch(rows.map((row) => ({ ...row, idempotency_key: randomUUID() })));
+  await plantErrors(client, transferId);
+  await plantByOperator(client);
+  return { keyed, first };
+}
+
+/** Refused requests that quote the marker, also where they do not name the card as its field. */
+async function plantErrors(client: TransferService, transferId: string): Promise<void> {
+  const texts = { description: MARKER, metadata: METADATA };
+  await refusalOf(client.transfers.create({ amount: 99_999_999, card_id: CARD, type: 'unload', ...texts }));
+  await refusalOf(client.transfers.create({ amount: 1, cardId: CARD, ...texts } as never));
+  await refusalOf(
+    client.transfers.create({ amount: 1, card_id: 'none', destination_card_id: CARD, ...texts } as never),
+  );
+  await refusalOf(client.transfers.update(transferId, { metadata: { [MARKER]: 'x'.repeat(600) } }));
+  await refusalOf(client.transfers.reverse(transferId, { amount: 0, description: MARKER }));
+  await refusalOf(client.transfers.list({ metadata_name: 'second', metadata_value: MARKER, cursor: 'x' }));
+  await refusalOf(client.cards.create({ card_id: CARD, holder_reference: MARKER }));
+  await refusalOf(client.cards.update(CARD, { holder_reference: MARKER, expires_on: '2026-02-30' }));
+}
+
+/** What an operator does goes to the audit log, which is never changed. */
+async function plantByOperator(client: TransferService): Promise<void> {
+  const { key } = await client.keys.create(operatorKey('operator'));
+  const operator = new TransferService({ baseUrl: service().url, key: key ?? '', programId: DEMO_PROGRAM });
+  await operator.cards.update(CARD, { holder_reference: MARKER });
+  const made = await operator.transfers.create({ amount: 1, card_id: CARD, description: MARKER, metadata: METADATA });
+  await operator.transfers.update(made.transfer_id, { metadata: { third: MARKER } });
+  await operator.transfers.reverse(made.transfer_id, { amount: 1, description: MARKER });
+}
+
+async function erasure(): Promise<Record<string, unknown>> {
+  return (await database.query('select * from card_erasure where card_name = $1', [CARD])).rows[0];
+}
+
+test('nothing that can tell who held a card is left anywhere, and everything else is as it was', async () => {
+  const { client } = service();
+  const { port } = receiver.address() as AddressInfo;
+  const webhook = await client.webhooks.create({ url: `http://127.0.0.1:${port}/` });
+  const { keyed, first } = await plant();
+  await client.cards.update(CARD, { status: 'closed', balance_to: 'funding' });
+  await waitFor('the errors are stored', async () => (await rowsWith(MARKER)).some((row) => row.startsWith('error_')));
+  await waitFor('the attempts are stored', async () =>
+    (await rowsWith(MARKER)).some((row) => row.startsWith('webhook_attempt')),
+  );
+  const tables = new Set((await rowsWith(MARKER)).map((row) => row.split('_20')[0]?.split(':')[0]));
+  expect([...tables].sort()).toEqual(
+    ['card', 'error', 'event', 'reversal', 'transfer', 'transfer_metadata', 'webhook_attempt'].sort(),
+  );
+  const statement = await client.cards.postings(CARD, { limit: 100 });
+  const balances = (await client.trialBalance.get()).currencies;
+
+  expect(await client.cards.erase(CARD)).toMatchObject({ card_id: CARD, status: 'running', completed_at: null });
+  // While the database is away, errors about the card wait in a file.
+  await waitFor('the first round is over', async () => (await erasure()).round === 2);
+  await client.sandbox.stopDatabase();
+  await client.transfers
+    .create({ amount: 1, card_id: CARD, description: MARKER }, { idempotencyKey: randomUUID() })
+    .catch(() => undefined);
+  await waitFor('the error is in a file', async () => (await filesWith(MARKER)).length > 0);
+  await client.sandbox.startDatabase();
+  await database.end();
+  database = await connect();
+  await waitFor('the file is loaded', async () => (await filesWith(MARKER)).length === 0);
+  await database.query('update card_erasure set next_at = clock_timestamp()');
+  await waitFor('the erasure is complete', async () => (await erasure()).completed_at !== null);
+
+  expect(await rowsWith(MARKER)).toEqual([]);
+  expect(await filesWith(MARKER)).toEqual([]);
+  expect((await rowsWith('"last_four":"7391"')).concat(await rowsWith(',7391,'))).toEqual([]);
+  expect(await rowsWith(MARKER.slice(0, 30))).toEqual([]);
+  await expectBalancedBooks(service());
+  expect((await client.trialBalance.get()).currencies).toEqual(balances);
+  expect(await client.cards.postings(CARD, { limit: 100 })).toEqual(statement);
+
+  const again = await client.cards.erase(CARD);
+  expect(again).toMatchObject({ status: 'completed' });
+  expect(again.transfers).toBeGreaterThan(7);
+  expect(again.events).toBeGreaterThan(10);
+  expect(again.errors).toBeGreaterThan(5);
+  for (const [at, { send }] of keyed.entries()) {
+    const replayed = await send(client);
+    expect(replayed.response.replayed).toBe(true);
+    const { description, metadata, holder_reference, last_four, ...rest } = first[at] as Record<string, unknown>;
+    expect(replayed).toMatchObject({ ...rest, response: expect.anything() });
+    expect(JSON.stringify(replayed)).not.toContain(MARKER.slice(0, 30));
+  }
+  expect((await client.trialBalance.get()).currencies).toEqual(balances);
+  await expectEventsInOrder(client);
+  expect(await client.events.list({ type: 'card.erased' })).toMatchObject({
+    data: [{ subject_id: CARD, data: { card_id: CARD, holder_reference: null, last_four: null } }],
+  });
+  const of = await client.transfers.list({ card_id: OTHER, limit: 100 });
+  expect(of.data.filter(({ description }) => description === 'stays')).toHaveLength(1);
+  expect(of.data.filter(({ destination_card_id: to }) => to === CARD)).toMatchObject([
+    { description: null, metadata: {} },
+  ]);
+  let lines = '';
+  for await (const part of await client.transfers.export({})) lines += part;
+  expect(lines.split('\r\n').length).toBeGreaterThan(10);
+  await client.webhooks.delete(webhook.webhook_id);
+  const databases = openDatabases({ connectionString: databaseUrl });
+  expect((await verifyAudit(databases.background, undefined)).problems).toEqual([]);
+  await databases.close();
+});
+
+/** Positions without a gap, each with an event that can be read. */
+async function expectEventsInOrder(client: TransferService): Promise<void> {
+  const positions: number[] = [];
+  for (let after = 0; ; ) {
+    const { data } = await client.events.list({ after, limit: 100 });
+    positions.push(...data.map(({ position }) => position));
+    if (data.length === 0) break;
+    after = positions.at(-1) ?? 0;
+  }
+  expect(positions).toEqual(positions.map((_, at) => at + 1));
+}
