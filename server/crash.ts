@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import type { LogEvent } from './log/log-events.ts';
 import { causesOf } from './redaction.ts';
 
 /** Maximum time to write the last record when the reader of standard error is slow. */
@@ -8,22 +9,27 @@ const WRITE_TIMEOUT_MILLISECONDS = 500;
 const FATAL = 60;
 
 /**
- * Ends the process on an uncaught exception, with status 1 and one redacted record on standard error, at every log level.
+ * Ends the process on an uncaught exception, after a `flush` of the lines that wait, with status 1 and one redacted record on standard error, at every log level.
  * Node would print all properties of the error, and those of PostgreSQL quote rows, those of a URL its password.
  *
  * The process cannot continue, because its state is undefined. Transactions in progress roll back or have committed; their
  * callers find out by their idempotency keys, as after a crash.
  */
-export function endOnCrash(): void {
+export function endOnCrash(flush: () => void = () => undefined): void {
   process.on('uncaughtException', (thrown) => {
     const time = new Date().toISOString();
     const record = {
       level: FATAL,
       time,
-      event: 'crash',
+      event: 'crash' satisfies LogEvent,
       causes: causesOf(thrown, true),
       msg: 'a bug ends the process',
     };
+    try {
+      flush();
+    } catch {
+      // The last line matters more than those before it.
+    }
     writeLast(`${JSON.stringify(record)}\n`);
     process.exit(1);
   });

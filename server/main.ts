@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import type pino from 'pino';
 import { toWireId } from '../domain/identifier.ts';
 import { READINESS } from '../domain/readiness.ts';
 import { openRefusedCredentials } from './audit/note-refused-credentials.ts';
@@ -24,7 +23,9 @@ import { startVerifyingBooks } from './jobs/verify-books.ts';
 import { startWritingCredentialUses } from './jobs/write-credential-uses.ts';
 import { openAuthentication } from './keys/authenticate.ts';
 import { openKeyUses } from './keys/note-key-uses.ts';
-import { openLog } from './log.ts';
+import { type Log, openLog, STANDARD_ERROR } from './log/log.ts';
+import type { LogEvent } from './log/log-events.ts';
+import { onEachOf, openRequestLog, traceIdOf } from './log/request-log.ts';
 import type { Job } from './metrics/jobs.ts';
 import { openMetrics, type ServiceMetrics } from './metrics/open-metrics.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
@@ -37,6 +38,7 @@ import { runbookLine } from './runbook.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from './sandbox/seed-sandbox.ts';
 import { openBackupJob } from './start/backups.ts';
 import { bannerOf } from './start/banner.ts';
+import { Lifecycle } from './start/lifecycle.ts';
 import { listen } from './start/listen.ts';
 import { stopOnSignal } from './start/stop-on-signal.ts';
 import { StartupProblem } from './startup-problem.ts';
@@ -44,7 +46,9 @@ import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 import { findSchemaState } from './store/migrations/compatibility.ts';
+import { newestMigration } from './store/migrations/newest-migration.ts';
 import { openTransferLane, type TransferLane } from './transfers/load.ts';
+import { VERSION } from './version.ts';
 import { resealSecrets } from './webhooks/reseal-secrets.ts';
 import { openWebhookTools } from './webhooks/tools.ts';
 import { openWebhookKeys, type WebhookKeys } from './webhooks/webhook-keys.ts';
@@ -57,16 +61,19 @@ const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 const CLOCK_IS_OFF =
   'the clock of this machine differs from the clock of the database, whose time is used everywhere except in this log: synchronize the clocks';
 
+const UNWRITTEN_USES = 'cannot write key uses and refused credentials; retrying';
+
 const BOOKS_DIFFER =
   'the books do not balance: balances differ from their postings or holds, or a currency does not sum to zero; ' +
   runbookLine('books-not-balanced');
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-endOnCrash();
+endOnCrash(() => STANDARD_ERROR.flush());
 /** Stops what has been started so far. */
 let stop = async (): Promise<void> => undefined;
-const signals = stopOnSignal(() => stop());
+const lifecycle = new Lifecycle(STANDARD_ERROR);
+const signals = stopOnSignal((signal) => lifecycle.stop(signal, () => stop()));
 try {
   await start(readConfiguration());
 } catch (error) {
@@ -98,14 +105,11 @@ async function start(configuration: Configuration): Promise<void> {
   }
 }
 
-async function run(configuration: Configuration, opened: OpenDatabase, log: pino.Logger): Promise<void> {
+async function run(configuration: Configuration, opened: OpenDatabase, log: Log): Promise<void> {
   const { databases, embedded } = opened;
   await prepareSchema(databases, configuration.mode);
   const { background, authentication } = databases;
-  const clock = await followDatabaseClock(background, {
-    onDifference: (aheadMilliseconds) => log.warn({ event: 'clock', aheadMilliseconds }, CLOCK_IS_OFF),
-    onFailure: (error) => log.error({ cause: String(error) }, "cannot read the database's clock"),
-  });
+  const clock = await followClock(background, log);
   const { supportContact } = configuration;
   const metrics = openMetrics(configuration);
   const transfers = openTransferLane(databases.application, undefined, metrics?.commits);
@@ -134,8 +138,9 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
   };
   // Opens the connection reserved for transfers before other connections take its place.
   void gateway.ready();
-  const reports = startReportingErrors(background, (error) =>
-    log.error({ cause: String(error) }, 'cannot write events about errors; retrying'),
+  const reports = startReportingErrors(
+    background,
+    failureOf(log, 'error_events_not_written', 'cannot write events about errors; retrying'),
   );
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
   const server = openHttp(configuration, gateway, { log, errors, metrics });
@@ -152,12 +157,12 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await reports.stop();
     throw error;
   });
+  lifecycle.start(log, { mode: configuration.mode, port, migration: await newestMigration(databases.settings) });
   const unpublish = await publishSettings(configuration, port, log);
   backups?.start();
   const jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery });
-  const credentials = startWritingCredentialUses(uses, refusals, (error) =>
-    log.error({ cause: String(error) }, 'cannot write key uses and refused credentials; retrying'),
-  );
+  const onUnwritten = failureOf(log, 'credential_uses_not_written', UNWRITTEN_USES);
+  const credentials = startWritingCredentialUses(uses, refusals, onUnwritten);
   stop = async () => {
     readiness.stop();
     clock.stop();
@@ -171,37 +176,52 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: pino
     await opened.close();
   };
   warnOfClearText(configuration, log);
+  lifecycle.ready(port);
   say(bannerOf(configuration, opened.embedded?.dataDirectory, port, metricsUrl));
 }
 
 function openHttp(
-  { addressRatePerSecond, keyRatePerSecond, trustedProxies }: Configuration,
+  { addressRatePerSecond, keyRatePerSecond, trustedProxies, requestLog }: Configuration,
   gateway: Gateway,
-  { log, errors, metrics }: { log: pino.Logger; errors: ErrorRecorder; metrics: ServiceMetrics | undefined },
+  { log, errors, metrics }: { log: Log; errors: ErrorRecorder; metrics: ServiceMetrics | undefined },
 ): HttpServer {
   return createHttpServer(gateway, {
     settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies },
-    onResponse: metrics?.onResponse,
+    version: VERSION,
+    onResponse: onEachOf(metrics?.onResponse, openRequestLog(requestLog, STANDARD_ERROR)),
     onError: (report) => {
       // The recorded error has no card numbers or keys, so it is safe to log.
       const recorded = errors.record(report);
       if (recorded === undefined || report.status < 500) return;
-      const { requestId, code, message, causes } = recorded;
-      log.error({ requestId: toWireId('req', requestId), code, causes }, message);
+      const { requestId, code, message, causes, traceparent } = recorded;
+      const trace = traceparent === null ? {} : { traceId: traceIdOf(traceparent) };
+      log.error({ event: 'server_error', requestId: toWireId('req', requestId), code, ...trace, causes }, message);
     },
   });
 }
 
+/** What logs a failure that is tried again. */
+function failureOf(log: Log, event: LogEvent, sentence: string): (error: unknown) => void {
+  return (error) => log.error({ event, cause: String(error) }, sentence);
+}
+
+function followClock(database: Database, log: Log): ReturnType<typeof followDatabaseClock> {
+  return followDatabaseClock(database, {
+    onDifference: (aheadMilliseconds) => log.warn({ event: 'clock', aheadMilliseconds }, CLOCK_IS_OFF),
+    onFailure: failureOf(log, 'clock_not_read', "cannot read the database's clock"),
+  });
+}
+
 /** What logs a failure of a job and counts it. */
-function reporterOf(log: pino.Logger, metrics: ServiceMetrics | undefined) {
+function reporterOf(log: Log, metrics: ServiceMetrics | undefined) {
   return (job: Job, sentence: string) =>
     (error: unknown): void => {
       metrics?.onJobFailure(job);
-      log.error({ cause: String(error) }, sentence);
+      log.error({ event: 'job_failed', job, cause: String(error) }, sentence);
     };
 }
 
-function watchReadiness({ databases, embedded, connections }: OpenDatabase, log: pino.Logger): ReadinessCheck {
+function watchReadiness({ databases, embedded, connections }: OpenDatabase, log: Log): ReadinessCheck {
   return openReadiness({
     databases,
     ...(embedded === undefined ? {} : { embedded: () => (embedded.isDiskFull() ? 'disk_full' : embedded.state()) }),
@@ -209,7 +229,7 @@ function watchReadiness({ databases, embedded, connections }: OpenDatabase, log:
     findSchema: () => findSchemaState(databases.background),
     onChange: (reason, before) => {
       const { isReady, sentence } = READINESS[reason];
-      const entry = { event: 'readiness', reason, before, runbook: runbookOf(reason) ?? undefined };
+      const entry = { event: 'readiness' as const, reason, before, runbook: runbookOf(reason) ?? undefined };
       if (reason === 'ready') log.info(entry, sentence);
       else if (isReady) log.warn(entry, sentence);
       else log.error(entry, sentence);
@@ -235,7 +255,7 @@ function openDelivery(
 }
 
 type JobParts = {
-  readonly log: pino.Logger;
+  readonly log: Log;
   readonly metrics: ServiceMetrics | undefined;
   readonly transfers: TransferLane;
   readonly news: EventNews;
@@ -281,11 +301,7 @@ function startJobs(
 }
 
 /** Publishes the settings for the command `config`. Failing to do so does not stop the service. */
-async function publishSettings(
-  configuration: Configuration,
-  port: number,
-  log: pino.Logger,
-): Promise<() => Promise<void>> {
+async function publishSettings(configuration: Configuration, port: number, log: Log): Promise<() => Promise<void>> {
   const settings = showConfiguration(configuration).split('\n');
   const onFailure = (error: unknown): void =>
     log.warn(
@@ -301,7 +317,7 @@ async function publishSettings(
   }
 }
 
-function warnOfClearText({ mode, loopbackOnly, hosts }: Configuration, log: pino.Logger): void {
+function warnOfClearText({ mode, loopbackOnly, hosts }: Configuration, log: Log): void {
   if (mode !== 'live' || loopbackOnly) return;
   const sentence =
     'the service accepts HTTP without TLS on a public address: terminate TLS in front of it, ' +
@@ -312,7 +328,7 @@ function warnOfClearText({ mode, loopbackOnly, hosts }: Configuration, log: pino
 function openErrorLog(
   { dataDirectory }: Configuration,
   { databases }: OpenDatabase,
-  log: pino.Logger,
+  log: Log,
   onReportable: () => void,
 ): Promise<ErrorRecorder> {
   return startErrorRecorder({

@@ -65,8 +65,15 @@ const levels: readonly Level[] = [
   },
   {
     from: ['server/start/'],
-    to: [...foundation, 'server/configuration/', 'server/embedded-postgres/', 'server/http/', 'server/sandbox/'],
-    packages: ['pino'],
+    to: [
+      ...foundation,
+      'server/configuration/',
+      'server/embedded-postgres/',
+      'server/http/',
+      'server/log/',
+      'server/sandbox/',
+      'server/version.ts',
+    ],
     node: true,
   },
   {
@@ -79,8 +86,14 @@ const levels: readonly Level[] = [
     to: [...foundation, ...subjectFolders, 'server/operations/', 'server/commit/', 'server/store/'],
   },
   { from: ['server/readiness.ts'], to: [...foundation, 'server/operations/', 'server/store/'], node: true },
-  { from: ['server/log.ts'], to: ['server/configuration/', 'server/redaction.ts'], packages: ['pino'] },
-  { from: ['server/crash.ts'], to: ['server/redaction.ts'], node: true },
+  {
+    from: ['server/log/'],
+    to: ['domain/', 'server/configuration/', 'server/http/response-entry.ts', 'server/redaction.ts'],
+    packages: ['pino'],
+    node: true,
+  },
+  { from: ['server/version.ts'], to: [], node: true },
+  { from: ['server/crash.ts'], to: ['server/log/log-events.ts', 'server/redaction.ts'], node: true },
   {
     from: ['server/http/'],
     to: [...foundation, 'server/operations/', 'server/pages/'],

@@ -1,7 +1,14 @@
 import { resolve } from 'node:path';
 import { StartupProblem } from '../startup-problem.ts';
 import { holdsUrlCredentials } from '../url-credentials.ts';
-import { DEFAULT_DATA_DIRECTORY, LOG_LEVELS, type LogLevel, SETTINGS } from './settings.ts';
+import {
+  DEFAULT_DATA_DIRECTORY,
+  LOG_LEVELS,
+  type LogLevel,
+  REQUEST_LOGS,
+  type RequestLog,
+  SETTINGS,
+} from './settings.ts';
 import {
   type Certificates,
   isLoopback,
@@ -70,6 +77,8 @@ export type Configuration = {
   /** Its address. */
   readonly metricsHost: string;
   readonly logLevel: LogLevel;
+  /** Which requests are logged. */
+  readonly requestLog: RequestLog;
 };
 
 /** Responses to idempotency keys are stored in their events, and a replay is exact for so many days. */
@@ -118,6 +127,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     metricsPort: read('METRICS_PORT') === '' ? null : readPort('METRICS_PORT', read('METRICS_PORT')),
     metricsHost: readHost('METRICS_HOST', read('METRICS_HOST')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
+    requestLog: oneOf('REQUEST_LOG', read('REQUEST_LOG'), REQUEST_LOGS),
   };
   if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
     throw new StartupProblem(

@@ -4,6 +4,12 @@ export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', '
 /** How much is logged. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** The values of REQUEST_LOG. */
+export const REQUEST_LOGS = ['off', 'errors', 'all'] as const;
+
+/** Which requests are logged. */
+export type RequestLog = (typeof REQUEST_LOGS)[number];
+
 /** The data directory where none is set. */
 export const DEFAULT_DATA_DIRECTORY = './data';
 
@@ -133,4 +139,9 @@ export const SETTINGS = [
     purpose: 'address of that port; the page needs no key, so let only Prometheus reach it',
   },
   { name: 'LOG_LEVEL', fallback: 'info', purpose: LOG_LEVELS.join(', ') },
+  {
+    name: 'REQUEST_LOG',
+    fallback: 'off',
+    purpose: 'which requests have a line of the log each: off, errors or all, whatever the LOG_LEVEL',
+  },
 ] as const;

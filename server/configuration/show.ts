@@ -28,5 +28,6 @@ export function showConfiguration(configuration: Configuration): string {
     `METRICS_PORT=${configuration.metricsPort ?? ''}`,
     `METRICS_HOST=${configuration.metricsHost}`,
     `LOG_LEVEL=${configuration.logLevel}`,
+    `REQUEST_LOG=${configuration.requestLog}`,
   ].join('\n');
 }

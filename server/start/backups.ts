@@ -1,13 +1,13 @@
-import type pino from 'pino';
 import type { Configuration } from '../configuration/configuration.ts';
 import { BackupJob } from '../embedded-postgres/backup/backup-job.ts';
 import type { EmbeddedPostgres } from '../embedded-postgres/embedded-postgres.ts';
+import type { Log } from '../log/log.ts';
 
 /** The job that takes care of the backups, not started yet; undefined without BACKUP_DIR. */
 export function openBackupJob(
   { dataDirectory, backupRetentionDays: retentionDays }: Configuration,
   embedded: EmbeddedPostgres | undefined,
-  log: pino.Logger,
+  log: Log,
 ): BackupJob | undefined {
   if (embedded?.archive === undefined) return undefined;
   const socketDirectory = embedded.connection.host;

@@ -1,13 +1,13 @@
 import { withoutSecrets } from '../redaction.ts';
 
 /** Stops on the first signal. More may follow: Ctrl-C in a terminal reaches npm and the service. */
-export function stopOnSignal(end: () => Promise<void>): { readonly isStopping: boolean } {
+export function stopOnSignal(end: (signal: NodeJS.Signals) => Promise<void>): { readonly isStopping: boolean } {
   const state = { isStopping: false };
-  const onSignal = (): void => {
+  const onSignal = (signal: NodeJS.Signals): void => {
     if (state.isStopping) return;
     state.isStopping = true;
     process.stdout.write('\nStopping. Waiting for requests in progress …\n');
-    end().then(
+    end(signal).then(
       () => {
         process.stdout.write('Stopped.\n');
         process.exit(0);

@@ -1,6 +1,7 @@
 import { CARD_MOVES, CARD_STATUSES, cardStatusOn } from '../../domain/cards/card.ts';
 import { isFinal, TRANSFER_MOVES, TRANSFER_STATUSES } from '../../domain/transfers/transfer.ts';
 import { SETTINGS } from '../../server/configuration/settings.ts';
+import { LOG_EVENTS } from '../../server/log/log-events.ts';
 import { inCell, table } from './markdown.ts';
 import { checkTable, phaseTable } from './transfer-tables.ts';
 
@@ -9,6 +10,7 @@ export const SECTIONS: Readonly<Record<string, Readonly<Record<string, () => str
   'docs/transfers.md': { 'transfer statuses': transferStatuses, phases: phaseTable, checks: checkTable },
   'docs/cards.md': { 'card statuses': cardStatuses },
   'docs/configuration.md': { settings: settingTable },
+  'docs/logs.md': { 'log events': logEventTable },
 };
 
 /**
@@ -56,4 +58,9 @@ function settingTable(): string {
       inCell(purpose),
     ]),
   );
+}
+
+function logEventTable(): string {
+  const rows = Object.entries(LOG_EVENTS).map(([event, meaning]) => [`\`${event}\``, inCell(meaning)]);
+  return table(['Event', 'Meaning'], rows);
 }

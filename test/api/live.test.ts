@@ -65,7 +65,7 @@ describe('live mode, starting from an empty directory', () => {
     operatorKey = made.output.trim();
     service = await startService(environment);
     expect(service.output()).toContain('live mode');
-    expect(service.errors()).toBe('');
+    expect(service.errors()).not.toMatch(/"level":[456]0/);
     expect(service.output()).not.toContain('card_active');
     expect(service.output()).not.toContain(operatorKey);
     for (const name of ['first', 'second'] as const) {
@@ -270,7 +270,8 @@ describe('live mode, starting from an empty directory', () => {
         .errors()
         .trim()
         .split('\n')
-        .map((line) => JSON.parse(line));
+        .map((line) => JSON.parse(line))
+        .filter(({ level }) => level > 30);
       const WARN = 40;
       const expected = {
         level: WARN,

@@ -52,6 +52,7 @@ beforeAll(async () => {
   service = await startService({
     DATA_DIR: directory.path,
     LOG_LEVEL: 'trace',
+    REQUEST_LOG: 'all',
     PLANTED_KEY: STRANGE_KEY,
     NODE_OPTIONS,
   });
@@ -129,11 +130,9 @@ describe('data of callers', () => {
     expectNothingHidden(log, all);
     await sandbox.startDatabase();
     for (const line of service.errors().trim().split('\n')) {
-      expect(JSON.parse(line)).toMatchObject({
-        level: expect.any(Number),
-        time: expect.any(String),
-        msg: expect.any(String),
-      });
+      const record = JSON.parse(line) as { readonly event: string };
+      expect(record).toMatchObject({ level: expect.any(Number), time: expect.any(String), event: expect.any(String) });
+      expect(record).toHaveProperty(record.event === 'request' ? 'requestId' : 'msg');
     }
     expectNothingHidden(everyLog(), all);
   });
@@ -243,7 +242,7 @@ describe('settings', () => {
 describe('every level', () => {
   test('is redacted before it is serialised', async () => {
     const program = `
-      import { openLog } from ${JSON.stringify(join(import.meta.dirname, '../../server/log.ts'))};
+      import { openLog } from ${JSON.stringify(join(import.meta.dirname, '../../server/log/log.ts'))};
       const log = openLog('trace');
       const secret = process.env.PLANTED;
       const error = Object.assign(new Error(secret), { detail: secret, cause: new Error(secret) });

@@ -1,0 +1,103 @@
+import type { LogEvent } from './log-events.ts';
+
+/** Maximum bytes buffered while the reader is slow: some thousands of lines. */
+const MAX_BUFFERED_BYTES = 1_048_576;
+
+/** A batch is written when it has so many characters, or is so old: a system call for each line would cost more than the line. */
+const MAX_BATCH_LENGTH = 32_768;
+const MAX_BATCH_MILLISECONDS = 50;
+
+/** Log level `warn`, as pino writes it. */
+const WARN = 40;
+
+/** Where lines go: a stream of Node, which never blocks. Writing to a file descriptor would block while nobody reads it. */
+export type LineStream = Pick<NodeJS.WriteStream, 'write' | 'writableLength' | 'once'>;
+
+/**
+ * Writes lines to a stream, none of them twice or in another order, and never waits for the reader: beyond its buffer lines
+ * are dropped, also those that the stream fails to write, such as on a full disk. How many is said in a line of its own as
+ * soon as there is room.
+ */
+export class LineWriter {
+  readonly #stream: LineStream;
+  readonly #onLost: (lines: number) => void;
+  #batch = '';
+  #batchLines = 0;
+  #timer: NodeJS.Timeout | undefined;
+  /** Lines that were dropped and not told of. */
+  #lost = 0;
+  #hasFailed = false;
+
+  /** `onLost` is called with each number of lines that are dropped. */
+  constructor(stream: LineStream, onLost: (lines: number) => void = () => undefined) {
+    this.#stream = stream;
+    this.#onLost = onLost;
+  }
+
+  /** Writes a line now, after those that wait. */
+  write(line: string): void {
+    this.flush();
+    this.#send(line, 1);
+  }
+
+  /** Writes a line soon, together with others. */
+  add(line: string): void {
+    this.#batch += line;
+    this.#batchLines += 1;
+    if (this.#batch.length >= MAX_BATCH_LENGTH) this.flush();
+    else this.#timer ??= setTimeout(() => this.flush(), MAX_BATCH_MILLISECONDS).unref();
+  }
+
+  /** Writes what waits. */
+  flush(): void {
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#batchLines === 0) return;
+    const [batch, lines] = [this.#batch, this.#batchLines];
+    this.#batch = '';
+    this.#batchLines = 0;
+    this.#send(batch, lines);
+  }
+
+  #send(text: string, lines: number): void {
+    if (this.#stream.writableLength >= MAX_BUFFERED_BYTES) {
+      if (this.#lost === 0) this.#stream.once('drain', () => this.#tell());
+      this.#lose(lines);
+      return;
+    }
+    this.#tell();
+    this.#put(text, lines);
+  }
+
+  #put(text: string, lines: number): void {
+    // A failed write may have left part of a line.
+    const start = this.#hasFailed ? '\n' : '';
+    this.#hasFailed = false;
+    this.#stream.write(start + text, (error) => {
+      if (error === undefined || error === null) return;
+      this.#hasFailed = true;
+      this.#lose(lines);
+    });
+  }
+
+  #lose(lines: number): void {
+    this.#lost += lines;
+    this.#onLost(lines);
+  }
+
+  #tell(): void {
+    if (this.#lost === 0) return;
+    const lines = this.#lost;
+    this.#lost = 0;
+    const event: LogEvent = 'log_lines_lost';
+    const record = {
+      level: WARN,
+      time: new Date().toISOString(),
+      event,
+      lines,
+      msg: `${lines} lines of the log were lost`,
+    };
+    // Not counted as lost itself: then the number is only told again.
+    this.#put(`${JSON.stringify(record)}\n`, 0);
+  }
+}

@@ -1,0 +1,138 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { waitFor } from '../harness/process.ts';
+import { useService } from '../harness/service.ts';
+
+const WRITER = join(import.meta.dirname, '../../server/log/line-writer.ts');
+
+/** Writes lines of a kilobyte to standard error and says when it has; then a last one, when it is told to on standard input. */
+const PROGRAM = (count: number) => `
+  import { LineWriter } from ${JSON.stringify(WRITER)};
+  process.stderr.on('error', () => undefined);
+  let lost = 0;
+  const lines = new LineWriter(process.stderr, (count) => { lost += count; });
+  for (let at = 0; at < ${count}; at += 1) {
+    (at % 100 === 0 ? (line) => lines.write(line) : (line) => lines.add(line))(JSON.stringify({ at, filler: 'x'.repeat(1000) }) + '\\n');
+    if (at % 50 === 0) await new Promise((turn) => setImmediate(turn));
+  }
+  lines.flush();
+  await new Promise((turn) => setTimeout(turn, 100));
+  process.stdout.write('written\\n');
+  process.stdin.once('data', async () => {
+    lines.write(JSON.stringify({ last: true }) + '\\n');
+    await new Promise((turn) => setTimeout(turn, 100));
+    process.stdout.write('lost ' + lost + '\\n');
+    process.stdin.destroy();
+  });`;
+
+type Line = { readonly at?: number; readonly last?: true; readonly event?: string; readonly lines?: number };
+
+const run = (count: number, stderr: 'pipe' | number) =>
+  spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM(count)], { stdio: ['pipe', 'pipe', stderr] });
+
+const read = (text: string): readonly Line[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line);
+
+test('a reader that is too slow holds nothing up: lines are lost, counted, and told of as soon as there is room', async () => {
+  const child = run(6_000, 'pipe');
+  let said = '';
+  child.stdout?.on('data', (chunk) => {
+    said += chunk;
+  });
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  // Nobody has read a byte, and everything is written.
+  await waitFor('the lines', async () => said.includes('written'));
+  let received = '';
+  child.stderr?.setEncoding('utf8').on('data', (chunk) => {
+    received += chunk;
+  });
+  await waitFor('the report', async () => received.includes('log_lines_lost'));
+  child.stdin?.end('go');
+  expect(await ended).toBe(0);
+  const lines = read(received);
+  const kept = lines.flatMap(({ at }) => at ?? []);
+  const lost = lines.reduce((sum, { event, lines: count }) => sum + (event === 'log_lines_lost' ? (count ?? 0) : 0), 0);
+  expect(kept.length).toBeGreaterThan(500);
+  expect(lost).toBeGreaterThan(1_000);
+  expect(kept.length + lost).toBe(6_000);
+  expect(kept).toEqual(kept.toSorted((left, right) => left - right));
+  expect(lines.at(-1)).toEqual({ last: true });
+  expect(said).toContain(`lost ${lost}\n`);
+});
+
+test('on a full disk lines are lost and counted', async () => {
+  const child = run(300, openSync('/dev/full', 'w'));
+  let said = '';
+  child.stdout?.on('data', (chunk) => {
+    said += chunk;
+  });
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  await waitFor('the lines', async () => said.includes('written'));
+  child.stdin?.end('go');
+  expect(await ended).toBe(0);
+  expect(said).toContain('lost 301\n');
+});
+
+test('to a file every line is written, in order', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'transfer-service-log-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, 'log');
+  const child = run(3_000, openSync(path, 'w'));
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  child.stdin?.end('go');
+  expect(await ended).toBe(0);
+  expect(read(readFileSync(path, 'utf8')).flatMap(({ at }) => at ?? [])).toEqual(
+    Array.from({ length: 3_000 }, (_, at) => at),
+  );
+});
+
+const service = useService({ REQUEST_LOG: 'all', LOG_LEVEL: 'info' });
+
+test('a service logs its start, every request with its trace, a fault with the same ids, and its stop', async () => {
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const { url, client, errors, child } = service();
+  const send = (path: string, body?: string) =>
+    fetch(url + path, {
+      headers: { traceparent: `00-${trace}-00f067aa0ba902b7-01`, 'Content-Type': 'application/json' },
+      ...(body === undefined ? {} : { method: 'POST', body }),
+    });
+  const transfer = await send('/api/v0.1/core/transfer', '{"amount":100,"card_id":"card_active"}');
+  await send('/api/v0.1/core/card/card_secret');
+  await send('/secret');
+  await client.sandbox.stopDatabase();
+  const failed = await send('/api/v0.1/core/transfer', '{"amount":100,"card_id":"card_active"}');
+  await client.sandbox.startDatabase();
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  await service().stop();
+  await closed;
+  const lines = errors()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(lines[0]).toMatchObject({ event: 'service_start', version: '0.1.0', mode: 'sandbox', processId: child.pid });
+  expect(lines[0]).toMatchObject({
+    port: Number(new URL(url).port),
+    migration: expect.stringMatching(/^\d{4}_.*\.sql$/),
+  });
+  expect(lines[1]).toMatchObject({ event: 'service_ready', milliseconds: expect.any(Number) });
+  expect(lines.at(-1)).toMatchObject({ event: 'service_stop', reason: 'SIGTERM', uptimeSeconds: expect.any(Number) });
+  const requests = lines.filter(({ event, traceId }) => event === 'request' && traceId === trace);
+  expect(requests.map(({ operation, path, status, code }) => [operation, path, status, code])).toEqual([
+    ['create_transfer', '/api/v0.1/core/transfer', 201, undefined],
+    ['get_card', '/api/v0.1/core/card/{card_id}', 404, 'card_not_found'],
+    [undefined, undefined, 404, 'route_not_found'],
+    ['create_transfer', '/api/v0.1/core/transfer', failed.status, failed.headers.get('error-code')],
+  ]);
+  expect(requests[0]?.requestId).toBe(transfer.headers.get('request-id'));
+  const fault = lines.find(
+    ({ requestId, event }) => requestId === failed.headers.get('request-id') && event !== 'request',
+  );
+  expect(fault).toMatchObject({ event: 'server_error', code: failed.headers.get('error-code'), traceId: trace });
+  expect(errors()).not.toContain('secret');
+});
