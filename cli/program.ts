@@ -8,6 +8,7 @@ import { addEvents } from './commands/events.ts';
 import { addKeys } from './commands/keys.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
 import { addSandbox } from './commands/sandbox.ts';
+import { addStatus } from './commands/status.ts';
 import { addSwitch } from './commands/switch.ts';
 import { addTransfers } from './commands/transfers.ts';
 import { addTrialBalance } from './commands/trial-balance.ts';
@@ -19,7 +20,10 @@ import { type CommandContext, type GlobalOptions, urlOf } from './session.ts';
 /** The resources by their heading in the help. */
 const GROUPS: readonly { readonly heading: string; readonly resources: readonly AddCommands[] }[] = [
   { heading: 'Transfers, cards, events and webhooks:', resources: [addTransfers, addCards, addEvents, addWebhooks] },
-  { heading: 'For operators:', resources: [addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addAudit] },
+  {
+    heading: 'For operators:',
+    resources: [addStatus, addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addAudit],
+  },
   { heading: 'Troubleshooting and testing:', resources: [addErrors, addSandbox] },
   { heading: 'On the host of the service:', resources: [addHost] },
 ];
@@ -39,7 +43,8 @@ Exit codes:
      event was not delivered
   2  invalid command line
   3  Server Error, Process Error, or a response that is not from the service;
-     for trial-balance also: the ledger does not balance
+     for trial-balance also: the ledger does not balance; for status also: the
+     service is not ready
   4  no response, or an incomplete one
   5  the output cannot be written
 

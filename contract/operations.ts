@@ -7,7 +7,8 @@ import { EVENTS } from './events.ts';
 import { KEYS } from './keys.ts';
 import { PROGRAMS } from './programs.ts';
 import { SANDBOX } from './sandbox.ts';
-import { SWITCH } from './switch.ts';
+import { STATUS } from './service/status.ts';
+import { SWITCH } from './service/switch.ts';
 import { TRANSFER_ACTIONS } from './transfer-actions.ts';
 import { TRANSFERS } from './transfers.ts';
 import { WEBHOOKS } from './webhooks/operations.ts';
@@ -22,6 +23,7 @@ const DEFINITIONS = [
   ...PROGRAMS,
   ...KEYS,
   ...SWITCH,
+  ...STATUS,
   ...AUDIT,
   ...SANDBOX,
 ] as const;
@@ -73,6 +75,7 @@ export const SECTIONS: readonly Section[] = [
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
   section('Switch', "Disable and enable transfers. Requires an operator's key.", SWITCH),
+  section('Status', "See how the service is and what it is short of. Requires an operator's key.", STATUS),
   section('Audit log', "Read what operators did. Requires an operator's key.", AUDIT),
   section('Sandbox', 'Only in the sandbox: cause failures and move the clock.', SANDBOX),
 ];

@@ -28,6 +28,8 @@ import { getProgram, listPrograms } from './programs/read-programs.ts';
 import { updateProgram } from './programs/update-program.ts';
 import { moveClock } from './sandbox/move-clock.ts';
 import { type SandboxDatabase, startDatabase, stopDatabase } from './sandbox/sandbox-database.ts';
+import { getStatus } from './status/get-status.ts';
+import type { StatusSources } from './status/sources.ts';
 import type { Databases } from './store/connection/databases.ts';
 import { changeSwitch, getSwitch } from './switch/switch.ts';
 import { cancelTransfer, captureTransfer, reverseTransfer } from './transfers/change-transfer.ts';
@@ -54,7 +56,7 @@ type OperationHandlers = {
 /** What all operations share. */
 export type Foundation = Omit<Service, 'database'> & { readonly databases: Databases };
 
-function operationHandlers(sandbox: SandboxDatabase | undefined): OperationHandlers {
+function operationHandlers(sandbox: SandboxDatabase | undefined, status: StatusSources): OperationHandlers {
   return {
     create_transfer: createTransfer,
     get_transfer: getTransfer,
@@ -110,6 +112,7 @@ function operationHandlers(sandbox: SandboxDatabase | undefined): OperationHandl
     create_withdrawal: createWithdrawal,
     get_switch: getSwitch,
     change_switch: changeSwitch,
+    get_status: (service) => getStatus(status, service),
     get_trial_balance: getTrialBalance,
     create_key: createKey,
     list_keys: listKeys,
@@ -132,9 +135,10 @@ function operationHandlers(sandbox: SandboxDatabase | undefined): OperationHandl
 export function handlersOf(
   { databases, ...shared }: Foundation,
   sandbox: SandboxDatabase | undefined,
+  status: StatusSources,
 ): Readonly<Record<OperationId, Handler>> {
   // http has read every call against the definition of the same operation, which is what the types of its handler say.
-  const handlers = operationHandlers(sandbox) as unknown as Readonly<
+  const handlers = operationHandlers(sandbox, status) as unknown as Readonly<
     Record<OperationId, (service: Service, call: AnyCall) => ReturnType<Handler>>
   >;
   const everywhere: Service = { ...shared, database: databases.background };

@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import { toWireId } from '../domain/identifier.ts';
-import { READINESS } from '../domain/readiness.ts';
 import { openRefusedCredentials } from './audit/note-refused-credentials.ts';
 import { type Configuration, readConfiguration } from './configuration/configuration.ts';
 import { showConfiguration } from './configuration/show.ts';
 import { endOnCrash } from './crash.ts';
 import { type Delivery, prepareDelivery } from './delivery/start-delivery.ts';
 import { announceService } from './embedded-postgres/running-services.ts';
-import { type ErrorRecorder, startErrorRecorder } from './error-log/error-recorder.ts';
+import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES, startErrorRecorder } from './error-log/error-recorder.ts';
 import { EventNews } from './events/event-news.ts';
 import { handlersOf } from './handlers.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
@@ -30,9 +29,8 @@ import type { Job } from './metrics/jobs.ts';
 import { openMetrics, type ServiceMetrics } from './metrics/open-metrics.ts';
 import { type OpenDatabase, openDatabase, prepareSchema } from './open-database.ts';
 import type { Gateway } from './operations/call.ts';
-import { runbookOf } from './operations/readiness.ts';
 import { openProgramSearch } from './programs/read-programs.ts';
-import { hasOperatorKey, openReadiness, type ReadinessCheck } from './readiness.ts';
+import { hasOperatorKey } from './readiness.ts';
 import { withoutSecrets } from './redaction.ts';
 import { runbookLine } from './runbook.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from './sandbox/seed-sandbox.ts';
@@ -40,12 +38,12 @@ import { openBackupJob } from './start/backups.ts';
 import { bannerOf } from './start/banner.ts';
 import { Lifecycle } from './start/lifecycle.ts';
 import { listen } from './start/listen.ts';
+import { statusOf, watchReadiness } from './start/status.ts';
 import { stopOnSignal } from './start/stop-on-signal.ts';
 import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
-import { findSchemaState } from './store/migrations/compatibility.ts';
 import { newestMigration } from './store/migrations/newest-migration.ts';
 import { openTransferLane, type TransferLane } from './transfers/load.ts';
 import { VERSION } from './version.ts';
@@ -54,9 +52,6 @@ import { openWebhookTools } from './webhooks/tools.ts';
 import { openWebhookKeys, type WebhookKeys } from './webhooks/webhook-keys.ts';
 
 const SEED_TIMEOUT_MILLISECONDS = 10_000;
-
-/** Maximum size of the error spool on this machine while the database is unavailable: some fifty thousand errors. */
-const MAX_ERROR_SPOOL_BYTES = 67_108_864;
 
 const CLOCK_IS_OFF =
   'the clock of this machine differs from the clock of the database, whose time is used everywhere except in this log: synchronize the clocks';
@@ -125,11 +120,13 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const uses = openKeyUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
   const readiness = watchReadiness(opened, log);
+  const status = statusOf(configuration, opened, { readiness, delivery: delivery.state, errorLog: () => errors });
+  const shared = { databases, transfers, news, webhooks, supportContact };
   const gateway: Gateway = {
     mode: configuration.mode,
     keyless: sandbox && configuration.loopbackOnly,
     supportContact,
-    handlers: handlersOf({ databases, transfers, news, webhooks, supportContact }, sandbox ? embedded : undefined),
+    handlers: handlersOf(shared, sandbox ? embedded : undefined, status),
     authenticate: openAuthentication(authentication, uses.note),
     onRefusedCredential: refusals.note,
     findProgram: openProgramSearch(authentication),
@@ -138,20 +135,18 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   };
   // Opens the connection reserved for transfers before other connections take its place.
   void gateway.ready();
-  const reports = startReportingErrors(
-    background,
-    failureOf(log, 'error_events_not_written', 'cannot write events about errors; retrying'),
-  );
+  const onUntold = failureOf(log, 'error_events_not_written', 'cannot write events about errors; retrying');
+  const reports = startReportingErrors(background, onUntold);
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
   const server = openHttp(configuration, gateway, { log, errors, metrics });
   const backups = openBackupJob(configuration, embedded, log);
   const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness };
-  const listening = async (): Promise<{ readonly port: number; readonly metricsUrl: string | undefined }> => {
-    const onFailure = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
-    const metricsUrl = await metrics?.start({ ...observed, onFailure });
-    return { metricsUrl, port: await listen(server, configuration) };
+  const report = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
+  const listening = async (): Promise<readonly [port: number, metricsUrl: string | undefined]> => {
+    const url = await metrics?.start({ ...observed, onFailure: report });
+    return [await listen(server, configuration), url];
   };
-  const { port, metricsUrl } = await listening().catch(async (error: unknown) => {
+  const [port, metricsUrl] = await listening().catch(async (error: unknown) => {
     await metrics?.stop();
     await errors.stop();
     await reports.stop();
@@ -219,22 +214,6 @@ function reporterOf(log: Log, metrics: ServiceMetrics | undefined) {
       metrics?.onJobFailure(job);
       log.error({ event: 'job_failed', job, cause: String(error) }, sentence);
     };
-}
-
-function watchReadiness({ databases, embedded, connections }: OpenDatabase, log: Log): ReadinessCheck {
-  return openReadiness({
-    databases,
-    ...(embedded === undefined ? {} : { embedded: () => (embedded.isDiskFull() ? 'disk_full' : embedded.state()) }),
-    isLimited: connections.isLimited,
-    findSchema: () => findSchemaState(databases.background),
-    onChange: (reason, before) => {
-      const { isReady, sentence } = READINESS[reason];
-      const entry = { event: 'readiness' as const, reason, before, runbook: runbookOf(reason) ?? undefined };
-      if (reason === 'ready') log.info(entry, sentence);
-      else if (isReady) log.warn(entry, sentence);
-      else log.error(entry, sentence);
-    },
-  });
 }
 
 function openDelivery(

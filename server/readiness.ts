@@ -146,7 +146,8 @@ class Check {
       if (!(error instanceof StoreFailure)) return 'write_failing';
       if (error.crowded) return 'no_connection';
       if (error.connectionLost) return this.#silence(error.sqlState);
-      return error.sqlState === DISK_FULL ? 'disk_full' : 'write_failing';
+      if (error.sqlState === DISK_FULL) return 'disk_full';
+      return 'write_failing';
     }
   }
 
@@ -155,7 +156,9 @@ class Check {
     const state = this.#sources.embedded?.() ?? 'running';
     if (state === 'disk_full') return 'disk_full';
     if (state === 'failed' || state === 'stopped') return `database_${state}`;
-    return state === 'starting' || sqlState === CANNOT_CONNECT_NOW ? 'database_starting' : 'database_silent';
+    const isStarting = state === 'starting' || sqlState === CANNOT_CONNECT_NOW;
+    if (isStarting) return 'database_starting';
+    return 'database_silent';
   }
 }
 

@@ -3,7 +3,7 @@ import { call } from '../error.ts';
 import { KeyRecord } from '../keys.ts';
 import { DEMO_PROGRAM, sampleOf, sampleOfParameter } from '../samples.ts';
 import { nullable } from '../schema-parts.ts';
-import { SwitchRecord } from '../switch.ts';
+import { SwitchRecord } from '../service/switch.ts';
 import { eventType } from './definition.ts';
 
 const { reason: _reason, actor: _actor, ...SHOWN } = SwitchRecord.properties;

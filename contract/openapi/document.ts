@@ -17,7 +17,7 @@ import { movesMoney, OPERATION_IDS, OPERATIONS, type OperationId, precedenceOf, 
 import * as programs from '../programs.ts';
 import * as sandbox from '../sandbox.ts';
 import * as parts from '../schema-parts.ts';
-import * as settings from '../switch.ts';
+import * as settings from '../service/switch.ts';
 import * as actions from '../transfer-actions.ts';
 import * as transfers from '../transfers.ts';
 import * as webhookRecords from '../webhooks/records.ts';

@@ -1264,6 +1264,150 @@ export type SearchEventsQuery = {
   readonly program_id?: string | undefined;
 };
 
+/** Service status: the response of get_status. */
+export type ServiceStatus = {
+  /** Version of the service. */
+  readonly version: string;
+  /** Mode of the service. */
+  readonly mode: 'sandbox' | 'live';
+  /** Name of the machine. */
+  readonly host: string;
+  /** Id of the process on that machine. */
+  readonly process_id: number;
+  /** When the process was started. */
+  readonly started_at: string;
+  /** Time since then. */
+  readonly uptime_seconds: number;
+  readonly readiness: {
+    /** Whether it serves requests, as /health/ready says. */
+    readonly ready: boolean;
+    /** The state, by its stable name. */
+    readonly reason:
+      | 'ready'
+      | 'few_connections'
+      | 'schema_newer'
+      | 'database_starting'
+      | 'database_stopped'
+      | 'database_failed'
+      | 'database_silent'
+      | 'database_read_only'
+      | 'disk_full'
+      | 'no_connection'
+      | 'write_failing'
+      | 'schema_older'
+      | 'schema_too_new'
+      | 'service_closing';
+    /** The state in a sentence. */
+    readonly message: string;
+    /** Page of the runbook, from the root of the project. */
+    readonly runbook: string | null;
+    /** Since when it has this state. */
+    readonly since: string;
+  };
+  /** What it is short of, although it works. */
+  readonly degraded: readonly {
+    /** What it is. */
+    readonly name:
+      | 'few_connections'
+      | 'schema_newer'
+      | 'service_disabled'
+      | 'delivery_off'
+      | 'webhooks_failing'
+      | 'error_spool_filling'
+      | 'errors_dropped'
+      | 'relay_late'
+      | 'due_transfers_late'
+      | 'books_not_verified'
+      | 'books_not_balanced'
+      | 'funding_low'
+      | 'replication_late'
+      | 'archiving_failing'
+      | 'backup_overdue';
+    /** A sentence with the figures. */
+    readonly message: string;
+    /** Page of the runbook, from the root of the project. */
+    readonly runbook: string;
+  }[];
+  /** Parts that could not be read from the database in time; their fields are null. */
+  readonly unknown: readonly ('ledger' | 'webhooks' | 'server' | 'schema')[];
+  readonly schema: {
+    /** How it relates to the version of the service. */
+    readonly state: 'current' | 'older' | 'newer_usable' | 'newer_unusable' | null;
+    /** Newest migration of the database. */
+    readonly newest_migration: string | null;
+  };
+  readonly database: {
+    /** The PostgreSQL that comes with the service, or that of DATABASE_URL. */
+    readonly kind: 'embedded' | 'external';
+    /** State, as far as the service knows. */
+    readonly state: 'up' | 'starting' | 'stopped' | 'failed' | 'silent';
+    /** Version of PostgreSQL. */
+    readonly version: string | null;
+    /** Size of the database on its disk. */
+    readonly size_bytes: number | null;
+    /** Connected standbys; null without the right to see them. */
+    readonly standbys: number | null;
+    /** Whether commits wait for a standby. */
+    readonly waits_for_standby: boolean | null;
+    /** What the standby that is furthest behind lacks. */
+    readonly replication_lag_bytes: number | null;
+  };
+  readonly connections: {
+    /** Database connections that this process may open. */
+    readonly max: number;
+    /** Those in use. */
+    readonly in_use: number;
+    /** Those that are open and not in use. */
+    readonly idle: number;
+    /** Requests that wait for one. */
+    readonly waiting: number;
+  };
+  readonly webhooks: {
+    /** Whether this process delivers. */
+    readonly delivery: 'running' | 'no_webhooks' | 'off';
+    /** Webhooks that are enabled. */
+    readonly enabled: number | null;
+    /** Webhooks that are paused after failures. */
+    readonly paused: number | null;
+    /** Webhooks whose last attempts all failed. */
+    readonly failing: number | null;
+    /** Age of the oldest event that an enabled webhook was not sent yet. */
+    readonly oldest_undelivered_seconds: number | null;
+  };
+  readonly error_log: {
+    /** Errors on this machine that wait for the database. */
+    readonly spool_bytes: number;
+    /** As much as may wait. */
+    readonly max_spool_bytes: number;
+    /** Errors that this process could not record. */
+    readonly dropped: number;
+  };
+  /** Age of the oldest event without a position. */
+  readonly relay_lag_seconds: number | null;
+  /** How late the oldest scheduled transfer or expired hold is. */
+  readonly due_late_seconds: number | null;
+  readonly switch: {
+    /** Whether transfers of the whole service are disabled, all or of one type. */
+    readonly service_disabled: boolean | null;
+    /** Card programs with a setting of their own that disables transfers. */
+    readonly programs_disabled: number | null;
+  };
+  /** Card programs whose funding is below its threshold. */
+  readonly funding_low: number | null;
+  readonly books: {
+    /** When the books were last compared with all postings. */
+    readonly verified_at: string | null;
+    /** Whether they balanced. */
+    readonly balanced: boolean | null;
+  };
+  readonly backups: {
+    /** When the last copy of the ledger was taken. */
+    readonly last_copy_at: string | null;
+    /** When the log of changes was last archived. */
+    readonly last_archived_at: string | null;
+  };
+};
+
 /** Statement page: the response of list_postings. */
 export type StatementPage = {
   /** Lines, newest first. */
@@ -2297,6 +2441,11 @@ export type Operations = {
     readonly reply: SwitchRecord;
   };
   /**
+   * get_status: Get the state of the service: whether it is ready, what it is short of, and what to do. Requires
+   * an operator key. Error codes: `unknown_get_status`.
+   */
+  readonly get_status: { readonly call: { readonly options?: CallOptions | undefined }; readonly reply: ServiceStatus };
+  /**
    * list_audit_entries: List what operators did and which credentials were refused, newest first. Requires an
    * operator key. Error codes: `list_audit_entries_schema`, `unknown_list_audit_entries`.
    */
@@ -2997,6 +3146,16 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
       until: 'for a change without an end',
     },
   },
+  get_status: {
+    method: 'GET',
+    path: '/api/v0.1/operator/status',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   list_audit_entries: {
     method: 'GET',
     path: '/api/v0.1/operator/audit',
@@ -3265,6 +3424,8 @@ export const ERRORS = {
   get_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of change_switch. */
   change_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of get_status. */
+  get_status_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_audit_entries. */
   list_audit_entries_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of move_clock. */
@@ -3397,6 +3558,8 @@ export const ERRORS = {
   unknown_get_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The switch could not be changed because of an internal error. */
   unknown_change_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The status could not be read because of an internal error. */
+  unknown_get_status: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The audit log could not be listed because of an internal error. */
   unknown_list_audit_entries: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The clock could not be moved because of an internal error. */

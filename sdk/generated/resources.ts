@@ -62,6 +62,7 @@ import type {
   RollWebhookSecretBody,
   SearchErrorsQuery,
   SearchEventsQuery,
+  ServiceStatus,
   StatementPage,
   SwitchRecord,
   SwitchState,
@@ -415,6 +416,23 @@ export class SwitchResource {
    */
   change(body: ChangeSwitchBody, options?: KeyedCallOptions): Promise<WithResponse<SwitchRecord>> {
     return this.#send('change_switch', { body, options });
+  }
+}
+
+/** The state of the service; for operators. */
+export class StatusResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /**
+   * get_status: Get the state of the service: whether it is ready, what it is short of, and what to do. Requires
+   * an operator key. Error codes: `unknown_get_status`.
+   */
+  get(options?: CallOptions): Promise<WithResponse<ServiceStatus>> {
+    return this.#send('get_status', { options });
   }
 }
 
@@ -883,6 +901,7 @@ export class Resources {
   readonly deposits: DepositsResource;
   readonly withdrawals: WithdrawalsResource;
   readonly switch: SwitchResource;
+  readonly status: StatusResource;
   readonly trialBalance: TrialBalanceResource;
   readonly keys: KeysResource;
   readonly audit: AuditResource;
@@ -899,6 +918,7 @@ export class Resources {
     this.deposits = new DepositsResource(send);
     this.withdrawals = new WithdrawalsResource(send);
     this.switch = new SwitchResource(send);
+    this.status = new StatusResource(send);
     this.trialBalance = new TrialBalanceResource(send);
     this.keys = new KeysResource(send);
     this.audit = new AuditResource(send);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import type { DeliveryState } from '../../domain/service-status.ts';
 import type { Databases } from '../store/connection/databases.ts';
 import { READ_WHETHER_WEBHOOKS_EXIST } from '../store/webhooks/shard.ts';
 import type { Deliveries, FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
@@ -29,6 +30,8 @@ export type DeliveryParts = Pick<WorkerSettings, 'addresses' | 'ca'> & {
 /** The delivery of events to webhooks. */
 export type Delivery = {
   readonly start: () => void;
+  /** Whether it runs, has nothing to do, or cannot. */
+  readonly state: () => DeliveryState;
   /** The relay of this process has given positions to events of these programs. */
   readonly tell: (programIds: readonly string[]) => void;
   /** A webhook was created, changed or deleted, or something is to be sent. */
@@ -45,6 +48,7 @@ export function prepareDelivery(parts: DeliveryParts): Delivery {
   const delivery = new DeliveryThread(parts);
   return {
     start: () => delivery.look(),
+    state: () => delivery.state,
     tell: (programIds) => delivery.send({ kind: 'news', programIds }),
     changed: () => delivery.noteChange(),
     stop: () => delivery.stop(),
@@ -63,6 +67,11 @@ class DeliveryThread {
 
   constructor(parts: DeliveryParts) {
     this.#parts = parts;
+  }
+
+  get state(): DeliveryState {
+    if (this.#worker !== undefined) return 'running';
+    return this.#connections === 0 ? 'off' : 'no_webhooks';
   }
 
   send(message: ToWorker): void {

@@ -45,6 +45,9 @@ export const RECORDER_SETTINGS: RecorderSettings = {
   maxUnauthenticatedPerAddressMinute: 1_000,
 };
 
+/** Maximum size of the error spool on this machine while the database is unavailable: some fifty thousand errors. */
+export const MAX_ERROR_SPOOL_BYTES = 67_108_864;
+
 /** Time after which the recorder, when it stops, uses the spool before the database. */
 const STOP_TIMEOUT_MILLISECONDS = 1_000;
 

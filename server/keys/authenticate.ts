@@ -9,10 +9,17 @@ import { type KeyParts, readKeyParts } from './api-key.ts';
 /** How long a key is accepted from the cache, in milliseconds: a revoked key is refused everywhere after it. */
 const CACHED_MILLISECONDS = 1000;
 
+/**
+ * How long a key of an operator is accepted, from its last look-up, for reading the status of a service whose database does
+ * not respond: when it matters most, the status would otherwise be refused for want of a look-up.
+ */
+const OUTAGE_MILLISECONDS = 3_600_000;
+
 /** Maximum number of cached keys; beyond it the cache is cleared. */
 const MAX_CACHED = 10_000;
 
-type Known = { readonly caller: Bearing; readonly until: number };
+/** `lastUntil` is when an operator's key is last accepted for the status while the database does not respond. */
+type Known = { readonly caller: Bearing; readonly until: number; readonly lastUntil: number };
 
 /** The bearer of a key. */
 type Bearing = Extract<Caller, { readonly keyId: string }>;
@@ -28,23 +35,29 @@ type LookUp = { readonly startedAt: number; readonly caller: Promise<Bearing> };
  * a second. The result counts from the start of the look-up, for the cache and for those who share it: however slow the
  * database is, a key is refused a second after its revocation.
  *
+ * With `readsStatus`, the key of an operator that was valid within the last hour is accepted if the database fails.
+ *
  * `onUse` is called with the id of every accepted key; it must not throw. The check of a cached key throws and returns at
  * once, that of any other rejects and resolves.
  */
 export function openAuthentication(
   database: Database,
   onUse: (keyId: string) => void = () => undefined,
-): (key: string) => Caller | Promise<Caller> {
+): (key: string, deadline?: number, readsStatus?: boolean) => Caller | Promise<Caller> {
   const cache = new Map<string, Known>();
   const lookUps = new Map<string, LookUp>();
   const lookUp = async (parts: KeyParts, digest: string, startedAt: number): Promise<Bearing> => {
     const [row] = await readRows(database, readKey(parts.publicPart, parts.secretHash));
+    // A key that is refused from now on is not accepted during an outage either.
+    cache.delete(digest);
     const left = row?.left_ms as bigint | null | undefined;
     const caller = toCaller(row === undefined ? undefined : toApiKey(row), left);
     if (cache.size >= MAX_CACHED) cache.clear();
+    const leftMilliseconds = Number(left ?? Number.POSITIVE_INFINITY);
     cache.set(digest, {
       caller,
-      until: startedAt + Math.min(CACHED_MILLISECONDS, Number(left ?? CACHED_MILLISECONDS)),
+      until: startedAt + Math.min(CACHED_MILLISECONDS, leftMilliseconds),
+      lastUntil: startedAt + Math.min(OUTAGE_MILLISECONDS, leftMilliseconds),
     });
     return caller;
   };
@@ -68,9 +81,17 @@ export function openAuthentication(
     onUse(caller.keyId);
     return caller;
   };
-  return (sent) => {
+  /** The operator of a key that cannot be looked up; a key that is refused is not one of them. */
+  const findLast = (sent: string, failure: unknown): Bearing => {
+    const known = cache.get(hash('sha256', sent, 'base64'));
+    const isOperator = known?.caller.kind === 'operator_key' && known.lastUntil > performance.now();
+    if (failure instanceof Refusal || !isOperator) throw failure;
+    return known.caller;
+  };
+  return (sent, _deadline, readsStatus = false) => {
     const caller = find(sent);
-    return caller instanceof Promise ? caller.then(use) : use(caller);
+    if (!(caller instanceof Promise)) return use(caller);
+    return (readsStatus ? caller.catch((error: unknown) => findLast(sent, error)) : caller).then(use);
   };
 }
 

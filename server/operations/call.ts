@@ -190,8 +190,11 @@ export type Gateway = {
   /** How customers reach support, quoted in messages; such as an e-mail address. */
   readonly supportContact: string;
   readonly handlers: Readonly<Record<OperationId, Handler>>;
-  /** The caller of a Bearer key; throws a Refusal `unauthenticated` if the key is invalid. */
-  readonly authenticate: (key: string, deadline: number) => Caller | Promise<Caller>;
+  /**
+   * The caller of a Bearer key; throws a Refusal `unauthenticated` if the key is invalid. To read the status of the service
+   * while the database fails, an operator's key needs to have been valid lately.
+   */
+  readonly authenticate: (key: string, deadline: number, readsStatus?: boolean) => Caller | Promise<Caller>;
   /** Called for every refused credential, once for each request; must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;
   /** Inner UUID of the program that a call without a bound key names; throws a Refusal `program_not_found`. */

@@ -1,6 +1,6 @@
 import { EVERY_PROGRAM } from '../../domain/event.ts';
 import type { Row, Statement } from './connection/database.ts';
-import { BOOLEAN, columns, NUMBER, nullable, type RowOf, statement, TIME, UUID } from './sql.ts';
+import { BOOLEAN, columns, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID } from './sql.ts';
 
 // What an operator watches and only the database knows. Each statement is one look at a moment; ages are by the database's
 // clock, in seconds, and null where there is nothing that could be old.
@@ -143,6 +143,8 @@ export const readWebhookFigures = (): Statement =>
 export const toWebhookFigures = (row: Row): WebhookFigures => WEBHOOKS.read(row);
 
 const SERVER = columns({
+  /** Version of PostgreSQL. */
+  version: TEXT,
   databaseBytes: NUMBER,
   /** Connections of everybody to the server, and how many it allows. */
   connections: NUMBER,
@@ -178,7 +180,7 @@ export const READ_SERVER_FIGURES: Statement = {
         as behind
       from pg_stat_replication where state is not null
     )
-    select pg_database_size(current_database()) as database_bytes,
+    select current_setting('server_version') as version, pg_database_size(current_database()) as database_bytes,
       (select count(*) from pg_stat_activity where datid is not null) as connections,
       current_setting('max_connections')::integer as max_connections,
       case when (select is_given from sight) then (select count(*) from standby) end as standbys,

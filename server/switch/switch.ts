@@ -1,5 +1,5 @@
 import type { SwitchChangeRecord } from '../../contract/events/access.ts';
-import type { SwitchRecord } from '../../contract/switch.ts';
+import type { SwitchRecord } from '../../contract/service/switch.ts';
 import { type DomainEvent, EVERY_PROGRAM } from '../../domain/event.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { type SwitchSetting, scopeOf } from '../../domain/switch.ts';

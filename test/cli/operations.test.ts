@@ -189,6 +189,7 @@ sequence  created_at                purpose  direction            amount        
     },
     shows: 'disabled: yes\n',
   },
+  get_status: { type: 'status', shows: 'books_not_verified: The books were last verified 9 hours ago.\n' },
   get_trial_balance: { type: 'trial-balance', reply: TRIAL_BALANCE, shows: 'world         1  -2500 (-25.00 USD)\n' },
   create_key: {
     type: 'keys create --name shop --scopes transfers:read,operator --all-programs',

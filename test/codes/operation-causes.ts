@@ -4,6 +4,7 @@ import { exampleOf } from '../../contract/examples.ts';
 import type { ErrorCode } from '../../contract/operations.ts';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { newKey } from '../../server/keys/api-key.ts';
 import {
   type Attempt,
   about,
@@ -129,6 +130,7 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   create_deposit: wrongly('create_deposit', { amount: null }, { currency: 'XXY' }),
   create_withdrawal: wrongly('create_withdrawal', { amount: [] }, { currency: 'XXY' }),
   get_switch: twice('get_switch'),
+  get_status: twice('get_status'),
   change_switch: wrongly(
     'change_switch',
     { disabled: null },
@@ -184,7 +186,8 @@ function failing(operation: OperationId): RealCause {
       const code = `unknown_${operation}` as const;
       const headers = [
         ...(request.headers ?? []),
-        ['Authorization', `Bearer ${operatorKey}`],
+        // A key that was valid lately may still read the status.
+        ['Authorization', `Bearer ${operation === 'get_status' ? newKey().key : operatorKey}`],
         ['Program-Id', DEMO_PROGRAM],
       ] as const;
       return runAll(live.url, code, [{ operation, request: { ...request, headers } }]);

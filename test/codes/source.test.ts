@@ -13,7 +13,7 @@ const SOURCES = ['server', 'domain', 'contract/reading']
 
 function filesBelow(folder: string): readonly string[] {
   return readdirSync(join(PROJECT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
     .map((path) => `${folder}/${path}`);
 }
 

@@ -109,6 +109,7 @@ const READINGS = [
   'list_programs',
   'list_keys',
   'get_switch',
+  'get_status',
   'list_errors',
   'get_transfer',
   'get_error',

@@ -10,6 +10,7 @@ import { type WrittenReply, writeReply } from '../../server/http/wire/reply.ts';
 import type { AnyCall, Handler } from '../../server/operations/call.ts';
 import type { Service } from '../../server/operations/service.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from '../../server/sandbox/seed-sandbox.ts';
+import type { StatusSources } from '../../server/status/sources.ts';
 import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
 import type { Database } from '../../server/store/connection/database.ts';
 import { type Databases, openDatabases } from '../../server/store/connection/databases.ts';
@@ -88,6 +89,17 @@ async function prepare<Server extends TestServer['embedded']>(
   return { connection, embedded, stop };
 }
 
+/** What get_status says of a process that there is not. */
+const NO_PROCESS: StatusSources = {
+  version: '0.0.0',
+  mode: 'sandbox',
+  readiness: { find: async () => 'ready', latest: () => ({ reason: 'ready', since: new Date() }) },
+  embedded: undefined,
+  connections: () => ({ max: 1, inUse: 0, idle: 0, waiting: 0 }),
+  delivery: () => 'no_webhooks',
+  errors: () => ({ spoolBytes: 0, maxSpoolBytes: 1, dropped: 0 }),
+};
+
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
 export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds): Ledger {
   const databases = openDatabases(connection);
@@ -102,7 +114,7 @@ export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds):
     changed: () => undefined,
   };
   const service: Service = { database, transfers, news, webhooks, supportContact };
-  const handlers = handlersOf({ databases, transfers, news, webhooks, supportContact }, undefined);
+  const handlers = handlersOf({ databases, transfers, news, webhooks, supportContact }, undefined, NO_PROCESS);
   const call = async (
     operation: OperationId,
     members: object = {},

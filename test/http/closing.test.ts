@@ -18,6 +18,8 @@ it('a closing server reports that it is not ready, and serves requests until the
   expectRecord(notReady, 503, 'service_unavailable');
   expect(notReady.body).toContain('The service is closing.');
   expect([notReady.headers.get('retry-after'), notReady.headers.get('should-retry')]).toEqual(['1', 'true']);
+  expect(notReady.headers.get('readiness')).toBe('service_closing');
+  expect(notReady.headers.get('runbook')).toBe('docs/runbook/service-closing.md');
 
   for (const connection of [kept, await connect()]) {
     connection.send(TRANSFER);

@@ -57,7 +57,7 @@ export function identifyCaller(
     throw error;
   };
   try {
-    const caller = gateway.authenticate(bearerKey(authorization), deadline);
+    const caller = gateway.authenticate(bearerKey(authorization), deadline, context.operation === 'get_status');
     return caller instanceof Promise ? caller.catch(refuse) : caller;
   } catch (error) {
     return refuse(error);

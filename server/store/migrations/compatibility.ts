@@ -22,6 +22,13 @@ export const READ_APPLIED = `select name, checksum, to_jsonb(schema_migration) -
 
 const STATEMENT: Statement = { name: 'read_schema_migration', text: READ_APPLIED, values: [] };
 
+/** Reads the name of the newest migration that a database has. */
+export const READ_NEWEST_MIGRATION: Statement = {
+  name: 'read_newest_migration',
+  text: 'select max(name) as name from schema_migration',
+  values: [],
+};
+
 let known: Promise<readonly Migration[]> | undefined;
 
 /**

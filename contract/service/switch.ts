@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
-import { operation } from './operation.ts';
-import { literals, moment, nullable, refuseEmpty, text } from './schema-parts.ts';
+import { TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
+import { operation } from '../operation.ts';
+import { literals, moment, nullable, refuseEmpty, text } from '../schema-parts.ts';
 
 /** The body of change_switch. Without `program_id` it applies to the whole service. */
 export const ChangeSwitchBody = Type.Object(

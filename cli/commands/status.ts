@@ -1,0 +1,90 @@
+import { type ServiceStatus, TransferServiceError } from '../../sdk/client.ts';
+import { type AddCommands, addCommand } from '../command.ts';
+import { EXIT_CODES } from '../failure.ts';
+import { alignedLines, type Pair, printable, yesOrNo } from '../output.ts';
+
+/** Adds `status`. It exits with 3 if the service is not ready, so that a scheduler can alert. */
+export const addStatus: AddCommands = (program, context) =>
+  addCommand(program, context, {
+    name: 'status',
+    description: 'show whether the service is ready, what it is short of, and what to do',
+    notes: '\nExits with 3 if the service is not ready, and with 4 if there is none.',
+    run: async ({ service, url, writeError, showText, exitWith }) => {
+      const status = await service.status.get().catch((error: unknown) => {
+        if (error instanceof TransferServiceError)
+          writeError(`${url}/health/ready needs no key, and names the state.\n`);
+        throw error;
+      });
+      showText(status, describe(status));
+      if (!status.readiness.ready) exitWith(EXIT_CODES.serviceFault);
+    },
+  });
+
+function describe(status: ServiceStatus): string {
+  const { readiness, degraded, unknown } = status;
+  const head = alignedLines([
+    ['ready', `${yesOrNo(readiness.ready)} (${readiness.reason}) since ${readiness.since}`],
+    ...factsOf(status),
+  ]);
+  const problems = readiness.ready ? [] : [{ ...readiness, name: readiness.reason }];
+  const shown = [...problems, ...degraded].map(
+    ({ name, message, runbook }) =>
+      `\n${name}: ${printable(message)}\n${runbook === null ? '' : `  Runbook: ${printable(runbook)}\n`}`,
+  );
+  const missing = unknown.length === 0 ? '' : `\nNot known, because the database did not say: ${unknown.join(', ')}.\n`;
+  return `${head}${shown.join('')}${missing}`;
+}
+
+function factsOf(status: ServiceStatus): readonly Pair[] {
+  const { database, schema, connections, webhooks, error_log: errors, books, backups, switch: disabled } = status;
+  const days = Math.floor(status.uptime_seconds / 86_400);
+  const time = new Date((status.uptime_seconds % 86_400) * 1000).toISOString().slice(11, 19);
+  const facts: readonly (readonly [string, string | null])[] = [
+    ['service', `${status.version}, ${status.mode} mode, process ${status.process_id} on ${status.host}`],
+    ['running for', `${days} days ${time}`],
+    ['database', `${database.kind}, ${database.state}`],
+    ['PostgreSQL', database.version],
+    ['size', bytesText(database.size_bytes)],
+    ['standbys', database.standbys === null ? null : `${database.standbys}, ${replicationText(database)}`],
+    ['schema', schema.state === null ? null : `${schema.state}, ${schema.newest_migration ?? 'no migration'}`],
+    [
+      'connections',
+      `${connections.in_use} in use, ${connections.idle} idle, of ${connections.max}; ${connections.waiting} requests wait`,
+    ],
+    ['webhooks', `${webhooks.delivery}${webhooksText(webhooks)}`],
+    ['error spool', `${errors.spool_bytes} of ${errors.max_spool_bytes} bytes; ${errors.dropped} errors dropped`],
+    ['event positions', secondsText(status.relay_lag_seconds)],
+    ['due transfers', secondsText(status.due_late_seconds)],
+    [
+      'disabled',
+      disabled.service_disabled === null
+        ? null
+        : `${disabled.service_disabled ? 'the service, ' : ''}${disabled.programs_disabled} card programs`,
+    ],
+    [
+      'books',
+      books.verified_at === null
+        ? null
+        : `${books.balanced === true ? 'balanced' : 'NOT BALANCED'} at ${books.verified_at}`,
+    ],
+    ['last backup', backups.last_copy_at],
+    ['last archived', backups.last_archived_at],
+  ];
+  return facts.flatMap(([name, text]): Pair[] => (text === null ? [] : [[name, text]]));
+}
+
+function bytesText(bytes: number | null): string | null {
+  return bytes === null ? null : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+function secondsText(seconds: number | null): string | null {
+  return seconds === null ? null : `${seconds.toFixed(1)} s late`;
+}
+
+function replicationText({ replication_lag_bytes: lag, waits_for_standby: waits }: ServiceStatus['database']): string {
+  return `${lag ?? 'unknown'} bytes behind, commits ${waits === true ? 'wait' : 'do not wait'} for one`;
+}
+
+function webhooksText({ enabled, paused, failing }: ServiceStatus['webhooks']): string {
+  return enabled === null ? '' : `; ${enabled} enabled, ${paused ?? 0} paused, ${failing ?? 0} failing`;
+}

@@ -1,0 +1,130 @@
+import { type Static, Type } from 'typebox';
+import { READINESS_REASONS } from '../../domain/readiness.ts';
+import {
+  CONCERNS,
+  DATABASE_STATES,
+  DELIVERY_STATES,
+  SCHEMA_STATES,
+  STATUS_PARTS,
+} from '../../domain/service-status.ts';
+import { operation } from '../operation.ts';
+import { literals, moment, nullable, textOrNull } from '../schema-parts.ts';
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const countOrNull = (description: string) => nullable(count(description));
+const secondsOrNull = (description: string) => nullable(Type.Number({ minimum: 0, description }));
+const momentOrNull = (description: string) => nullable(moment(description));
+const yesOrNull = (description: string) => nullable(Type.Boolean({ description }));
+const runbook = 'Page of the runbook, from the root of the project';
+
+/** Something that a service that works is short of. */
+const ConcernRecord = Type.Object({
+  name: literals(CONCERNS, 'What it is'),
+  message: Type.String({ description: 'A sentence with the figures' }),
+  runbook: Type.String({ description: runbook }),
+});
+
+/**
+ * The state of one process of the service. Null stands for what is not known, such as anything that only a database that
+ * does not respond could tell.
+ */
+export const ServiceStatus = Type.Object({
+  version: Type.String({ description: 'Version of the service' }),
+  mode: literals(['sandbox', 'live'], 'Mode of the service'),
+  host: Type.String({ description: 'Name of the machine' }),
+  process_id: count('Id of the process on that machine'),
+  started_at: moment('When the process was started'),
+  uptime_seconds: count('Time since then'),
+  readiness: Type.Object({
+    ready: Type.Boolean({ description: 'Whether it serves requests, as /health/ready says' }),
+    reason: literals(READINESS_REASONS, 'The state, by its stable name'),
+    message: Type.String({ description: 'The state in a sentence' }),
+    runbook: textOrNull(runbook),
+    since: moment('Since when it has this state'),
+  }),
+  degraded: Type.Array(ConcernRecord, { description: 'What it is short of, although it works' }),
+  unknown: Type.Array(literals(STATUS_PARTS, 'Part'), {
+    description: 'Parts that could not be read from the database in time; their fields are null',
+  }),
+  schema: Type.Object({
+    state: nullable(literals(SCHEMA_STATES, 'How it relates to the version of the service')),
+    newest_migration: textOrNull('Newest migration of the database'),
+  }),
+  database: Type.Object({
+    kind: literals(['embedded', 'external'], 'The PostgreSQL that comes with the service, or that of DATABASE_URL'),
+    state: literals(DATABASE_STATES, 'State, as far as the service knows'),
+    version: textOrNull('Version of PostgreSQL'),
+    size_bytes: countOrNull('Size of the database on its disk'),
+    standbys: countOrNull('Connected standbys; null without the right to see them'),
+    waits_for_standby: yesOrNull('Whether commits wait for a standby'),
+    replication_lag_bytes: countOrNull('What the standby that is furthest behind lacks'),
+  }),
+  connections: Type.Object({
+    max: count('Database connections that this process may open'),
+    in_use: count('Those in use'),
+    idle: count('Those that are open and not in use'),
+    waiting: count('Requests that wait for one'),
+  }),
+  webhooks: Type.Object({
+    delivery: literals(DELIVERY_STATES, 'Whether this process delivers'),
+    enabled: countOrNull('Webhooks that are enabled'),
+    paused: countOrNull('Webhooks that are paused after failures'),
+    failing: countOrNull('Webhooks whose last attempts all failed'),
+    oldest_undelivered_seconds: secondsOrNull('Age of the oldest event that an enabled webhook was not sent yet'),
+  }),
+  error_log: Type.Object({
+    spool_bytes: count('Errors on this machine that wait for the database'),
+    max_spool_bytes: count('As much as may wait'),
+    dropped: count('Errors that this process could not record'),
+  }),
+  relay_lag_seconds: secondsOrNull('Age of the oldest event without a position'),
+  due_late_seconds: secondsOrNull('How late the oldest scheduled transfer or expired hold is'),
+  switch: Type.Object({
+    service_disabled: yesOrNull('Whether transfers of the whole service are disabled, all or of one type'),
+    programs_disabled: countOrNull('Card programs with a setting of their own that disables transfers'),
+  }),
+  funding_low: countOrNull('Card programs whose funding is below its threshold'),
+  books: Type.Object({
+    verified_at: momentOrNull('When the books were last compared with all postings'),
+    balanced: yesOrNull('Whether they balanced'),
+  }),
+  backups: Type.Object({
+    last_copy_at: momentOrNull('When the last copy of the ledger was taken'),
+    last_archived_at: momentOrNull('When the log of changes was last archived'),
+  }),
+});
+
+/** The operation that reads the state of the service. */
+export const STATUS = [
+  operation({
+    id: 'get_status',
+    method: 'GET',
+    path: '/api/v0.1/operator/status',
+    summary: 'Get the state of the service: whether it is ready, what it is short of, and what to do',
+    reach: 'operator',
+    reply: ServiceStatus,
+    failure: 'The status could not be read',
+    example: {
+      reply: {
+        readiness: {
+          ready: true,
+          reason: 'ready',
+          message: 'Every operation can be served.',
+          runbook: null,
+          since: '2026-01-31T09:30:00.000Z',
+        },
+        degraded: [
+          {
+            name: 'books_not_verified',
+            message: 'The books were last verified 9 hours ago.',
+            runbook: 'docs/runbook/books-not-verified.md',
+          },
+        ],
+        unknown: [],
+      },
+    },
+  }),
+] as const;
+
+/** The state of the service on the wire. */
+export type ServiceStatus = Static<typeof ServiceStatus>;

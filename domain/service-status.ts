@@ -1,0 +1,42 @@
+/** What a service that works can be short of, by its stable name in get_status. */
+export const CONCERNS = [
+  'few_connections',
+  'schema_newer',
+  'service_disabled',
+  'delivery_off',
+  'webhooks_failing',
+  'error_spool_filling',
+  'errors_dropped',
+  'relay_late',
+  'due_transfers_late',
+  'books_not_verified',
+  'books_not_balanced',
+  'funding_low',
+  'replication_late',
+  'archiving_failing',
+  'backup_overdue',
+] as const;
+
+/** The name of something that a service is short of. */
+export type Concern = (typeof CONCERNS)[number];
+
+/** Parts of the status that are read from the database, each by itself. */
+export const STATUS_PARTS = ['ledger', 'webhooks', 'server', 'schema'] as const;
+
+/** A part of the status that is read from the database. */
+export type StatusPart = (typeof STATUS_PARTS)[number];
+
+/** How the schema of the database relates to the version of the service. */
+export const SCHEMA_STATES = ['current', 'older', 'newer_usable', 'newer_unusable'] as const;
+
+/** States of the database server, as far as the service knows. */
+export const DATABASE_STATES = ['up', 'starting', 'stopped', 'failed', 'silent'] as const;
+
+/** The name of a state of the database server. */
+export type DatabaseState = (typeof DATABASE_STATES)[number];
+
+/** Whether this process delivers to webhooks: it runs, there are no webhooks, or it has too few connections. */
+export const DELIVERY_STATES = ['running', 'no_webhooks', 'off'] as const;
+
+/** The name of a state of delivery. */
+export type DeliveryState = (typeof DELIVERY_STATES)[number];

@@ -1,0 +1,117 @@
+import type { ServiceStatus } from '../../contract/service/status.ts';
+import { READINESS } from '../../domain/readiness.ts';
+import type { Concern } from '../../domain/service-status.ts';
+import { type RunbookPage, runbookPath } from '../runbook.ts';
+
+/** The page of the runbook for each concern. */
+const PAGES: Readonly<Record<Concern, RunbookPage>> = {
+  few_connections: 'few-connections',
+  schema_newer: 'schema-newer',
+  service_disabled: 'service-disabled',
+  delivery_off: 'delivery-off',
+  webhooks_failing: 'webhooks-failing',
+  error_spool_filling: 'error-spool-filling',
+  errors_dropped: 'errors-dropped',
+  relay_late: 'relay-late',
+  due_transfers_late: 'due-transfers-late',
+  books_not_verified: 'books-not-verified',
+  books_not_balanced: 'books-not-balanced',
+  funding_low: 'funding-low',
+  replication_late: 'replication-late',
+  archiving_failing: 'archiving-failing',
+  backup_overdue: 'backup-overdue',
+};
+
+/** A job that runs every second, and the relay, which runs twenty times a second, are late after a minute. */
+const MAX_LATE_SECONDS = 60;
+
+/** The oldest event of a webhook that works; a retry takes longer than this only after several failures. */
+const MAX_UNDELIVERED_SECONDS = 300;
+
+/** The books are verified every hour. */
+const MAX_UNVERIFIED_SECONDS = 2 * 3_600;
+
+/** Four files of the write-ahead log. */
+const MAX_REPLICATION_LAG_BYTES = 64 * 1_048_576;
+
+/** The share of the spool that may be used before there is little left. */
+const MAX_SPOOL_SHARE = 0.25;
+
+/** What is looked at besides the status itself. */
+export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> & {
+  /** How long the books have not been verified; null where that is not known. */
+  readonly unverifiedSeconds: number | null;
+  /** Whether the last attempt to archive the write-ahead log failed. */
+  readonly isArchivingFailing: boolean;
+};
+
+/** What a service is short of; nothing of what is not known. */
+export function findConcerns(facts: Facts): ServiceStatus['degraded'] {
+  const found = Object.entries(CHECKS).flatMap(([name, check]) => {
+    const message = check(facts);
+    return message === undefined ? [] : [{ name: name as Concern, message }];
+  });
+  return found.map(({ name, message }) => ({ name, message, runbook: runbookPath(PAGES[name]) }));
+}
+
+const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = {
+  few_connections: ({ readiness, connections: { max, in_use: inUse, waiting } }) =>
+    when(
+      readiness.reason === 'few_connections',
+      `${READINESS.few_connections.sentence} It may open ${max}, ${inUse} are in use, and ${waiting} requests wait for one.`,
+    ),
+  schema_newer: ({ schema }) => when(schema.state === 'newer_usable', READINESS.schema_newer.sentence),
+  service_disabled: ({ switch: { service_disabled: service, programs_disabled: programs } }) =>
+    when(
+      service === true || (programs ?? 0) > 0,
+      service === true
+        ? 'Transfers of the whole service are disabled by the switch.'
+        : `Transfers of ${counted(programs, 'card program')} are disabled by the switch.`,
+    ),
+  delivery_off: ({ webhooks }) => when(webhooks.delivery === 'off', 'This process does not deliver to webhooks.'),
+  webhooks_failing: ({ webhooks: { failing, paused, oldest_undelivered_seconds: oldest } }) =>
+    when(
+      (failing ?? 0) > 0 || (paused ?? 0) > 0 || (oldest ?? 0) > MAX_UNDELIVERED_SECONDS,
+      `${counted(failing, 'webhook')} failing, ${paused ?? 0} paused; the oldest event that waits for an enabled webhook ` +
+        `is ${durationOf(oldest ?? 0)} old.`,
+    ),
+  error_spool_filling: ({ error_log: { spool_bytes: bytes, max_spool_bytes: max } }) =>
+    when(bytes > MAX_SPOOL_SHARE * max, `${bytes} bytes of errors wait for the database, of ${max} that may wait.`),
+  errors_dropped: ({ error_log: { dropped } }) =>
+    when(dropped > 0, `${counted(dropped, 'error')} could not be recorded since the process was started.`),
+  relay_late: ({ relay_lag_seconds: lag }) =>
+    when((lag ?? 0) > MAX_LATE_SECONDS, `Events wait for a position, the oldest for ${durationOf(lag ?? 0)}.`),
+  due_transfers_late: ({ due_late_seconds: late }) =>
+    when((late ?? 0) > MAX_LATE_SECONDS, `The oldest transfer that is due is ${durationOf(late ?? 0)} late.`),
+  books_not_verified: ({ books, unverifiedSeconds }) =>
+    when(
+      unverifiedSeconds !== null && unverifiedSeconds > MAX_UNVERIFIED_SECONDS,
+      books.verified_at === null
+        ? 'The books were never verified.'
+        : `The books were last verified ${durationOf(unverifiedSeconds ?? 0)} ago.`,
+    ),
+  books_not_balanced: ({ books }) => when(books.balanced === false, 'The books do not balance.'),
+  funding_low: ({ funding_low: low }) =>
+    when((low ?? 0) > 0, `The funding of ${counted(low, 'card program')} is below its threshold.`),
+  replication_late: ({ database: { replication_lag_bytes: lag } }) =>
+    when((lag ?? 0) > MAX_REPLICATION_LAG_BYTES, `A standby is ${lag} bytes behind.`),
+  archiving_failing: ({ isArchivingFailing }) =>
+    when(isArchivingFailing, 'The write-ahead log cannot be archived, so the latest changes are in no backup.'),
+  backup_overdue: () => undefined,
+};
+
+function when(isSo: boolean, message: string): string | undefined {
+  return isSo ? message : undefined;
+}
+
+function counted(count: number | null, one: string): string {
+  return `${count ?? 0} ${one}${count === 1 ? '' : 's'}`;
+}
+
+/** A time in the largest unit of which there are two. */
+export function durationOf(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} seconds`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} minutes`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} hours`;
+  return `${Math.round(seconds / 86_400)} days`;
+}

@@ -1,0 +1,112 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { ServiceStatus } from '../../sdk/client.ts';
+import { operatorKey, withSecret } from '../harness/keys.ts';
+import { runCommand, waitFor } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
+import { untilReadinessIs } from '../harness/readiness.ts';
+import { useService } from '../harness/service.ts';
+
+// get_status and the command that prints it, of a service that works, one that is short of something, and one without its
+// database.
+
+const STATUS = '/api/v0.1/operator/status';
+/** So few that no thread that delivers gets any. */
+const service = useService({ DATABASE_CONNECTIONS: '7' });
+const status = (): Promise<ServiceStatus> => service().client.status.get();
+const concern = async (name: string) => (await status()).degraded.find((one) => one.name === name);
+const command = () => runCommand(['status'], { TRANSFER_SERVICE_URL: service().url });
+
+async function get(path: string, key: string): Promise<number> {
+  return (await sendRaw(service().url, { method: 'GET', path, headers: { Authorization: `Bearer ${key}` } })).status;
+}
+
+test('a service that works: everything is known', async () => {
+  await untilReadinessIs(service().url, 'ready');
+  const found = await status();
+  expect(found).toMatchObject({
+    mode: 'sandbox',
+    process_id: service().child.pid,
+    readiness: { ready: true, reason: 'ready', runbook: null },
+    degraded: [],
+    unknown: [],
+    schema: { state: 'current', newest_migration: expect.stringMatching(/^\d{4}_[a-z_]+\.sql$/) },
+    database: { kind: 'embedded', state: 'up', version: expect.stringMatching(/^\d+\./), waits_for_standby: false },
+    connections: { max: 7 },
+    webhooks: { delivery: 'no_webhooks', enabled: 0 },
+    error_log: { dropped: 0 },
+    switch: { service_disabled: false, programs_disabled: 0 },
+    funding_low: 0,
+  });
+  expect(found.database.size_bytes).toBeGreaterThan(1e6);
+  const { exitCode, output } = await command();
+  expect(exitCode).toBe(0);
+  expect(output).toMatch(/^ready: +yes \(ready\) since /);
+});
+
+test('what it is short of, each with a page of the runbook', async () => {
+  const { client } = service();
+  await client.switch.change({ disabled: true, reason: 'a test' });
+  expect(await concern('service_disabled')).toEqual({
+    name: 'service_disabled',
+    message: 'Transfers of the whole service are disabled by the switch.',
+    runbook: 'docs/runbook/service-disabled.md',
+  });
+  await client.switch.change({ disabled: false });
+  const program = await client.programs.create({ name: 'Poor', currency: 'USD' });
+  await client.programs.update(program.program_id, { funding_low_threshold: 1 });
+  expect((await concern('funding_low'))?.message).toBe('The funding of 1 card program is below its threshold.');
+  await client.webhooks.create({ url: 'http://127.0.0.1:9/hooks' });
+  await waitFor('delivery', async () => (await status()).webhooks.delivery === 'off');
+  expect(await concern('delivery_off')).toMatchObject({ runbook: 'docs/runbook/delivery-off.md' });
+  const { degraded } = await status();
+  for (const { runbook } of degraded) expect(existsSync(resolve(import.meta.dirname, '../..', runbook))).toBe(true);
+  const { exitCode, output } = await command();
+  expect(exitCode).toBe(0);
+  for (const { name, message, runbook } of degraded) {
+    expect(output).toContain(`\n${name}: ${message}\n  Runbook: ${runbook}\n`);
+  }
+});
+
+test('without its database: it says so, and what the process knows by itself', async () => {
+  const key = await withSecret(service().client.keys.create(operatorKey('status')));
+  const revoked = await withSecret(service().client.keys.create(operatorKey('revoked')));
+  for (const one of [key, revoked]) expect(await get(STATUS, one.key)).toBe(200);
+  await service().client.keys.revoke(revoked.key_id);
+  await waitFor('the revocation', async () => (await get(STATUS, revoked.key)) === 401);
+  await service().client.sandbox.stopDatabase();
+  try {
+    await untilReadinessIs(service().url, 'database_stopped');
+    expect(await status()).toMatchObject({
+      readiness: { ready: false, reason: 'database_stopped', runbook: 'docs/runbook/database-stopped.md' },
+      unknown: ['ledger', 'webhooks', 'server', 'schema'],
+      schema: { state: null, newest_migration: null },
+      database: { kind: 'embedded', state: 'stopped', version: null, size_bytes: null },
+      connections: { max: 7 },
+      relay_lag_seconds: null,
+      switch: { service_disabled: null, programs_disabled: null },
+      books: { verified_at: null, balanced: null },
+    });
+    // Longer than a key is remembered.
+    await sleep(1_100);
+    expect(await get(STATUS, key.key)).toBe(200);
+    expect(await get('/api/v0.1/operator/switch', key.key)).toBe(500);
+    expect(await get(STATUS, revoked.key)).toBe(500);
+    const { exitCode, output } = await command();
+    expect(exitCode).toBe(3);
+    expect(output).toMatch(/^ready: +no \(database_stopped\) since /);
+    expect(output).toContain('\n  Runbook: docs/runbook/database-stopped.md\n');
+    expect(output).toContain('Not known, because the database did not say: ledger, webhooks, server, schema.\n');
+  } finally {
+    await service().client.sandbox.startDatabase();
+  }
+  await untilReadinessIs(service().url, 'ready');
+});
+
+test('without a service, the command says so and how to start it', async () => {
+  const { exitCode, errors } = await runCommand(['status'], { TRANSFER_SERVICE_URL: 'http://127.0.0.1:1' });
+  expect(exitCode).toBe(4);
+  expect(errors).toContain('Is the service running? Start it with npm start.\n');
+});
