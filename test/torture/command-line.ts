@@ -16,7 +16,8 @@ export type Options = {
 export const USAGE = `npm run torture -- [options]
 
   --only ROW,…       some of: kills, commit-cuts, proxy-faults, events, webhooks, disk-full, keys, bank, changes,
-                     model, lane-model, mutants, restore, rolling-restart, slow-clients, overload
+                     model, lane-model, mutants, restore, point-in-time, rolling-restart, slow-clients,
+                     overload
   --seed N           draws the same again; without it a new one, which is printed
   --scale SCALE      small, middle or large (large)
   --count N          how many kills, cuts, reads … instead of what the scale says

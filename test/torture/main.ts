@@ -19,6 +19,7 @@ import { LANE_MODEL } from './rows/lane-model.ts';
 import { MODEL } from './rows/model.ts';
 import { MUTANTS } from './rows/mutants-row.ts';
 import { OVERLOAD } from './rows/overload.ts';
+import { POINT_IN_TIME } from './rows/point-in-time.ts';
 import { PROXY_FAULTS } from './rows/proxy-faults.ts';
 import { RESTORE } from './rows/restore.ts';
 import { ROLLING_RESTART } from './rows/rolling-restart.ts';
@@ -40,6 +41,7 @@ const ROWS: readonly Row[] = [
   LANE_MODEL,
   MUTANTS,
   RESTORE,
+  POINT_IN_TIME,
   ROLLING_RESTART,
   SLOW_CLIENTS,
   OVERLOAD,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf } from '../../startup-problem.ts';
+import { codeOf, StartupProblem } from '../../startup-problem.ts';
 import type { CopiedFile } from './manifest.ts';
 
 /** Read and written at once: large enough for a disk, and a pause of a millisecond for what else the process does. */
@@ -71,10 +71,17 @@ export async function copyLedgerFiles(from: string, to: string, pace: Pace): Pro
     for (const entry of await readdir(join(from, directory), { withFileTypes: true }).catch(ifVanished)) {
       const path = directory === '' ? entry.name : `${directory}/${entry.name}`;
       if (isLeftOut(path, entry.name)) continue;
-      if (entry.isDirectory()) {
+      const isLeftEmpty = LEFT_EMPTY.has(path);
+      // The WAL may be on a disk of its own, behind a link.
+      if (entry.isDirectory() || (isLeftEmpty && entry.isSymbolicLink())) {
         directories.push(path);
         await mkdir(join(to, path), { mode: 0o700 });
-        if (!LEFT_EMPTY.has(path)) await visit(path);
+        if (!isLeftEmpty) await visit(path);
+      } else if (entry.isSymbolicLink()) {
+        throw new StartupProblem(
+          'backup-failed',
+          `${join(from, path)} is a link, and a copy has only what is inside the directory of PostgreSQL. Move the files there.`,
+        );
       } else if (entry.isFile() && path !== CONTROL_FILE) {
         const copied = await copyOne(join(from, path), join(to, path), pace);
         if (copied !== undefined) files.push([path, copied.bytes, copied.sha256]);

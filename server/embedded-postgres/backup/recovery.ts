@@ -81,12 +81,13 @@ export async function recover(task: RecoveryTask): Promise<Recovery> {
   return { kind: 'failed', reason: damage ?? lastWords(log) ?? ending, isDiskFull: isDiskFull(log) };
 }
 
+/** PostgreSQL reads the target before it knows names of zones, even `Z`. */
 function settingsOf({ wal, timeline, time }: RecoveryTask): Record<string, string> {
   return {
     // The shell is told the path as it is, and PostgreSQL replaces what follows a percent sign.
     restore_command: `cp '${wal.replaceAll("'", "'\\''").replaceAll('%', '%%')}/%f' '%p'`,
     recovery_target_timeline: String(timeline),
-    ...(time === undefined ? {} : { recovery_target_time: time.toISOString() }),
+    ...(time === undefined ? {} : { recovery_target_time: time.toISOString().replace('T', ' ').replace('Z', '+00') }),
     recovery_target_inclusive: 'on',
     recovery_target_action: 'promote',
     // Nobody is to read the books before recovery has ended.

@@ -1,0 +1,348 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chmod, mkdir, open, readdir, readFile, rename, rm, statfs, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { takeCopy } from '../../server/embedded-postgres/backup/base-copy.ts';
+import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { connect } from '../harness/ledger.ts';
+import {
+  embeddedServerOf,
+  isRunning,
+  runCommand,
+  type ServiceProcess,
+  startInVain,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+import { isRoot } from './directories.ts';
+
+// What goes wrong with backups: each failure is a real one, and each has one sentence that says what to do.
+
+const ADMINISTRATION = new URL('../../server/administration.ts', import.meta.url).pathname;
+const execute = promisify(execFile);
+
+let place: Awaited<ReturnType<typeof temporaryDirectory>>;
+let DATA_DIR = '';
+let BACKUP_DIR = '';
+let service: ServiceProcess;
+
+const inside = (name: string): string => join(place.path, name);
+const settings = (more: Readonly<Record<string, string>> = {}) => ({
+  DATA_DIR,
+  BACKUP_DIR,
+  LOG_LEVEL: 'silent',
+  ...more,
+});
+const namesIn = async (directory: string): Promise<readonly string[]> =>
+  (await readdir(directory).catch(() => [])).sort();
+const copies = async (backup = BACKUP_DIR) =>
+  (await namesIn(join(backup, 'base'))).filter((name) => !name.startsWith('.'));
+const unfinished = async () =>
+  (await namesIn(join(BACKUP_DIR, 'base'))).filter((name) => name.startsWith('.unfinished'));
+
+async function transfer(): Promise<string> {
+  return (await service.client.transfers.create({ amount: 1, card_id: 'card_active' })).transfer_id;
+}
+
+/** Ends the current file of the WAL and waits until it is in the archive; gives its name. */
+async function archive(): Promise<string> {
+  const { databaseUrl } = await embeddedServerOf(DATA_DIR);
+  const client = await connect({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
+  try {
+    const { rows } = await client.query<{ file: string }>('select pg_walfile_name(pg_switch_wal() - 1) as file');
+    const file = rows[0]?.file ?? '';
+    await waitFor(file, async () => (await namesIn(join(BACKUP_DIR, 'wal'))).includes(file));
+    return file;
+  } finally {
+    await client.end();
+  }
+}
+
+/** A command that a test kills. */
+function startCommand(words: readonly string[], environment: Readonly<Record<string, string>>): ChildProcess {
+  const { PATH = '' } = process.env;
+  return spawn(process.execPath, [ADMINISTRATION, ...words], { env: { PATH, ...environment }, stdio: 'ignore' });
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  if (child.exitCode === null && child.signalCode === null) await ended;
+}
+
+/** A copy of the backup that a test may spoil. */
+async function copyOfBackup(name: string): Promise<string> {
+  const copy = inside(name);
+  await execute('cp', ['-a', BACKUP_DIR, copy]);
+  return copy;
+}
+
+/** Changes bytes in the middle of a file, as a bad disk does. */
+async function spoil(path: string, position: number): Promise<void> {
+  const file = await open(path, 'r+');
+  await file.write(Buffer.alloc(64, 0xa5), 0, 64, position);
+  await file.close();
+}
+
+const restore = (backup: string, target: string, to = 'latest') =>
+  runCommand(['restore', '--to', to, '--from', backup], { DATA_DIR: inside(target) });
+
+beforeAll(async () => {
+  place = await temporaryDirectory();
+  DATA_DIR = inside('data');
+  BACKUP_DIR = inside('backup');
+  await mkdir(BACKUP_DIR);
+  service = await startService(settings());
+  await waitFor('the first copy', async () => (await copies()).length > 0);
+});
+afterAll(async () => {
+  if (service?.child.exitCode === null && service.child.signalCode === null) await service.stop();
+  await place?.remove();
+});
+
+describe('a start with a directory for backups that cannot be used says why', () => {
+  const refused = async (directory: string, words: string | RegExp): Promise<void> => {
+    const { exitCode, errors } = await startInVain({ DATA_DIR: inside('other'), BACKUP_DIR: directory });
+    expect(exitCode).toBe(1);
+    expect(errors).toMatch(words);
+    expect(errors).toMatch(/\nRunbook: docs\/runbook\/backup-directory-unusable\.md\n$/);
+    expect(await namesIn(inside('other'))).not.toContain('postgresql');
+  };
+
+  test('it does not exist', () => refused(inside('missing'), 'it does not exist. Mount its disk, or create it'));
+  test('it is a file', async () => {
+    await writeFile(inside('file'), '');
+    await refused(inside('file'), 'it is not a directory');
+    await refused(join(inside('file'), 'below'), 'is not a directory');
+  });
+  test('it is inside the data directory, also behind a link, or contains it', async () => {
+    await mkdir(join(inside('other'), 'backup'), { recursive: true });
+    await refused(join(inside('other'), 'backup'), /it is inside .*\/other, the directory of the ledger/);
+    await symlink(join(inside('other'), 'backup'), inside('link'));
+    await refused(inside('link'), /it is inside .*\/other, the directory of the ledger/);
+    await refused(place.path, /it contains .*\/other, the directory of the ledger/);
+  });
+  test('it cannot be written', async () => {
+    const directory = inside('closed');
+    await mkdir(directory);
+    // Root may write everywhere, but PostgreSQL then runs as another user.
+    await chmod(directory, isRoot ? 0o700 : 0o500);
+    await refused(
+      directory,
+      isRoot ? `Run 'chmod o+x ${directory}'` : 'the user of the service cannot read and write it',
+    );
+    await chmod(directory, 0o711);
+  });
+  test('it is on a file system where nothing can be made', () => refused('/proc', /\(BACKUP_DIR\) cannot be used: /));
+});
+
+test('the command backup without BACKUP_DIR, and with another one than the service, is refused', async () => {
+  const without = await runCommand(['backup'], { DATA_DIR });
+  expect(without.errors).toMatch(/^BACKUP_DIR is not set\. .*\nRunbook: .*backup-directory-unusable\.md\n$/);
+  const other = inside('other-backup');
+  await mkdir(join(other, 'wal'), { recursive: true });
+  await mkdir(join(other, 'base'));
+  const { exitCode, errors } = await runCommand(['backup'], settings({ BACKUP_DIR: other }));
+  expect([exitCode, errors]).toEqual([
+    1,
+    expect.stringContaining(`archives into ${BACKUP_DIR}/wal, but BACKUP_DIR needs ${other}/wal`),
+  ]);
+});
+
+test('a copy that is killed in the middle is no copy, and the next one removes it', async () => {
+  const before = await copies();
+  const child = startCommand(['backup'], settings());
+  await waitFor('the copy is under way', async () => (await unfinished()).length > 0);
+  await kill(child);
+  expect(await unfinished()).toHaveLength(1);
+  expect(await copies()).toEqual(before);
+  expect((await runCommand(['backup', 'list'], settings())).exitCode).toBe(0);
+  await transfer();
+  expect(await runCommand(['backup'], settings())).toMatchObject({
+    exitCode: 0,
+    output: expect.stringContaining('is complete'),
+  });
+  expect(await unfinished()).toEqual([]);
+  expect(await copies()).toHaveLength(before.length + 1);
+});
+
+test('two copies are not taken at once', async () => {
+  const child = startCommand(['backup'], settings());
+  await waitFor('the copy is under way', async () => (await unfinished()).length > 0);
+  const { exitCode, errors } = await runCommand(['backup'], settings());
+  await kill(child);
+  expect([exitCode, errors]).toEqual([
+    1,
+    expect.stringContaining(`Process ${child.pid} is taking a copy of the ledger already.`),
+  ]);
+});
+
+describe('a restore', () => {
+  let last = '';
+  let id = '';
+  beforeAll(async () => {
+    id = await transfer();
+    await archive();
+    await transfer();
+    last = await archive();
+  });
+
+  test('that is killed leaves nothing that is taken for a ledger, and the next one succeeds', async () => {
+    const target = inside('killed');
+    const temporaries = async () => (await namesIn(target)).filter((name) => name.startsWith('postgresql.restore-'));
+    const moments: readonly (() => Promise<boolean>)[] = [
+      async () => (await temporaries()).length > 0,
+      async () => (await namesIn(join(target, (await temporaries())[0] ?? ''))).includes('postmaster.pid'),
+    ];
+    const orphans: number[] = [];
+    for (const moment of moments) {
+      const child = startCommand(['restore', 'latest', BACKUP_DIR], { DATA_DIR: target });
+      await waitFor('the moment', moment);
+      await kill(child);
+      expect(await namesIn(target)).not.toContain('postgresql');
+      const file = join(target, (await temporaries())[0] ?? '', 'postmaster.pid');
+      orphans.push(Number.parseInt(await readFile(file, 'utf8').catch(() => '0'), 10));
+    }
+    expect(await restore(BACKUP_DIR, 'killed')).toMatchObject({ exitCode: 0 });
+    expect(await temporaries()).toEqual([]);
+    for (const orphan of orphans.filter((one) => one > 0)) expect(await isRunning(orphan)).toBe(false);
+    const restored = await startEmbeddedPostgres({ dataDirectory: target });
+    const client = await connect({ ...restored.connection, user: 'postgres' });
+    const { rows } = await client.query(
+      "select from transfer where 'tr_' || replace(transfer_id::text, '-', '') = $1",
+      [id],
+    );
+    expect(rows).toHaveLength(1);
+    await client.end();
+    await restored.stop();
+  });
+
+  const incomplete = async (backup: string, target: string, words: RegExp): Promise<void> => {
+    const { exitCode, output, errors } = await restore(backup, target);
+    expect([exitCode, output]).toEqual([1, '']);
+    expect(errors).toMatch(words);
+    expect(errors).toMatch(/\nRunbook: docs\/runbook\/restore-incomplete\.md\n$/);
+    expect((await namesIn(inside(target))).filter((name) => name.startsWith('postgresql'))).toEqual([]);
+  };
+
+  test('with a damaged WAL file is refused, and says up to where it can go', async () => {
+    const backup = await copyOfBackup('damaged-wal');
+    // The file has little more than one transfer.
+    await spoil(join(backup, 'wal', last), 200);
+    await incomplete(
+      backup,
+      'from-damaged',
+      /The WAL of the backup is damaged: .*the last transaction that could be replayed is of 2/,
+    );
+  });
+
+  test('with a truncated WAL file is refused', async () => {
+    const backup = await copyOfBackup('short-wal');
+    await execute('truncate', ['-s', '1000000', join(backup, 'wal', last)]);
+    await incomplete(backup, 'from-short', /has wrong size: 1000000 instead of 16777216/);
+  });
+
+  test('with a missing WAL file is refused, and so is the list', async () => {
+    const backup = await copyOfBackup('missing-wal');
+    const names = (await namesIn(join(backup, 'wal'))).filter((name) => name.length === 24);
+    const missing = names.at(-2) ?? '';
+    await rm(join(backup, 'wal', missing));
+    await incomplete(backup, 'from-missing', new RegExp(`The WAL file ${missing} is missing`));
+    const { exitCode, errors } = await runCommand(['backup', 'list'], { BACKUP_DIR: backup });
+    expect([exitCode, errors]).toEqual([1, expect.stringContaining(`The WAL file ${missing} is missing`)]);
+  });
+
+  test('takes the copy before one that is damaged, and says which file is', async () => {
+    const backup = await copyOfBackup('damaged-copy');
+    const newest = (await copies(backup)).at(-1) ?? '';
+    await spoil(join(backup, 'base', newest, 'files', 'global', 'pg_control'), 100);
+    const { exitCode, output, errors } = await restore(backup, 'from-older');
+    expect(exitCode).toBe(0);
+    expect(errors).toContain(
+      `The copy ${newest} is damaged: the content of the file global/pg_control was changed. Trying the copy before it.`,
+    );
+    expect(output).toContain(`From the copy: ${(await copies(backup)).at(-2)}`);
+  });
+
+  test('of a copy whose manifest was changed is refused when it is the only one', async () => {
+    const backup = await copyOfBackup('damaged-manifest');
+    const [newest = '', ...older] = (await copies(backup)).toReversed();
+    for (const name of older) await rm(join(backup, 'base', name), { recursive: true });
+    await spoil(join(backup, 'base', newest, 'manifest.json'), 500);
+    const { errors } = await restore(backup, 'from-nothing');
+    expect(errors).toContain(
+      `No copy of the ledger in the directory base can be restored: ${newest}: its manifest is damaged.`,
+    );
+  });
+});
+
+test('a copy whose WAL is not archived is given up, with the reason', async () => {
+  const wal = join(BACKUP_DIR, 'wal');
+  const before = await copies();
+  await rename(wal, `${wal}-gone`);
+  const { databaseUrl } = await embeddedServerOf(DATA_DIR);
+  const socketDirectory = new URL(databaseUrl.replace('@/', '@localhost/')).searchParams.get('host') ?? '';
+  const source = { socketDirectory, dataDirectory: DATA_DIR, wal, base: join(BACKUP_DIR, 'base') };
+  await mkdir(wal, { mode: 0o700 });
+  await chmod(wal, 0o500);
+  const taken = takeCopy(source, { fast: true, archiveTimeoutMilliseconds: 3_000 });
+  await expect(taken).rejects.toThrow(/The copy was given up, because it cannot be restored without the WAL file 0/);
+  expect([await copies(), await unfinished()]).toEqual([before, []]);
+  // Transfers do not wait for the archive.
+  await transfer();
+  await rm(wal, { recursive: true });
+  await rename(`${wal}-gone`, wal);
+});
+
+test('a full disk of the backups is reported, and stops no transfer', async (context) => {
+  const disk = inside('disk');
+  await mkdir(disk);
+  const mounted = await execute('mount', ['-t', 'tmpfs', '-o', 'size=192m,mode=711', 'backups', disk]).then(
+    () => true,
+    () => false,
+  );
+  if (!mounted) {
+    const notRun = 'it needs root, to mount a small file system';
+    Object.assign(context.task.meta, { notRun });
+    context.skip(notRun);
+  }
+  const environment = settings({ DATA_DIR: inside('beside'), BACKUP_DIR: disk });
+  const beside = await startService(environment);
+  try {
+    await waitFor('the first copy', async () => (await copies(disk)).length > 0);
+    const { bavail, bsize } = await statfs(disk);
+    const ballast = join(disk, 'ballast');
+    await execute('fallocate', ['-l', String(bavail * bsize - 20_000_000), ballast]);
+    const small = await runCommand(['backup'], environment);
+    expect([small.exitCode, small.errors]).toEqual([
+      1,
+      expect.stringMatching(
+        /A copy of the ledger has about \d+ MB, and .* has \d+ MB free: the disk is full\. Free up space/,
+      ),
+    ]);
+    // Room when it begins, and none when it is under way.
+    await rm(ballast);
+    const running = runCommand(['backup'], environment);
+    const isUnderWay = async (): Promise<boolean> =>
+      (await namesIn(join(disk, 'base'))).some((name) => name.startsWith('.unfinished'));
+    await waitFor('the copy is under way', isUnderWay);
+    await execute('sh', ['-c', 'cat /dev/zero > "$1"', 'fill', ballast]).catch(() => undefined);
+    const full = await running;
+    expect([full.exitCode, full.errors]).toEqual([
+      1,
+      expect.stringMatching(
+        /: the disk is full\. Free up space on it and try again\.\nRunbook: docs\/runbook\/disk-full\.md\n$/,
+      ),
+    ]);
+    expect(await isUnderWay()).toBe(false);
+    expect((await beside.client.transfers.create({ amount: 1, card_id: 'card_active' })).status).toBe('completed');
+    expect(await copies(disk)).toHaveLength(1);
+    await rm(ballast);
+    expect(await runCommand(['backup'], environment)).toMatchObject({ exitCode: 0 });
+  } finally {
+    await beside.stop();
+    await execute('umount', ['--lazy', disk]);
+  }
+});

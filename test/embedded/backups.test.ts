@@ -1,0 +1,252 @@
+import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { connect } from '../harness/ledger.ts';
+import {
+  embeddedServerOf,
+  runCommand,
+  type ServiceProcess,
+  startInVain,
+  startService,
+  temporaryDirectory,
+  waitFor,
+} from '../harness/process.ts';
+
+// A ledger is backed up while it serves, and restored beside it: to a time, to the end, and once more on the timeline of a
+// ledger that was restored. The order of the tests is that of an operator's day.
+
+let place: Awaited<ReturnType<typeof temporaryDirectory>>;
+let DATA_DIR = '';
+let BACKUP_DIR = '';
+let service: ServiceProcess;
+let between = '';
+let [early, late] = ['', ''];
+
+const settings = (more: Readonly<Record<string, string>> = {}) => ({
+  DATA_DIR,
+  BACKUP_DIR,
+  LOG_LEVEL: 'silent',
+  ...more,
+});
+const inside = (name: string): string => join(place.path, name);
+const restore = (dataDirectory: string, ...words: string[]) =>
+  runCommand(['restore', ...words, '--from', BACKUP_DIR], { DATA_DIR: dataDirectory });
+const copies = async (): Promise<readonly string[]> =>
+  (await readdir(join(BACKUP_DIR, 'base')).catch(() => [])).filter((name) => !name.startsWith('.')).sort();
+const state = async (): Promise<Record<string, string>> =>
+  JSON.parse(await readFile(join(BACKUP_DIR, 'archive.json'), 'utf8')) as Record<string, string>;
+
+async function transfer({ client }: ServiceProcess): Promise<string> {
+  return (await client.transfers.create({ amount: 1, card_id: 'card_active' })).transfer_id;
+}
+
+/** Starts a service whose first copy is complete. */
+async function startArchiving(environment: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+  const before = (await copies()).length;
+  const started = await startService(environment);
+  await waitFor('the copy', async () => (await copies()).length > before);
+  return started;
+}
+
+/** Ends the current file of the WAL and waits until it is in the archive, as the service does every few seconds. */
+async function archive(dataDirectory: string): Promise<void> {
+  const { databaseUrl } = await embeddedServerOf(dataDirectory);
+  const client = await connect({ connectionString: databaseUrl.replace('transfer_service@', 'postgres@') });
+  try {
+    const { rows } = await client.query<{ file: string }>('select pg_walfile_name(pg_switch_wal() - 1) as file');
+    const file = rows[0]?.file ?? '';
+    await waitFor(file, async () => (await readdir(join(BACKUP_DIR, 'wal'))).includes(file));
+  } finally {
+    await client.end();
+  }
+}
+
+/** Which of the transfers a ledger has. */
+async function found(dataDirectory: string, ids: readonly string[]): Promise<readonly boolean[]> {
+  const restored = await startEmbeddedPostgres({ dataDirectory });
+  const client = await connect({ ...restored.connection, user: 'postgres' });
+  try {
+    const { rows } = await client.query<{ id: string }>(
+      "select replace(transfer_id::text, '-', '') as id from transfer",
+    );
+    return ids.map((id) => rows.some((row) => id === `tr_${row.id}`));
+  } finally {
+    await client.end();
+    await restored.stop();
+  }
+}
+
+/** As if the service of the other ledger had ended some time ago. */
+async function ageOwner(): Promise<void> {
+  const seenAt = new Date(Date.now() - 3_600_000).toISOString();
+  await writeFile(join(BACKUP_DIR, 'archive.json'), JSON.stringify({ ...(await state()), seenAt }));
+}
+
+beforeAll(async () => {
+  place = await temporaryDirectory();
+  DATA_DIR = inside('data');
+  BACKUP_DIR = inside('backup');
+  await mkdir(BACKUP_DIR);
+  service = await startArchiving(settings());
+  early = await transfer(service);
+  await new Promise((wake) => setTimeout(wake, 20));
+  between = new Date().toISOString();
+  await new Promise((wake) => setTimeout(wake, 20));
+  late = await transfer(service);
+  await archive(DATA_DIR);
+});
+afterAll(async () => {
+  if (service?.child.exitCode === null && service.child.signalCode === null) await service.stop();
+  await place?.remove();
+});
+
+test('the list names the copies and the times that can be restored', async () => {
+  const { exitCode, output } = await runCommand(['backup', 'list'], settings());
+  expect(exitCode).toBe(0);
+  expect(output).toMatch(
+    /^\d{8}T\d{6}Z +\d+ MB {2}complete\nWAL: \d+ files\. .*\nAny time from \S+Z (?:on|to \S+Z) can be restored\.\n$/,
+  );
+});
+
+test('a restore to a time has what was done before it and nothing after it, and says what it verified', async () => {
+  const target = inside('to-time');
+  const { exitCode, output, errors } = await restore(target, '--to', between);
+  expect([exitCode, errors]).toEqual([0, expect.stringContaining('Replaying the WAL')]);
+  expect(output).toContain(`Restored up to: ${between}\nLast transaction: 2`);
+  expect(output).toMatch(/^Books: balanced in \d currencies/m);
+  expect(output).toMatch(/^Audit head: [0-9a-f]{64} at position \d+$/m);
+  expect(output).toContain('Migrations: all known, none missing.');
+  expect(output).toContain('What you still have to do:\n1. ');
+  expect(await found(target, [early, late])).toEqual([true, false]);
+  expect(await readdir(target)).not.toContainEqual(expect.stringContaining('postgresql.restore-'));
+});
+
+test('a second restore into the same place is refused, and changes nothing', async () => {
+  const target = inside('to-time');
+  const before = await stat(join(target, 'postgresql'));
+  const { exitCode, output, errors } = await restore(target, '--to', 'latest');
+  expect([exitCode, output]).toEqual([1, '']);
+  expect(errors).toBe(
+    `There is a ledger in ${target}/postgresql already, and a restore never writes over one. Set DATA_DIR to a new directory.\n` +
+      'Runbook: docs/runbook/restore-refused.md\n',
+  );
+  expect((await stat(join(target, 'postgresql'))).ino).toBe(before.ino);
+});
+
+describe('a time that cannot be restored is refused with those that can', () => {
+  test.each([
+    ['2020-01-01T00:00:00Z', /before the first copy that can be restored: the earliest time is \d{4}-/],
+    ['2999-01-01T00:00:00Z', /is in the future/],
+    ['yesterday', /must be "latest" or a time with its zone/],
+    ['2030-01-31T12:00:00', /must be "latest" or a time with its zone/],
+  ])('%s', async (to, words) => {
+    const { exitCode, output, errors } = await restore(inside('never'), '--to', to);
+    expect([exitCode, output]).toEqual([1, '']);
+    expect(errors).toMatch(words);
+    expect(await readdir(place.path)).not.toContain('never');
+  });
+
+  test('one after the last WAL', async () => {
+    const to = new Date().toISOString();
+    const { exitCode, errors } = await restore(inside('too-late'), '--to', to);
+    expect(exitCode).toBe(1);
+    expect(errors).toMatch(
+      new RegExp(
+        `The backup ends before ${to}: the last transaction that could be replayed is of 2.*Use "--to latest"`,
+      ),
+    );
+    expect(await readdir(inside('too-late'))).not.toContain('postgresql');
+  });
+});
+
+test('a backup directory without backups, and DATABASE_URL, are refused', async () => {
+  const empty = inside('empty');
+  await mkdir(empty);
+  const nothing = await runCommand(['restore', '--to', 'latest', '--from', empty], { DATA_DIR: inside('never') });
+  expect(nothing.errors).toContain(`There is no backup in ${empty} (--from)`);
+  const own = { DATABASE_URL: 'postgresql://localhost/ledger' };
+  const { errors } = await startInVain(settings(own));
+  expect(errors).toContain('BACKUP_DIR is ');
+  expect(errors).toMatch(
+    /pgBackRest as docs\/backups\.md describes\.\nRunbook: docs\/runbook\/backup-of-own-database\.md\n$/,
+  );
+  expect((await runCommand(['restore', '--to', 'latest', '--from', BACKUP_DIR], own)).errors).toContain(
+    'DATABASE_URL is set',
+  );
+});
+
+test('a time without transactions is restored once the service has noted that nothing is missing', async () => {
+  await service.stop();
+  const idle = new Date().toISOString();
+  const before = (await state()).coveredUntil ?? '';
+  service = await startService(settings());
+  await waitFor(
+    'the note',
+    async () => ((await state()).coveredUntil ?? '') > before && ((await state()).coveredUntil ?? '') > idle,
+  );
+  // The start itself writes to the ledger, so the last transaction is after that time or before it.
+  const target = inside('idle');
+  const { exitCode, output } = await restore(target, '--to', (await state()).coveredUntil ?? '');
+  expect([exitCode, output]).toEqual([0, expect.stringContaining('Restored to ')]);
+  expect(await found(target, [early, late])).toEqual([true, true]);
+});
+
+describe('a restored ledger takes the place of the original', () => {
+  const restored = () => settings({ DATA_DIR: inside('latest') });
+
+  test('not while that one archives', async () => {
+    const { exitCode } = await restore(inside('latest'), '--to', 'latest');
+    expect(exitCode).toBe(0);
+    const { errors } = await startInVain(restored());
+    expect(errors).toContain(`BACKUP_DIR, ${BACKUP_DIR}, is in use by the ledger in ${DATA_DIR} on `);
+    expect(errors).toContain('Runbook: docs/runbook/backup-directory-taken.md');
+  });
+
+  test('after that one was stopped: it archives on a timeline of its own and takes a copy', async () => {
+    await service.stop();
+    await ageOwner();
+    service = await startArchiving(restored());
+    expect(await state()).toMatchObject({ timeline: 2, dataDirectory: inside('latest') });
+    expect(await readdir(join(BACKUP_DIR, 'wal'))).toContain('00000002.history');
+    const further = await transfer(service);
+    await archive(inside('latest'));
+    const again = inside('again');
+    expect(await restore(again, '--to', 'latest')).toMatchObject({ exitCode: 0 });
+    expect(await found(again, [early, late, further])).toEqual([true, true, true]);
+    // From the copies and the WAL of the first timeline, over the branch to the second one.
+    const over = inside('over-the-branch');
+    expect(await restore(over, '--to', between)).toMatchObject({ exitCode: 0 });
+    expect(await found(over, [early, late, further])).toEqual([true, false, false]);
+    const first = inside('first-timeline');
+    expect(await restore(first, '--to', 'latest', '--timeline', '1')).toMatchObject({ exitCode: 0 });
+    expect(await found(first, [early, late, further])).toEqual([true, true, false]);
+  });
+
+  test('the original is refused from then on, and so is another one on the same timeline', async () => {
+    expect((await startInVain(settings())).errors).toContain('is in use by the ledger in ');
+    await service.stop();
+    await ageOwner();
+    expect((await startInVain(settings())).errors).toContain('already has the WAL that the ledger in ');
+    expect((await startInVain(settings({ DATA_DIR: inside('to-time') }))).errors).toMatch(
+      /already has the WAL that the ledger in .* wrote on timeline 2/,
+    );
+  });
+
+  test('a new ledger is not made beside the backups of one', async () => {
+    const { exitCode, errors } = await startInVain(settings({ DATA_DIR: inside('new') }));
+    expect(exitCode).toBe(1);
+    expect(errors).toContain(`has the backups of a ledger, but there is no ledger in ${inside('new')}`);
+    expect(errors).toContain('"npx transfer-service restore --to latest"');
+    expect(await readdir(inside('new'))).not.toContain('postgresql');
+  });
+
+  test('an emptied backup directory is not taken for a new one', async () => {
+    const aside = inside('aside');
+    await cp(join(BACKUP_DIR, 'archive.json'), aside);
+    await rm(join(BACKUP_DIR, 'archive.json'));
+    const { errors } = await startInVain(restored());
+    expect(errors).toContain(`BACKUP_DIR, ${BACKUP_DIR}, has no backups, but this ledger has archived into it before.`);
+    await cp(aside, join(BACKUP_DIR, 'archive.json'));
+  });
+});
