@@ -28,6 +28,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   crashes: ['test/crashes'],
   faults: ['test/faults'],
   torture: ['test/torture'],
+  upgrade: ['test/upgrade'],
 };
 
 const cores = availableParallelism();

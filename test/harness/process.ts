@@ -118,7 +118,11 @@ export function runCommand(
   return runToEnd([COMMAND, ...commandLine], environment);
 }
 
-async function runToEnd(program: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ending> {
+/** Runs a program of Node, such as that of another version, until it ends. */
+export async function runToEnd(
+  program: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Ending> {
   const settings = await withStockPostgres(environment);
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, program, {

@@ -14,8 +14,8 @@ export type Fleet = {
   readonly process: (index: number) => ServiceProcess;
   /** SIGTERM, and waits for the end; gives the exit code, and what it took in milliseconds. */
   readonly stop: (index: number) => Promise<{ readonly exitCode: number | null; readonly milliseconds: number }>;
-  /** Starts a process in the place of the one that was stopped. */
-  readonly start: (index: number) => Promise<void>;
+  /** Starts a process in the place of the one that was stopped; `main` is another program than that of the checkout. */
+  readonly start: (index: number, main?: string) => Promise<void>;
   readonly end: () => Promise<void>;
 };
 
@@ -46,8 +46,8 @@ export async function startFleet(belongings: Belongings, processes: number): Pro
       const exitCode = await member(index).process.stop();
       return { exitCode, milliseconds: performance.now() - started };
     },
-    start: async (index) => {
-      member(index).process = await startAt(server, member(index));
+    start: async (index, main) => {
+      member(index).process = await startAt(server, member(index), main);
     },
     end: async () => {
       await end();
@@ -72,9 +72,13 @@ async function startMember(server: TestServer): Promise<Member> {
   return { port, path, process, url: process.url };
 }
 
-function startAt({ embedded }: TestServer, { port, path }: Pick<Member, 'port' | 'path'>): Promise<ServiceProcess> {
+function startAt(
+  { embedded }: TestServer,
+  { port, path }: Pick<Member, 'port' | 'path'>,
+  main?: string,
+): Promise<ServiceProcess> {
   const settings = { DATABASE_URL: embedded.url, DATA_DIR: path, PORT: String(port), LOG_LEVEL: 'silent' };
-  return startService(settings);
+  return startService(settings, main);
 }
 
 /** Ports below those that the kernel gives to clients: a client that calls a port of those may be connected to itself. */

@@ -49,8 +49,10 @@ async function restartInTurn(setting: Setting, tally: Tally, ledger: number, res
   }
 }
 
-/** One process stops and comes back, while others and a prober of its readiness go on asking. */
-async function restartOne(
+/**
+ * One process stops and comes back, as the program of the setting, while others and a prober of its readiness go on asking.
+ */
+export async function restartOne(
   setting: Setting,
   fleet: Fleet,
   load: Load,
@@ -74,7 +76,7 @@ async function restartOne(
   if (!/^(200 )?503( cut)?( gone)?$/.test(order)) tally.violate(where, [`readiness was: ${order}`]);
   tally.add('crossed_by_probe', seen.filter((what) => what === 'cut').length);
   const started = performance.now();
-  await fleet.start(index);
+  await fleet.start(index, setting.main);
   tally.time('start', performance.now() - started);
   load.redirect(...fleet.urls);
   tally.add('restarts');
@@ -112,7 +114,8 @@ function askReadiness(url: string): Promise<string> {
   });
 }
 
-function judgeResponses(load: Load, tally: Tally, where: string): void {
+/** Every response to a load is honest, and the living answered every request. */
+export function judgeResponses(load: Load, tally: Tally, where: string): void {
   const responses = responsesOf(load);
   const say = (problems: readonly string[]): void => tally.violate(where, problems);
   say(brokenRecordsIn(responses).map((text) => `no error record: ${text}`));

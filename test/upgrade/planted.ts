@@ -1,4 +1,4 @@
-import { type Migration, readMigrations, toMigration } from '../../../server/store/migrations/migration-files.ts';
+import { type Migration, readMigrations, toMigration } from '../../server/store/migrations/migration-files.ts';
 
 /** Numbers that no migration of the project has. */
 const PLANTED = { expand: '9001', contract: '9002', index: '9003' } as const;

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { StartupProblem } from '../../../server/startup-problem.ts';
-import { findDatabaseProblem } from '../../../server/store/connection/database-problem.ts';
-import { openDatabases } from '../../../server/store/connection/databases.ts';
-import { compareSchema, findSchemaState } from '../../../server/store/migrations/compatibility.ts';
-import { migrate, pendingMigrations } from '../../../server/store/migrations/migrate.ts';
-import { readMigrations, toMigration } from '../../../server/store/migrations/migration-files.ts';
-import { useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { StartupProblem } from '../../server/startup-problem.ts';
+import { findDatabaseProblem } from '../../server/store/connection/database-problem.ts';
+import { openDatabases } from '../../server/store/connection/databases.ts';
+import { compareSchema, findSchemaState } from '../../server/store/migrations/compatibility.ts';
+import { migrate, pendingMigrations } from '../../server/store/migrations/migrate.ts';
+import { readMigrations, toMigration } from '../../server/store/migrations/migration-files.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
 import { PLANTED_MIGRATIONS, withPlanted } from './planted.ts';
 
 const server = await useServer();

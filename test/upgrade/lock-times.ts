@@ -1,0 +1,123 @@
+// How long migrations hold up requests on a large ledger. Part of `npm run verify`; by itself:
+// node setup/run.mjs test/upgrade/lock-times.ts [--from <commit>] [--transfers <number>]
+import { parseArgs } from 'node:util';
+import { Belongings } from '../../bench/belongings.ts';
+import type { Options } from '../../bench/command-line.ts';
+import type { Stage } from '../../bench/stage.ts';
+import { migrate } from '../../server/store/migrations/migrate.ts';
+import { type Migration, readMigrations } from '../../server/store/migrations/migration-files.ts';
+import { startRequests } from './pauses.ts';
+import { findNewestTag, NoRelease, type Release, unpackRelease } from './release.ts';
+import { watchLocks } from './watch-locks.ts';
+
+/** The longest that anything may be held up, in milliseconds. */
+const MOST = 500;
+
+/** Requests before the first migration, which show the longest pauses of this machine without any; in milliseconds. */
+const BEFORE = 10_000;
+
+/** Requests after each one. */
+const AFTER = 2000;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const pause = (milliseconds: number) => new Promise((wake) => setTimeout(wake, milliseconds));
+const belongings = new Belongings();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => void belongings.endAll(say).finally(() => process.exit(130)));
+}
+
+const { values } = parseArgs({
+  options: { from: { type: 'string' }, transfers: { type: 'string', default: '5000000' } },
+});
+try {
+  const release = await unpackRelease(belongings, values.from ?? (await findNewestTag()));
+  const newer = (await readMigrations()).filter(({ name }) => !release.migrations.includes(name));
+  say(`The newest released version is ${release.reference}, with ${release.migrations.at(-1)}.`);
+  if (newer.length === 0) say('No migration is newer: there is nothing to measure.');
+  else if (!(await measure(release, newer, Number(values.transfers)))) process.exitCode = 1;
+} catch (error) {
+  if (!(error instanceof NoRelease)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+} finally {
+  await belongings.endAll(say);
+}
+
+/** Fills a ledger with the released version, which then serves requests while the migrations are applied one by one. */
+async function measure(release: Release, newer: readonly Migration[], transfers: number): Promise<boolean> {
+  const { stage, ledger, service } = await fillLedger(release, transfers);
+  const { server, seed } = stage;
+  const { cardName } = await release.load<typeof import('../../bench/load/traffic.ts')>('bench/load/traffic.ts');
+  const requests = startRequests(service.url, seed.hot.key, (number) => cardName(1 + (number % 1000)));
+  await pause(BEFORE);
+  const quiet = requests.take();
+  say(
+    `Without a migration: ${perSecond(quiet.succeeded, BEFORE)} transfers/s, longest pause ${ms(quiet.pause)}, ` +
+      `slowest response ${ms(quiet.slowest)}.`,
+  );
+  const connection = { host: server.host, port: server.port, user: 'transfer_service', database: ledger.database };
+  const migrations = await readMigrations();
+  let isRight = true;
+  for (const migration of newer) {
+    const client = await server.connect(ledger.database);
+    const stop = await watchLocks(client);
+    requests.take();
+    let tries = 1;
+    const started = performance.now();
+    const upToIt = migrations.slice(0, migrations.findIndex(({ name }) => name === migration.name) + 1);
+    await migrate(connection, {
+      migrations: upToIt,
+      onWait: () => {
+        tries += 1;
+      },
+    });
+    const took = performance.now() - started;
+    await pause(AFTER);
+    const { held, waited } = await stop();
+    await client.end();
+    const { pause: longest, slowest, failures } = requests.take();
+    const isSlow = Math.max(held.milliseconds, waited.milliseconds, longest) > MOST;
+    isRight &&= !isSlow && failures.length === 0;
+    say(
+      `${isSlow ? 'TOO SLOW' : 'ok      '}  ${migration.name}: took ${ms(took)} in ${tries} attempts; locks held at most ` +
+        `${ms(held.milliseconds)} (${held.table}), waited for at most ${ms(waited.milliseconds)} (${waited.table}); ` +
+        `longest pause of requests ${ms(longest)}, slowest response ${ms(slowest)}`,
+    );
+    for (const failure of failures.slice(0, 3)) say(`FAILED    a request during ${migration.name}: ${failure}`);
+  }
+  await requests.stop();
+  await service.stop();
+  const books = await release.load<typeof import('../../bench/ledger/books.ts')>('bench/ledger/books.ts');
+  await books.examineBooks(server, ledger.database, transfers);
+  say(`The books of ${transfers} transfers and those since balance. The longest allowed time is ${MOST} ms.`);
+  return isRight;
+}
+
+/** The modules are those of the released version: they know its program and its schema. */
+async function fillLedger(release: Release, transfers: number) {
+  const servers = await release.load<typeof import('../../bench/ledger/server.ts')>('bench/ledger/server.ts');
+  const seeds = await release.load<typeof import('../../bench/ledger/seed.ts')>('bench/ledger/seed.ts');
+  const ledgers = await release.load<typeof import('../../bench/ledger/ledger.ts')>('bench/ledger/ledger.ts');
+  const { Fill } = await release.load<typeof import('../../bench/ledger/fill.ts')>('bench/ledger/fill.ts');
+  const server = await servers.startEmbeddedServer(belongings);
+  const seed = await seeds.makeSeed(belongings, server, { unlimited: false, spread: false });
+  const stored = { transfers, cards: Math.max(2000, Math.min(1_000_000, transfers / 5)) };
+  const options = { stored } as Options;
+  const stage: Stage = { server, seed, options, belongings, pgbench: undefined, ownSite: undefined, say };
+  const ledger = await ledgers.createLedger(stage);
+  const started = performance.now();
+  const fill = new Fill(stage, ledger);
+  await fill.addCards();
+  await fill.fillUpTo(transfers);
+  say(`Filled with ${stored.cards} cards and ${transfers} transfers in ${ms(performance.now() - started)}.`);
+  const service = await ledgers.serve(stage, ledger);
+  return { stage, ledger, service: { ...service, url: service.traffic.url } };
+}
+
+function ms(milliseconds: number): string {
+  return milliseconds < 10_000 ? `${Math.round(milliseconds)} ms` : `${Math.round(milliseconds / 1000)} s`;
+}
+
+function perSecond(count: number, milliseconds: number): number {
+  return Math.round((count * 1000) / milliseconds);
+}

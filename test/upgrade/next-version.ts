@@ -1,0 +1,27 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import type { Migration } from '../../server/store/migrations/migration-files.ts';
+import { type Ending, runToEnd } from '../harness/process.ts';
+import { copySource } from '../mutants/copy.ts';
+
+/** A version of the program that has more migrations than the checkout. */
+export type NextVersion = {
+  readonly main: string;
+  /** Its program for commands on the host, such as `migrate`. */
+  readonly administration: string;
+  readonly migrate: (settings: Readonly<Record<string, string>>) => Promise<Ending>;
+};
+
+/** Copies the source and plants migrations in it; removed after the tests of the file. */
+export async function useNextVersion(...planted: readonly Migration[]): Promise<NextVersion> {
+  const { path, remove } = await copySource();
+  afterAll(remove);
+  for (const { name, text } of planted) await writeFile(join(path, 'server/store/migrations', name), text);
+  const administration = join(path, 'server/administration.ts');
+  return {
+    main: join(path, 'server/main.ts'),
+    administration,
+    migrate: (settings) => runToEnd([administration, 'migrate'], settings),
+  };
+}

@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import type { Belongings } from '../../bench/belongings.ts';
+import { root } from '../../setup/command.ts';
+
+const run = promisify(execFile);
+
+/** Why there is nothing to upgrade from; the message says what is missing. */
+export class NoRelease extends Error {
+  override readonly name = 'NoRelease';
+}
+
+/** The files of a released version with the dependencies of that version. */
+export type Release = {
+  /** The tag, or the commit that was named instead. */
+  readonly reference: string;
+  readonly path: string;
+  /** Its program, to be started by Node. */
+  readonly main: string;
+  /** Names of its migrations, in order. */
+  readonly migrations: readonly string[];
+  /** Loads one of its modules, which works with its own program and its own schema. */
+  readonly load: <Module>(file: string) => Promise<Module>;
+};
+
+/** The newest tag that the present commit descends from. Throws {@link NoRelease} where there is none. */
+export async function findNewestTag(): Promise<string> {
+  try {
+    const { stdout } = await run('git', ['describe', '--tags', '--abbrev=0'], { cwd: root });
+    return stdout.trim();
+  } catch (error) {
+    const reason = error instanceof Error ? String(Reflect.get(error, 'stderr') ?? error.message).trim() : '';
+    throw new NoRelease(
+      `There is no released version to upgrade from: git describe found no tag (${reason}). A clone without tags gets ` +
+        'them with "git fetch --tags"; before the first release, name a commit: --from <commit>.',
+    );
+  }
+}
+
+/**
+ * Unpacks a version into a folder of its own and installs the dependencies that its lockfile names; where those are the
+ * ones of the checkout, these are used.
+ */
+export async function unpackRelease(belongings: Belongings, reference: string): Promise<Release> {
+  const path = await mkdtemp('/var/tmp/transfer-service-release-');
+  belongings.add('the released version', () => rm(path, { recursive: true, force: true, maxRetries: 5 }));
+  // The user that PostgreSQL runs as, where the checks run as root, has to get to its binaries.
+  await chmod(path, 0o755);
+  const archive = join(path, 'release.tar');
+  try {
+    await run('git', ['archive', '--format=tar', `--output=${archive}`, reference], { cwd: root });
+  } catch (error) {
+    throw new NoRelease(`The version ${reference} cannot be unpacked.`, { cause: error });
+  }
+  await run('tar', ['-xf', archive, '-C', path]);
+  await rm(archive);
+  const lockOf = (folder: string): Promise<string> => readFile(join(folder, 'package-lock.json'), 'utf8');
+  if ((await lockOf(path)) === (await lockOf(root)))
+    await symlink(join(root, 'node_modules'), join(path, 'node_modules'));
+  else await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: path });
+  const load = <Module>(file: string): Promise<Module> => import(pathToFileURL(join(path, file)).href);
+  const { readMigrations } = await load<typeof import('../../server/store/migrations/migration-files.ts')>(
+    'server/store/migrations/migration-files.ts',
+  );
+  const migrations = (await readMigrations()).map(({ name }) => name);
+  return { reference, path, main: join(path, 'server/main.ts'), migrations, load };
+}
