@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { findMigrationProblems } from './migration-rules.ts';
 
 type ProjectFile = { readonly path: string; readonly text: string };
 
@@ -131,9 +132,22 @@ function fullFolders(files: readonly ProjectFile[]): readonly Problem[] {
     }));
 }
 
+/** What keeps requests waiting while a migration is applied. */
+function migrationProblems(files: readonly ProjectFile[]): readonly Problem[] {
+  const folder = 'server/store/migrations/';
+  const migrations = files
+    .filter(({ path }) => path.startsWith(folder) && path.endsWith('.sql'))
+    .map(({ path, text }) => ({ name: path.slice(folder.length), text }));
+  return findMigrationProblems(migrations).map(({ name, ...rest }) => ({ path: `${folder}${name}`, ...rest }));
+}
+
 /** Checks files by their paths below the project and their texts; a line for each thing to mend. */
 export function inspect(files: readonly ProjectFile[]): readonly string[] {
-  const problems = [...files.flatMap((file) => rules.flatMap((rule) => rule(file))), ...fullFolders(files)];
+  const problems = [
+    ...files.flatMap((file) => rules.flatMap((rule) => rule(file))),
+    ...fullFolders(files),
+    ...migrationProblems(files),
+  ];
   return problems
     .sort((one, other) => one.path.localeCompare(other.path) || one.line - other.line)
     .map(({ path, line, sentence }) => `${path}:${line}: ${sentence}`);

@@ -1,3 +1,5 @@
+-- Needs: 0018
+
 -- The verifications of the books that have ended: every balance compared with its postings and holds, and the sum of each
 -- currency. Times are those of the database's clock.
 create table books_verification (

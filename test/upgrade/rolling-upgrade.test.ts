@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { Belongings } from '../../bench/belongings.ts';
+import { readBooksAt, readTexts } from '../crashes/books.ts';
+import { findMadeInSilence } from '../crashes/checker.ts';
+import { Load } from '../crashes/load.ts';
+import { startInVain, waitFor } from '../harness/process.ts';
+import { sendRaw } from '../harness/raw-request.ts';
+import { startFleet } from '../torture/fleet.ts';
+import { contradictionsIn, makeCards, responsesOf } from '../torture/loads.ts';
+import { streamOf, Tally } from '../torture/row.ts';
+import { judgeResponses, restartOne } from '../torture/rows/rolling-restart.ts';
+import { useNextVersion } from './next-version.ts';
+import { PLANTED_MIGRATIONS } from './planted.ts';
+
+const { expand, contract } = PLANTED_MIGRATIONS;
+const next = await useNextVersion(expand);
+const afterNext = await useNextVersion(expand, contract);
+
+/** Transfers that are made before the next step. */
+const STEP = 25;
+
+const CLIENTS = 8;
+
+test('this version runs on the schema of the next one, and both at once; then the schema becomes one that it refuses', {
+  timeout: 280_000,
+}, async () => {
+  const belongings = new Belongings();
+  const tally = new Tally();
+  try {
+    const fleet = await startFleet(belongings, 2);
+    const settings = { DATABASE_URL: fleet.server.embedded.url };
+    const load = new Load(CLIENTS, 'upgrade', streamOf(1));
+    await makeCards(load, fleet.process(0));
+    load.start(...fleet.urls);
+    const goOn = async (what: string): Promise<void> => {
+      const before = load.made;
+      await waitFor(`transfers ${what}`, async () => load.made >= before + STEP);
+    };
+    const restartAll = async (main: string | undefined, what: string): Promise<void> => {
+      for (const [index] of fleet.urls.entries()) {
+        const setting = { seed: 1, count: 2, belongings, main, progress: () => undefined, inHaste: true };
+        await restartOne(setting, fleet, load, index, tally, `${what}, process ${index}`);
+        await goOn(`with process ${index} restarted`);
+      }
+    };
+    const isReady = () =>
+      Promise.all(fleet.urls.map(async (url) => (await sendRaw(url, { method: 'GET', path: '/health/ready' })).status));
+
+    await goOn('before the upgrade');
+    expect(await next.migrate(settings)).toMatchObject({ exitCode: 0, output: expect.stringContaining(expand.name) });
+    await goOn('by this version on the next schema');
+    expect(await isReady()).toEqual([200, 200]);
+    await restartAll(next.main, 'forward');
+    await restartAll(undefined, 'back');
+    await load.pause();
+
+    judgeResponses(load, tally, 'the upgrade');
+    await load.settle(fleet.urls[0] ?? '', 100);
+    const books = await readBooksAt(fleet.server.connection, load.cards, await readTexts(fleet.process(0).client));
+    tally.violate('the books', [...contradictionsIn(load, books), ...findMadeInSilence(responsesOf(load), books)]);
+    expect(tally.violations).toEqual([]);
+
+    expect(await afterNext.migrate(settings)).toMatchObject({ exitCode: 0 });
+    const refused = await startInVain({ ...settings, DATA_DIR: '/tmp/transfer-service-refused' });
+    expect(refused).toMatchObject({
+      exitCode: 1,
+      errors: expect.stringMatching(/9002_contract\.sql[\s\S]*runbook\/schema-too-new\.md/),
+    });
+    // Whoever still runs says so, too.
+    await waitFor('no process is ready', async () => (await isReady()).every((status) => status === 503));
+    await fleet.end();
+  } finally {
+    await belongings.endAll(() => undefined);
+  }
+});
