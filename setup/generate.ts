@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openApiDocument } from '../contract/openapi/document.ts';
+import { VERSION } from '../server/version.ts';
 import { root } from './command.ts';
 import { generatedSdk } from './generate-sdk.ts';
 import { SECTIONS, withSections } from './guides/sections.ts';
@@ -14,7 +15,7 @@ import {
 } from './migration-checksums.ts';
 
 const generated: Readonly<Record<string, () => string>> = {
-  'contract/openapi.json': () => formatted('contract/openapi.json', JSON.stringify(openApiDocument())),
+  'contract/openapi.json': () => formatted('contract/openapi.json', JSON.stringify(openApiDocument(VERSION))),
   ...generatedSdk(),
   ...Object.fromEntries(Object.keys(SECTIONS).map((file) => [file, () => withSections(file, committed(file) ?? '')])),
   [CHECKSUMS_FILE]: () => withNewChecksums(committed(CHECKSUMS_FILE) ?? '', readMigrationChecksums(root)),

@@ -47,8 +47,8 @@ const indexes: Rule = (statement, { isLarge }) => {
   const [found, concurrently, only, table = ''] = INDEX.exec(statement) ?? [];
   if (found === undefined || concurrently !== undefined || only !== undefined || !isLarge(table)) return undefined;
   return (
-    `This index locks ${table} against writes until it is built. Use "create index concurrently" in a migration of its ` +
-    'own, with the line "-- Transaction: none" at its top. On a partitioned table: "create index on only", and then one ' +
+    `This index locks ${table} against writes until it is built. Build it concurrently, in a migration of its ` +
+    'own, with the line "-- Transaction: none" at its top. On a partitioned table: one on only the parent, and then one ' +
     'concurrently for each partition.'
   );
 };
@@ -63,8 +63,8 @@ const transactions: Rule = (statement, { isOutsideTransaction }) => {
     return 'This cannot be done in a transaction. Put it into a migration of its own, with the line "-- Transaction: none" at its top.';
   if (!isOutsideTransaction || isRepeatable) return undefined;
   return (
-    'Outside a transaction there may only be what can be repeated after it was ended in the middle: "create index ' +
-    'concurrently <name> on <table>" and "drop index concurrently if exists <name>". Put the rest into another migration.'
+    'Outside a transaction there may only be what can be repeated after it was ended in the middle: indexes, by their ' +
+    'names, that are created concurrently, or dropped "concurrently if exists". Put the rest into another migration.'
   );
 };
 

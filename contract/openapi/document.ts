@@ -63,12 +63,12 @@ function isSchema(value: unknown): value is object {
 }
 
 /** The whole interface as an OpenAPI 3.1 document, generated from the operations and the error catalogue. */
-export function openApiDocument(): JsonObject {
+export function openApiDocument(version: string): JsonObject {
   return {
     openapi: '3.1.1',
     info: {
       title: 'Transfer Service',
-      version: '0.1.0',
+      version,
       summary: 'Moves money to, from and between cards, and explains every failure.',
       description: introduction(),
       license: { name: 'MIT', identifier: 'MIT' },

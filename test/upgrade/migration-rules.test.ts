@@ -26,8 +26,8 @@ test('docs/upgrades.md has the rules for authors, and names this test', () => {
 const NONE = '-- Needs: 0018\n-- Transaction: none\n';
 
 const REFUSED: readonly (readonly [what: string, sql: string, says: RegExp, header?: string])[] = [
-  ['an index', 'create index new_one on transfer (created_at);', /create index concurrently/],
-  ['a unique index without a name', 'create unique index on card (name);', /create index concurrently/],
+  ['an index', 'create index new_one on transfer (created_at);', /Build it concurrently/],
+  ['a unique index without a name', 'create unique index on card (name);', /Build it concurrently/],
   ['an index concurrently in a transaction', 'create index concurrently a on card (name);', /migration of its own/],
   ['something else outside a transaction', 'create table a (b int);', /can be repeated/, NONE],
   ['a check', 'alter table transfer add constraint a check (amount > 0);', /"not valid"/],
