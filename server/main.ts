@@ -140,7 +140,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
   const server = openHttp(configuration, gateway, { log, errors, metrics });
   const backups = openBackupJob(configuration, embedded, log);
-  const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness };
+  const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
   const report = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
   const listening = async (): Promise<readonly [port: number, metricsUrl: string | undefined]> => {
     const url = await metrics?.start({ ...observed, onFailure: report });

@@ -132,6 +132,8 @@ const levels: readonly Level[] = [
       'server/commit/',
       'server/store/',
       'server/readiness.ts',
+      'server/version.ts',
+      'server/embedded-postgres/',
     ],
     packages: ['prom-client'],
     node: true,

@@ -45,7 +45,7 @@ function showLedger(metrics: Metrics): (figures: LedgerFigures) => void {
   const due = gauge('due_seconds', 'How late the oldest transfer is that is due, or whose hold has expired.');
   const disabled = metrics.gauge({
     name: 'switch_disabled',
-    help: 'What is disabled by the switch: 1 for the service as a whole or in part, and the number of programs.',
+    help: 'What is disabled by the switch: 1 for the whole service, and the number of programs that are in whole or in part.',
     labels: ['scope'],
   });
   const [service, programs] = [disabled('service'), disabled('program')];

@@ -1,6 +1,6 @@
 import type { Metrics } from './registry.ts';
 
-/** What the service does by itself, and reports when it fails. */
+/** What the service does by itself, and reports when it fails. As a label it is a task: a job is what Prometheus scrapes. */
 export const JOBS = [
   'partitions',
   'expired_rows',
@@ -20,7 +20,7 @@ export function countJobFailures(metrics: Metrics): (job: Job) => void {
   const failures = metrics.counter({
     name: 'job_failures_total',
     help: 'Failures of what the service does by itself; of several in a row the first is counted.',
-    labels: ['job'],
+    labels: ['task'],
   });
   const byJob = Object.fromEntries(JOBS.map((job) => [job, failures(job)])) as Record<Job, ReturnType<typeof failures>>;
   for (const count of Object.values(byJob)) count.inc(0);

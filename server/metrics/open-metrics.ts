@@ -7,12 +7,13 @@ import { startReadingFigures } from '../jobs/read-figures.ts';
 import type { ReadinessCheck } from '../readiness.ts';
 import type { Databases } from '../store/connection/databases.ts';
 import type { TransferLane } from '../transfers/load.ts';
+import { VERSION } from '../version.ts';
 import { countCommits } from './commits.ts';
 import { countDeliveries } from './deliveries.ts';
 import { showFigures } from './figures.ts';
 import { countJobFailures, type Job } from './jobs.ts';
 import { type MetricsPage, serveMetrics } from './page.ts';
-import { showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
+import { type BackupFigures, showBackups, showConnections, showErrorLog, showLane, showReadiness } from './parts.ts';
 import { showProcess } from './process.ts';
 import { Metrics } from './registry.ts';
 import { countRequests } from './requests.ts';
@@ -23,6 +24,8 @@ export type ObservedParts = {
   readonly transfers: TransferLane;
   readonly errors: Pick<ErrorRecorder, 'figures'>;
   readonly maxSpoolBytes: number;
+  /** The job of the backups; undefined without BACKUP_DIR. */
+  readonly backups: { readonly status: BackupFigures } | undefined;
   readonly readiness: Pick<ReadinessCheck, 'latest'>;
   /** Called for the first of several failures in a row to read figures. */
   readonly onFailure: (error: unknown) => void;
@@ -44,7 +47,12 @@ export type ServiceMetrics = {
 };
 
 /** Opens the metrics of a process; undefined without METRICS_PORT, and then nothing is observed. */
-export function openMetrics({ metricsPort, metricsHost, dataDirectory }: Configuration): ServiceMetrics | undefined {
+export function openMetrics({
+  metricsPort,
+  metricsHost,
+  mode,
+  dataDirectory,
+}: Configuration): ServiceMetrics | undefined {
   if (metricsPort === null) return undefined;
   const metrics = new Metrics();
   let page: MetricsPage | undefined;
@@ -54,14 +62,15 @@ export function openMetrics({ metricsPort, metricsHost, dataDirectory }: Configu
     commits: countCommits(metrics),
     onDeliveries: countDeliveries(metrics),
     onJobFailure: countJobFailures(metrics),
-    start: async ({ databases, transfers, errors, maxSpoolBytes, readiness, onFailure }) => {
+    start: async ({ databases, transfers, errors, maxSpoolBytes, readiness, backups, onFailure }) => {
       showLane(metrics, transfers);
       showReadiness(metrics, readiness);
       showConnections(metrics, databases);
       showErrorLog(metrics, errors, maxSpoolBytes);
+      showBackups(metrics, backups && (() => backups.status));
       const figures = showFigures(metrics, { data: dataDirectory });
       page = await serveMetrics(metrics, metricsHost, metricsPort);
-      const ofProcess = showProcess(metrics);
+      const ofProcess = showProcess(metrics, { version: VERSION, mode });
       const reading = startReadingFigures(databases.background, { ...figures, onFailure });
       ends = [reading.stop, ofProcess.stop];
       return page.url;

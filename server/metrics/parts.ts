@@ -1,4 +1,5 @@
 import { READINESS, READINESS_REASONS } from '../../domain/readiness.ts';
+import type { BackupStatus } from '../embedded-postgres/backup/backup-job.ts';
 import type { ErrorRecorder } from '../error-log/error-recorder.ts';
 import type { ReadinessCheck } from '../readiness.ts';
 import type { Databases } from '../store/connection/databases.ts';
@@ -87,5 +88,30 @@ export function showErrorLog(metrics: Metrics, errors: Pick<ErrorRecorder, 'figu
     spool.set(figures.spoolBytes);
     max.set(maxSpoolBytes);
     for (const [reason, take] of byReason) take(figures.dropped.get(reason) ?? 0);
+  });
+}
+
+/** How the backups of the embedded server stand. */
+export type BackupFigures = Pick<BackupStatus, 'lastCopyAt' | 'failures' | 'coveredUntil' | 'isCopying'>;
+
+/** The backups of the embedded server. Without BACKUP_DIR there is nothing to show, and nothing is wrong with that. */
+export function showBackups(metrics: Metrics, read: (() => BackupFigures) | undefined): void {
+  const gauge = (name: string, help: string) => metrics.gauge({ name, help })();
+  const isOn = gauge('backup_enabled', 'Whether the service takes backups itself (BACKUP_DIR), 1 or 0.');
+  const last = gauge('last_backup_timestamp_seconds', 'When the last complete copy of the ledger was finished.');
+  const covered = gauge('backup_covered_timestamp_seconds', 'What was committed until then can be restored.');
+  const copying = gauge('backup_copying', 'Whether a copy is being taken, 1 or 0.');
+  const failures = follow(
+    metrics.counter({ name: 'backup_failures_total', help: 'Failures of copies, or of the care for the archive.' })(),
+  );
+  isOn.set(read === undefined ? 0 : 1);
+  if (read === undefined) return;
+  metrics.beforePage(() => {
+    const { lastCopyAt, failures: failed, coveredUntil, isCopying } = read();
+    // Before the first copy the time is 0, which is too old: a service that starts takes one at once.
+    last.set((lastCopyAt?.getTime() ?? 0) / 1000);
+    covered.set((coveredUntil?.getTime() ?? 0) / 1000);
+    copying.set(isCopying ? 1 : 0);
+    failures(failed);
   });
 }

@@ -12,13 +12,16 @@ const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
 /** The process itself: since when it runs, what it uses, and how late its event loop is. `stop` ends the measurement. */
-export function showProcess(metrics: Metrics): { readonly stop: () => void } {
+export function showProcess(
+  metrics: Metrics,
+  { version, mode }: { readonly version: string; readonly mode: string },
+): { readonly stop: () => void } {
   metrics
     .gauge({
       name: 'info',
-      help: 'Always 1; the label is the version of Node.',
-      labels: ['node'],
-    })(process.versions.node)
+      help: 'Always 1; the labels are the versions of the service and of Node, and the mode.',
+      labels: ['version', 'node', 'mode'],
+    })(version, process.versions.node, mode)
     .set(1);
   metrics
     .gauge({ name: 'start_timestamp_seconds', help: 'When the process started.' })()

@@ -1,3 +1,4 @@
+import { ERRORS } from '../../contract/errors/catalogue.ts';
 import type { Operation } from '../../contract/operation.ts';
 import {
   type ErrorCode,
@@ -70,8 +71,13 @@ export function countRequests(metrics: Metrics): (entry: CountedResponse) => voi
   const operations = Object.fromEntries(
     OPERATION_IDS.map((id) => [id, new Responses(requests, id, kindOf(id), codesOf(id))]),
   ) as Record<OperationId, Responses>;
-  // Rates need the series before the first response of its kind.
-  for (const id of OPERATION_IDS) operations[id].find(OPERATIONS[id].status, undefined).inc(0);
+  // A rate sees nothing of the first response of a series, unless the series was there before it.
+  for (const id of OPERATION_IDS) {
+    operations[id].find(OPERATIONS[id].status, undefined).inc(0);
+    for (const code of [`unknown_${id}`, 'service_unavailable'] as const) {
+      operations[id].find(ERRORS[code].status, code).inc(0);
+    }
+  }
   const others = Object.fromEntries(
     (['page', 'health', 'none'] as const).map((kind) => [
       kind,
