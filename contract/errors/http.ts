@@ -151,7 +151,21 @@ export const HTTP_ERRORS = {
     ],
     resolution:
       'Send the request again after the time in the Retry-After header. Contact support if the error persists.',
-    headers: [{ name: 'Retry-After', value: '1', description: 'Seconds to wait before the next attempt.' }],
+    headers: [
+      { name: 'Retry-After', value: '1', description: 'Seconds to wait before the next attempt.' },
+      {
+        name: 'Readiness',
+        value: 'service_closing',
+        description: 'The state of the service, by its stable name, where that is the reason.',
+        optional: true,
+      },
+      {
+        name: 'Runbook',
+        value: 'docs/runbook/service-closing.md',
+        description: 'The page of the runbook about that state, for operators.',
+        optional: true,
+      },
+    ],
     sample: {
       reproduce: 'Send SIGTERM to the service, and continue to send requests on open connections for a second.',
       given: 'a shutdown',

@@ -91,8 +91,8 @@ export function unknownError(operation: OperationId): ErrorDefinition {
 const UNKNOWN_KEY = { Authorization: `Bearer ts_${'0'.repeat(16)}_${'0'.repeat(64)}aeea93fd` };
 
 /**
- * Operations that need no database until they have begun: a batch reports a failure for each row, and a sandbox stops
- * and starts a database that is not running. They fail when they have to look up a program or a key.
+ * Operations that need no database until they have begun: a batch reports a failure for each row, the status says what
+ * it does not know, and a sandbox stops and starts a database that is not running. They fail when they have to look up a program or a key.
  */
 const WITHOUT_DATABASE: Partial<
   Record<OperationId, { readonly change: SampleRequest['headers']; readonly how: string }>
@@ -101,6 +101,7 @@ const WITHOUT_DATABASE: Partial<
     change: { 'Program-Id': 'prog_00000000000070008000000000000002' },
     how: ' for a card program that does not exist',
   },
+  get_status: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
   stop_database: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
   start_database: { change: UNKNOWN_KEY, how: ' with an unknown API key' },
 };

@@ -26,7 +26,7 @@ const HEADERS: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'cache-control', 'x-content-type-options'],
   ...['request-id', 'client-request-id', 'error-code', 'link', 'should-retry', 'money-moved', 'transfer-id'],
   ...['retry-after', 'error-field', 'idempotent-replayed', 'allow', 'accept', 'www-authenticate', 'ignored-fields'],
-  ...['ignored-headers'],
+  ...['ignored-headers', 'readiness', 'runbook'],
   ...['ratelimit-policy', 'ratelimit'],
 ]);
 
@@ -77,8 +77,10 @@ function expectCauseHeaders({ headers }: RawResponse, expected: Expected): void 
   if (code === 'method_not_allowed') expect(header('allow')).toMatch(/^[A-Z]+(, [A-Z]+)*$/);
   else expect(header('allow')).toBeUndefined();
   if (code === 'rate_limited') expect(Number(header('retry-after'))).toBeGreaterThanOrEqual(1);
-  else if (code === 'service_unavailable') expect(header('retry-after')).toBe('1');
-  else if (opensWithin === undefined) expect(header('retry-after')).toBeUndefined();
+  else if (code === 'service_unavailable') {
+    // Longer where the reason waits for a person.
+    expect(header('retry-after')).toMatch(header('readiness') === undefined ? /^1$/ : /^10?$/);
+  } else if (opensWithin === undefined) expect(header('retry-after')).toBeUndefined();
   else {
     const seconds = Number(header('retry-after'));
     expect(seconds).toBeGreaterThanOrEqual(1);
