@@ -9,7 +9,7 @@ import { announceService } from './embedded-postgres/running-services.ts';
 import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES, startErrorRecorder } from './error-log/error-recorder.ts';
 import { EventNews } from './events/event-news.ts';
 import { handlersOf } from './handlers.ts';
-import { createHttpServer, type HttpServer } from './http/server.ts';
+import { createHttpServer, type HttpServer, type ResponseEntry } from './http/server.ts';
 import { databaseTime } from './ids.ts';
 import { followDatabaseClock } from './jobs/database-clock.ts';
 import { startDeletingExpired } from './jobs/delete-expired.ts';
@@ -40,11 +40,13 @@ import { Lifecycle } from './start/lifecycle.ts';
 import { listen } from './start/listen.ts';
 import { statusOf, watchReadiness } from './start/status.ts';
 import { stopOnSignal } from './start/stop-on-signal.ts';
+import { openTraceExport } from './start/traces.ts';
 import { StartupProblem } from './startup-problem.ts';
 import type { Database } from './store/connection/database.ts';
 import type { Databases } from './store/connection/databases.ts';
 import { explainStartFailure } from './store/connection/start-failure.ts';
 import { newestMigration } from './store/migrations/newest-migration.ts';
+import type { Traces } from './traces/open-traces.ts';
 import { openTransferLane, type TransferLane } from './transfers/load.ts';
 import { VERSION } from './version.ts';
 import { resealSecrets } from './webhooks/reseal-secrets.ts';
@@ -56,6 +58,7 @@ const SEED_TIMEOUT_MILLISECONDS = 10_000;
 const CLOCK_IS_OFF =
   'the clock of this machine differs from the clock of the database, whose time is used everywhere except in this log: synchronize the clocks';
 
+const UNWRITTEN_REPORTS = 'cannot write events about errors; retrying';
 const UNWRITTEN_USES = 'cannot write key uses and refused credentials; retrying';
 
 const BOOKS_DIFFER =
@@ -135,10 +138,10 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   };
   // Opens the connection reserved for transfers before other connections take its place.
   void gateway.ready();
-  const onUntold = failureOf(log, 'error_events_not_written', 'cannot write events about errors; retrying');
-  const reports = startReportingErrors(background, onUntold);
+  const reports = startReportingErrors(background, failureOf(log, 'error_events_not_written', UNWRITTEN_REPORTS));
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
-  const server = openHttp(configuration, gateway, { log, errors, metrics });
+  const traces = await openTraceExport(configuration, log);
+  const server = openHttp(configuration, gateway, { log, errors, metrics, traces });
   const backups = openBackupJob(configuration, embedded, log);
   const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
   const report = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
@@ -162,7 +165,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
     readiness.stop();
     clock.stop();
     await Promise.all([jobs.stop(), server.close()]);
-    await metrics?.stop();
+    await Promise.all([metrics?.stop(), traces?.stop()]);
     await unpublish();
     await credentials.stop();
     await errors.stop();
@@ -175,15 +178,24 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   say(bannerOf(configuration, opened.embedded?.dataDirectory, port, metricsUrl));
 }
 
+/** Who is told of requests and their errors. */
+type Listeners = {
+  readonly log: Log;
+  readonly errors: ErrorRecorder;
+  readonly metrics: ServiceMetrics | undefined;
+  readonly traces: Traces | undefined;
+};
+
 function openHttp(
   { addressRatePerSecond, keyRatePerSecond, trustedProxies, requestLog }: Configuration,
   gateway: Gateway,
-  { log, errors, metrics }: { log: Log; errors: ErrorRecorder; metrics: ServiceMetrics | undefined },
+  { log, errors, metrics, traces }: Listeners,
 ): HttpServer {
   return createHttpServer(gateway, {
     settings: { addressRatePerSecond, keyRatePerSecond, trustedProxies },
     version: VERSION,
-    onResponse: onEachOf(metrics?.onResponse, openRequestLog(requestLog, STANDARD_ERROR)),
+    beginTrace: traces?.begin,
+    onResponse: onEachOf(metrics?.onResponse, openRequestLog(requestLog, STANDARD_ERROR), traces && endTrace),
     onError: (report) => {
       // The recorded error has no card numbers or keys, so it is safe to log.
       const recorded = errors.record(report);
@@ -193,6 +205,10 @@ function openHttp(
       log.error({ event: 'server_error', requestId: toWireId('req', requestId), code, ...trace, causes }, message);
     },
   });
+}
+
+function endTrace(entry: ResponseEntry): void {
+  entry.trace?.end(entry);
 }
 
 /** What logs a failure that is tried again. */

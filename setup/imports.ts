@@ -80,6 +80,7 @@ const levels: readonly Level[] = [
       'server/sandbox/',
       'server/status/',
       'server/store/',
+      'server/traces/',
     ],
     node: true,
   },
@@ -138,7 +139,12 @@ const levels: readonly Level[] = [
     packages: ['prom-client'],
     node: true,
   },
-  // The only file that may open connections to other hosts; setup/lint/network.grit lets no other one.
+  {
+    from: ['server/traces/'],
+    to: ['domain/', 'server/configuration/traces.ts', 'server/operations/trace.ts', 'server/version.ts'],
+    node: true,
+  },
+  // Only this file and server/traces/send-spans.ts may open connections to other hosts: setup/lint/network.grit.
   {
     from: ['server/delivery/send.ts'],
     to: ['server/webhooks/addresses.ts', 'server/delivery/door/'],

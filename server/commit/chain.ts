@@ -3,6 +3,7 @@ import type { Database } from '../store/connection/database.ts';
 import { CommitUnknown } from '../store/connection/failure.ts';
 import type { CommitObserver } from './commit-observer.ts';
 import { type ChainedWork, firstDeadline, type Pending } from './group-work.ts';
+import { type TraceOf, tracedDecision, traceGroup } from './trace-group.ts';
 
 /** Groups in flight at the same time: one is committed, one is saved, one is loaded. */
 const DEPTH = 3;
@@ -42,6 +43,7 @@ type Ends<Item, Outcome> = {
   /** A group that wrote nothing has read what may not be on the standby yet. */
   readonly settle: (group: readonly Pending<Item, Outcome>[], batchId: string, unknown: CommitUnknown) => void;
   readonly observer: CommitObserver | undefined;
+  readonly traceOf: TraceOf<Item>;
 };
 
 /**
@@ -136,7 +138,8 @@ export class Chain<Item, Outcome, Name extends string> {
   /** Whether a group was committed, and with it all before it. Never rejects. */
   async #commit(link: Link<Item, Outcome>, before: true | Promise<boolean>, onDecided: () => void): Promise<boolean> {
     const { group, batchId } = link;
-    const { observer } = this.#ends;
+    const { observer, traceOf } = this.#ends;
+    const trace = traceGroup(group, traceOf);
     const begunAt = observer === undefined ? 0 : performance.now();
     let base = before;
     void Promise.resolve(before).then((isCommitted) => {
@@ -149,10 +152,10 @@ export class Chain<Item, Outcome, Name extends string> {
         {
           batchId,
           load,
-          decide: (loaded, id) => {
+          decide: tracedDecision(trace, (loaded, id) => {
             if (this.#isBroken) throw whenBroken();
             return decide(loaded, id);
-          },
+          }),
         },
         {
           onDecided,
@@ -163,9 +166,11 @@ export class Chain<Item, Outcome, Name extends string> {
       );
       this.#end(link, 'committed');
       observer?.onGroup('chained', group.length, performance.now() - begunAt);
+      trace?.ended(group.length, 'committed');
       this.#ends.resolve(group, outcomes);
       return await base;
     } catch (error) {
+      trace?.ended(group.length, 'failed');
       if (error instanceof CommitUnknown && error.doubt === 'unconfirmed') {
         this.#end(link, 'committed');
         this.#ends.settle(group, batchId, error);

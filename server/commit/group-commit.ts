@@ -76,6 +76,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
       const failure = new OperationFailure('too many requests are waiting', { busy: true, moneyMoved: 'no' });
       return Promise.reject(failure);
     }
+    this.#work.traceOf(item)?.submitted();
     return new Promise((resolve, reject) => {
       const pending = { item, deadline, resolve, reject };
       if (!this.#contention.isQuiet && this.#contention.concerns(this.#work.needsOf(item)))
@@ -121,6 +122,7 @@ export class GroupCommit<Item, Outcome, Name extends string> {
       resolve: (group, outcomes) => this.#lockingPath.resolve(group, outcomes),
       settle: (group, batchId, unknown) => void this.#lockingPath.settle(group, batchId, unknown),
       observer: this.#observer,
+      traceOf: this.#work.traceOf,
     });
     return this.#chain;
   }

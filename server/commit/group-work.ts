@@ -1,4 +1,5 @@
 import type { ChainedSteps, Steps } from '../store/connection/database.ts';
+import type { TraceOf } from './trace-group.ts';
 
 /** What a group does about locks that others hold: wait for them, or skip the items that need them. */
 export type LockMode = 'wait' | 'skip';
@@ -24,6 +25,8 @@ export type GroupWork<Item, Outcome, Name extends string> = {
   readonly needsOf: (item: Item) => readonly string[];
   /** Id on the wire of the transfer that an outcome created or changed, now or before; none for a refusal. */
   readonly transferOf: (item: Item, outcome: Outcome) => string | undefined;
+  /** The trace of an item, if it has one. */
+  readonly traceOf: TraceOf<Item>;
   /** How groups are chained; omitted where they are not. */
   readonly chained?: ChainedWork<Item, Outcome, Name>;
 };

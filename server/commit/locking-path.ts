@@ -6,6 +6,7 @@ import { ChainBroken } from './chain.ts';
 import type { CommitObserver } from './commit-observer.ts';
 import type { Contention } from './contention.ts';
 import { Blocked, firstDeadline, type GroupWork, type LockMode, type Pending } from './group-work.ts';
+import { tracedDecision, traceGroup } from './trace-group.ts';
 import { toOperationFailure } from './transaction.ts';
 
 /** Attempts of a whole group that meets conflicts with other transactions. */
@@ -61,15 +62,19 @@ export class LockingPath<Item, Outcome, Name extends string> {
   async commit(group: readonly Pending<Item, Outcome>[], mode: LockMode = 'wait', attempts = ATTEMPTS): Promise<void> {
     const batchId = newBatchId();
     const begunAt = this.#begin();
+    const trace = traceGroup(group, this.#work.traceOf);
     try {
-      const steps = this.#work.stepsOf(
+      const { load, decide } = this.#work.stepsOf(
         group.map((pending) => pending.item),
         mode,
       );
-      const outcomes = await this.databaseOf(group).transact({ ...steps, batchId }, firstDeadline(group));
+      const work = { load, decide: tracedDecision(trace, decide), batchId };
+      const outcomes = await this.databaseOf(group).transact(work, firstDeadline(group));
       this.#observeGroup(outcomes, begunAt);
+      trace?.ended(group.length, 'committed');
       this.resolve(group, outcomes);
     } catch (error) {
+      trace?.ended(group.length, 'failed');
       await this.#recover({ group, batchId, error }, mode, attempts);
     }
   }

@@ -9,6 +9,7 @@ import {
   type RequestLog,
   SETTINGS,
 } from './settings.ts';
+import { readTraces, type TraceSettings } from './traces.ts';
 import {
   type Certificates,
   isLoopback,
@@ -79,6 +80,8 @@ export type Configuration = {
   readonly logLevel: LogLevel;
   /** Which requests are logged. */
   readonly requestLog: RequestLog;
+  /** Where and which traces are sent; null where none are. */
+  readonly traces: TraceSettings | null;
 };
 
 /** Responses to idempotency keys are stored in their events, and a replay is exact for so many days. */
@@ -128,6 +131,7 @@ export function readConfiguration(environment: NodeJS.ProcessEnv = process.env):
     metricsHost: readHost('METRICS_HOST', read('METRICS_HOST')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), LOG_LEVELS),
     requestLog: oneOf('REQUEST_LOG', read('REQUEST_LOG'), REQUEST_LOGS),
+    traces: readTraces(read),
   };
   if (mode === 'live' && !environment.SUPPORT_CONTACT?.trim()) {
     throw new StartupProblem(

@@ -144,4 +144,18 @@ export const SETTINGS = [
     fallback: 'off',
     purpose: 'which requests have a line of the log each: off, errors or all, whatever the LOG_LEVEL',
   },
+  {
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    fallback: '',
+    purpose:
+      'URL of an OpenTelemetry collector, such as http://127.0.0.1:4318, to which traces are sent by OTLP over HTTP as JSON; ' +
+      'no traces if not set',
+  },
+  {
+    name: 'OTEL_EXPORTER_OTLP_HEADERS',
+    fallback: '',
+    purpose: 'headers of the requests to it, such as authorization=Bearer%20abc, separated by commas',
+  },
+  { name: 'OTEL_TRACES_SAMPLER_ARG', fallback: '0.01', purpose: 'share of the requests that are traced, 0 to 1' },
+  { name: 'OTEL_SERVICE_NAME', fallback: 'transfer-service', purpose: 'name of the service in its traces' },
 ] as const;

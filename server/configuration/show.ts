@@ -29,5 +29,9 @@ export function showConfiguration(configuration: Configuration): string {
     `METRICS_HOST=${configuration.metricsHost}`,
     `LOG_LEVEL=${configuration.logLevel}`,
     `REQUEST_LOG=${configuration.requestLog}`,
+    `OTEL_EXPORTER_OTLP_ENDPOINT=${withoutUrlCredentials(configuration.traces?.endpoint ?? '')}`,
+    `OTEL_EXPORTER_OTLP_HEADERS=${Object.keys(configuration.traces?.headers ?? {}).length === 0 ? '' : '(set)'}`,
+    `OTEL_TRACES_SAMPLER_ARG=${configuration.traces?.ratio ?? ''}`,
+    `OTEL_SERVICE_NAME=${withoutUrlCredentials(configuration.traces?.serviceName ?? '')}`,
   ].join('\n');
 }

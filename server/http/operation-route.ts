@@ -50,6 +50,7 @@ export async function serveOperation(
   const timeoutMilliseconds = settings.operationTimeoutMilliseconds + settings.operationGraceMilliseconds;
   context.operation = id;
   context.parameters = parameters;
+  context.trace = service.beginTrace?.(context.traceparent, context.beganAt);
   try {
     const head = context.head ?? readHead(context.request, settings.maxHeaders);
     const identity = identify(service, context, operation, head);
@@ -180,6 +181,7 @@ function readCall(
     operation: id,
     requestId: context.requestId,
     traceparent: context.traceparent,
+    trace: context.trace,
     caller,
     programId,
     params: parameters,

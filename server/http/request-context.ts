@@ -5,6 +5,7 @@ import { toWireId } from '../../domain/identifier.ts';
 import type { Refusal } from '../../domain/refusal.ts';
 import { newId } from '../ids.ts';
 import type { Caller } from '../operations/call.ts';
+import type { RequestTrace } from '../operations/trace.ts';
 import type { Connection } from './admission/connection.ts';
 import type { RateStatus } from './admission/rate-limiter.ts';
 import type { ErrorReport } from './error-report.ts';
@@ -53,6 +54,8 @@ export class RequestContext {
   /** Whether the connection must close after this response. */
   mustClose = false;
   responded = false;
+  /** Set where its spans are sent to a collector. */
+  trace: RequestTrace | undefined = undefined;
   /** What the error log has of the rows that a successful batch refused. */
   refusedRow: Pick<ErrorReport, 'code' | 'moneyMoved'> | undefined = undefined;
   /** Whether its entry has been given to `onResponse`. */

@@ -1,5 +1,6 @@
 import type { ErrorCode, OperationId } from '../../contract/operations.ts';
 import type { MoneyMoved } from '../../domain/refusal.ts';
+import type { RequestTrace } from '../operations/trace.ts';
 
 /** What became of one request. Nothing in it is the caller's own text, except the ids of a trace. */
 export type ResponseEntry = {
@@ -26,4 +27,6 @@ export type ResponseEntry = {
   readonly moneyMoved: MoneyMoved | undefined;
   /** The `traceparent` header, where a valid one was sent. */
   readonly traceparent: string | undefined;
+  /** Set where its spans are sent to a collector. */
+  readonly trace?: RequestTrace | undefined;
 };

@@ -16,7 +16,7 @@ import { RequestContext } from './request-context.ts';
 import type { ResponseEntry } from './response-entry.ts';
 import { RouteTable } from './route-table.ts';
 import { createRoutes } from './routes.ts';
-import { closingRefusal, type HttpService } from './service.ts';
+import { type BeginTrace, closingRefusal, type HttpService } from './service.ts';
 import { DEFAULT_SETTINGS, type HttpSettings } from './settings.ts';
 import { composeErrorResponse, reportError } from './wire/error-response.ts';
 import { substituteFor } from './wire/node-errors.ts';
@@ -35,6 +35,8 @@ export type HttpOptions = {
   readonly onError?: (report: ErrorReport) => void;
   /** Called once for every response, and for every request that its caller gave up. What it throws is ignored. */
   readonly onResponse?: ((entry: ResponseEntry) => void) | undefined;
+  /** Decides which requests are traced; the trace is told of the end by whoever gets `onResponse`. */
+  readonly beginTrace?: BeginTrace | undefined;
   /** Limits and times that differ from {@link DEFAULT_SETTINGS}. */
   readonly settings?: Partial<HttpSettings>;
   /** Version of the service, shown at `/`. */
@@ -161,6 +163,7 @@ function createService(gateway: Gateway, options: HttpOptions, lag: EventLoopLag
     supportContact: gateway.supportContact,
     onError: options.onError,
     onResponse: options.onResponse,
+    beginTrace: options.beginTrace,
     version: options.version ?? '0.1.0',
     routes: new RouteTable(),
     connections: new Connections(),

@@ -1,6 +1,7 @@
 import type { Refusal } from '../../domain/refusal.ts';
 import type { Gateway } from '../operations/call.ts';
 import { notReady } from '../operations/readiness.ts';
+import type { RequestTrace } from '../operations/trace.ts';
 import type { Connections } from './admission/connection.ts';
 import type { AdmissionQueue } from './admission/overload.ts';
 import type { RateLimits } from './admission/rate-limits.ts';
@@ -9,6 +10,9 @@ import type { RequestContext } from './request-context.ts';
 import type { RouteTable } from './route-table.ts';
 import type { HttpSettings } from './settings.ts';
 import type { ErrorReporter } from './wire/error-response.ts';
+
+/** Decides whether a request is traced; `beganAt` by `performance.now()`. */
+export type BeginTrace = (traceparent: string | undefined, beganAt: number) => RequestTrace | undefined;
 
 /** The state that the parts of one HTTP server share. */
 export type HttpService = ErrorReporter & {
@@ -23,6 +27,8 @@ export type HttpService = ErrorReporter & {
   readonly active: Set<RequestContext>;
   /** How many of these have a complete response that the caller has not read. */
   unreadResponses: number;
+  /** The trace of a request, if it is to have one. */
+  readonly beginTrace: BeginTrace | undefined;
   /** Those that wait for events or stream them. */
   readonly watchers: Watchers;
   /** Whether the event loop lag is above its limit. */

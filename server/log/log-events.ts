@@ -27,6 +27,8 @@ export const LOG_EVENTS = {
   books: 'The books do not balance, with how.',
   backup: 'A copy of the ledger is complete.',
   backup_failed: 'A copy of the ledger, or the archive of its changes, failed.',
+  traces_not_sent:
+    'The collector of OTEL_EXPORTER_OTLP_ENDPOINT takes no traces; `lost` spans are gone. Of several failures in a row, the first.',
   webhook: 'Something about one webhook, such as a pause.',
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -30,13 +30,15 @@ export function openRequestLog(which: RequestLog, lines: Pick<LineWriter, 'add'>
 
 type Listener = (entry: ResponseEntry) => void;
 
-/** One listener in place of two, either of which may be missing. */
-export function onEachOf(first: Listener | undefined, second: Listener | undefined): Listener | undefined {
-  if (first === undefined || second === undefined) return first ?? second;
-  return (entry) => {
-    first(entry);
-    second(entry);
-  };
+/** One listener in place of several, each of which may be missing. */
+export function onEachOf(...listeners: readonly (Listener | undefined)[]): Listener | undefined {
+  return listeners.reduce((before, next) => {
+    if (before === undefined || next === undefined) return before ?? next;
+    return (entry) => {
+      before(entry);
+      next(entry);
+    };
+  }, undefined);
 }
 
 /** The trace id of a `traceparent`. */

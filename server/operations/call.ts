@@ -2,6 +2,7 @@ import type { BodyOf, OperationId, ParamsOf, QueryOf, ReplyOf } from '../../cont
 import type { JsonValue } from '../../contract/reading/json.ts';
 import type { ReadinessReason } from '../../domain/readiness.ts';
 import { type MoneyMoved, Refusal } from '../../domain/refusal.ts';
+import type { RequestTrace } from './trace.ts';
 
 /**
  * Who is calling. A keyless sandbox caller may do everything, in the demo program unless it names another. `host` is a
@@ -32,6 +33,8 @@ export type CallContext = {
   readonly requestId: string;
   /** The caller's trace, where it sent a valid `traceparent`. */
   readonly traceparent?: string | undefined;
+  /** Set where its spans are sent to a collector. */
+  readonly trace?: RequestTrace | undefined;
   readonly caller: Caller;
   /** Inner UUID of the card program; empty for operations outside card programs. */
   readonly programId: string;

@@ -120,6 +120,7 @@ class Row {
       operation: 'create_transfer',
       requestId: call.requestId,
       traceparent: call.traceparent,
+      trace: call.trace,
       caller: call.caller,
       programId: call.programId,
       deadline: call.deadline,

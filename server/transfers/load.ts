@@ -30,7 +30,8 @@ export function openTransferLane(
   observer?: CommitObserver,
 ): TransferLane {
   const programOf = ({ programId }: TransferRequest): string => programId;
-  const work = { stepsOf, programOf, needsOf, transferOf };
+  const traceOf = ({ trace }: TransferRequest) => trace;
+  const work = { stepsOf, programOf, needsOf, transferOf, traceOf };
   const programs = new GroupCommit(databases, { ...work, chained: CHAINED }, bounds, observer);
   const operators = new GroupCommit(databases, work, bounds, observer);
   return {

@@ -6,6 +6,7 @@ import type { TransferNotes, TransferTerms } from '../../domain/transfers/transf
 import { actorOf } from '../audit/audit.ts';
 import { fingerprintOf } from '../commit/under-key.ts';
 import { type Call, type CallContext, schemaRefusal } from '../operations/call.ts';
+import type { RequestTrace } from '../operations/trace.ts';
 import { type KeyInScope, keyInScope } from '../store/idempotency.ts';
 
 /** What every request about a transfer has. */
@@ -14,6 +15,8 @@ type Origin = {
   readonly requestId: string;
   /** The caller's trace, which its events have too. */
   readonly traceparent?: string | undefined;
+  /** Set where its spans are sent to a collector. */
+  readonly trace?: RequestTrace | undefined;
   /** The idempotency key; null without one. */
   readonly key: (KeyInScope & { readonly fingerprint: string }) | null;
   /** The operator who sent it, as the audit log names them; null for a card program. */
@@ -82,12 +85,13 @@ export function toChange(
 }
 
 function originOf(call: CallContext): Origin {
-  const { programId, requestId, traceparent, caller, operation, idempotencyKey } = call;
+  const { programId, requestId, traceparent, trace, caller, operation, idempotencyKey } = call;
   const key = idempotencyKey === null ? null : keyInScope(programId, operation, idempotencyKey);
   return {
     programId,
     requestId,
     traceparent,
+    trace,
     key: key === null ? null : { ...key, fingerprint: fingerprintOf(call) },
     operator: caller.kind === 'operator_key' ? actorOf(caller) : null,
   };

@@ -103,21 +103,22 @@ export const lintExamples: readonly Example[] = [
     says: [
       'contract/call-f.ts:1: lint/style/noRestrictedGlobals',
       'contract/call-g.ts:1: lint/style/useNodejsImportProtocol',
-      'server/delivery/call-h.ts:1: Only server/delivery/send.ts calls other hosts',
-      'server/delivery/call-h.ts:2: Only server/delivery/send.ts calls other hosts',
-      'server/http/call-b.ts:1: Only server/delivery/send.ts calls other hosts',
+      'server/delivery/call-h.ts:1: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
+      'server/delivery/call-h.ts:2: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
+      'server/http/call-b.ts:1: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
       ...[1, 2, 3, 4, 6, 7, 8].map(
-        (line) => `server/operations/call-a.ts:${line}: Only server/delivery/send.ts calls other hosts`,
+        (line) =>
+          `server/operations/call-a.ts:${line}: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts`,
       ),
-      'server/jobs/send.ts:1: Only server/delivery/send.ts calls other hosts',
+      'server/jobs/send.ts:1: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
       'server/operations/call-d.ts:1: lint/style/noRestrictedGlobals',
-      'server/operations/call-d.ts:2: Only server/delivery/send.ts calls other hosts',
+      'server/operations/call-d.ts:2: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
       'server/operations/call-d.ts:3: lint/style/noRestrictedGlobals',
-      'server/operations/call-d.ts:4: Only server/delivery/send.ts calls other hosts',
-      'server/operations/call-d.ts:5: Only server/delivery/send.ts calls other hosts',
-      'server/operations/call-d.ts:6: Only server/delivery/send.ts calls other hosts',
+      'server/operations/call-d.ts:4: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
+      'server/operations/call-d.ts:5: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
+      'server/operations/call-d.ts:6: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
       'server/operations/call-e.ts:1: lint/style/noRestrictedGlobals',
-      'server/store/call-c.ts:1: Only server/delivery/send.ts calls other hosts',
+      'server/store/call-c.ts:1: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
     ],
     clean: {
       'server/http/called-b.ts':

@@ -156,3 +156,42 @@ describe('what is logged', () => {
     expect(process.cpuUsage(began).user).toBeLessThan(20_000_000);
   });
 });
+
+describe('OTEL_EXPORTER_OTLP_HEADERS', () => {
+  const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://127.0.0.1:4318';
+
+  test.each([
+    'Bearer vorne-hinten',
+    'authorization=%vorne-hinten',
+    'a b=vorne-hinten',
+    'a=vorne%0d%0ahinten',
+    '=vorne-hinten',
+  ])('is not shown when it is invalid: %s', (headers) => {
+    const message = refusalOf({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS: headers });
+    expect(message).toMatch(/^OTEL_EXPORTER_OTLP_HEADERS must be names and percent-encoded values/);
+    expectNothingShown(message);
+  });
+
+  test('is not shown with the settings', () => {
+    const configuration = readConfiguration({
+      OTEL_EXPORTER_OTLP_ENDPOINT,
+      OTEL_EXPORTER_OTLP_HEADERS: ' Authorization = Bearer%20vorne-hinten , x-tenant=vorne ',
+    });
+    expect(configuration.traces?.headers).toEqual({ authorization: 'Bearer vorne-hinten', 'x-tenant': 'vorne' });
+    const shown = showConfiguration(configuration);
+    expect(shown).toContain('OTEL_EXPORTER_OTLP_HEADERS=(set)\n');
+    expectNothingShown(shown);
+  });
+});
+
+test.each([
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://collector:4317'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://collector/?key=1'],
+  ['OTEL_TRACES_SAMPLER_ARG', '1.1'],
+  ['OTEL_TRACES_SAMPLER_ARG', 'always'],
+  ['OTEL_TRACES_SAMPLER_ARG', '-1'],
+  ['REQUEST_LOG', 'some'],
+])('%s refuses %s in a sentence that begins with its name', (name, value) => {
+  expect(refusalOf({ [name]: value })).toMatch(new RegExp(`^${name} is .*must be `));
+});

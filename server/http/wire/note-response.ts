@@ -31,6 +31,7 @@ export function noteResponse(
     keyId: caller !== undefined && 'keyId' in caller ? caller.keyId : undefined,
     moneyMoved: error?.moneyMoved,
     traceparent: context.traceparent,
+    trace: context.trace,
   });
 }
 

@@ -1,0 +1,33 @@
+import type { GroupTrace, RequestTrace } from '../operations/trace.ts';
+
+/** The trace of an item; undefined for nearly all. */
+export type TraceOf<Item> = (item: Item) => RequestTrace | undefined;
+
+/** Begins the trace of a group that has a traced item; undefined for nearly all groups. */
+export function traceGroup<Item>(
+  group: readonly { readonly item: Item }[],
+  traceOf: TraceOf<Item>,
+): GroupTrace | undefined {
+  let traced: RequestTrace[] | undefined;
+  for (const { item } of group) {
+    const trace = traceOf(item);
+    if (trace === undefined) continue;
+    traced ??= [];
+    traced.push(trace);
+  }
+  return traced?.[0]?.beginGroup(traced);
+}
+
+/** A decision that tells a trace when it begins and ends. */
+export function tracedDecision<Loaded, Decision>(
+  trace: GroupTrace | undefined,
+  decide: (loaded: Loaded, batchId: string) => Decision,
+): (loaded: Loaded, batchId: string) => Decision {
+  if (trace === undefined) return decide;
+  return (loaded, batchId) => {
+    trace.loaded();
+    const decision = decide(loaded, batchId);
+    trace.decided();
+    return decision;
+  };
+}

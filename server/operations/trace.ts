@@ -1,0 +1,30 @@
+/** A request whose spans are sent to a collector of traces. Few are; of all others there is no such object. */
+export type RequestTrace = {
+  /** It waits for a group from now on. */
+  readonly submitted: () => void;
+  /** A group begins with these requests, itself among them. */
+  readonly beginGroup: (requests: readonly RequestTrace[]) => GroupTrace;
+  /** Its response was written. */
+  readonly end: (ended: EndedRequest) => void;
+};
+
+/** What a span has of a request that has ended. */
+export type EndedRequest = {
+  readonly requestId: string;
+  readonly method: string | undefined;
+  readonly path: string | undefined;
+  readonly operation: string | undefined;
+  readonly status: number | undefined;
+  readonly code: string | undefined;
+  readonly programId: string | undefined;
+};
+
+/** A group of transfers that has at least one such request. */
+export type GroupTrace = {
+  /** Everything is loaded, and the decisions begin. */
+  readonly loaded: () => void;
+  /** The decisions are made, and the group is saved. */
+  readonly decided: () => void;
+  /** It is committed, or has failed. */
+  readonly ended: (size: number, outcome: 'committed' | 'failed') => void;
+};

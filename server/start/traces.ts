@@ -1,0 +1,15 @@
+import type { Configuration } from '../configuration/configuration.ts';
+import type { Log } from '../log/log.ts';
+import type { Traces } from '../traces/open-traces.ts';
+
+/** The traces that are sent to a collector; undefined where none are, and then their code is not even loaded. */
+export async function openTraceExport({ traces }: Configuration, log: Log): Promise<Traces | undefined> {
+  if (traces === null) return undefined;
+  const { openTraces } = await import('../traces/open-traces.ts');
+  return openTraces(traces, (error, lost) =>
+    log.warn(
+      { event: 'traces_not_sent', cause: String(error), lost },
+      'the collector takes no traces; requests are served as ever, and later traces are tried again',
+    ),
+  );
+}

@@ -1,0 +1,241 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { Exporter } from '../../server/traces/exporter.ts';
+import { Sampler } from '../../server/traces/sampler.ts';
+import { openSender } from '../../server/traces/send-spans.ts';
+import type { Span } from '../../server/traces/span.ts';
+import { ledgerDirectory } from '../harness/ledger-directory.ts';
+import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
+import { Collector, type ReceivedSpan } from './collector.ts';
+
+const hex = (bytes: number): string => randomBytes(bytes).toString('hex');
+
+describe('a service with a collector', () => {
+  const collector = new Collector();
+  let service: ServiceProcess;
+  let directory: Awaited<ReturnType<typeof ledgerDirectory>>;
+  beforeAll(async () => {
+    await collector.start();
+    directory = await ledgerDirectory();
+    service = await startService({
+      DATA_DIR: directory.path,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20collector-secret,x-tenant=bank',
+      OTEL_TRACES_SAMPLER_ARG: '0',
+      OTEL_SERVICE_NAME: 'ledger of tests',
+    });
+  });
+  afterAll(async () => {
+    if (service?.child.exitCode === null) await service.stop();
+    await directory?.remove();
+    await collector.stop();
+  });
+
+  const transfer = (traceparent?: string, amount = 100) =>
+    fetch(`${service.url}/api/v0.1/core/transfer`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...(traceparent === undefined ? {} : { traceparent }) },
+      body: JSON.stringify({ amount, card_id: 'card_active' }),
+    });
+  const named = (name: string): ReceivedSpan | undefined => collector.spans.find((span) => span.name === name);
+  const attributesOf = ({ attributes }: Pick<ReceivedSpan, 'attributes'>) =>
+    Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+
+  test('sends it the spans of a request whose caller records the trace, and none of others', async () => {
+    const [traceId, parent] = [hex(16), hex(8)];
+    await transfer();
+    await transfer(`00-${hex(16)}-${hex(8)}-00`);
+    const response = await transfer(`00-${traceId}-${parent}-01`);
+    expect(response.status).toBe(201);
+    await waitFor('the spans', async () => collector.spans.length >= 6);
+    const request = named('POST /api/v0.1/core/transfer');
+    const group = named('group');
+    expect(request).toMatchObject({ traceId, parentSpanId: parent, kind: 2, status: {} });
+    expect(attributesOf(request as ReceivedSpan)).toMatchObject({
+      'http.response.status_code': '201',
+      'transfer_service.operation': 'create_transfer',
+      'transfer_service.request_id': response.headers.get('request-id'),
+    });
+    expect(named('lane wait')).toMatchObject({ traceId, parentSpanId: request?.spanId });
+    expect(request?.links).toEqual([{ traceId: group?.traceId, spanId: group?.spanId }]);
+    expect(group?.links).toEqual([{ traceId, spanId: request?.spanId }]);
+    for (const name of ['load', 'decide', 'commit']) {
+      expect(named(name)).toMatchObject({ traceId: group?.traceId, parentSpanId: group?.spanId });
+    }
+    // One after the other, and within the request.
+    const times = ['lane wait', 'load', 'decide', 'commit'].flatMap((name) => {
+      const span = named(name) as ReceivedSpan;
+      return [Number(span.startTimeUnixNano), Number(span.endTimeUnixNano)];
+    });
+    const slack = 1_000_000;
+    for (const [index, time] of times.entries()) expect(time).toBeGreaterThan((times[index - 1] ?? 0) - slack);
+    expect(times[0]).toBeGreaterThan(Number(request?.startTimeUnixNano) - slack);
+    expect(times.at(-1)).toBeLessThan(Number(request?.endTimeUnixNano) + slack);
+    // Those of the other two requests would have come before.
+    expect(collector.spans).toHaveLength(6);
+    const [sent] = collector.requests;
+    expect(sent?.path).toBe('/v1/traces');
+    expect(sent?.headers).toMatchObject({ authorization: 'Bearer collector-secret', 'x-tenant': 'bank' });
+    const [resource] = sent?.body.resourceSpans ?? [];
+    expect(attributesOf(resource?.resource ?? { attributes: [] })).toEqual({
+      'service.name': 'ledger of tests',
+      'service.version': '0.1.0',
+    });
+  });
+
+  test('the span of a refused request has its code, and no text of the caller', async () => {
+    const before = collector.spans.length;
+    await fetch(`${service.url}/api/v0.1/core/card/card_private?x=private`, {
+      headers: { traceparent: `00-${hex(16)}-${hex(8)}-01` },
+    });
+    await waitFor('the span', async () => collector.spans.length > before);
+    const span = named('GET /api/v0.1/core/card/{card_id}') as ReceivedSpan;
+    expect(attributesOf(span)).toMatchObject({ 'http.response.status_code': '404', 'error.type': 'card_not_found' });
+    expect(JSON.stringify(collector.requests)).not.toContain('private');
+  });
+
+  test('a batch is one request, linked to its groups', async () => {
+    const traceId = hex(16);
+    const row = (key: string) => ({ idempotency_key: key, amount: 100, card_id: 'card_active' });
+    const response = await fetch(`${service.url}/api/v0.1/core/transfer/batch`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', traceparent: `00-${traceId}-${hex(8)}-01` },
+      body: JSON.stringify({ transfers: [row('a'), row('b'), row('c')] }),
+    });
+    expect(response.status).toBe(200);
+    const request = () => collector.spans.find((span) => span.traceId === traceId && span.kind === 2);
+    await waitFor('the span', async () => request() !== undefined);
+    expect(request()?.links.length).toBeGreaterThan(0);
+  });
+
+  test('a collector that hangs, or is gone, holds up neither requests nor the stop, and is told of once', async () => {
+    const hanging: unknown[] = [];
+    collector.respond = (response) => void hanging.push(response);
+    const traced = () => transfer(`00-${hex(16)}-${hex(8)}-01`);
+    expect((await traced()).status).toBe(201);
+    await waitFor('a request that hangs', async () => hanging.length > 0);
+    // While the collector owes its answer.
+    for (let times = 0; times < 5; times += 1) expect((await traced()).status).toBe(201);
+    await waitFor('the line', async () => service.errors().includes('traces_not_sent'));
+    await collector.stop();
+    expect((await traced()).status).toBe(201);
+    expect(await service.stop()).toBe(0);
+    const lines = service
+      .errors()
+      .split('\n')
+      .filter((line) => line.includes('traces_not_sent'));
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 40, cause: 'Error: no answer in 5000 ms' });
+    expect(service.output()).not.toContain('collector-secret');
+  });
+});
+
+const SPAN: Span = {
+  traceId: hex(16),
+  spanId: hex(8),
+  parentSpanId: undefined,
+  name: 'a span',
+  kind: 1,
+  begin: 1,
+  end: 2,
+  attributes: {},
+  links: [],
+  isError: false,
+};
+
+test('an exporter tells of the first failure, tries again, and sends what comes later', async () => {
+  const collector = new Collector();
+  await collector.start();
+  onTestFinished(() => collector.stop());
+  const { send, close } = openSender(new URL(`${collector.url}/v1/traces`), {});
+  onTestFinished(close);
+  const failures: string[] = [];
+  const exporter = new Exporter({
+    send,
+    serviceName: 'test',
+    version: '1',
+    gatherMilliseconds: 1,
+    pauseMilliseconds: 1,
+    onFailure: (error, lost) => failures.push(`${error}, ${lost}`),
+  });
+  collector.respond = (response) => void response.writeHead(503).end('busy');
+  for (let failed = 1; failed <= 3; failed += 1) {
+    exporter.add(SPAN);
+    await waitFor('a failure', async () => collector.requests.length === failed);
+  }
+  await waitFor('the report', async () => failures.length > 0);
+  expect(failures).toEqual(['Error: the answer has the status 503, 1']);
+  collector.respond = (response) => void response.writeHead(200).end('{}');
+  await waitFor('a success', async () => {
+    exporter.add({ ...SPAN, name: 'later' });
+    return collector.requests.length > 3;
+  });
+  collector.respond = (response) => void response.destroy();
+  await waitFor('the next failure', async () => {
+    exporter.add(SPAN);
+    return failures.length === 2;
+  });
+  await exporter.stop();
+});
+
+test('an exporter keeps a bounded number of spans', async () => {
+  const sent: string[] = [];
+  const hung = Promise.withResolvers<void>();
+  const exporter = new Exporter({
+    send: (body) => {
+      sent.push(body);
+      return hung.promise;
+    },
+    serviceName: 'test',
+    version: '1',
+    gatherMilliseconds: 1,
+    onFailure: () => undefined,
+  });
+  exporter.add(SPAN);
+  await waitFor('a request', async () => sent.length === 1);
+  for (let count = 0; count < 10_000; count += 1) exporter.add(SPAN);
+  hung.resolve();
+  const count = (): number => sent.reduce((sum, body) => sum + body.split('"a span"').length - 1, 0);
+  await waitFor('the rest', async () => count() >= 2_049);
+  await exporter.stop();
+  expect(count()).toBe(2_049);
+});
+
+describe('the sampler', () => {
+  const traced = (flags: string): string => `00-${hex(16)}-${hex(8)}-${flags}`;
+  const count = (sampler: Sampler, traceparent: () => string | undefined, now = (_: number) => 0): number => {
+    let taken = 0;
+    for (let at = 0; at < 10_000; at += 1) if (sampler.takes(traceparent(), now(at))) taken += 1;
+    return taken;
+  };
+
+  test('takes the share of requests that is set, with or without a trace', () => {
+    expect(count(new Sampler(0), () => undefined)).toBe(0);
+    expect(count(new Sampler(1), () => undefined)).toBe(10_000);
+    for (const traceparent of [() => undefined, () => traced('00')]) {
+      const taken = count(new Sampler(0.1), traceparent);
+      expect(taken).toBeGreaterThan(700);
+      expect(taken).toBeLessThan(1_300);
+    }
+  });
+
+  test('decides alike for all requests of a trace', () => {
+    const sampler = new Sampler(0.5);
+    for (let at = 0; at < 100; at += 1) {
+      const one = traced('00');
+      expect(sampler.takes(one, 0)).toBe(sampler.takes(one, 0));
+    }
+  });
+
+  test('takes at most ten a second because their callers want it', () => {
+    expect(count(new Sampler(0), () => traced('01'))).toBe(10);
+    expect(
+      count(
+        new Sampler(0),
+        () => traced('03'),
+        (at) => at,
+      ),
+    ).toBe(100);
+    expect(count(new Sampler(0), () => traced('02'))).toBe(0);
+  });
+});
