@@ -123,7 +123,8 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const uses = openKeyUses(background);
   const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
   const readiness = watchReadiness(opened, log);
-  const status = statusOf(configuration, opened, { readiness, delivery: delivery.state, errorLog: () => errors });
+  const backups = openBackupJob(configuration, embedded, log);
+  const status = statusOf(configuration, opened, { readiness, delivery, backups, errorLog: () => errors });
   const shared = { databases, transfers, news, webhooks, supportContact };
   const gateway: Gateway = {
     mode: configuration.mode,
@@ -142,7 +143,6 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
   const traces = await openTraceExport(configuration, log);
   const server = openHttp(configuration, gateway, { log, errors, metrics, traces });
-  const backups = openBackupJob(configuration, embedded, log);
   const observed = { databases, transfers, errors, maxSpoolBytes: MAX_ERROR_SPOOL_BYTES, readiness, backups };
   const report = reporterOf(log, metrics)('figures', 'cannot read the figures of the metrics; retrying');
   const listening = async (): Promise<readonly [port: number, metricsUrl: string | undefined]> => {

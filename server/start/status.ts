@@ -1,5 +1,6 @@
 import { READINESS } from '../../domain/readiness.ts';
 import type { Configuration } from '../configuration/configuration.ts';
+import type { BackupJob } from '../embedded-postgres/backup/backup-job.ts';
 import { type ErrorRecorder, MAX_ERROR_SPOOL_BYTES } from '../error-log/error-recorder.ts';
 import type { Log } from '../log/log.ts';
 import type { OpenDatabase } from '../open-database.ts';
@@ -10,7 +11,9 @@ import { findSchemaState } from '../store/migrations/compatibility.ts';
 import { VERSION } from '../version.ts';
 
 /** What the parts of the process know of themselves. */
-type ObservedParts = Pick<StatusSources, 'delivery'> & {
+type ObservedParts = {
+  readonly delivery: { readonly state: StatusSources['delivery'] };
+  readonly backups: BackupJob | undefined;
   readonly readiness: ReadinessCheck;
   readonly errorLog: () => Pick<ErrorRecorder, 'figures'>;
 };
@@ -19,7 +22,7 @@ type ObservedParts = Pick<StatusSources, 'delivery'> & {
 export function statusOf(
   { mode }: Configuration,
   { databases, embedded, connections: { max } }: OpenDatabase,
-  { readiness, delivery, errorLog }: ObservedParts,
+  { readiness, delivery, backups, errorLog }: ObservedParts,
 ): StatusSources {
   return {
     version: VERSION,
@@ -33,7 +36,8 @@ export function statusOf(
       const inUse = sum(({ lent }) => lent);
       return { max, inUse, idle: databases.health().idle, waiting: sum(({ waiting }) => waiting) };
     },
-    delivery,
+    delivery: delivery.state,
+    backups: backups?.readStatus,
     errors: () => {
       const { spoolBytes, dropped } = errorLog().figures();
       let count = 0;

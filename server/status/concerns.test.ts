@@ -34,6 +34,7 @@ const WELL: Facts = {
   backups: { last_copy_at: MOMENT, last_archived_at: MOMENT },
   unverifiedSeconds: 3_000,
   isArchivingFailing: false,
+  uncopiedSeconds: 86_400,
 };
 
 /** What is different of a service that is short of something, and what is said of it. */
@@ -52,6 +53,7 @@ const SHORT: Readonly<Partial<Record<Concern, readonly [Partial<Facts>, RegExp]>
   funding_low: [{ funding_low: 2 }, /of 2 card programs is below/],
   replication_late: [{ database: { ...WELL.database, replication_lag_bytes: 1e9 } }, /1000000000 bytes behind/],
   archiving_failing: [{ isArchivingFailing: true }, /cannot be archived/],
+  backup_overdue: [{ uncopiedSeconds: 9 * 86_400 }, /last copied 9 days ago/],
 };
 
 test('a service that is short of nothing has no concerns', () => {

@@ -31,6 +31,10 @@ const MAX_UNDELIVERED_SECONDS = 300;
 /** The books are verified every hour. */
 const MAX_UNVERIFIED_SECONDS = 2 * 3_600;
 
+/** A copy is taken every week, and the first one when the service starts; 100 GB take an hour. */
+const MAX_UNCOPIED_SECONDS = 8 * 86_400;
+const MAX_FIRST_COPY_SECONDS = 2 * 3_600;
+
 /** Four files of the write-ahead log. */
 const MAX_REPLICATION_LAG_BYTES = 64 * 1_048_576;
 
@@ -43,6 +47,8 @@ export type Facts = Omit<ServiceStatus, 'degraded' | 'unknown'> & {
   readonly unverifiedSeconds: number | null;
   /** Whether the last attempt to archive the write-ahead log failed. */
   readonly isArchivingFailing: boolean;
+  /** How long ago the ledger was last copied; null where the service takes no backups. */
+  readonly uncopiedSeconds: number | null;
 };
 
 /** What a service is short of; nothing of what is not known. */
@@ -97,7 +103,14 @@ const CHECKS: Readonly<Record<Concern, (facts: Facts) => string | undefined>> = 
     when((lag ?? 0) > MAX_REPLICATION_LAG_BYTES, `A standby is ${lag} bytes behind.`),
   archiving_failing: ({ isArchivingFailing }) =>
     when(isArchivingFailing, 'The write-ahead log cannot be archived, so the latest changes are in no backup.'),
-  backup_overdue: () => undefined,
+  backup_overdue: ({ backups, uncopiedSeconds }) =>
+    when(
+      uncopiedSeconds !== null &&
+        uncopiedSeconds > (backups.last_copy_at === null ? MAX_FIRST_COPY_SECONDS : MAX_UNCOPIED_SECONDS),
+      backups.last_copy_at === null
+        ? 'There is no copy of the ledger yet.'
+        : `The ledger was last copied ${durationOf(uncopiedSeconds ?? 0)} ago.`,
+    ),
 };
 
 function when(isSo: boolean, message: string): string | undefined {

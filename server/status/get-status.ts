@@ -127,7 +127,10 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
     },
     funding_low: ledger?.fundingLow ?? null,
     books: { verified_at: toMoment(ledger?.booksVerifiedAt), balanced: ledger?.booksBalanced ?? null },
-    backups: { last_copy_at: null, last_archived_at: toMoment(server?.lastArchivedAt) },
+    backups: {
+      last_copy_at: sources.backups?.().lastCopyAt?.toISOString() ?? null,
+      last_archived_at: toMoment(server?.lastArchivedAt),
+    },
   };
   const unverifiedSeconds =
     ledger === undefined
@@ -135,11 +138,18 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
       : ledger.booksVerifiedAt === null
         ? uptimeSeconds
         : (databaseTime() - ledger.booksVerifiedAt) / 1000;
+  const lastCopyAt = sources.backups?.().lastCopyAt;
+  const uncopiedSeconds =
+    sources.backups === undefined
+      ? null
+      : lastCopyAt === undefined
+        ? uptimeSeconds
+        : (databaseTime() - lastCopyAt.getTime()) / 1000;
   const isArchivingFailing =
     server?.archives === true && (server.lastArchiveFailedAt ?? 0) > (server.lastArchivedAt ?? 0);
   return {
     ...status,
-    degraded: findConcerns({ ...status, unverifiedSeconds, isArchivingFailing }),
+    degraded: findConcerns({ ...status, unverifiedSeconds, isArchivingFailing, uncopiedSeconds }),
     unknown: STATUS_PARTS.filter((part: StatusPart) => parts[part] === undefined),
   };
 }

@@ -20,5 +20,7 @@ export type StatusSources = {
   };
   readonly delivery: () => DeliveryState;
   /** Errors that wait on this machine, and those that could not be recorded. */
+  /** The backups of the embedded database; undefined where the service takes none. */
+  readonly backups: (() => { readonly lastCopyAt: Date | undefined }) | undefined;
   readonly errors: () => { readonly spoolBytes: number; readonly maxSpoolBytes: number; readonly dropped: number };
 };

@@ -97,6 +97,7 @@ const NO_PROCESS: StatusSources = {
   embedded: undefined,
   connections: () => ({ max: 1, inUse: 0, idle: 0, waiting: 0 }),
   delivery: () => 'no_webhooks',
+  backups: undefined,
   errors: () => ({ spoolBytes: 0, maxSpoolBytes: 1, dropped: 0 }),
 };
 

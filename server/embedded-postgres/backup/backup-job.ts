@@ -6,11 +6,12 @@ import { connectAsSuperuser } from '../postgres-server.ts';
 import { isArchived, listArchive, punchHole, removeAbandoned } from './archive.ts';
 import type { BackupDirectory } from './backup-directory.ts';
 import { lockCopies } from './base-copy.ts';
+import { isCopyDue } from './copy-due.ts';
 import type { CopyOutcome, CopyTask } from './copy-worker.ts';
-import { type Copy, listCopies, segmentsOf } from './manifest.ts';
+import { listCopies } from './manifest.ts';
 import { type ArchiveState, readArchiveState, writeArchiveState } from './ownership.ts';
 import { removeSurplus } from './retention.ts';
-import { followChain, parsePosition, parseSegment, segmentAt, segmentName } from './wal-files.ts';
+import { parsePosition, parseSegment, segmentAt, segmentName } from './wal-files.ts';
 
 /** What the job knows about the backups, for metrics and for the status. */
 export type BackupStatus = {
@@ -38,9 +39,6 @@ export type BackupJobParts = {
   /** Called for the first of several failures in a row that say the same. */
   readonly onFailure: (problem: string) => void;
 };
-
-/** How often a copy is taken. Between copies, a restore replays up to as much WAL. */
-export const COPY_DAYS = 7;
 
 /**
  * How often what was written is handed to the archiver. Two such intervals, with the time that a file takes to get there,
@@ -95,6 +93,8 @@ export class BackupJob {
     return this.#status;
   }
 
+  readonly readStatus = (): BackupStatus => this.#status;
+
   start(): void {
     this.#running = this.#run();
   }
@@ -137,7 +137,7 @@ export class BackupJob {
     const last = copies.findLast(({ manifest }) => manifest !== undefined);
     const lastCopyAt = last?.manifest === undefined ? undefined : new Date(last.manifest.endedAt);
     this.#status = { ...this.#status, lastCopyAt };
-    if (this.#isCopyDue(last, names)) {
+    if (isCopyDue(last, names, this.#state.timeline, new Date())) {
       // The first copy comes soon, because until then there is no backup.
       this.#copying = this.#copy(last === undefined);
     } else if (Date.now() >= this.#nextRetention) {
@@ -218,15 +218,6 @@ export class BackupJob {
       await punchHole(this.#parts.directory, segmentName({ timeline: segment.timeline, number }));
     }
     this.#shrunk = segment.number + 1;
-  }
-
-  /** Without one, after a week, on a new timeline, and where the WAL after the last one has a gap. */
-  #isCopyDue(last: Copy | undefined, names: ReadonlySet<string>): boolean {
-    if (last?.manifest === undefined) return true;
-    const { endedAt, timeline } = last.manifest;
-    if (Date.now() - Date.parse(endedAt) > COPY_DAYS * DAY_MILLISECONDS) return true;
-    if (timeline !== this.#state.timeline) return true;
-    return followChain(names, segmentsOf(last.manifest).first, timeline, []).isBroken;
   }
 
   async #copy(isFirst: boolean): Promise<void> {
