@@ -3,6 +3,7 @@ import { EVENTS_SENT } from './event-types.ts';
 import { CLOCKS, CROWDS, WALLS } from './guards.ts';
 import { KEYS } from './keys.ts';
 import type { Mutant, Witness } from './mutant.ts';
+import { OBSERVING } from './observing.ts';
 import { READING } from './reading.ts';
 import { RELAYS } from './relay.ts';
 import { WEBHOOKS } from './webhooks.ts';
@@ -303,4 +304,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...READING,
   ...EVENTS_SENT,
   ...WEBHOOKS,
+  ...OBSERVING,
 ];

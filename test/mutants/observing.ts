@@ -1,0 +1,48 @@
+import type { Mutant, Witness } from './mutant.ts';
+
+const RESPONSES: Witness = { file: 'test/http/responses.test.ts' };
+const response = (only: string): Witness => ({ ...RESPONSES, only });
+
+/** Mistakes of what is told about requests: in logs, metrics and traces. */
+export const OBSERVING: readonly Mutant[] = [
+  {
+    name: 'response-told-twice',
+    mistake: 'a request whose response was told of is told of again when its connection closes',
+    file: 'server/http/wire/note-response.ts',
+    find: '  context.isNoted = true;\n',
+    replace: '',
+    witnesses: [response('for a success, with the key and the trace')],
+  },
+  {
+    name: 'response-of-a-path-as-sent',
+    mistake: 'the path of a request is told as it was sent, with the ids in it',
+    file: 'server/http/wire/note-response.ts',
+    find: 'path: context.pattern ??',
+    replace: 'path: context.path ?? context.pattern ??',
+    witnesses: [response('for a path with an id, without the id')],
+  },
+  {
+    name: 'traceparent-with-a-card-number',
+    mistake: 'a traceparent is stored although it has a card number',
+    file: 'server/http/wire/traceparent.ts',
+    find: '  if (containsCardNumber(sent)) return undefined;\n',
+    replace: '',
+    witnesses: [response('with a card number')],
+  },
+  {
+    name: 'trace-of-another-request',
+    mistake: 'all events of a group have the trace of the first one that has any',
+    file: 'server/store/events/insert-events.ts',
+    find: 'traceparent: event.traceparent ?? trace ?? null }',
+    replace: 'traceparent: events.find((one) => one.traceparent)?.traceparent ?? trace ?? null }',
+    witnesses: [{ file: 'test/store/events/traces.test.ts' }],
+  },
+  {
+    name: 'sampling-by-the-caller',
+    mistake: 'a caller decides how many of its requests are traced',
+    file: 'server/traces/sampler.ts',
+    find: 'return this.#wanted <= MAX_WANTED_PER_SECOND;',
+    replace: 'return true;',
+    witnesses: [{ file: 'test/start/traces.test.ts', only: 'takes at most ten a second' }],
+  },
+];

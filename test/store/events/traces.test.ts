@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { newBatchId } from '../../../server/ids.ts';
+import { insertEvents } from '../../../server/store/events/insert-events.ts';
+import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { eventOf } from './relayed.ts';
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+checkBalances(ledger);
+const client = await useConnection(server.connection);
+
+const traceOf = (index: number): string => `00-${String(index).padStart(32, 'a')}-00f067aa0ba902b7-01`;
+
+test('each event of a group has the trace of its own request, and one without a trace has none', async () => {
+  const requests = Array.from({ length: 12 }, (_, index) => (index % 3 === 0 ? undefined : traceOf(index)));
+  const created = await Promise.all(
+    requests.map(async (traceparent) => {
+      const { body } = await ledger.call('create_transfer', { amount: 1, card_id: 'card_active' }, { traceparent });
+      return (JSON.parse(body) as { transfer_id: string }).transfer_id;
+    }),
+  );
+  const { rows } = await client.query<{ subject_id: string; traceparent: string | null; size: string }>(
+    `select subject_id, traceparent, count(*) over (partition by batch_id) as size from event
+      where subject_id = any ($1)`,
+    [created],
+  );
+  expect(new Map(rows.map(({ subject_id, traceparent }) => [subject_id, traceparent ?? undefined]))).toEqual(
+    new Map(created.map((id, index) => [id, requests[index]])),
+  );
+  // The first is committed alone, and the others wait for it.
+  expect(Math.max(...rows.map(({ size }) => Number(size)))).toBeGreaterThan(2);
+});
+
+test('events without a trace are inserted by the statement without its column', () => {
+  const events = [eventOf(null, 'a'), { ...eventOf(null, 'b'), traceparent: undefined }];
+  expect(insertEvents(newBatchId(), events, 1).name).toBe('insert_events');
+  expect(insertEvents(newBatchId(), [...events, { ...eventOf(null, 'c'), traceparent: traceOf(3) }], 1).name).toBe(
+    'insert_traced_events',
+  );
+});
