@@ -1,0 +1,279 @@
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { fromWireId, toWireId } from '../../domain/identifier.ts';
+import { ERASURE_SETTINGS, type ErasureSettings, eraseInBatches } from '../../server/cards/erase-in-batches.ts';
+import type { AnyCall } from '../../server/operations/call.ts';
+import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import { insertErrors, type LoggedError } from '../../server/store/error.ts';
+import { settleDue } from '../../server/transfers/settle-due.ts';
+import type { Ledger } from '../harness/ledger.ts';
+import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
+import { CALLER } from '../security/audited-actions.ts';
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const other = useLedger(server.connection);
+checkBalances(ledger);
+const owner = await useConnection(server.connection);
+const intruder = await useConnection(server.connection);
+
+const AT_ONCE: ErasureSettings = { ...ERASURE_SETTINGS, settleMilliseconds: 0, retryMilliseconds: 0 };
+const SMALL: ErasureSettings = { ...AT_ONCE, maxTransfers: 2, maxEvents: 3, maxErrors: 2 };
+
+const within = (): Partial<AnyCall> => ({ programId: DEMO_PROGRAM_ID, idempotencyKey: randomUUID() });
+const read = async (text: string, ...values: unknown[]) => (await owner.query(text, values)).rows;
+
+async function call(operation: Parameters<Ledger['call']>[0], members: object, more: Partial<AnyCall> = {}) {
+  return JSON.parse((await ledger.call(operation, members, { ...within(), ...more })).body) as Record<string, string>;
+}
+
+/** A card with a holder whose texts contain a word, and transfers with this word. */
+async function cardWith(word: string, transfers = 3): Promise<{ readonly name: string; readonly ids: string[] }> {
+  const { card_id: name = '' } = await call('create_card', { holder_reference: word, last_four: '1234' });
+  const ids: string[] = [];
+  const texts = { description: word, metadata: { [word]: word } };
+  for (let count = 0; count < transfers; count += 1) {
+    const made = await call('create_transfer', { amount: 5, card_id: name, ...texts });
+    ids.push(made.transfer_id ?? '');
+  }
+  return { name, ids };
+}
+
+const close = (card_id: string) =>
+  call('update_card', { status: 'closed', balance_to: 'funding' }, { params: { card_id } });
+const erase = (card_id: string, more: Partial<AnyCall> = {}) =>
+  call('erase_card_holder', {}, { params: { card_id }, ...more });
+
+/** Goes on with all erasures until they are complete. */
+async function finish(from: Ledger = ledger, settings = AT_ONCE): Promise<void> {
+  const failures: unknown[] = [];
+  do {
+    await eraseInBatches(
+      from.database,
+      { onFailure: (error) => failures.push(error), pause: async () => true },
+      settings,
+    );
+  } while ((await read('select from card_erasure where completed_at is null')).length > 0 && failures.length < 50);
+}
+
+/** Rows of the tables in which texts are stored that contain a word. */
+async function traces(word: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const table of ['card', 'transfer', 'transfer_metadata', 'reversal', 'event', 'idempotency', 'error']) {
+    const rows = await read(`select stored::text from ${table} as stored where strpos(stored::text, $1) > 0`, word);
+    found.push(...rows.map(() => table));
+  }
+  return found;
+}
+
+const WAITING = "select from pg_stat_activity where wait_event_type = 'Lock'";
+
+function refuse(error: unknown): never {
+  throw error;
+}
+
+const word = () => `word${randomUUID().replaceAll('-', '')}`;
+
+test('only the holder of a closed card of the program is erased', async () => {
+  const text = word();
+  const { name } = await cardWith(text);
+  await expect(erase(name)).rejects.toMatchObject({ code: 'card_not_closed' });
+  await expect(erase('none')).rejects.toMatchObject({ code: 'card_not_found' });
+  await close(name);
+  const { program_id = '' } = await call('create_program', { name: 'Others', currency: 'USD' }, { programId: '' });
+  const programId = fromWireId('prog', program_id) ?? '';
+  await expect(erase(name, { programId })).rejects.toMatchObject({ code: 'card_not_found' });
+  await finish();
+  expect((await traces(text)).length).toBeGreaterThan(0);
+  await erase(name);
+  await finish();
+  expect(await traces(text)).toEqual([]);
+});
+
+test('a process that is stopped after any batch, and others at the same time, erase each text once', async () => {
+  const text = word();
+  const { name, ids } = await cardWith(text, 9);
+  await call('reverse_transfer', { amount: 1, description: text }, { params: { transfer_id: ids[0] ?? '' } });
+  await close(name);
+  expect(await erase(name)).toMatchObject({ status: 'running', transfers: 0, completed_at: null });
+  // One batch each.
+  for (let count = 0; count < 5; count += 1) {
+    await eraseInBatches(ledger.database, { onFailure: refuse, pause: async () => false }, SMALL);
+  }
+  await Promise.all([finish(ledger, SMALL), finish(other, SMALL), finish(ledger, SMALL)]);
+  expect(await traces(text)).toEqual([]);
+  // With the transfer that emptied the card; an event for each, one for the reversal, and two for the card.
+  expect(await erase(name)).toMatchObject({ status: 'completed', transfers: 10, events: 13 });
+  expect(await read("select from event where type = 'card.erased' and subject_id = $1", name)).toHaveLength(1);
+});
+
+test('metadata that is being set when the holder is erased is erased, too, and none can be set later', async () => {
+  const text = word();
+  const { name, ids } = await cardWith(text);
+  const [transfer_id = ''] = ids;
+  await close(name);
+  // An operator's change waits for the head of the audit log, with its event written and not committed.
+  await intruder.query('begin; select from audit_head for update');
+  const changing = call('update_transfer', { metadata: { late: text } }, { params: { transfer_id }, caller: CALLER });
+  await expect.poll(() => read(`${WAITING} and query like '%audit%'`)).toHaveLength(1);
+  await erase(name);
+  const erasing = finish();
+  await delay(100);
+  await intruder.query('commit');
+  await changing.catch(() => undefined);
+  await erasing;
+  expect(await traces(text)).toEqual([]);
+  const again = call('update_transfer', { metadata: { late: text } }, { params: { transfer_id } });
+  await expect(again).rejects.toMatchObject({ code: 'card_erased' });
+});
+
+test('whatever is decided on the transfers of the card waits for the erasure, or is decided again after it', async () => {
+  const text = word();
+  const { name } = await cardWith(text);
+  await close(name);
+  await erase(name);
+  const account = `from account where account_id = (select account_id from card where name = $1)`;
+  const version = async () => (await read(`select version ${account}`, name))[0]?.version;
+  const before = await version();
+  await intruder.query('begin');
+  await intruder.query(`select ${account} for no key update`, [name]);
+  const failures: unknown[] = [];
+  const reports = { onFailure: (error: unknown) => failures.push(error), pause: async () => false };
+  await eraseInBatches(ledger.database, reports, AT_ONCE);
+  expect(failures).toMatchObject([{ busy: true }]);
+  expect(await traces(text)).toContain('transfer');
+  await intruder.query('commit');
+  await eraseInBatches(ledger.database, reports, AT_ONCE);
+  expect(await traces(text)).not.toContain('transfer');
+  expect(await version()).not.toBe(before);
+  await finish();
+});
+
+test('a settlement during the erasure brings no text back', async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const text = word();
+    const { name } = await cardWith(text, 1);
+    const scheduled_for = new Date(Date.now() + 3_600_000).toISOString();
+    const later = { amount: 5, card_id: name, description: text, scheduled_for };
+    const { transfer_id = '' } = await call('create_transfer', later);
+    await close(name);
+    const inner = fromWireId('tr', transfer_id);
+    await read("update transfer set scheduled_for = clock_timestamp() - interval '1 s' where transfer_id = $1", inner);
+    await erase(name);
+    const settle = () => settleDue({ database: other.database, transfers: other.service.transfers });
+    await Promise.all([settle(), finish(), settle()]);
+    await settle();
+    expect(await traces(text)).toEqual([]);
+    const events = await read('select type from event where subject_id = $1 order by created_at', transfer_id);
+    expect(events.map(({ type }) => type)).toEqual(['transfer.scheduled', 'transfer.failed']);
+  }
+});
+
+test('what a transfer moves to another card loses its texts for both, and nothing else does', async () => {
+  const [mine, theirs] = [word(), word()];
+  const [card, receiver] = [await cardWith(mine), await cardWith(theirs)];
+  const between = { type: 'card_to_card', card_id: card.name, destination_card_id: receiver.name };
+  const moved = await call('create_transfer', { amount: 3, ...between, description: mine });
+  await close(receiver.name);
+  await erase(receiver.name);
+  await finish();
+  expect(await traces(theirs)).toEqual([]);
+  const shown = await call('get_transfer', {}, { params: { transfer_id: moved.transfer_id ?? '' } });
+  expect(shown).toEqual({ ...moved, description: null });
+  expect((await traces(mine)).filter((table) => table === 'transfer')).toHaveLength(3);
+});
+
+test('a key replays the transfer without its texts, also where an earlier version stored the response', async () => {
+  const text = word();
+  const { name } = await cardWith(text, 0);
+  const body = { amount: 5, card_id: name, description: text };
+  const keys = [randomUUID(), randomUUID()];
+  const send = (idempotencyKey: string | undefined) =>
+    call('create_transfer', body, { idempotencyKey: idempotencyKey ?? null });
+  const first = [await send(keys[0]), await send(keys[1])];
+  await read(
+    `update idempotency set batch_id = null, event_index = null, body = $2
+      where key = $1`,
+    keys[1],
+    JSON.stringify(first[1]),
+  );
+  await close(name);
+  await erase(name);
+  await finish();
+  expect(await traces(text)).toEqual([]);
+  const before = await read('select count(*) from posting');
+  expect(await send(keys[0])).toEqual({ ...first[0], description: null });
+  expect(await send(keys[1])).toMatchObject({ transfer_id: first[1]?.transfer_id, amount: 5, description: null });
+  expect(await read('select count(*) from posting')).toEqual(before);
+});
+
+describe('an error that is stored after the erasure has no texts if it is about the card:', () => {
+  const holder = word();
+  const name = 'quoted"and\\slashed';
+  const text = word();
+  let transferId = '';
+
+  const errorWith = (change: Partial<LoggedError>): LoggedError => ({
+    requestId: randomUUIDv7(),
+    programId: DEMO_PROGRAM_ID,
+    caller: null,
+    operation: 'create_transfer',
+    code: 'create_transfer_schema',
+    status: 400,
+    type: 'Request Error',
+    message: text,
+    method: 'POST',
+    path: '/api/v0.1/core/transfer',
+    field: `/metadata/${text}`,
+    idempotencyKey: null,
+    cardName: null,
+    transferId: null,
+    moneyMoved: 'no',
+    request: { description: text },
+    checks: { text },
+    traceparent: null,
+    causes: [{ name: 'Error', message: text, stack: null }],
+    ...change,
+  });
+
+  async function stored(error: LoggedError): Promise<{ readonly isErased: boolean }> {
+    await ledger.database.read(insertErrors([error]));
+    const [row] = await read('select stored::text from error as stored where request_id = $1', error.requestId);
+    return { isErased: !String(row.stored).includes(text) };
+  }
+
+  test('a card whose name has to be escaped is erased', async () => {
+    await call('create_card', { card_id: name, holder_reference: holder });
+    ({ transfer_id: transferId = '' } = await call('create_transfer', { amount: 5, card_id: name }));
+    await close(name);
+    await erase(name);
+  });
+
+  const about: readonly (readonly [string, () => Partial<LoggedError>])[] = [
+    ['the card of the error', () => ({ cardName: name })],
+    ['the transfer of the error', () => ({ transferId: fromWireId('tr', transferId) ?? null })],
+    ['the card in a row', () => ({ request: { transfers: [{ card_id: 'x' }, { card_id: name, description: text }] } })],
+    ['the card in a misspelt field', () => ({ cardName: 'card_active', request: { cardId: name, description: text } })],
+    ['the transfer in the path', () => ({ request: { transfer_id: transferId, description: text } })],
+    ['beside a null character', () => ({ request: { card_id: name, description: `${text}\u0000` } })],
+    ['the holder only', () => ({ operation: 'create_card', request: { holder_reference: holder, note: text } })],
+  ];
+
+  test.each(about)('%s', async (_, change) => {
+    expect(await stored(errorWith(change()))).toEqual({ isErased: true });
+  });
+
+  test('and others keep them', async () => {
+    const unrelated = { request: { card_id: 'card_active', transfer_id: toWireId('tr', randomUUIDv7()), text } };
+    expect(await stored(errorWith({ cardName: 'card_active', ...unrelated }))).toEqual({ isErased: false });
+    expect(await stored(errorWith({ request: { card_id: `${name} or another`, text } }))).toEqual({ isErased: false });
+    expect(await stored(errorWith({ programId: randomUUID(), cardName: name }))).toEqual({ isErased: false });
+    expect(await stored(errorWith({ programId: null, cardName: name }))).toEqual({ isErased: false });
+  });
+
+  test('when the erasure is complete, no trace of the holder is kept to find more', async () => {
+    await finish();
+    expect(await read('select from card_erasure where holder_hash is not null')).toEqual([]);
+  });
+});
