@@ -1,4 +1,5 @@
 import { CHAINS } from './chains.ts';
+import { ERASURES } from './erasure.ts';
 import { EVENTS_SENT } from './event-types.ts';
 import { CLOCKS, CROWDS, WALLS } from './guards.ts';
 import { KEYS } from './keys.ts';
@@ -303,6 +304,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...RELAYS,
   ...READING,
   ...EVENTS_SENT,
+  ...ERASURES,
   ...WEBHOOKS,
   ...OBSERVING,
 ];

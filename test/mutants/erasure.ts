@@ -1,0 +1,87 @@
+import type { Mutant, Witness } from './mutant.ts';
+
+const EVERYWHERE: Witness = { file: 'test/api/erasure/everywhere.test.ts' };
+const STORE: Witness = { file: 'test/store/card-erasure.test.ts' };
+const DELIVERY: Witness = { file: 'test/delivery/erasure.test.ts' };
+const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
+
+const BATCHES = 'server/cards/erase-in-batches.ts';
+const MIGRATION = 'server/store/migrations/0021_card_erasure.sql';
+
+/** Mistakes about what is erased when somebody asks for it. */
+export const ERASURES: readonly Mutant[] = [
+  {
+    name: 'open-card-erased',
+    mistake: 'the holder of a card in use is erased',
+    file: 'domain/cards/erase-card-holder.ts',
+    find: "if (card.status === 'closed') return undefined;",
+    replace: "if (card.status !== 'preactive') return undefined;",
+    witnesses: [STORE],
+  },
+  {
+    name: 'card-of-another-program-erased',
+    mistake: 'a card is found by its name in any program, and only the database keeps it apart',
+    file: 'server/store/card.ts',
+    find: 'where card.program_id = :programId and card.name = :name`,\n);\n\n/** Reads one card by its name, with its account. */',
+    replace:
+      'where :programId::uuid is not null and card.name = :name`,\n);\n\n/** Reads one card by its name, with its account. */',
+    witnesses: [APART],
+  },
+  {
+    name: 'reversals-not-erased',
+    mistake: 'descriptions of reversals are forgotten',
+    file: BATCHES,
+    find: 'eraseMetadata(named), eraseReversals(named), raise',
+    replace: 'eraseMetadata(named), raise',
+    witnesses: [EVERYWHERE],
+  },
+  {
+    name: 'searched-metadata-not-erased',
+    mistake: 'the table by which metadata is searched is forgotten',
+    file: BATCHES,
+    find: 'eraseTransfers(named), eraseMetadata(named), ',
+    replace: 'eraseTransfers(named), ',
+    witnesses: [EVERYWHERE],
+  },
+  {
+    name: 'answers-not-erased',
+    mistake: 'what receivers of webhooks repeat of events is forgotten',
+    file: BATCHES,
+    find: '...(about.length === 0 ? [] : [',
+    replace: '...(about.length >= 0 ? [] : [',
+    witnesses: [EVERYWHERE],
+  },
+  {
+    name: 'erased-transfers-decided-on',
+    mistake: 'what was decided on a transfer before its texts were erased writes them again',
+    file: BATCHES,
+    find: 'eraseReversals(named), raiseVersionOfCard(erasure)]',
+    replace: 'eraseReversals(named)]',
+    also: [{ file: BATCHES, find: 'writes: [raiseVersionOfCard(erasure), endStep', replace: 'writes: [endStep' }],
+    witnesses: [STORE],
+  },
+  {
+    name: 'late-errors-not-erased',
+    mistake: 'an error that waited in a file brings the texts back',
+    file: MIGRATION,
+    find: '    new.request := null;\n',
+    replace: '',
+    witnesses: [STORE, EVERYWHERE],
+  },
+  {
+    name: 'webhooks-not-read-again',
+    mistake: 'a webhook sends from memory what was erased',
+    file: BATCHES,
+    find: 'writes: [rereadWebhooks({ programId }), endStep',
+    replace: 'writes: [endStep',
+    witnesses: [DELIVERY],
+  },
+  {
+    name: 'holder-in-audit-log',
+    mistake: 'the audit log, which is never changed, has the values of texts about a holder',
+    file: 'server/audit/audit.ts',
+    find: '!HOLDER_FIELDS.includes(name) || value === null',
+    replace: "!HOLDER_FIELDS.includes(name) || name === 'metadata' || value === null",
+    witnesses: [EVERYWHERE],
+  },
+];
