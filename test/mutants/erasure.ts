@@ -1,7 +1,7 @@
 import type { Mutant, Witness } from './mutant.ts';
 
 const EVERYWHERE: Witness = { file: 'test/api/erasure/everywhere.test.ts' };
-const STORE: Witness = { file: 'test/store/card-erasure.test.ts' };
+const STORE: Witness = { file: 'test/store/erasure/card-erasure.test.ts' };
 const DELIVERY: Witness = { file: 'test/delivery/erasure.test.ts' };
 const APART: Witness = { file: 'test/security/programs-apart.test.ts' };
 

@@ -1,15 +1,15 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { fromWireId, toWireId } from '../../domain/identifier.ts';
-import { ERASURE_SETTINGS, type ErasureSettings, eraseInBatches } from '../../server/cards/erase-in-batches.ts';
-import type { AnyCall } from '../../server/operations/call.ts';
-import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
-import { insertErrors, type LoggedError } from '../../server/store/error.ts';
-import { settleDue } from '../../server/transfers/settle-due.ts';
-import type { Ledger } from '../harness/ledger.ts';
-import { checkBalances, useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
-import { CALLER } from '../security/audited-actions.ts';
+import { fromWireId, toWireId } from '../../../domain/identifier.ts';
+import { ERASURE_SETTINGS, type ErasureSettings, eraseInBatches } from '../../../server/cards/erase-in-batches.ts';
+import type { AnyCall } from '../../../server/operations/call.ts';
+import { DEMO_PROGRAM_ID } from '../../../server/sandbox/seed-sandbox.ts';
+import { insertErrors, type LoggedError } from '../../../server/store/error.ts';
+import { settleDue } from '../../../server/transfers/settle-due.ts';
+import type { Ledger } from '../../harness/ledger.ts';
+import { checkBalances, useConnection, useLedger, useServer } from '../../harness/use-ledger.ts';
+import { CALLER } from '../../security/audited-actions.ts';
 
 const server = await useServer();
 const ledger = useLedger(server.connection);
