@@ -19,19 +19,22 @@ export type Fleet = {
   readonly end: () => Promise<void>;
 };
 
+/** Another database for a fleet, and the program that it begins with. */
+export type Beginning = { readonly server: TestServer; readonly main: string };
+
 /**
  * Starts so many. The database is kept by this process: one that brings its own along takes it away with it when it
  * stops.
  */
-export async function startFleet(belongings: Belongings, processes: number): Promise<Fleet> {
-  const server = await startServer();
+export async function startFleet(belongings: Belongings, processes: number, beginning?: Beginning): Promise<Fleet> {
+  const server = beginning?.server ?? (await startServer());
   const stopServer = belongings.add('the database', server.stop);
   const members: Member[] = [];
   const end = belongings.add('the services', async () => {
     await Promise.all(members.map(({ process }) => process.stop()));
     for (const { path } of members) await rm(path, { recursive: true, force: true, maxRetries: 5 });
   });
-  for (let index = 0; index < processes; index += 1) members.push(await startMember(server));
+  for (let index = 0; index < processes; index += 1) members.push(await startMember(server, beginning?.main));
   const member = (index: number): Member => {
     const found = members[index];
     if (found === undefined) throw new Error(`there is no process ${index}`);
@@ -65,10 +68,10 @@ export async function lackOfDescriptors(connections: number): Promise<string | u
   return most >= needed ? undefined : `it needs ${needed} open files, and ulimit -Hn is ${most}`;
 }
 
-async function startMember(server: TestServer): Promise<Member> {
+async function startMember(server: TestServer, main?: string): Promise<Member> {
   const port = await freePort();
   const { path } = await temporaryDirectory();
-  const process = await startAt(server, { port, path });
+  const process = await startAt(server, { port, path }, main);
   return { port, path, process, url: process.url };
 }
 

@@ -1,0 +1,182 @@
+// The newest released version and the present one on one ledger. Part of `npm run verify`; by itself:
+// node setup/run.mjs test/upgrade/newest-release.ts [--from <commit>] [--kills <number>]
+import { parseArgs } from 'node:util';
+import { Belongings } from '../../bench/belongings.ts';
+import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
+import { readBooksAt, readTexts } from '../crashes/books.ts';
+import { Load } from '../crashes/load.ts';
+import { runToEnd, temporaryDirectory, waitFor } from '../harness/process.ts';
+import { type Fleet, startFleet } from '../torture/fleet.ts';
+import { judge, makeCards, responsesOf, tallyLoad } from '../torture/loads.ts';
+import { streamOf, Tally } from '../torture/row.ts';
+import { findNewestTag, NoRelease, type Release, unpackRelease } from './release.ts';
+
+const CLIENTS = 16;
+
+/** Transfers that are made in each state of the upgrade, besides those during the kills. */
+const STEP = 500;
+
+/** Requests that are sent once more to either version at the end. */
+const SENT_AGAIN = 400;
+
+const NEW = new URL('../../server/main.ts', import.meta.url).pathname;
+const NEW_ADMINISTRATION = new URL('../../server/administration.ts', import.meta.url).pathname;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const belongings = new Belongings();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => void belongings.endAll(say).finally(() => process.exit(130)));
+}
+
+const { values } = parseArgs({ options: { from: { type: 'string' }, kills: { type: 'string', default: '4' } } });
+try {
+  const release = await unpackRelease(belongings, values.from ?? (await findNewestTag()));
+  const tally = new Tally();
+  await upgradeAndGoBack(release, Number(values.kills), tally);
+  for (const violation of tally.violations) say(`VIOLATION  ${violation}`);
+  const figures = Object.entries(tally.figures()).map(([name, value]) => `${name} ${value}`);
+  say(`${tally.violations.length === 0 ? 'kept' : 'VIOLATED'}: ${figures.join(', ')}`);
+  if (tally.violations.length > 0) process.exitCode = 1;
+} catch (error) {
+  if (!(error instanceof NoRelease)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+} finally {
+  await belongings.endAll(say);
+}
+
+/** Old, old on the new schema, both, new, both, old: load and kills in each of them. */
+async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): Promise<void> {
+  const directory = await temporaryDirectory();
+  belongings.add('the ledger', directory.remove);
+  const embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
+  const server = { connection: embedded.connection, embedded, stop: () => embedded.stop() };
+  const fleet = await startFleet(belongings, 2, { server, main: release.main });
+  const load = new Load(CLIENTS, 'upgrade', streamOf(1));
+  await makeCards(load, fleet.process(0));
+  load.start(...fleet.urls);
+  const operators = startOperators(fleet);
+  const state = async (what: string, mains: readonly string[]): Promise<void> => {
+    for (const [index, main] of mains.entries()) await replace(fleet, load, index, main, tally);
+    const { made } = load;
+    for (let kill = 0; kill < kills; kill += 1) {
+      await goOn(load, STEP / Math.max(1, kills));
+      await killOne(fleet, load, kill % mains.length, mains[kill % mains.length] ?? NEW, tally);
+    }
+    await goOn(load, STEP);
+    say(`${what}: ${load.made - made} transfers, ${kills} kills, ${tally.violations.length} violations`);
+  };
+  const { main: old, reference } = release;
+  await state(`${reference} on its schema`, [old, old]);
+  say(`migrate: ${(await command(NEW_ADMINISTRATION, 'migrate', embedded.url)).trim().replaceAll('\n', ' ')}`);
+  await state(`${reference} on the present schema`, [old, old]);
+  await state('both versions', [old, NEW]);
+  await state('the present version', [NEW, NEW]);
+  await state('both versions again', [NEW, old]);
+  await state(`${reference} alone again`, [old, old]);
+  await operators.stop();
+  await load.pause();
+
+  for (const [what, main] of [
+    [reference, old],
+    ['the present version', NEW],
+  ] as const) {
+    await replace(fleet, load, 0, main, tally);
+    await load.settle(fleet.urls[0] ?? '', SENT_AGAIN);
+    const books = await readBooksAt(embedded.connection, load.cards, await readTexts(fleet.process(0).client));
+    judge(tally, `everything sent again to ${what}`, load, books);
+    if (main === NEW) tallyLoad(tally, load, books);
+  }
+  const dishonest = responsesOf(load).filter(({ status }) => ![200, 201, 409, 503].includes(status));
+  tally.violate(
+    'responses',
+    dishonest.map(({ status, text }) => `a ${status}: ${text}`),
+  );
+  await compareReadings(release, fleet, tally);
+  for (const [what, administration] of [
+    [reference, `${release.path}/server/administration.ts`],
+    ['present', NEW_ADMINISTRATION],
+  ] as const) {
+    for (const task of ['verify-books', 'verify-audit'] as const) {
+      const output = await command(administration, task, embedded.url);
+      const [, entries] = /entries: +([0-9]+)/.exec(output) ?? [];
+      if (task === 'verify-audit' && Number(entries) < operators.made)
+        tally.violate(what, [`only ${entries} audit entries`]);
+    }
+  }
+  tally.add('changes_by_operators', operators.made);
+  await fleet.end();
+}
+
+async function goOn(load: Load, transfers: number): Promise<void> {
+  const before = load.made;
+  await waitFor('transfers', async () => load.made >= before + transfers);
+}
+
+/** Stops a process as an operator does, and starts a version in its place. */
+async function replace(fleet: Fleet, load: Load, index: number, main: string, tally: Tally): Promise<void> {
+  load.expectDeath(fleet.urls[index] ?? '');
+  const { exitCode } = await fleet.stop(index);
+  if (exitCode !== 0) tally.violate('a stop', [`the process ended with ${exitCode}`]);
+  await fleet.start(index, main);
+  load.redirect(...fleet.urls);
+  tally.add('restarts');
+}
+
+async function killOne(fleet: Fleet, load: Load, index: number, main: string, tally: Tally): Promise<void> {
+  load.expectDeath(fleet.urls[index] ?? '');
+  await fleet.process(index).kill();
+  await fleet.start(index, main);
+  load.redirect(...fleet.urls);
+  tally.add('kills');
+}
+
+/** Changes of operators, each with its entry in the audit log, by whichever process is there. */
+function startOperators(fleet: Fleet): { readonly made: number; readonly stop: () => Promise<void> } {
+  let isOver = false;
+  let made = 0;
+  const working = (async () => {
+    for (let turn = 0; !isOver; turn += 1) {
+      try {
+        await fleet
+          .process(turn % fleet.urls.length)
+          .client.programs.create({ name: `program ${turn}`, currency: 'USD' });
+        made += 1;
+      } catch {
+        // Its process was stopped or killed.
+      }
+      await new Promise((wake) => setTimeout(wake, 100));
+    }
+  })();
+  return {
+    get made() {
+      return made;
+    },
+    stop: async () => {
+      isOver = true;
+      await working;
+    },
+  };
+}
+
+/** Both versions show the same events in the same order, and no position is missing. */
+async function compareReadings(release: Release, fleet: Fleet, tally: Tally): Promise<void> {
+  await replace(fleet, new Load(0), 0, release.main, tally);
+  await replace(fleet, new Load(0), 1, NEW, tally);
+  const [ofOld = [], ofNew = []] = await Promise.all(
+    [0, 1].map((index) => Array.fromAsync(fleet.process(index).client.events.listAll({ after: 0, limit: 100 }))),
+  );
+  if (ofOld.length === 0 || JSON.stringify(ofOld) !== JSON.stringify(ofNew)) {
+    tally.violate('events', [`the versions differ: ${ofOld.length} and ${ofNew.length} events`]);
+  }
+  const gap = ofNew.findIndex(({ position }, index) => position !== index + 1);
+  if (gap !== -1) tally.violate('events', [`position ${gap + 1} is missing`]);
+  tally.add('events', ofNew.length);
+}
+
+/** Runs a command on the host, of either version. Throws when it fails. */
+async function command(administration: string, task: string, url: string): Promise<string> {
+  const { exitCode, output, errors } = await runToEnd([administration, task], { DATABASE_URL: url });
+  if (exitCode !== 0) throw new Error(`${administration} ${task} ended with ${exitCode}: ${errors}${output}`);
+  return output;
+}
