@@ -7,6 +7,7 @@ import type { Mutant, Witness } from './mutant.ts';
 import { OBSERVING } from './observing.ts';
 import { READING } from './reading.ts';
 import { RELAYS } from './relay.ts';
+import { UPGRADES } from './upgrades.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
 const LOCKS: Witness = { file: 'test/store/locks.test.ts' };
@@ -307,4 +308,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...ERASURES,
   ...WEBHOOKS,
   ...OBSERVING,
+  ...UPGRADES,
 ];

@@ -1,0 +1,35 @@
+import type { Mutant } from './mutant.ts';
+
+const COMPATIBILITY = 'server/store/migrations/compatibility.ts';
+const APPLY = 'server/store/migrations/apply-migration.ts';
+const MIGRATE = 'server/store/migrations/migrate.ts';
+
+const INDEX = 'test/upgrade/concurrent-index.test.ts';
+
+/** Mistakes about which schemas a program may run on, and how migrations get there. */
+export const UPGRADES: readonly Mutant[] = [
+  {
+    name: 'contract-migration-accepted',
+    mistake: 'a program runs on any schema that is newer, also where what it needs was removed',
+    file: COMPATIBILITY,
+    find: 'needs !== null && numbers.has(needs);',
+    replace: 'needs !== null && numbers.size > 0;',
+    witnesses: [{ file: 'test/upgrade/compatibility.test.ts', only: 'is refused where one of them needs' }],
+  },
+  {
+    name: 'half-built-index-kept',
+    mistake: 'an index whose build was ended in the middle counts as built',
+    file: APPLY,
+    find: 'select indisvalid as valid from pg_index',
+    replace: 'select true as valid from pg_index',
+    witnesses: [{ file: INDEX, only: 'migrate is killed' }],
+  },
+  {
+    name: 'turn-waited-for-in-a-statement',
+    mistake: 'who waits for its turn to migrate holds up the index that the other one builds, which is a deadlock',
+    file: MIGRATE,
+    find: 'select pg_try_advisory_lock($1) as ours',
+    replace: 'select true as ours from pg_advisory_lock($1)',
+    witnesses: [{ file: INDEX, only: 'two that migrate at once' }],
+  },
+];
