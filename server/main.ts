@@ -138,7 +138,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
     ready: readiness.find,
   };
   // Opens the connection reserved for transfers before other connections take its place.
-  void gateway.ready();
+  void readiness.warmUp();
   const reports = startReportingErrors(background, failureOf(log, 'error_events_not_written', UNWRITTEN_REPORTS));
   const errors = await openErrorLog(configuration, opened, log, reports.wake);
   const traces = await openTraceExport(configuration, log);

@@ -61,6 +61,8 @@ export type ReadinessCheck = {
   readonly find: () => Promise<ReadinessReason>;
   /** The latest state, and since when it is that. */
   readonly latest: () => { readonly reason: ReadinessReason; readonly since: Date };
+  /** A first check, whose outcome is not told: the service is not in use yet. */
+  readonly warmUp: () => Promise<void>;
   readonly stop: () => void;
 };
 
@@ -68,7 +70,12 @@ export type ReadinessCheck = {
 export function openReadiness(sources: ReadinessSources): ReadinessCheck {
   const check = new Check(sources);
   const timer = setInterval(() => void check.find(), WATCH_MILLISECONDS).unref();
-  return { find: () => check.find(), latest: () => check.latest, stop: () => clearInterval(timer) };
+  return {
+    find: () => check.find(),
+    latest: () => check.latest,
+    warmUp: () => check.warmUp(),
+    stop: () => clearInterval(timer),
+  };
 }
 
 class Check {
@@ -102,6 +109,11 @@ class Check {
       onChange?.(reason, before);
     }
     return reason;
+  }
+
+  async warmUp(): Promise<void> {
+    this.#checking ??= this.#check();
+    await this.#checking;
   }
 
   async #check(): Promise<ReadinessReason> {

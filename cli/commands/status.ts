@@ -37,11 +37,9 @@ function describe(status: ServiceStatus): string {
 
 function factsOf(status: ServiceStatus): readonly Pair[] {
   const { database, schema, connections, webhooks, error_log: errors, books, backups, switch: disabled } = status;
-  const days = Math.floor(status.uptime_seconds / 86_400);
-  const time = new Date((status.uptime_seconds % 86_400) * 1000).toISOString().slice(11, 19);
   const facts: readonly (readonly [string, string | null])[] = [
     ['service', `${status.version}, ${status.mode} mode, process ${status.process_id} on ${status.host}`],
-    ['running for', `${days} days ${time}`],
+    ['running for', durationText(status.uptime_seconds)],
     ['database', `${database.kind}, ${database.state}`],
     ['PostgreSQL', database.version],
     ['size', bytesText(database.size_bytes)],
@@ -52,7 +50,10 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
       `${connections.in_use} in use, ${connections.idle} idle, of ${connections.max}; ${connections.waiting} requests wait`,
     ],
     ['webhooks', `${webhooks.delivery}${webhooksText(webhooks)}`],
-    ['error spool', `${errors.spool_bytes} of ${errors.max_spool_bytes} bytes; ${errors.dropped} errors dropped`],
+    [
+      'error spool',
+      `${bytesText(errors.spool_bytes)} of ${bytesText(errors.max_spool_bytes)}; ${errors.dropped} errors dropped`,
+    ],
     ['event positions', secondsText(status.relay_lag_seconds)],
     ['due transfers', secondsText(status.due_late_seconds)],
     [
@@ -75,6 +76,25 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
 
 function bytesText(bytes: number | null): string | null {
   return bytes === null ? null : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** The two largest units: 26 s, 3 h 12 min, 5 d 2 h. */
+function durationText(seconds: number): string {
+  const units = [
+    ['d', 86_400],
+    ['h', 3_600],
+    ['min', 60],
+    ['s', 1],
+  ] as const;
+  const first = units.findIndex(([, length]) => seconds >= length);
+  if (first === -1) return '0 s';
+  let rest = seconds;
+  const parts = units.slice(first, first + 2).map(([unit, length]) => {
+    const count = Math.floor(rest / length);
+    rest -= count * length;
+    return count === 0 ? '' : `${count} ${unit}`;
+  });
+  return parts.filter((part) => part !== '').join(' ');
 }
 
 function secondsText(seconds: number | null): string | null {

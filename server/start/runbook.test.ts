@@ -1,6 +1,7 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { readMessageIndex } from '../../test/harness/runbook.ts';
 import { RUNBOOK, runbookLine, runbookPath } from '../runbook.ts';
 
 // A message names its page, so the page must be there, and be the one that is about the message.
@@ -26,6 +27,38 @@ test('every page is used, by a problem, a state or an alert', () => {
 test('the index lists every page with its title', () => {
   const index = read('docs/runbook/README.md');
   for (const page of pages) expect(index).toContain(`[${RUNBOOK[page]}](${page}.md)`);
+});
+
+test('every page has the same parts', () => {
+  for (const page of pages) {
+    const parts = read(runbookPath(page)).match(/^## .*$/gm);
+    expect(parts, page).toEqual([
+      '## What it means',
+      '## Is money at risk',
+      '## What to do',
+      '## How to see that it is solved',
+    ]);
+  }
+});
+
+test('the parts of messages in the index are those of the source', () => {
+  const code = globSync('server/**/*.ts', { cwd: root }).filter((path) => !path.endsWith('.test.ts'));
+  // Texts that are divided over lines in the source.
+  const text = code
+    .map(read)
+    .join('\n')
+    .replaceAll(/['`"] \+\s+['`"]/g, '')
+    .replaceAll("\\'", "'");
+  const rows = readMessageIndex();
+  expect(rows.length).toBeGreaterThan(60);
+  expect(rows.flatMap(({ pieces }) => pieces).filter((piece) => !text.includes(piece))).toEqual([]);
+});
+
+test('every page that a problem names is found by a part of its message', () => {
+  const code = globSync('server/**/*.ts', { cwd: root }).map(read).join('\n');
+  const named = new Set([...code.matchAll(/StartupProblem\(\s*'([a-z-]+)'/g)].map(([, page]) => page ?? ''));
+  const found = new Set(readMessageIndex().map(({ page }) => page));
+  expect([...named].filter((page) => !found.has(page))).toEqual([]);
 });
 
 test('the line of a page is a path from the root of the project', () => {

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, openLedger } from '../harness/ledger.ts';
 import { type ServiceProcess, startInVain, startService, waitFor } from '../harness/process.ts';
-import { readinessOf, untilReadinessIs } from '../harness/readiness.ts';
 import { useDirectory } from '../harness/service.ts';
+import { readinessOf, untilReadinessIs } from '../start/readiness-response.ts';
 import { openStage, type Stage } from './stage.ts';
 
 // A role, a database or a server that has fewer connections than the processes of the service would open.

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { connect, type EmbeddedTestServer, startEmbeddedServer } from '../harness/ledger.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
-import { untilReadinessIs } from '../harness/readiness.ts';
 import { useDirectory } from '../harness/service.ts';
+import { untilReadinessIs } from '../start/readiness-response.ts';
 
 // A database that reads and does not write: a standby in the place of the primary, and a disk that takes no file.
 

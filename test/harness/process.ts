@@ -3,6 +3,7 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TransferService } from '../../sdk/client.ts';
 import { placeOfDirectories } from './ledger-templates.ts';
+import { followRunbook } from './runbook.ts';
 import { findStockPostgresOf, stopStockPostgresIn, withStockPostgres } from './stock-postgres.ts';
 
 const MAIN = new URL('../../server/main.ts', import.meta.url).pathname;
@@ -119,10 +120,8 @@ export function runCommand(
 }
 
 /** Runs a program of Node, such as that of another version, until it ends. */
-export async function runToEnd(
-  program: readonly string[],
-  environment: Readonly<Record<string, string>>,
-): Promise<Ending> {
+export /** Also follows the path to the runbook, where it prints one. */
+async function runToEnd(program: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ending> {
   const settings = await withStockPostgres(environment);
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, program, {
@@ -141,7 +140,12 @@ export async function runToEnd(
     child.once('error', fail);
     child.once('close', (exitCode) => {
       clearTimeout(timer);
-      done({ exitCode, output, errors });
+      try {
+        followRunbook(errors);
+        done({ exitCode, output, errors });
+      } catch (error) {
+        fail(error);
+      }
     });
   });
 }

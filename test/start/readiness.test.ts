@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { READINESS, READINESS_REASONS } from '../../domain/readiness.ts';
 import { connect } from '../harness/ledger.ts';
 import { embeddedServerOf, waitFor } from '../harness/process.ts';
-import { readinessOf, untilReadinessIs } from '../harness/readiness.ts';
 import { useService } from '../harness/service.ts';
+import { readinessOf, untilReadinessIs } from './readiness-response.ts';
 
 // The states of a service with its embedded server, each with its real cause. test/faults has those of other databases:
 // a standby, and too few connections.

@@ -6,8 +6,8 @@ import type { ServiceStatus } from '../../sdk/client.ts';
 import { operatorKey, withSecret } from '../harness/keys.ts';
 import { runCommand, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
-import { untilReadinessIs } from '../harness/readiness.ts';
 import { useService } from '../harness/service.ts';
+import { untilReadinessIs } from './readiness-response.ts';
 
 // get_status and the command that prints it, of a service that works, one that is short of something, and one without its
 // database.

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { waitFor } from './process.ts';
+import { waitFor } from '../harness/process.ts';
 
 /** What `/health/ready` says. */
 export type ReadinessResponse = {
