@@ -54,6 +54,8 @@ export class RequestContext {
   /** Whether the connection must close after this response. */
   mustClose = false;
   responded = false;
+  /** Null until it is read. */
+  #traceparent: string | undefined | null = null;
   /** Set where its spans are sent to a collector. */
   trace: RequestTrace | undefined = undefined;
   /** What the error log has of the rows that a successful batch refused. */
@@ -90,8 +92,8 @@ export class RequestContext {
   /** The caller's trace, where it sent a valid `traceparent`. */
   get traceparent(): string | undefined {
     // Node joins the values of a repeated header, which makes it invalid, as the standard asks for.
-    const sent = this.request.headers.traceparent;
-    return sent === undefined ? undefined : readTraceparent(sent);
+    if (this.#traceparent === null) this.#traceparent = readTraceparent(this.request.headers.traceparent);
+    return this.#traceparent;
   }
 
   /** The request id on the wire. */

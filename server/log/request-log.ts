@@ -46,9 +46,22 @@ export function traceIdOf(traceparent: string): string {
   return traceparent.slice(3, 35);
 }
 
+let lastTime = 0;
+let lastTimeText = '';
+
+/** The time as text, written once for all requests of a millisecond. */
+function timeText(): string {
+  const now = Date.now();
+  if (now !== lastTime) {
+    lastTime = now;
+    lastTimeText = new Date(now).toISOString();
+  }
+  return lastTimeText;
+}
+
 function lineOf(entry: ResponseEntry): string {
   const { operation, method, path, code, status, programId, keyId, moneyMoved, traceparent } = entry;
-  let line = `${START}${new Date().toISOString()}","event":"${EVENT}","requestId":"${toWireId('req', entry.requestId)}"`;
+  let line = `${START}${timeText()}","event":"${EVENT}","requestId":"${toWireId('req', entry.requestId)}"`;
   if (operation !== undefined) line += `,"operation":"${operation}"`;
   if (method !== undefined) line += `,"method":"${method}"`;
   if (path !== undefined) line += `,"path":${quoted(path)}`;

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import { toWireId } from '../../domain/identifier.ts';
 import type { EndedRequest, GroupTrace, RequestTrace } from '../operations/trace.ts';
 import { KIND, type Span, type SpanName } from './span.ts';
@@ -8,8 +8,21 @@ type OnSpan = (span: Span) => void;
 /** What `performance.now()` was zero at, by the clock of this machine as it is now. */
 const originNow = (): number => Date.now() - performance.now();
 
-const newSpanId = (): string => randomBytes(8).toString('hex');
-const newTraceId = (): string => randomBytes(16).toString('hex');
+/** Random bytes for some hundred ids: to ask for each of them takes longer than everything else about a span. */
+const pool = Buffer.alloc(4_096);
+let used = pool.length;
+
+function randomHex(bytes: number): string {
+  if (used + bytes > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += bytes;
+  return pool.toString('hex', used - bytes, used);
+}
+
+const newSpanId = (): string => randomHex(8);
+const newTraceId = (): string => randomHex(16);
 
 /** A request that is traced: a span of its own, one for each wait in the lane, and a link to each group that had it. */
 export class TracedRequest implements RequestTrace {
