@@ -20,6 +20,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   delivery: ['test/delivery'],
   errors: ['test/errors'],
   security: ['test/security'],
+  metrics: ['test/metrics'],
   door: ['test/door'],
   codes: ['test/codes'],
   fuzz: ['test/fuzz'],

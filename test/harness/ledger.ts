@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import pg from 'pg';
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { TrialBalance } from '../../contract/programs.ts';
+import type { CommitObserver } from '../../server/commit/commit-observer.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { EventNews } from '../../server/events/event-news.ts';
@@ -102,9 +103,9 @@ const NO_PROCESS: StatusSources = {
 };
 
 /** Opens the operations over a database; several of them are several service processes to PostgreSQL. */
-export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds): Ledger {
+export function openLedger(connection: ConnectionSettings, bounds?: LaneBounds, observer?: CommitObserver): Ledger {
   const databases = openDatabases(connection);
-  const transfers = openTransferLane(databases.application, bounds);
+  const transfers = openTransferLane(databases.application, bounds, observer);
   const supportContact = 'support@example.com';
   const { background: database } = databases;
   const news = new EventNews(database);

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { afterAll, afterEach, expect } from 'vitest';
+import type { CommitObserver } from '../../server/commit/commit-observer.ts';
 import type { LaneBounds } from '../../server/commit/group-commit.ts';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import type { ConnectionSettings } from '../../server/store/connection/connections.ts';
@@ -35,8 +36,8 @@ export async function useProxy({ connection }: TestServer): Promise<DatabaseProx
 }
 
 /** Opens the operations over a database. To PostgreSQL, two of these are two service processes. */
-export function useLedger(connection: ConnectionSettings, bounds?: LaneBounds): Ledger {
-  const ledger = openLedger(connection, bounds);
+export function useLedger(connection: ConnectionSettings, bounds?: LaneBounds, observer?: CommitObserver): Ledger {
+  const ledger = openLedger(connection, bounds, observer);
   afterAll(ledger.close);
   return ledger;
 }

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startVerifyingBooks } from '../../server/jobs/verify-books.ts';
+import type { BooksVerification } from '../../server/store/ledger/books-verification.ts';
+import { waitFor } from '../harness/process.ts';
+import { useConnection, useLedger, useServer } from '../harness/use-ledger.ts';
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+/** Another process. */
+const other = useLedger(server.connection);
+const superuser = await useConnection({ ...server.connection, user: 'postgres' });
+/** In a transaction, PostgreSQL shows the sessions as they were at the first look. */
+const watcher = await useConnection({ ...server.connection, user: 'postgres' });
+
+/** Looks all the time, and an hour after the last verification is due. */
+const TIMES = { lookMilliseconds: 10, pauseMilliseconds: 3_600_000 };
+
+type Found = {
+  readonly verified: BooksVerification[];
+  readonly differing: BooksVerification[];
+  readonly failures: unknown[];
+};
+const running: (() => Promise<void>)[] = [];
+
+function start(of = ledger, times = TIMES): Found {
+  const found: Found = { verified: [], differing: [], failures: [] };
+  const { stop } = startVerifyingBooks(
+    of.database,
+    {
+      onVerified: (verification) => found.verified.push(verification),
+      onMismatch: (verification) => found.differing.push(verification),
+      onFailure: (error) => found.failures.push(error),
+    },
+    times,
+  );
+  running.push(stop);
+  return found;
+}
+
+async function stored(): Promise<readonly { balanced: boolean; accounts: bigint }[]> {
+  return (await superuser.query('select * from books_verification order by finished_at')).rows;
+}
+
+/** Notes a verification that ended so many seconds ago and took so many. */
+async function note(agoSeconds: number, durationSeconds: number): Promise<void> {
+  await superuser.query(
+    `insert into books_verification values (
+      clock_timestamp() - make_interval(secs => $1), clock_timestamp() - make_interval(secs => $1 + $2),
+      true, 1, 0, 0, '{}')`,
+    [agoSeconds, durationSeconds],
+  );
+}
+
+beforeEach(async () => void (await superuser.query('delete from books_verification')));
+afterEach(async () => {
+  for (const stop of running.splice(0)) await stop();
+});
+
+test('several processes verify the books once, and store the result', async () => {
+  await ledger.call('create_transfer', { amount: 5, card_id: 'card_active' });
+  const found = [start(), start(other), start()];
+  await waitFor('a verification', async () => found.some(({ verified }) => verified.length > 0));
+  // All of them look again, many times.
+  await new Promise((wake) => setTimeout(wake, 200));
+  const verified = found.flatMap((one) => one.verified);
+  expect(verified).toHaveLength(1);
+  expect(verified[0]).toMatchObject({
+    balanced: true,
+    differingAccounts: 0,
+    differingHolds: 0,
+    unbalancedCurrencies: [],
+  });
+  expect(await stored()).toMatchObject([{ balanced: true }]);
+  expect(found.flatMap((one) => [...one.differing, ...one.failures])).toEqual([]);
+});
+
+test('a verification is due after an hour, or 19 times as long as the last one took', async () => {
+  await note(3_700, 300);
+  const found = start();
+  await new Promise((wake) => setTimeout(wake, 200));
+  expect(found.verified).toEqual([]);
+  await superuser.query('delete from books_verification');
+  await note(3_700, 100);
+  await waitFor('the verification', async () => found.verified.length === 1);
+});
+
+test('a balance that was changed past the service is reported, and stored', async () => {
+  const change = (by: number) =>
+    superuser.query("update account set balance = balance + $1 where kind = 'world' and currency = 'USD'", [by]);
+  await change(7);
+  try {
+    const found = start();
+    await waitFor('the report', async () => found.differing.length === 1);
+    expect(found.differing).toMatchObject([{ balanced: false, differingAccounts: 1, unbalancedCurrencies: ['USD'] }]);
+    expect(await stored()).toMatchObject([{ balanced: false }]);
+  } finally {
+    await change(-7);
+  }
+});
+
+test('a verification that waits ends with the service, at once, and its statement soon after', async () => {
+  await superuser.query('begin; lock table posting in access exclusive mode');
+  const waiting = "select count(*)::integer as count from pg_stat_activity where wait_event_type = 'Lock'";
+  const count = async () => Number((await watcher.query<{ count: number }>(waiting)).rows[0]?.count);
+  try {
+    const found = start();
+    await waitFor('the wait', async () => (await count()) === 1);
+    // Nobody else begins meanwhile.
+    const second = start(other);
+    await Promise.all(running.splice(0).map((stop) => stop()));
+    await waitFor('the end of the statement', async () => (await count()) === 0);
+    expect([...found.verified, ...second.verified, ...found.failures, ...second.failures]).toEqual([]);
+  } finally {
+    await superuser.query('rollback');
+  }
+  const found = start();
+  await waitFor('a verification', async () => found.verified.length === 1);
+});
+
+test('a failure is reported once, and the verification is tried again', async () => {
+  await superuser.query('alter table hold rename to hold_away');
+  let found: Found;
+  try {
+    found = start();
+    await waitFor('the failure', async () => found.failures.length === 1);
+    await new Promise((wake) => setTimeout(wake, 200));
+    expect(found.failures).toHaveLength(1);
+  } finally {
+    await superuser.query('alter table hold_away rename to hold');
+  }
+  await waitFor('a verification', async () => found.verified.length === 1);
+});

@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import type { CommitObserver } from '../../server/commit/commit-observer.ts';
+import { OperationFailure } from '../../server/operations/call.ts';
+import { holdWith } from '../faults/stage.ts';
+import { useLedger, useProxy, useServer } from '../harness/use-ledger.ts';
+
+const server = await useServer();
+const proxy = await useProxy(server);
+
+const seen = { groups: [] as (readonly [string, number])[], breaks: 0, settled: [] as string[], unknown: 0 };
+const observer: CommitObserver = {
+  onGroup: (path, size, milliseconds) => {
+    expect(milliseconds).toBeGreaterThan(0);
+    seen.groups.push([path, size]);
+  },
+  onBreak: () => {
+    seen.breaks += 1;
+  },
+  onSettled: (settlement) => void seen.settled.push(settlement),
+  onUnknown: (transfers) => {
+    seen.unknown += transfers;
+  },
+};
+const ledger = useLedger({ ...server.connection, host: proxy.host }, undefined, observer);
+
+const send = (deadlineMilliseconds = 60_000) =>
+  ledger.call(
+    'create_transfer',
+    { amount: 1, card_id: 'card_active' },
+    { idempotencyKey: randomUUID(), deadline: performance.now() + deadlineMilliseconds },
+  );
+
+test('every transfer is in one group that is observed', async () => {
+  await Promise.all(Array.from({ length: 100 }, () => send()));
+  expect(seen.groups.reduce((sum, [, size]) => sum + size, 0)).toBe(100);
+  expect(seen.unknown).toBe(0);
+});
+
+test('a commit whose response was lost is observed as settled, and its transfers as known', async () => {
+  proxy.faults.push('cut_after');
+  await send();
+  expect(seen.settled).toEqual(['committed']);
+  expect(seen.breaks).toBeGreaterThan(0);
+  expect(seen.unknown).toBe(0);
+});
+
+test('a transfer whose outcome cannot be looked up in time is observed as unknown, once', async () => {
+  seen.settled.length = 0;
+  let letGo: (() => Promise<void>) | undefined;
+  proxy.traps.push({
+    at: 'after_commit',
+    spring: async () => {
+      letGo = await holdWith(server, 'lock table write_batch in access exclusive mode');
+      return 'cut' as const;
+    },
+  });
+  try {
+    const failed = await send(5_000).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(OperationFailure);
+    expect(failed).toMatchObject({ moneyMoved: 'unknown' });
+  } finally {
+    await letGo?.();
+  }
+  expect(seen.settled).toEqual(['unknown']);
+  expect(seen.unknown).toBe(1);
+});

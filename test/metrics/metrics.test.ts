@@ -1,0 +1,175 @@
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { RUNBOOK } from '../../server/runbook.ts';
+import { startInVain, waitFor } from '../harness/process.ts';
+import { directoryForTest, useService } from '../harness/service.ts';
+import {
+  isOnPage,
+  namesOn,
+  readDashboard,
+  readPage,
+  readProjectFile,
+  type Series,
+  selectorsIn,
+} from './monitoring-files.ts';
+
+const service = useService({ METRICS_PORT: '0' });
+
+/** The URL of the page, from the banner. */
+function pageUrl(): string {
+  const found = /Metrics: (\S+)/.exec(service().output())?.[1];
+  if (found === undefined) throw new Error('the banner names no page of metrics');
+  return found;
+}
+
+async function readText(): Promise<string> {
+  return (await fetch(pageUrl())).text();
+}
+
+/** A page that was rendered after this call: one is sent again for a second. */
+async function readFreshPage(): Promise<readonly Series[]> {
+  await new Promise((wake) => setTimeout(wake, 1_100));
+  return readPage(await readText());
+}
+
+function sumOf(page: readonly Series[], name: string, labels: Readonly<Record<string, string>> = {}): number {
+  const isWanted = (series: Series): boolean =>
+    series.name === `transfer_service_${name}` &&
+    Object.entries(labels).every(([key, of]) => series.labels[key] === of);
+  return page.filter(isWanted).reduce((sum, { value }) => sum + value, 0);
+}
+
+/** Sends bytes and waits for the end of the connection. */
+function sendBytes(text: string): Promise<void> {
+  const { hostname, port } = new URL(service().url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.end(text));
+    socket.on('close', () => resolve());
+    socket.on('error', reject);
+    socket.resume();
+  });
+}
+
+test('every request is counted once, whatever becomes of it', async () => {
+  const { client, url } = service();
+  const before = await readFreshPage();
+  await client.transfers.create({ amount: 100, card_id: 'card_active' });
+  await client.transfers.create({ amount: 100, card_id: 'card_closed' }).catch(() => undefined);
+  await fetch(`${url}/api/v0.1/core/transfer`, { method: 'POST', body: '{' });
+  await fetch(`${url}/api/v0.1/core/transfer/export`).then((response) => response.text());
+  await fetch(`${url}/nowhere`);
+  await fetch(`${url}/errors`);
+  await fetch(`${url}/health/live`);
+  await sendBytes('these bytes are no request\r\n\r\n');
+  const after = await readFreshPage();
+  const gained = (labels: Readonly<Record<string, string>>): number =>
+    sumOf(after, 'requests_total', labels) - sumOf(before, 'requests_total', labels);
+  expect(gained({})).toBe(8);
+  expect(gained({ operation: 'create_transfer', code: 'ok', status: '201' })).toBe(1);
+  expect(gained({ operation: 'create_transfer', code: 'card_closed' })).toBe(1);
+  expect(gained({ operation: 'create_transfer', kind: 'money' })).toBe(3);
+  expect(gained({ kind: 'page', code: 'ok' })).toBe(1);
+  expect(gained({ kind: 'health' })).toBe(1);
+  expect(gained({ code: 'route_not_found' })).toBe(1);
+  const seconds = (page: readonly Series[]) => sumOf(page, 'request_seconds_count');
+  expect(seconds(after) - seconds(before)).toBe(8);
+  expect(sumOf(after, 'group_size_sum') - sumOf(before, 'group_size_sum')).toBe(2);
+});
+
+test('the page is on its own port, alone, and is rendered at most once a second', async () => {
+  const base = new URL(pageUrl()).origin;
+  expect((await fetch(`${base}/`)).status).toBe(404);
+  expect((await fetch(`${base}/health/live`)).status).toBe(404);
+  expect((await fetch(`${base}/metrics`, { method: 'POST' })).status).toBe(405);
+  expect((await fetch(`${service().url}/metrics`)).status).toBe(404);
+  const page = await fetch(`${base}/metrics?name[]=x`);
+  expect(page.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  await readFreshPage();
+  const texts = await Promise.all([readText(), readText(), readText()]);
+  expect(new Set(texts).size).toBe(1);
+  const head = await new Promise<number | undefined>((resolve) => {
+    request(`${base}/metrics`, { method: 'HEAD' }, (response) => resolve(response.statusCode)).end();
+  });
+  expect(head).toBe(200);
+});
+
+test('a port that is taken prevents the start, with the page of the runbook', async () => {
+  const { port } = new URL(pageUrl());
+  const { exitCode, errors } = await startInVain({ METRICS_PORT: port, DATA_DIR: await directoryForTest() });
+  expect(exitCode).toBe(1);
+  expect(errors).toContain(`Port ${port} of the metrics is already in use.`);
+  expect(errors).toContain('Runbook: docs/runbook/port-unavailable.md');
+});
+
+test('what only the database knows is on the page within seconds', async () => {
+  const { client } = service();
+  const [program] = (await client.programs.list()).data;
+  const programId = program?.program_id ?? '';
+  await client.programs.update(programId, { funding_low_threshold: 900_000_000_000 });
+  await client.switch.change({ program_id: programId, disabled: true, reason: 'a test' });
+  const isShown = (page: readonly Series[]): boolean =>
+    sumOf(page, 'funding_low') === 1 && sumOf(page, 'switch_disabled', { scope: 'program' }) === 1;
+  await waitFor('the figures', async () => isShown(readPage(await readText())));
+  await client.switch.change({ program_id: programId, disabled: false });
+  await client.programs.update(programId, { funding_low_threshold: null });
+  await waitFor('the figures again', async () => {
+    const page = readPage(await readText());
+    return sumOf(page, 'funding_low') === 0 && sumOf(page, 'switch_disabled') === 0;
+  });
+});
+
+/** Absent where the right to see standbys is missing, and before the first copy: `npm run verify` has both. */
+const ELSEWHERE =
+  /^transfer_service_(?:standbys|replication_lag_bytes|last_backup_|backup_covered_|backup_copying|books_)/;
+
+test('everything that the alerts and the dashboard ask for is on the page, with these labels', async () => {
+  const page = readPage(await readText());
+  const expressions = [readProjectFile('ops/alerts.yml'), ...readDashboard().map(({ expression }) => expression)];
+  const wanted = expressions.flatMap((text) =>
+    selectorsIn(
+      text
+        .split('\n')
+        .filter((line) => !/^\s*#|description:|- record:/.test(line))
+        .join('\n'),
+    ),
+  );
+  expect(wanted.length).toBeGreaterThan(80);
+  const missing = wanted.filter((selector) => !isOnPage(selector, page) && !ELSEWHERE.test(selector.name));
+  expect(missing).toEqual([]);
+  const text = await readText();
+  const defined = namesOn(text);
+  const unknown = wanted.filter(({ name }) => !defined.includes(name.replace(/_(?:bucket|sum|count)$/, '')));
+  expect(unknown.filter(({ name }) => !defined.includes(name))).toEqual([]);
+});
+
+test('every metric has its line in the documentation, and no other one does', async () => {
+  const documented = [...readProjectFile('docs/monitoring.md').matchAll(/^\| `(transfer_service_\w+)/gm)];
+  expect(documented.map(([, name]) => name).sort()).toEqual([...namesOn(await readText())].sort());
+});
+
+test('every alert has a test that it fires, one that it is silent, and a page of the runbook', () => {
+  const rules = readProjectFile('ops/alerts.yml');
+  const tests = readProjectFile('ops/alerts.test.yml');
+  const alerts = [...rules.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: docs\/runbook\/([a-z-]+)\.md/g)];
+  expect(alerts.length).toBe([...rules.matchAll(/- alert:/g)].length);
+  for (const [, alert = '', page = ''] of alerts) {
+    expect(Object.keys(RUNBOOK)).toContain(page);
+    expect(tests, alert).toMatch(new RegExp(`name: '?${alert} fires`));
+    expect(tests, alert).toMatch(new RegExp(`name: '?${alert} is silent`));
+  }
+});
+
+test('a database that is down leaves the page as quick as before, and says so', async () => {
+  const { database } = service();
+  const before = await readFreshPage();
+  await database.stop();
+  try {
+    await waitFor('the state', async () => sumOf(readPage(await readText()), 'ready') === 0);
+    const failures = (page: readonly Series[]) => sumOf(page, 'job_failures_total', { task: 'figures' });
+    await waitFor('the failed figures', async () => failures(readPage(await readText())) > failures(before));
+  } finally {
+    await database.start();
+  }
+  await waitFor('the state', async () => sumOf(readPage(await readText()), 'ready') === 1);
+});

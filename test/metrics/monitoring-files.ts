@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** A file of the project, by its path from the root. */
+export const readProjectFile = (path: string): string => readFileSync(resolve(root, path), 'utf8');
+
+type Panel = {
+  readonly title: string;
+  readonly type: string;
+  readonly targets?: readonly { readonly expr: string }[];
+};
+
+/** An expression of the dashboard, and the panel that it is in. */
+export type DashboardExpression = { readonly row: string; readonly panel: string; readonly expression: string };
+
+/** Every expression of the dashboard, in its order. */
+export function readDashboard(): readonly DashboardExpression[] {
+  const { panels } = JSON.parse(readProjectFile('ops/grafana.json')) as { readonly panels: readonly Panel[] };
+  let row = '';
+  return panels.flatMap(({ title, type, targets = [] }) => {
+    if (type === 'row') row = title;
+    return targets.map(({ expr: expression }) => ({ row, panel: title, expression }));
+  });
+}
+
+/** A metric as an expression asks for it: its name, and what its labels must be. */
+export type Selector = {
+  readonly name: string;
+  readonly matchers: readonly { readonly label: string; readonly operator: string; readonly value: string }[];
+};
+
+/** The metrics of the service that a text with expressions asks for. What rules record has colons, and is none. */
+export function selectorsIn(text: string): readonly Selector[] {
+  const found = text.matchAll(/\b(transfer_service_[a-z0-9_]+)(?![a-z0-9_:])(?:\{([^}]*)\})?/g);
+  return [...found].map(([, name = '', labels = '']) => ({
+    name,
+    matchers: [...labels.matchAll(/([a-z_]+)(=~|!~|!=|=)"([^"]*)"/g)]
+      .map(([, label = '', operator = '', value = '']) => ({ label, operator, value }))
+      // The labels of Prometheus itself.
+      .filter(({ label }) => label !== 'job' && label !== 'instance'),
+  }));
+}
+
+/** One line of a page of metrics. */
+export type Series = {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+};
+
+/** The series of a page. */
+export function readPage(text: string): readonly Series[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const [, name = '', labels = '', value = ''] = /^([a-z0-9_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+      const pairs = [...labels.matchAll(/([a-z_]+)="([^"]*)"/g)].map(([, label = '', of = '']) => [label, of] as const);
+      return { name, labels: Object.fromEntries(pairs), value: Number(value) };
+    });
+}
+
+/** Whether a page has what a selector asks for. */
+export function isOnPage({ name, matchers }: Selector, page: readonly Series[]): boolean {
+  return page.some((series) => {
+    if (series.name !== name) return false;
+    return matchers.every(({ label, operator, value }) => {
+      const found = series.labels[label];
+      if (found === undefined) return false;
+      const matches = operator.endsWith('~') ? new RegExp(`^(?:${value})$`).test(found) : found === value;
+      return operator.startsWith('!') ? !matches : matches;
+    });
+  });
+}
+
+/** The names of the metrics on a page, without the endings of the series of a histogram. */
+export function namesOn(text: string): readonly string[] {
+  return [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
+}
