@@ -4,7 +4,7 @@ import type { Configuration } from '../configuration/configuration.ts';
 import { listArchive } from '../embedded-postgres/backup/archive.ts';
 import { findBackupDirectory } from '../embedded-postgres/backup/backup-directory.ts';
 import { inMegabytes, lockCopies, takeCopy } from '../embedded-postgres/backup/base-copy.ts';
-import { findIncompleteFile, segmentsOf } from '../embedded-postgres/backup/manifest.ts';
+import { findIncompleteFile, findUnfinished, segmentsOf } from '../embedded-postgres/backup/manifest.ts';
 import { type BackupSurvey, surveyBackups } from '../embedded-postgres/backup/restore-plan.ts';
 import { removeSurplus } from '../embedded-postgres/backup/retention.ts';
 import { segmentName } from '../embedded-postgres/backup/wal-files.ts';
@@ -60,7 +60,10 @@ export async function listBackups(configuration: Configuration): Promise<void> {
     const size = `${inMegabytes(copy.manifest?.bytes ?? 0)} MB`.padStart(12);
     say(`${copy.name}  ${size}  ${problem === undefined ? 'complete' : 'NOT USABLE'}`);
   }
-  if (survey.copies.length === 0) say('There is no copy yet.');
+  for (const { startedAt, bytes } of await findUnfinished(base)) {
+    say(`A copy was begun at ${startedAt} and has ${inMegabytes(bytes)} MB so far. It is listed when it is complete.`);
+  }
+  if (survey.copies.length === 0) say('There is no complete copy yet.');
   const names = await listArchive(wal);
   const { bavail, bsize } = await statfs(wal);
   say(`WAL: ${names.size} files. Free on the disk: ${inMegabytes(bavail * bsize)} MB.`);

@@ -6,6 +6,7 @@ import { planRestore, type RestoreTime, surveyBackups } from '../embedded-postgr
 import { drawUpTrialBalance } from '../programs/get-trial-balance.ts';
 import { StartupProblem } from '../startup-problem.ts';
 import { type Databases, openDatabases } from '../store/connection/databases.ts';
+import { readLedgerMode } from '../store/ledger-mode.ts';
 import { pendingMigrations } from '../store/migrations/migrate.ts';
 import { READ_WHETHER_WEBHOOKS_EXIST } from '../store/webhooks/shard.ts';
 
@@ -31,7 +32,7 @@ export async function restore(configuration: Configuration, request: RestoreRequ
   const source = await findBackupDirectory(asked, origin);
   const plan = planRestore(await surveyBackups(source, readTimeline(request.timeline)), time);
   const ledger = await restoreLedger({ dataDirectory, source, plan, time, onProgress });
-  let findings: readonly string[];
+  let findings: Findings;
   try {
     findings = await verify(ledger, configuration);
   } catch (error) {
@@ -40,10 +41,10 @@ export async function restore(configuration: Configuration, request: RestoreRequ
   }
   const place = await ledger.keep();
   for (const line of describeState(ledger, time)) say(line);
-  for (const line of findings) say(line);
+  for (const line of findings.lines) say(line);
   say(`Restored to ${place} in ${Math.ceil((performance.now() - begun) / 1000)} s.`);
   say('');
-  for (const line of describeWhatRemains(configuration, ledger, time)) say(line);
+  for (const line of describeWhatRemains(configuration, ledger, time, findings.isLive)) say(line);
 }
 
 function refuseOwnDatabase({ databaseUrl }: Configuration): void {
@@ -70,8 +71,11 @@ function readTimeline(text: string): number | undefined {
   throw new StartupProblem('restore-refused', `--timeline is '${text}', but it must be a number such as 1.`);
 }
 
-/** What was found out about the restored ledger, in lines. Throws when it is not right: then it is not kept. */
-async function verify({ connection }: RecoveredLedger, configuration: Configuration): Promise<readonly string[]> {
+/** What was found out about a ledger. */
+type Findings = { readonly lines: readonly string[]; readonly isLive: boolean };
+
+/** What was found out about the restored ledger. Throws when it is not right: then it is not kept. */
+async function verify({ connection }: RecoveredLedger, configuration: Configuration): Promise<Findings> {
   onProgress('Verifying the books and the audit log.');
   const databases = openDatabases({ ...connection, schema: configuration.databaseSchema });
   try {
@@ -86,7 +90,8 @@ async function verify({ connection }: RecoveredLedger, configuration: Configurat
       pending.length === 0
         ? 'Migrations: all known, none missing.'
         : `Migrations: all known; missing are ${pending.join(', ')}.`;
-    return [...(await verifyContents(databases)), schema];
+    const isLive = (await readLedgerMode(databases.settings)) === 'live';
+    return { lines: [...(await verifyContents(databases)), schema], isLive };
   } finally {
     await databases.close();
   }
@@ -126,9 +131,10 @@ function describeState(ledger: RecoveredLedger, time: RestoreTime): readonly str
 }
 
 function describeWhatRemains(
-  { webhookKeys, dataDirectory, mode }: Configuration,
+  { webhookKeys, dataDirectory }: Configuration,
   { lastTransactionAt, copyEndedAt }: RecoveredLedger,
   time: RestoreTime,
+  isLive: boolean,
 ): readonly string[] {
   const end = (time ?? lastTransactionAt)?.toISOString() ?? copyEndedAt;
   const steps = [
@@ -139,8 +145,9 @@ function describeWhatRemains(
     'Consumers of events may have seen events of later times, and their positions will be used again for other events: reset each to the last position before that time.',
     'Keys that were revoked after that time are valid again: revoke them. Keys that were created after it are gone.',
     'Erasures of card holders after that time are undone: repeat them.',
-    ...(mode === 'live' ? [] : ['The mode is sandbox: for a live ledger, start the service with MODE=live.']),
-    'Then start the service with this DATA_DIR and the same BACKUP_DIR: it archives on a new timeline and takes a copy at once.',
+    'Stop the service of the former ledger, if it still runs, and see that nothing starts it again.',
+    `Start the service with ${isLive ? 'MODE=live, ' : ''}this DATA_DIR and the same BACKUP_DIR: it archives on a new timeline and takes a copy at once. ` +
+      'If the former service was killed, BACKUP_DIR is free 90 s later. For a trial beside it, start without BACKUP_DIR.',
   ];
   return ['What you still have to do:', ...steps.map((step, index) => `${index + 1}. ${step}`)];
 }

@@ -3,7 +3,7 @@ import { chmod, mkdir, open, readdir, readFile, rename, rm, statfs, symlink, wri
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { takeCopy } from '../../server/embedded-postgres/backup/base-copy.ts';
+import { lockCopies, takeCopy } from '../../server/embedded-postgres/backup/base-copy.ts';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { connect } from '../harness/ledger.ts';
 import {
@@ -168,15 +168,23 @@ test('a copy that is killed in the middle is no copy, and the next one removes i
   expect(await copies()).toHaveLength(before.length + 1);
 });
 
-test('two copies are not taken at once', async () => {
-  const child = startCommand(['backup'], settings());
-  await waitFor('the copy is under way', async () => (await unfinished()).length > 0);
-  const { exitCode, errors } = await runCommand(['backup'], settings());
-  await kill(child);
-  expect([exitCode, errors]).toEqual([
-    1,
-    expect.stringContaining(`Process ${child.pid} is taking a copy of the ledger already.`),
-  ]);
+test('a copy that is being taken is in the list, and another one is not begun meanwhile', async () => {
+  const lock = await lockCopies(DATA_DIR);
+  try {
+    const files = join(BACKUP_DIR, 'base', '.unfinished-20300131T120000Z', 'files');
+    await mkdir(files, { recursive: true });
+    await writeFile(join(files, 'one'), Buffer.alloc(2_500_000));
+    const { output } = await runCommand(['backup', 'list'], settings());
+    expect(output).toContain('A copy was begun at 2030-01-31T12:00:00Z and has 3 MB so far.');
+    const { exitCode, errors } = await runCommand(['backup'], settings());
+    expect([exitCode, errors]).toEqual([
+      1,
+      expect.stringContaining(`Process ${process.pid} is taking a copy of the ledger already.`),
+    ]);
+  } finally {
+    lock.release();
+  }
+  expect(await unfinished()).toHaveLength(1);
 });
 
 describe('a restore', () => {

@@ -1,5 +1,7 @@
-import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../server/embedded-postgres/embedded-postgres.ts';
 import { connect } from '../harness/ledger.ts';
@@ -12,6 +14,8 @@ import {
   temporaryDirectory,
   waitFor,
 } from '../harness/process.ts';
+
+import { isRoot } from './directories.ts';
 
 // A ledger is backed up while it serves, and restored beside it: to a time, to the end, and once more on the timeline of a
 // ledger that was restored. The order of the tests is that of an operator's day.
@@ -75,12 +79,6 @@ async function found(dataDirectory: string, ids: readonly string[]): Promise<rea
     await client.end();
     await restored.stop();
   }
-}
-
-/** As if the service of the other ledger had ended some time ago. */
-async function ageOwner(): Promise<void> {
-  const seenAt = new Date(Date.now() - 3_600_000).toISOString();
-  await writeFile(join(BACKUP_DIR, 'archive.json'), JSON.stringify({ ...(await state()), seenAt }));
 }
 
 beforeAll(async () => {
@@ -148,8 +146,11 @@ describe('a time that cannot be restored is refused with those that can', () => 
   });
 
   test('one after the last WAL', async () => {
+    const backup = inside('backup-so-far');
+    await promisify(execFile)('cp', ['-a', BACKUP_DIR, backup]);
     const to = new Date().toISOString();
-    const { exitCode, errors } = await restore(inside('too-late'), '--to', to);
+    const words = ['restore', '--to', to, '--from', backup];
+    const { exitCode, errors } = await runCommand(words, { DATA_DIR: inside('too-late') });
     expect(exitCode).toBe(1);
     expect(errors).toMatch(
       new RegExp(
@@ -158,6 +159,22 @@ describe('a time that cannot be restored is refused with those that can', () => 
     );
     expect(await readdir(inside('too-late'))).not.toContain('postgresql');
   });
+});
+
+test('WAL that the user of PostgreSQL cannot read is refused with what to do', async () => {
+  const backup = inside('fetched');
+  await promisify(execFile)('cp', ['-a', BACKUP_DIR, backup]);
+  // As root, it is enough that the directory is not of that user; another user may have taken the right from itself.
+  const command = isRoot ? ['chown', '-R', '0:0'] : ['chmod', '-R', 'u-r'];
+  const names = isRoot ? [] : await readdir(join(backup, 'wal'));
+  const files = isRoot ? [join(backup, 'wal')] : names.map((name) => join(backup, 'wal', name));
+  await promisify(execFile)(command[0] ?? '', [...command.slice(1), ...files]);
+  const words = ['restore', '--to', 'latest', '--from', backup];
+  const { exitCode, errors } = await runCommand(words, { DATA_DIR: inside('unread') });
+  expect([exitCode, errors]).toEqual([
+    1,
+    expect.stringMatching(/^PostgreSQL runs as \w+, who cannot read \S+\. Run 'chown -R /m),
+  ]);
 });
 
 test('a backup directory without backups, and DATABASE_URL, are refused', async () => {
@@ -204,8 +221,8 @@ describe('a restored ledger takes the place of the original', () => {
   });
 
   test('after that one was stopped: it archives on a timeline of its own and takes a copy', async () => {
+    // Stopped as an operator does, it gives the directory back.
     await service.stop();
-    await ageOwner();
     service = await startArchiving(restored());
     expect(await state()).toMatchObject({ timeline: 2, dataDirectory: inside('latest') });
     expect(await readdir(join(BACKUP_DIR, 'wal'))).toContain('00000002.history');
@@ -226,7 +243,6 @@ describe('a restored ledger takes the place of the original', () => {
   test('the original is refused from then on, and so is another one on the same timeline', async () => {
     expect((await startInVain(settings())).errors).toContain('is in use by the ledger in ');
     await service.stop();
-    await ageOwner();
     expect((await startInVain(settings())).errors).toContain('already has the WAL that the ledger in ');
     expect((await startInVain(settings({ DATA_DIR: inside('to-time') }))).errors).toMatch(
       /already has the WAL that the ledger in .* wrote on timeline 2/,

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { connectAsSuperuser } from '../postgres-server.ts';
 import { isArchived, listArchive, punchHole, removeAbandoned } from './archive.ts';
 import type { BackupDirectory } from './backup-directory.ts';
-import { lockCopies } from './base-copy.ts';
+import { CopyInProgress, lockCopies } from './base-copy.ts';
 import { isCopyDue } from './copy-due.ts';
 import type { CopyOutcome, CopyTask } from './copy-worker.ts';
 import { listCopies } from './manifest.ts';
@@ -105,6 +105,8 @@ export class BackupJob {
     const late = sleep(STOP_MILLISECONDS, undefined, { ref: false });
     await Promise.race([Promise.all([this.#running, this.#copying]), late]);
     await this.#worker?.terminate();
+    // A ledger that was restored need not wait then. Where it cannot be written, it waits.
+    await writeArchiveState(this.#parts.directory.path, { ...this.#state, seenAt: null }).catch(() => undefined);
   }
 
   async #run(): Promise<void> {
@@ -138,9 +140,11 @@ export class BackupJob {
     const lastCopyAt = last?.manifest === undefined ? undefined : new Date(last.manifest.endedAt);
     this.#status = { ...this.#status, lastCopyAt };
     if (isCopyDue(last, names, this.#state.timeline, new Date())) {
+      if (await this.#hasCopyElsewhere()) return;
       // The first copy comes soon, because until then there is no backup.
       this.#copying = this.#copy(last === undefined);
     } else if (Date.now() >= this.#nextRetention) {
+      if (await this.#hasCopyElsewhere()) return;
       const lock = await lockCopies(dataDirectory);
       try {
         await removeSurplus(directory, retentionDays, new Date());
@@ -148,6 +152,17 @@ export class BackupJob {
         lock.release();
       }
       this.#nextRetention = Date.now() + DAY_MILLISECONDS;
+    }
+  }
+
+  /** Whether the command `backup` is at work: then there is nothing to do, and nothing has failed. */
+  async #hasCopyElsewhere(): Promise<boolean> {
+    try {
+      (await lockCopies(this.#parts.dataDirectory)).release();
+      return false;
+    } catch (error) {
+      if (error instanceof CopyInProgress) return true;
+      throw error;
     }
   }
 
@@ -215,9 +230,10 @@ export class BackupJob {
     if (segment === undefined) return;
     for (let number = this.#shrunk ?? segment.number; number <= segment.number; number += 1) {
       if (this.#end.signal.aborted) return;
+      // Whatever is wrong with one file must not hold up those after it.
+      this.#shrunk = number + 1;
       await punchHole(this.#parts.directory, segmentName({ timeline: segment.timeline, number }));
     }
-    this.#shrunk = segment.number + 1;
   }
 
   async #copy(isFirst: boolean): Promise<void> {

@@ -16,6 +16,7 @@ import {
   type Manifest,
   segmentsOf,
   sumOf,
+  UNFINISHED,
 } from './manifest.ts';
 import { parseSegment, segmentName } from './wal-files.ts';
 
@@ -45,7 +46,6 @@ const BYTES_PER_SECOND = 32 * 1_048_576;
 const ARCHIVE_TIMEOUT_MILLISECONDS = 180_000;
 const LOOK_MILLISECONDS = 200;
 
-const UNFINISHED = '.unfinished-';
 const LOCK_DIRECTORY = 'backup-lock';
 
 /**
@@ -77,6 +77,14 @@ export async function takeCopy(
   }
 }
 
+/** Another process takes a copy, or removes old ones. */
+export class CopyInProgress extends StartupProblem {
+  constructor(processId: number | undefined) {
+    const who = processId === undefined ? 'Another process' : `Process ${processId}`;
+    super('backup-failed', `${who} is taking a copy of the ledger already. Try again when it has finished.`);
+  }
+}
+
 /** One process at a time takes copies and removes what is no longer needed. */
 export async function lockCopies(dataDirectory: string): Promise<DataDirectoryLock> {
   const directory = join(dataDirectory, LOCK_DIRECTORY);
@@ -85,11 +93,7 @@ export async function lockCopies(dataDirectory: string): Promise<DataDirectoryLo
     return await lockDataDirectory(directory, directory, 'backup');
   } catch (error) {
     if (!(error instanceof DataDirectoryInUse)) throw error;
-    const who = error.owner === undefined ? 'Another process' : `Process ${error.owner.processId}`;
-    throw new StartupProblem(
-      'backup-failed',
-      `${who} is taking a copy of the ledger already. Try again when it has finished.`,
-    );
+    throw new CopyInProgress(error.owner?.processId);
   }
 }
 

@@ -104,3 +104,30 @@ export async function findIncompleteFile({ path, manifest }: Copy): Promise<stri
   }
   return undefined;
 }
+
+/** What the name of a copy begins with until it is complete. */
+export const UNFINISHED = '.unfinished-';
+
+/** A copy that is being taken, or was given up by a process that was killed. */
+export type Unfinished = {
+  /** RFC 3339. */
+  readonly startedAt: string;
+  readonly bytes: number;
+};
+
+export async function findUnfinished(base: string): Promise<readonly Unfinished[]> {
+  const found: Unfinished[] = [];
+  for (const name of await readdir(base)) {
+    const [, date, hour, minute, second] = /^\.unfinished-(\d{8})T(\d{2})(\d{2})(\d{2})Z$/.exec(name) ?? [];
+    if (date === undefined) continue;
+    let bytes = 0;
+    for (const path of await readdir(join(base, name), { recursive: true }).catch(() => [])) {
+      // Files appear and disappear meanwhile.
+      const file = await stat(join(base, name, path)).catch(() => undefined);
+      if (file?.isFile() === true) bytes += file.size;
+    }
+    const day = `${date.slice(0, 4)}-${date.slice(4, 6)}-${date.slice(6)}`;
+    found.push({ startedAt: `${day}T${hour}:${minute}:${second}Z`, bytes });
+  }
+  return found;
+}

@@ -17,8 +17,8 @@ export type ArchiveState = {
   readonly owner: string;
   readonly host: string;
   readonly dataDirectory: string;
-  /** When the owner was last here; RFC 3339. */
-  readonly seenAt: string;
+  /** When the owner was last here, RFC 3339; null when it was stopped and gave the directory back. */
+  readonly seenAt: string | null;
   readonly timeline: number;
   /** Everything that was committed until then is in the archive; null before the first file. RFC 3339. */
   readonly coveredUntil: string | null;
@@ -110,7 +110,8 @@ export async function claimBackupDirectory(
     owner: owner.id,
     host: hostname(),
     dataDirectory,
-    seenAt: new Date().toISOString(),
+    // The job of the service says that it is there; a command leaves nothing that others would wait for.
+    seenAt: null,
     timeline,
     coveredUntil: isSame ? state.coveredUntil : null,
     coveredSegment: isSame ? state.coveredSegment : null,
@@ -134,12 +135,12 @@ async function requireFree(
   timeline: number,
   dataDirectory: string,
 ): Promise<void> {
-  const ago = Date.now() - Date.parse(seenAt);
+  const ago = seenAt === null ? Number.POSITIVE_INFINITY : Date.now() - Date.parse(seenAt);
   if (ago < ALIVE_MILLISECONDS) {
     throw new StartupProblem(
       'backup-directory-taken',
       `BACKUP_DIR, ${path}, is in use by the ledger in ${other} on ${host}, which archived into it ${Math.max(0, Math.round(ago / 1000))} s ago. ` +
-        `If the ledger in ${dataDirectory} is to take its place, stop the service of the other one, wait ${ALIVE_MILLISECONDS / 1000} s and start again. ` +
+        `If the ledger in ${dataDirectory} is to take its place, stop the service of the other one and start again; if it was killed, wait ${ALIVE_MILLISECONDS / 1000} s. ` +
         'Otherwise set BACKUP_DIR to another directory, or unset it for a trial.',
     );
   }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { chown, mkdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, chown, mkdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { diskFullProblem, isDiskFull, StartupProblem } from '../../startup-problem.ts';
 import { findBinaries } from '../binaries.ts';
@@ -7,6 +8,7 @@ import { lockDataDirectory, openDataDirectory } from '../data-directory.ts';
 import {
   chooseServerUser,
   claimSocketDirectory,
+  findObstacle,
   openSystemDirectory,
   type Placement,
   placeLedger,
@@ -18,7 +20,7 @@ import { SERVER_PORT, SERVICE_NAME, type ServerProcess } from '../postgres-serve
 import { flushDirectory } from './backup-directory.ts';
 import { inMegabytes } from './base-copy.ts';
 import { copyOne, Pace } from './copy-files.ts';
-import { FILES_DIRECTORY } from './manifest.ts';
+import { FILES_DIRECTORY, segmentsOf } from './manifest.ts';
 import { markForRecovery, type Recovery, recover } from './recovery.ts';
 import type { Candidate, RestorePlan, RestoreTime } from './restore-plan.ts';
 import { removeUnfinishedRestores } from './unfinished-restores.ts';
@@ -73,6 +75,7 @@ export async function restoreLedger(options: RestoreOptions): Promise<RecoveredL
     if (placement.exists) throw describeExisting(placement);
     if (placement.moved) locks.push(await lockDataDirectory(placement.home, dataDirectory, 'restore'));
     await removeUnfinishedRestores(placement.home, onProgress);
+    await requireReadable(options.source.wal, options.plan.candidates, user);
     const copies = async (): Promise<string> =>
       user.differs ? await openSystemDirectory(systemDirectory, user) : asked;
     const binaries = await findBinaries(user, copies, onProgress);
@@ -96,6 +99,36 @@ export async function restoreLedger(options: RestoreOptions): Promise<RecoveredL
     release();
     throw error;
   }
+}
+
+/** PostgreSQL reads the WAL as its own user, and files that were fetched from elsewhere often belong to another one. */
+async function requireReadable(wal: string, candidates: readonly Candidate[], user: ServerUser): Promise<void> {
+  const segments = candidates.flatMap(({ manifest, chain: { last } }) => [
+    { timeline: manifest.timeline, number: segmentsOf(manifest).first },
+    ...(last === undefined ? [] : [last]),
+  ]);
+  const obstacle = await findObstacle(wal, user);
+  const files = obstacle === undefined ? segments.map((segment) => join(wal, segmentName(segment))) : [];
+  for (const path of [...(obstacle === undefined ? [] : [obstacle]), ...files]) {
+    if (path !== obstacle && (await isReadableBy(path, user))) continue;
+    throw new StartupProblem(
+      'restore-refused',
+      `PostgreSQL runs as ${user.name}, who cannot read ${path}. ` +
+        `Run 'chown -R ${user.uid}:${user.gid} ${wal}', and 'chmod o+x' for the directories above it.`,
+    );
+  }
+}
+
+async function isReadableBy(path: string, user: ServerUser): Promise<boolean> {
+  if (!user.differs) {
+    return access(path, constants.R_OK).then(
+      () => true,
+      () => false,
+    );
+  }
+  const { mode, uid, gid } = await stat(path);
+  const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0;
+  return ((mode >> shift) & 0o4) !== 0;
 }
 
 function describeExisting({ dataDirectory }: Placement): StartupProblem {

@@ -1,7 +1,7 @@
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listArchive } from './archive.ts';
-import { type Copy, findIncompleteFile, listCopies, segmentsOf } from './manifest.ts';
+import { type Copy, findIncompleteFile, listCopies, segmentsOf, UNFINISHED } from './manifest.ts';
 import { parseSegment } from './wal-files.ts';
 
 /** What is no longer needed to restore any second since `keptFrom`. */
@@ -52,7 +52,7 @@ export async function removeSurplus(
   const surplus = findSurplus(copies, await listArchive(wal), keptFrom, (copy) => !incomplete.has(copy));
   for (const { name, path } of surplus.copies) {
     // Renamed first: what a kill leaves is not taken for a copy.
-    const temporary = join(base, `.unfinished-${name}`);
+    const temporary = join(base, `${UNFINISHED}${name}`);
     await rename(path, temporary);
     await rm(temporary, { recursive: true, force: true, maxRetries: 3 });
   }
