@@ -3,6 +3,7 @@ import { measureConnections } from './connections.ts';
 import { measureEvents } from './events.ts';
 import { median } from './figures.ts';
 import type { Latencies } from './load/traffic.ts';
+import { measureObservation } from './observation.ts';
 import type { Outcome } from './outcome.ts';
 import { profileTransfers } from './profile.ts';
 import type { ChartLatencies, Results } from './report/results.ts';
@@ -11,6 +12,7 @@ import { pullRow, relayRows } from './rows/event-rows.ts';
 import { ROUND_ROWS } from './rows/from-rounds.ts';
 import { measureGrowth, memoryRow, storageRows } from './rows/growth.ts';
 import { percentile } from './rows/latencies.ts';
+import { observationRows } from './rows/observation-rows.ts';
 import { measureStoredLedger, storedLedgerRows } from './rows/stored-ledger.ts';
 import { isolationRows, throughputRows } from './rows/webhook-rows.ts';
 import type { Stage } from './stage.ts';
@@ -64,6 +66,9 @@ export async function measureParts(stage: Stage, cores: number, directory: strin
   }
   if (possible.includes(19)) {
     await attempt('row 19', async () => void outcomes.push(...throughputRows(await measureThroughput(stage))));
+  }
+  if (possible.includes(21)) {
+    await attempt('row 21', async () => void outcomes.push(...observationRows(await measureObservation(stage))));
   }
   if (options.extras.includes('connections')) {
     await attempt('connections', async () => {

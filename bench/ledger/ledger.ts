@@ -9,6 +9,8 @@ import { databaseUrl, LIVE } from './server.ts';
 export type Served = {
   readonly database: string;
   readonly processId: number;
+  /** The page of metrics, if the settings ask for one. */
+  readonly metricsUrl: string | undefined;
   /** Transfers from one hot funding account to a thousand cards; a workload may change keys and cards. */
   readonly traffic: Traffic;
   /** Ends the service as an operator does; throws when it does not end well. */
@@ -55,7 +57,8 @@ export async function serve(
     if (code !== 0) throw new Error(`a measured service ended with ${code}: ${service.errors()}`);
   });
   const traffic = { url: service.url, keys: [seed.hot.key], cards: HOT_CARDS };
-  return { database, processId: service.child.pid ?? 0, traffic, stop };
+  const metricsUrl = /Metrics: (\S+)/.exec(service.output())?.[1];
+  return { database, processId: service.child.pid ?? 0, metricsUrl, traffic, stop };
 }
 
 /**

@@ -64,11 +64,15 @@ export async function startService(
   const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   const url = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no banner in time:\n${output}`)), START_TIME);
+    let isReady = false;
     const read = (chunk: Buffer): void => {
       output += chunk.toString();
+      // To search all of it again would take long where every request is in the log.
+      if (isReady) return;
       const found = /Ready at (\S+)/.exec(output)?.[1];
       if (found !== undefined) {
         clearTimeout(timer);
+        isReady = true;
         resolve(found.replace('localhost', '127.0.0.1'));
       }
     };

@@ -1,0 +1,96 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Belongings } from './belongings.ts';
+import { examineBooks } from './ledger/books.ts';
+import { createLedger, dropLedger, serve } from './ledger/ledger.ts';
+import { MANY_CONNECTIONS, measureTransfers, type Run, warmUp } from './measure.ts';
+import { interleave } from './rounds/interleave.ts';
+import { describe } from './rounds/run-rounds.ts';
+import type { Stage } from './stage.ts';
+
+/** What of a service is observed: nothing, its metrics, or those, every request in the log, and traces. */
+export const OBSERVATIONS = ['off', 'metrics', 'everything'] as const;
+
+/** One of {@link OBSERVATIONS}. */
+export type Observation = (typeof OBSERVATIONS)[number];
+
+/** The runs of each, in the order of the rounds. */
+export type ObservationRuns = Readonly<Record<Observation, readonly Run[]>>;
+
+/** A difference of one percent is less than that of two runs of the same service: so many rounds show it. */
+const ROUNDS = 10;
+const QUICK_ROUNDS = 2;
+
+/** More often than a Prometheus does, because runs are short. */
+const SCRAPE_MILLISECONDS = 5_000;
+
+const METRICS = { METRICS_PORT: '0' } as const;
+
+/**
+ * Measures what observation costs. Each run is of a new process on a new ledger; the three of a round come one after the
+ * other, in the opposite order in every second round.
+ */
+export async function measureObservation(stage: Stage): Promise<ObservationRuns> {
+  const collector = await startCollector(stage.belongings);
+  const settings: Readonly<Record<Observation, Readonly<Record<string, string>>>> = {
+    off: {},
+    metrics: METRICS,
+    everything: { ...METRICS, REQUEST_LOG: 'all', OTEL_EXPORTER_OTLP_ENDPOINT: collector },
+  };
+  const rounds = stage.options.quick ? QUICK_ROUNDS : ROUNDS;
+  return interleave(rounds, OBSERVATIONS, async (name, round) => {
+    const run = await measureOne(stage, settings[name]);
+    stage.say(`  round ${round + 1}  ${name.padEnd(16)} ${describe(run)}`);
+    return run;
+  });
+}
+
+async function measureOne(stage: Stage, settings: Readonly<Record<string, string>>): Promise<Run> {
+  const ledger = await createLedger(stage);
+  const service = await serve(stage, ledger, settings);
+  const scrapes = scrape(service.metricsUrl);
+  try {
+    await warmUp(stage, ledger, service.traffic, MANY_CONNECTIONS);
+    return await measureTransfers(stage, { ledger, service }, service.traffic, MANY_CONNECTIONS);
+  } finally {
+    await scrapes.stop();
+    await service.stop();
+    await examineBooks(stage.server, ledger.database, ledger.acknowledged);
+    await dropLedger(stage, ledger);
+  }
+}
+
+/** Reads the page of metrics at intervals, where there is one. */
+function scrape(url: string | undefined): { readonly stop: () => Promise<void> } {
+  let last: Promise<unknown> = Promise.resolve();
+  const read = async (from: string): Promise<void> => {
+    const text = await (await fetch(from)).text();
+    if (!text.includes('transfer_service_requests_total')) throw new Error('the page of metrics is not complete');
+  };
+  const timer =
+    url === undefined
+      ? undefined
+      : setInterval(() => {
+          last = read(url);
+        }, SCRAPE_MILLISECONDS);
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      await last;
+    },
+  };
+}
+
+/** Takes traces, and does nothing with them. */
+async function startCollector(belongings: Belongings): Promise<string> {
+  const server = createServer((request, response) => {
+    request.resume();
+    request.on('end', () => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}'));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  belongings.add('the collector of traces', async () => {
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
