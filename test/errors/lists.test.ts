@@ -323,6 +323,16 @@ describe('retention', () => {
     expect(JSON.parse(reply.body)).toMatchObject({ message: 'row 0' });
   });
 
+  test('the numbers of errors can be kept longer', async () => {
+    const hour = new Date(Math.floor((Date.now() - 50 * DAY) / 3_600_000) * 3_600_000);
+    await admin.query("insert into error_count (hour, code, count) values ($1, 'unauthenticated', 3)", [hour]);
+    const counted = async () => (await admin.query('select from error_count where hour = $1', [hour])).rowCount;
+    await dropOldErrors(ledger.database, 45, 60);
+    expect(await counted()).toBe(1);
+    await dropOldErrors(ledger.database, 45);
+    expect(await counted()).toBe(0);
+  });
+
   async function oldest(): Promise<{ readonly message: string; readonly created_at: Date }> {
     return (await admin.query('select message, created_at from error order by created_at limit 1')).rows[0];
   }

@@ -112,6 +112,7 @@ test('after 30 days a key still makes no second transfer, and a refused key is f
   });
   await client.query("update idempotency set created_at = now() - interval '31 days'");
   await ledger.call('create_transfer', young.body, young.key);
+  expect(await deleteExpired(ledger.database, undefined, 32)).toBe(0);
   expect(await deleteExpired(ledger.database)).toBe(1);
 
   const again = await ledger.call('create_transfer', made.body, made.key);
