@@ -349,7 +349,10 @@ const ERASE_ERRORS = statement(
   { programId: UUID, after: UUID, afterTime: DATE, count: INTEGER },
   `with gone_through as materialized (
       select created_at, request_id, is_about_erased_card(program_id, card_name, transfer_id, operation, request) as is_about
-      from error where program_id = :programId and (created_at, request_id) > (:afterTime, :after)
+      from error where program_id = :programId and (created_at, request_id) > (
+        -- As it is stored, so that whatever an id was made of, the next batch begins after it.
+        coalesce((select max(created_at) from error where request_id = :after), :afterTime), :after
+      )
       order by created_at, request_id limit :count
     ), erased as (
       update error set message = '${ERASED_MESSAGE}', field = null, request = null, checks = null, causes = '[]'
