@@ -3,6 +3,7 @@ import { ERASURES } from './erasure.ts';
 import { EVENTS_SENT } from './event-types.ts';
 import { CLOCKS, CROWDS, WALLS } from './guards.ts';
 import { KEYS } from './keys.ts';
+import { METRICS } from './metrics.ts';
 import type { Mutant, Witness } from './mutant.ts';
 import { OBSERVING } from './observing.ts';
 import { READING } from './reading.ts';
@@ -306,6 +307,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...READING,
   ...EVENTS_SENT,
   ...ERASURES,
+  ...METRICS,
   ...WEBHOOKS,
   ...OBSERVING,
   ...UPGRADES,
