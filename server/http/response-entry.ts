@@ -23,7 +23,7 @@ export type ResponseEntry = {
   readonly programId: string | undefined;
   /** The id of the API key, never the key. */
   readonly keyId: string | undefined;
-  /** Set on errors of operations that move money. */
+  /** Set on errors of operations that move money; of a batch only where a row may have moved money, and it is not known. */
   readonly moneyMoved: MoneyMoved | undefined;
   /** The `traceparent` header, where a valid one was sent. */
   readonly traceparent: string | undefined;

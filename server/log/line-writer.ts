@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import type { LogEvent } from './log-events.ts';
 
 /** Maximum bytes buffered while the reader is slow: some thousands of lines. */
@@ -11,7 +12,7 @@ const MAX_BATCH_MILLISECONDS = 50;
 const WARN = 40;
 
 /** Where lines go: a stream of Node, which never blocks. Writing to a file descriptor would block while nobody reads it. */
-export type LineStream = Pick<NodeJS.WriteStream, 'write' | 'writableLength' | 'once'>;
+export type LineStream = Pick<Writable, 'write' | 'writableLength' | 'once'>;
 
 /**
  * Writes lines to a stream, none of them twice or in another order, and never waits for the reader: beyond its buffer lines

@@ -32,7 +32,8 @@ export function sendReply(
   if (replayed === true) headers.push('Idempotent-Replayed', 'true');
   if ('refusedRow' in reply && reply.refusedRow !== undefined) {
     const report = reportRow(reply.refusedRow, context, service);
-    context.refusedRow = report;
+    // What is certain of one row is not of the batch: others may have moved money.
+    context.refusedRow = { code: report.code, moneyMoved: report.moneyMoved === 'unknown' ? 'unknown' : undefined };
     reportError(service, report);
   }
   return sendBody(service, context, { status, type: JSON_TYPE, body, headers });
