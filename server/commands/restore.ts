@@ -7,6 +7,7 @@ import { drawUpTrialBalance } from '../programs/get-trial-balance.ts';
 import { StartupProblem } from '../startup-problem.ts';
 import { type Databases, openDatabases } from '../store/connection/databases.ts';
 import { readLedgerMode } from '../store/ledger-mode.ts';
+import { findSchemaState } from '../store/migrations/compatibility.ts';
 import { pendingMigrations } from '../store/migrations/migrate.ts';
 import { READ_WHETHER_WEBHOOKS_EXIST } from '../store/webhooks/shard.ts';
 
@@ -86,10 +87,12 @@ async function verify({ connection }: RecoveredLedger, configuration: Configurat
         `The restored database has no ledger in the schema ${configuration.databaseSchema}. If DATABASE_SCHEMA is right, the time is from before the ledger was made.`,
       );
     }
-    const schema =
+    const isNewer = (await findSchemaState(databases.background)) === 'newer_usable';
+    const missing =
       pending.length === 0
-        ? 'Migrations: all known, none missing.'
-        : `Migrations: all known; missing are ${pending.join(', ')}.`;
+        ? 'none missing.'
+        : `missing are ${pending.join(', ')}: run "npx transfer-service migrate" before the start.`;
+    const schema = `Migrations: ${isNewer ? 'some of a newer version, which this one can use' : 'all known'}, ${missing}`;
     const isLive = (await readLedgerMode(databases.settings)) === 'live';
     return { lines: [...(await verifyContents(databases)), schema], isLive };
   } finally {

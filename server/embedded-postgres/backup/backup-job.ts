@@ -54,6 +54,7 @@ const DAY_MILLISECONDS = 86_400_000;
 /** The archiver stores a file at once, unless it fails: then it tries again after a minute. */
 const ARCHIVER_MILLISECONDS = 5_000;
 const LOOK_MILLISECONDS = 200;
+const LATE_MILLISECONDS = 60_000;
 const STALE_MILLISECONDS = 600_000;
 
 /** For the thread to remove an unfinished copy. */
@@ -126,9 +127,11 @@ export class BackupJob {
     await this.#awaitArchiver();
     await this.#noteArchived();
     if (this.#handedOver !== undefined) await removeAbandoned(this.#parts.directory.wal);
-    if (Date.now() < this.#nextCare || this.#status.isCopying) return;
-    await this.#care();
-    this.#nextCare = Date.now() + CARE_MILLISECONDS;
+    if (Date.now() >= this.#nextCare && !this.#status.isCopying) {
+      await this.#care();
+      this.#nextCare = Date.now() + CARE_MILLISECONDS;
+    }
+    this.#requireArchived();
   }
 
   async #care(): Promise<void> {
@@ -196,6 +199,16 @@ export class BackupJob {
     }
     // Its file was deleted with those that no copy needs.
     if (Date.now() - handedOver.time.getTime() > STALE_MILLISECONDS) this.#handedOver = undefined;
+  }
+
+  /** Throws when the archiver has not stored a file for as long as it waits before it tries again. */
+  #requireArchived(): void {
+    const handedOver = this.#handedOver;
+    if (handedOver === undefined || Date.now() - handedOver.time.getTime() < LATE_MILLISECONDS) return;
+    throw new Error(
+      `PostgreSQL has not archived the WAL file ${handedOver.segment} in ${this.#parts.directory.wal} since ` +
+        `${handedOver.time.toISOString()}; its log says why. Is the disk of the backups full, or its directory gone?`,
+    );
   }
 
   /** Says in the directory of backups until when everything is there, and that this ledger is. */
