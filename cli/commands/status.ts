@@ -68,7 +68,8 @@ function factsOf(status: ServiceStatus): readonly Pair[] {
         ? null
         : `${books.balanced === true ? 'balanced' : 'NOT BALANCED'} at ${books.verified_at}`,
     ],
-    ['last backup', backups.last_copy_at],
+    ['last copy', backups.last_copy_at],
+    ['restorable until', backups.restorable_until],
     ['last archived', backups.last_archived_at],
   ];
   return facts.flatMap(([name, text]): Pair[] => (text === null ? [] : [[name, text]]));

@@ -91,6 +91,7 @@ export const ServiceStatus = Type.Object({
   backups: Type.Object({
     last_copy_at: momentOrNull('When the last copy of the ledger was taken'),
     last_archived_at: momentOrNull('When the log of changes was last archived'),
+    restorable_until: momentOrNull('Everything that was committed until then can be restored from BACKUP_DIR'),
   }),
 });
 

@@ -1405,6 +1405,8 @@ export type ServiceStatus = {
     readonly last_copy_at: string | null;
     /** When the log of changes was last archived. */
     readonly last_archived_at: string | null;
+    /** Everything that was committed until then can be restored from BACKUP_DIR. */
+    readonly restorable_until: string | null;
   };
 };
 

@@ -31,7 +31,7 @@ const WELL: Facts = {
   switch: { service_disabled: false, programs_disabled: 0 },
   funding_low: 0,
   books: { verified_at: MOMENT, balanced: true },
-  backups: { last_copy_at: MOMENT, last_archived_at: MOMENT },
+  backups: { last_copy_at: MOMENT, last_archived_at: MOMENT, restorable_until: MOMENT },
   unverifiedSeconds: 3_000,
   isArchivingFailing: false,
   uncopiedSeconds: 86_400,

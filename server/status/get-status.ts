@@ -130,6 +130,7 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
     backups: {
       last_copy_at: sources.backups?.().lastCopyAt?.toISOString() ?? null,
       last_archived_at: toMoment(server?.lastArchivedAt),
+      restorable_until: sources.backups?.().coveredUntil?.toISOString() ?? null,
     },
   };
   const unverifiedSeconds =

@@ -19,8 +19,10 @@ export type StatusSources = {
     readonly waiting: number;
   };
   readonly delivery: () => DeliveryState;
-  /** Errors that wait on this machine, and those that could not be recorded. */
   /** The backups of the embedded database; undefined where the service takes none. */
-  readonly backups: (() => { readonly lastCopyAt: Date | undefined }) | undefined;
+  readonly backups:
+    | (() => { readonly lastCopyAt: Date | undefined; readonly coveredUntil: Date | undefined })
+    | undefined;
+  /** Errors that wait on this machine, and those that could not be recorded. */
   readonly errors: () => { readonly spoolBytes: number; readonly maxSpoolBytes: number; readonly dropped: number };
 };

@@ -6,6 +6,7 @@ import { KEYS } from './keys.ts';
 import { METRICS } from './metrics.ts';
 import type { Mutant, Witness } from './mutant.ts';
 import { OBSERVING } from './observing.ts';
+import { READINESSES } from './readiness.ts';
 import { READING } from './reading.ts';
 import { RELAYS } from './relay.ts';
 import { UPGRADES } from './upgrades.ts';
@@ -311,4 +312,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...WEBHOOKS,
   ...OBSERVING,
   ...UPGRADES,
+  ...READINESSES,
 ];

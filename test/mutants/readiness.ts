@@ -1,0 +1,51 @@
+import type { Mutant, Witness } from './mutant.ts';
+
+const READINESS = 'server/readiness.ts';
+const AUTHENTICATE = 'server/keys/authenticate.ts';
+
+const states = (only: string): Witness => ({ file: 'test/start/readiness.test.ts', only });
+const status = (only: string): Witness => ({ file: 'test/start/status.test.ts', only });
+
+/** Mistakes by which a service says that it is well when it is not, or lets the wrong ones see it. */
+export const READINESSES: readonly Mutant[] = [
+  {
+    name: 'any-schema-is-ready',
+    mistake: 'a service is ready on a schema that it must not run on',
+    file: READINESS,
+    find: "newer_unusable: 'schema_too_new',",
+    replace: "newer_unusable: 'schema_newer',",
+    witnesses: [states('that this one cannot use')],
+  },
+  {
+    name: 'failed-commit-forgotten',
+    mistake: 'a service is ready although its last commit failed for want of disk space',
+    file: READINESS,
+    find: 'if (isRecent && commitFailedAt > committedAt)',
+    replace: 'if (isRecent && commitFailedAt > performance.now())',
+    witnesses: [states('for want of disk space')],
+  },
+  {
+    name: 'change-logged-each-time',
+    mistake: 'every probe of a service that is not ready writes a line of the log',
+    file: READINESS,
+    find: 'if (reason !== before) {',
+    replace: "if (reason !== before || reason !== 'ready') {",
+    witnesses: [states('each change is logged once')],
+  },
+  {
+    name: 'revoked-key-reads-status',
+    mistake: 'a key that was revoked is accepted for the status once the database fails',
+    file: AUTHENTICATE,
+    find: '    cache.delete(digest);\n',
+    replace: '',
+    witnesses: [status('without its database')],
+  },
+  {
+    name: 'old-key-reads-everything',
+    mistake: 'while the database fails, a key that was valid lately is accepted for everything',
+    file: AUTHENTICATE,
+    find: 'readsStatus ? caller.catch(',
+    replace: 'readsStatus !== undefined ? caller.catch(',
+    witnesses: [status('without its database')],
+  },
+];
