@@ -324,12 +324,14 @@ describe('operations and commands', () => {
       'errors codes',
       'errors explain',
       'migrate',
+      'backup list',
+      'restore',
       'config',
       'verify-books',
       'audit verify',
       'operator-key create',
     ];
-    for (const { path } of allLeaves()) expect(known.some((text) => text.startsWith(path))).toBe(true);
+    for (const { path } of allLeaves()) expect(known.some((text) => text.startsWith(path)), path).toBe(true);
   });
 
   test('the help fits in 80 columns', async () => {
