@@ -331,7 +331,11 @@ describe('operations and commands', () => {
       'audit verify',
       'operator-key create',
     ];
-    for (const { path } of allLeaves()) expect(known.some((text) => text.startsWith(path)), path).toBe(true);
+    for (const { path } of allLeaves())
+      expect(
+        known.some((text) => text.startsWith(path)),
+        path,
+      ).toBe(true);
   });
 
   test('the help fits in 80 columns', async () => {
