@@ -113,10 +113,16 @@ test('what only the database knows is on the page within seconds', async () => {
   await waitFor('the figures', async () => isShown(readPage(await readText())));
   await client.switch.change({ program_id: programId, disabled: false });
   await client.programs.update(programId, { funding_low_threshold: null });
-  await waitFor('the figures again', async () => {
-    const page = readPage(await readText());
-    return sumOf(page, 'funding_low') === 0 && sumOf(page, 'switch_disabled') === 0;
-  });
+});
+
+test('attempts to deliver to webhooks are counted by how they end', async () => {
+  const { client } = service();
+  // Nobody listens there.
+  const { webhook_id } = await client.webhooks.create({ url: 'http://127.0.0.1:9/' });
+  await client.transfers.create({ amount: 100, card_id: 'card_active' });
+  const failed = async () => sumOf(readPage(await readText()), 'webhook_attempts_total', { outcome: 'failed' });
+  await waitFor('a failed attempt', async () => (await failed()) > 0);
+  await client.webhooks.delete(webhook_id);
 });
 
 /** Absent where the right to see standbys is missing, and before the first copy: `npm run verify` has both. */
