@@ -19,8 +19,12 @@ export type Fleet = {
   readonly end: () => Promise<void>;
 };
 
-/** Another database for a fleet, and the program that it begins with. */
-export type Beginning = { readonly server: TestServer; readonly main: string };
+/** Another database for a fleet, the program that it begins with, and settings of all its processes. */
+export type Beginning = {
+  readonly server: TestServer;
+  readonly main: string;
+  readonly settings: Readonly<Record<string, string>>;
+};
 
 /**
  * Starts so many. The database is kept by this process: one that brings its own along takes it away with it when it
@@ -34,7 +38,9 @@ export async function startFleet(belongings: Belongings, processes: number, begi
     await Promise.all(members.map(({ process }) => process.stop()));
     for (const { path } of members) await rm(path, { recursive: true, force: true, maxRetries: 5 });
   });
-  for (let index = 0; index < processes; index += 1) members.push(await startMember(server, beginning?.main));
+  for (let index = 0; index < processes; index += 1) {
+    members.push(await startMember(server, beginning?.main, beginning?.settings));
+  }
   const member = (index: number): Member => {
     const found = members[index];
     if (found === undefined) throw new Error(`there is no process ${index}`);
@@ -50,7 +56,7 @@ export async function startFleet(belongings: Belongings, processes: number, begi
       return { exitCode, milliseconds: performance.now() - started };
     },
     start: async (index, main) => {
-      member(index).process = await startAt(server, member(index), main);
+      member(index).process = await startAt(server, member(index), main, beginning?.settings);
     },
     end: async () => {
       await end();
@@ -68,10 +74,14 @@ export async function lackOfDescriptors(connections: number): Promise<string | u
   return most >= needed ? undefined : `it needs ${needed} open files, and ulimit -Hn is ${most}`;
 }
 
-async function startMember(server: TestServer, main?: string): Promise<Member> {
+async function startMember(
+  server: TestServer,
+  main?: string,
+  more?: Readonly<Record<string, string>>,
+): Promise<Member> {
   const port = await freePort();
   const { path } = await temporaryDirectory();
-  const process = await startAt(server, { port, path }, main);
+  const process = await startAt(server, { port, path }, main, more);
   return { port, path, process, url: process.url };
 }
 
@@ -79,9 +89,10 @@ function startAt(
   { embedded }: TestServer,
   { port, path }: Pick<Member, 'port' | 'path'>,
   main?: string,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<ServiceProcess> {
   const settings = { DATABASE_URL: embedded.url, DATA_DIR: path, PORT: String(port), LOG_LEVEL: 'silent' };
-  return startService(settings, main);
+  return startService({ ...settings, ...more }, main);
 }
 
 /** Ports below those that the kernel gives to clients: a client that calls a port of those may be connected to itself. */

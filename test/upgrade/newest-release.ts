@@ -9,6 +9,7 @@ import { runToEnd, temporaryDirectory, waitFor } from '../harness/process.ts';
 import { type Fleet, startFleet } from '../torture/fleet.ts';
 import { judge, makeCards, responsesOf, tallyLoad } from '../torture/loads.ts';
 import { streamOf, Tally } from '../torture/row.ts';
+import { type Arrivals, SENDS_WEBHOOKS, startReceiver, wrongArrivals } from './receiver.ts';
 import { findNewestTag, NoRelease, type Release, unpackRelease } from './release.ts';
 
 const CLIENTS = 16;
@@ -51,7 +52,8 @@ async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): 
   belongings.add('the ledger', directory.remove);
   const embedded = await startEmbeddedPostgres({ dataDirectory: directory.path });
   const server = { connection: embedded.connection, embedded, stop: () => embedded.stop() };
-  const fleet = await startFleet(belongings, 2, { server, main: release.main });
+  const fleet = await startFleet(belongings, 2, { server, main: release.main, settings: SENDS_WEBHOOKS });
+  const webhooks = await createWebhooks(fleet);
   const load = new Load(CLIENTS, 'upgrade', streamOf(1));
   await makeCards(load, fleet.process(0));
   load.start(...fleet.urls);
@@ -92,7 +94,8 @@ async function upgradeAndGoBack(release: Release, kills: number, tally: Tally): 
     'responses',
     dishonest.map(({ status, text }) => `a ${status}: ${text}`),
   );
-  await compareReadings(release, fleet, tally);
+  const last = await compareReadings(release, fleet, tally);
+  for (const webhook of webhooks) await judgeArrivals(webhook, last, tally);
   for (const [what, administration] of [
     [reference, `${release.path}/server/administration.ts`],
     ['present', NEW_ADMINISTRATION],
@@ -160,7 +163,7 @@ function startOperators(fleet: Fleet): { readonly made: number; readonly stop: (
 }
 
 /** Both versions show the same events in the same order, and no position is missing. */
-async function compareReadings(release: Release, fleet: Fleet, tally: Tally): Promise<void> {
+async function compareReadings(release: Release, fleet: Fleet, tally: Tally): Promise<number> {
   await replace(fleet, new Load(0), 0, release.main, tally);
   await replace(fleet, new Load(0), 1, NEW, tally);
   const [ofOld = [], ofNew = []] = await Promise.all(
@@ -172,6 +175,35 @@ async function compareReadings(release: Release, fleet: Fleet, tally: Tally): Pr
   const gap = ofNew.findIndex(({ position }, index) => position !== index + 1);
   if (gap !== -1) tally.violate('events', [`position ${gap + 1} is missing`]);
   tally.add('events', ofNew.length);
+  return ofNew.length;
+}
+
+type Webhook = { readonly arrivals: Arrivals; readonly first: number; readonly isStrict: boolean };
+
+/** One in each order, both for all events of the program from now on. */
+function createWebhooks(fleet: Fleet): Promise<readonly Webhook[]> {
+  const { client } = fleet.process(0);
+  return Promise.all(
+    [false, true].map(async (isStrict) => {
+      const arrivals = await startReceiver(belongings);
+      const { position } = await client.events.list({ limit: 1 });
+      await client.webhooks.create({ url: arrivals.url, order: isStrict ? 'strict' : 'parallel', after: position });
+      return { arrivals, first: position + 1, isStrict };
+    }),
+  );
+}
+
+/** Every event came at least once; those after the last one that was read are not waited for. */
+async function judgeArrivals({ arrivals, first, isStrict }: Webhook, last: number, tally: Tally): Promise<void> {
+  const order = isStrict ? 'strict' : 'parallel';
+  try {
+    await waitFor(`the events in ${order} order`, async () => new Set(arrivals.positions).size >= last - first + 1);
+  } catch {
+    // What is missing is said below.
+  }
+  tally.violate(`webhook in ${order} order`, wrongArrivals(arrivals, first, last, isStrict));
+  tally.add(`sent_${order}`, arrivals.positions.length);
+  tally.add(`sent_again_${order}`, arrivals.positions.length - new Set(arrivals.positions).size);
 }
 
 /** Runs a command on the host, of either version. Throws when it fails. */

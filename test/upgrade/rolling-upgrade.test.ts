@@ -5,6 +5,7 @@ import { findMadeInSilence } from '../crashes/checker.ts';
 import { Load } from '../crashes/load.ts';
 import { startInVain, waitFor } from '../harness/process.ts';
 import { sendRaw } from '../harness/raw-request.ts';
+import { useDirectory } from '../harness/service.ts';
 import { startFleet } from '../torture/fleet.ts';
 import { contradictionsIn, makeCards, responsesOf } from '../torture/loads.ts';
 import { streamOf, Tally } from '../torture/row.ts';
@@ -14,6 +15,7 @@ import { PLANTED_MIGRATIONS } from './planted.ts';
 
 const { expand, contract } = PLANTED_MIGRATIONS;
 const next = await useNextVersion(expand);
+const { path } = await useDirectory();
 const afterNext = await useNextVersion(expand, contract);
 
 /** Transfers that are made before the next step. */
@@ -61,7 +63,7 @@ test('this version runs on the schema of the next one, and both at once; then th
     expect(tally.violations).toEqual([]);
 
     expect(await afterNext.migrate(settings)).toMatchObject({ exitCode: 0 });
-    const refused = await startInVain({ ...settings, DATA_DIR: '/tmp/transfer-service-refused' });
+    const refused = await startInVain({ ...settings, DATA_DIR: path });
     expect(refused).toMatchObject({
       exitCode: 1,
       errors: expect.stringMatching(/9002_contract\.sql[\s\S]*runbook\/schema-too-new\.md/),

@@ -1,0 +1,51 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Belongings } from '../../bench/belongings.ts';
+
+/** Settings of every process that sends webhooks to a receiver of this machine. */
+export const SENDS_WEBHOOKS = {
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
+  WEBHOOK_KEY: Buffer.alloc(32, 'upgrade').toString('base64'),
+} as const;
+
+/** What a webhook has sent: positions of events, in the order of their arrival, each as often as it came. */
+export type Arrivals = { readonly url: string; readonly positions: readonly number[] };
+
+/** Starts a program that takes every event. */
+export async function startReceiver(belongings: Belongings): Promise<Arrivals> {
+  const positions: number[] = [];
+  const server: Server = createServer(async (request, response) => {
+    try {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      positions.push((JSON.parse(Buffer.concat(chunks).toString()) as { position: number }).position);
+      response.writeHead(204).end();
+    } catch {
+      // Its sender was killed.
+    }
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  belongings.add('a receiver of webhooks', async () => {
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, positions };
+}
+
+/** What is wrong with arrivals up to a position: events that are missing, or, in strict order, that came before others. */
+export function wrongArrivals(
+  { positions }: Arrivals,
+  first: number,
+  last: number,
+  isStrict: boolean,
+): readonly string[] {
+  const arrived = new Set(positions);
+  const missing = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(
+    (one) => !arrived.has(one),
+  );
+  const problems = missing.length === 0 ? [] : [`${missing.length} events did not arrive, such as ${missing[0]}`];
+  if (!isStrict) return problems;
+  const firsts = [...arrived];
+  const early = firsts.find((position, index) => index > 0 && position !== (firsts[index - 1] ?? 0) + 1);
+  return early === undefined ? problems : [...problems, `event ${early} arrived out of order`];
+}
