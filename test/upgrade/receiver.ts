@@ -32,20 +32,17 @@ export async function startReceiver(belongings: Belongings): Promise<Arrivals> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, positions };
 }
 
-/** What is wrong with arrivals up to a position: events that are missing, or, in strict order, that came before others. */
+/** What is wrong with arrivals: positions that are missing, or, in strict order, that came before those before them. */
 export function wrongArrivals(
   { positions }: Arrivals,
-  first: number,
-  last: number,
+  wanted: readonly number[],
   isStrict: boolean,
 ): readonly string[] {
-  const arrived = new Set(positions);
-  const missing = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(
-    (one) => !arrived.has(one),
-  );
+  const has = new Set(positions);
+  const arrived = [...has];
+  const missing = wanted.filter((position) => !has.has(position));
   const problems = missing.length === 0 ? [] : [`${missing.length} events did not arrive, such as ${missing[0]}`];
-  if (!isStrict) return problems;
-  const firsts = [...arrived];
-  const early = firsts.find((position, index) => index > 0 && position !== (firsts[index - 1] ?? 0) + 1);
-  return early === undefined ? problems : [...problems, `event ${early} arrived out of order`];
+  const early = arrived.find((position, index) => position < (arrived[index - 1] ?? 0));
+  if (!isStrict || early === undefined) return problems;
+  return [...problems, `event ${early} arrived out of order`];
 }
