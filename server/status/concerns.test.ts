@@ -33,6 +33,7 @@ const WELL: Facts = {
   books: { verified_at: MOMENT, balanced: true },
   backups: { last_copy_at: MOMENT, last_archived_at: MOMENT, restorable_until: MOMENT },
   unverifiedSeconds: 3_000,
+  verificationSeconds: 1,
   isArchivingFailing: false,
   uncopiedSeconds: 86_400,
 };
@@ -65,6 +66,10 @@ test.each(CONCERNS.filter((name) => SHORT[name] !== undefined))('%s', (name) => 
   expect(findConcerns({ ...WELL, ...difference })).toEqual([
     { name, message: expect.stringMatching(message), runbook: expect.stringMatching(/^docs\/runbook\/[a-z-]+\.md$/) },
   ]);
+});
+
+test('a ledger whose verification takes long is verified less often', () => {
+  expect(findConcerns({ ...WELL, unverifiedSeconds: 9 * 3_600, verificationSeconds: 3_600 })).toEqual([]);
 });
 
 test('what is not known is no concern', () => {

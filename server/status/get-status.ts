@@ -20,7 +20,7 @@ import {
   type WebhookFigures,
 } from '../store/figures.ts';
 import { findSchemaState, READ_NEWEST_MIGRATION, type SchemaState } from '../store/migrations/compatibility.ts';
-import { findConcerns } from './concerns.ts';
+import { type Ages, findConcerns } from './concerns.ts';
 import type { StatusSources } from './sources.ts';
 
 /** Time for each part that is read from the database; a part that takes longer is not known. All are read at once. */
@@ -133,25 +133,22 @@ function describe(sources: StatusSources, reason: ReadinessReason, parts: Parts)
       restorable_until: sources.backups?.().coveredUntil?.toISOString() ?? null,
     },
   };
-  const unverifiedSeconds =
-    ledger === undefined
-      ? null
-      : ledger.booksVerifiedAt === null
-        ? uptimeSeconds
-        : (databaseTime() - ledger.booksVerifiedAt) / 1000;
-  const lastCopyAt = sources.backups?.().lastCopyAt;
-  const uncopiedSeconds =
-    sources.backups === undefined
-      ? null
-      : lastCopyAt === undefined
-        ? uptimeSeconds
-        : (databaseTime() - lastCopyAt.getTime()) / 1000;
-  const isArchivingFailing =
-    server?.archives === true && (server.lastArchiveFailedAt ?? 0) > (server.lastArchivedAt ?? 0);
   return {
     ...status,
-    degraded: findConcerns({ ...status, unverifiedSeconds, isArchivingFailing, uncopiedSeconds }),
+    degraded: findConcerns({ ...status, ...agesOf(sources, parts, uptimeSeconds) }),
     unknown: STATUS_PARTS.filter((part: StatusPart) => parts[part] === undefined),
+  };
+}
+
+/** How old the last verification and the last copy are; since the start of the process where there is none. */
+function agesOf({ backups }: StatusSources, { ledger, server }: Parts, uptimeSeconds: number): Ages {
+  const since = (time: number | null | undefined): number =>
+    time === null || time === undefined ? uptimeSeconds : (databaseTime() - time) / 1000;
+  return {
+    unverifiedSeconds: ledger === undefined ? null : since(ledger.booksVerifiedAt),
+    verificationSeconds: ledger?.booksVerificationSeconds ?? 0,
+    uncopiedSeconds: backups === undefined ? null : since(backups().lastCopyAt?.getTime()),
+    isArchivingFailing: server?.archives === true && (server.lastArchiveFailedAt ?? 0) > (server.lastArchivedAt ?? 0),
   };
 }
 
