@@ -4,6 +4,7 @@ import type { Database, Statement } from '../store/connection/database.ts';
 import { forgetErrorReports } from '../store/error-report.ts';
 import { forgetBodies, forgetRefusedKeys, KEPT_DAYS } from '../store/idempotency.ts';
 import { forgetCounters } from '../store/ledger/limits.ts';
+import { type RunningJob, startRounds } from './rounds.ts';
 
 /** Often enough that the rows of a day are deleted in small batches. */
 const INTERVAL_MILLISECONDS = 60 * 60 * 1000;
@@ -25,26 +26,16 @@ export function startDeletingExpired(
     refusedKeyRetentionDays = KEPT_DAYS,
     firstDelayMilliseconds = FIRST_DELAY_MILLISECONDS,
   }: { readonly refusedKeyRetentionDays?: number; readonly firstDelayMilliseconds?: number } = {},
-): { readonly stop: () => Promise<void> } {
-  const end = new AbortController();
-  let round: Promise<unknown> = Promise.resolve();
-  let timer: NodeJS.Timeout;
-  const schedule = (delayMilliseconds: number): void => {
-    if (end.signal.aborted) return;
-    timer = setTimeout(() => {
-      round = deleteExpired(database, end.signal, refusedKeyRetentionDays)
-        .catch(onFailure)
-        .then(() => schedule(INTERVAL_MILLISECONDS));
-    }, delayMilliseconds).unref();
-  };
-  schedule(firstDelayMilliseconds);
-  return {
-    stop: async () => {
-      end.abort();
-      clearTimeout(timer);
-      await round;
+): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: firstDelayMilliseconds,
+    retryMilliseconds: INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async (signal) => {
+      await deleteExpired(database, signal, refusedKeyRetentionDays);
+      return INTERVAL_MILLISECONDS;
     },
-  };
+  });
 }
 
 /**

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eraseInBatches } from '../cards/erase-in-batches.ts';
 import type { Database } from '../store/connection/database.ts';
+import { type RunningJob, startRounds } from './rounds.ts';
 
 /** How soon an erasure begins, whichever process was asked for it. */
 const INTERVAL_MILLISECONDS = 1_000;
@@ -10,49 +11,27 @@ const PAUSE_FACTOR = 1;
 
 /**
  * Erases what is stored about the holders of cards while the service runs. `onFailure` is called for the first of several
- * failures in a row. `stop` waits for the batch in progress; the next process goes on from there.
+ * failed rounds in a row. `stop` waits for the batch in progress; the next process goes on from there.
  */
-export function startErasingCardHolders(
-  database: Database,
-  onFailure: (error: unknown) => void,
-): { readonly stop: () => Promise<void> } {
-  const end = new AbortController();
-  let isFailing = false;
-  let timer: NodeJS.Timeout | undefined;
-  let round: Promise<void> = Promise.resolve();
-  const fail = (error: unknown): void => {
-    if (!isFailing) onFailure(error);
-    isFailing = true;
-  };
-  const pause = async (milliseconds: number): Promise<boolean> => {
-    await sleep(milliseconds * PAUSE_FACTOR, undefined, { ref: false, signal: end.signal }).catch(() => undefined);
-    return !end.signal.aborted;
-  };
-  const erase = async (): Promise<void> => {
-    try {
-      let hasFailed = false;
-      const onBatchFailure = (error: unknown): void => {
-        hasFailed = true;
-        fail(error);
-      };
-      await eraseInBatches(database, { onFailure: onBatchFailure, pause });
-      isFailing = hasFailed;
-    } catch (error) {
-      fail(error);
-    }
-  };
-  const schedule = (): void => {
-    if (end.signal.aborted) return;
-    timer = setTimeout(() => {
-      round = erase().then(schedule);
-    }, INTERVAL_MILLISECONDS).unref();
-  };
-  schedule();
-  return {
-    stop: async () => {
-      end.abort();
-      clearTimeout(timer);
-      await round;
+export function startErasingCardHolders(database: Database, onFailure: (error: unknown) => void): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: INTERVAL_MILLISECONDS,
+    retryMilliseconds: INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async (signal) => {
+      let failure: { readonly error: unknown } | undefined;
+      await eraseInBatches(database, {
+        // The other erasures go on.
+        onFailure: (error) => {
+          failure ??= { error };
+        },
+        pause: async (milliseconds) => {
+          await sleep(milliseconds * PAUSE_FACTOR, undefined, { ref: false, signal }).catch(() => undefined);
+          return !signal.aborted;
+        },
+      });
+      if (failure !== undefined) throw failure.error;
+      return INTERVAL_MILLISECONDS;
     },
-  };
+  });
 }

@@ -3,6 +3,7 @@ import { dropOldEvents } from '../store/events/retention.ts';
 import { dropOldErrors, preparePartitions } from '../store/partition.ts';
 import { dropOldAttempts } from '../store/webhooks/attempt.ts';
 import { deleteOldDeliveries } from '../store/webhooks/delivery.ts';
+import { type RunningJob, startRounds } from './rounds.ts';
 
 /** Twice a day: partitions are created a week or more ahead, so a failed round has many retries. */
 const INTERVAL_MILLISECONDS = 12 * 60 * 60 * 1000;
@@ -28,24 +29,18 @@ export function startPartitionMaintenance(
     readonly attemptRetentionDays: number;
   },
   onFailure: (error: unknown) => void,
-): { readonly stop: () => void } {
-  const maintain = async (): Promise<void> => {
-    try {
+): RunningJob {
+  return startRounds({
+    firstPauseMilliseconds: FIRST_DELAY_MILLISECONDS,
+    retryMilliseconds: INTERVAL_MILLISECONDS,
+    onFailure,
+    run: async () => {
       await preparePartitions(database);
       await dropOldErrors(database, errorRetentionDays, errorCountRetentionDays);
       await dropOldEvents(database, eventRetentionDays);
       await dropOldAttempts(database, attemptRetentionDays);
       await deleteOldDeliveries(database, eventRetentionDays);
-    } catch (error) {
-      onFailure(error);
-    }
-  };
-  const first = setTimeout(maintain, FIRST_DELAY_MILLISECONDS).unref();
-  const timer = setInterval(maintain, INTERVAL_MILLISECONDS).unref();
-  return {
-    stop: () => {
-      clearTimeout(first);
-      clearInterval(timer);
+      return INTERVAL_MILLISECONDS;
     },
-  };
+  });
 }

@@ -11,6 +11,7 @@ import {
   toWebhookFigures,
   type WebhookFigures,
 } from '../store/figures.ts';
+import { type RunningJob, startRounds } from './rounds.ts';
 
 /** How old the figures on the page are at most, while the database responds. */
 const INTERVAL_MILLISECONDS = 15_000;
@@ -39,10 +40,7 @@ export function startReadingFigures(
   database: Database,
   { onFigures, lookAround, onFailure }: FigureReports,
   intervalMilliseconds: number = INTERVAL_MILLISECONDS,
-): { readonly stop: () => Promise<void> } {
-  let isStopped = false;
-  let isFailing = false;
-  let timer: NodeJS.Timeout | undefined;
+): RunningJob {
   const attempts: readonly (() => Promise<void>)[] = [
     async () => {
       const [row] = await database.read(READ_LEDGER_FIGURES);
@@ -59,32 +57,22 @@ export function startReadingFigures(
     },
     lookAround,
   ];
-  const readAll = async (): Promise<void> => {
-    let failure: { readonly error: unknown } | undefined;
-    for (const attempt of attempts) {
-      if (isStopped) return;
-      try {
-        await attempt();
-      } catch (error) {
-        failure ??= { error };
+  return startRounds({
+    firstPauseMilliseconds: 0,
+    retryMilliseconds: intervalMilliseconds,
+    onFailure,
+    run: async (signal) => {
+      let failure: { readonly error: unknown } | undefined;
+      for (const attempt of attempts) {
+        if (signal.aborted) break;
+        try {
+          await attempt();
+        } catch (error) {
+          failure ??= { error };
+        }
       }
-    }
-    if (failure !== undefined && !isFailing) onFailure(failure.error);
-    isFailing = failure !== undefined;
-  };
-  let round: Promise<void> = Promise.resolve();
-  const schedule = (milliseconds: number): void => {
-    if (isStopped) return;
-    timer = setTimeout(() => {
-      round = readAll().then(() => schedule(intervalMilliseconds));
-    }, milliseconds).unref();
-  };
-  schedule(0);
-  return {
-    stop: async () => {
-      isStopped = true;
-      clearTimeout(timer);
-      await round;
+      if (failure !== undefined) throw failure.error;
+      return intervalMilliseconds;
     },
-  };
+  });
 }

@@ -7,6 +7,7 @@ import {
   toLastVerification,
   verifyAndStore,
 } from '../store/ledger/books-verification.ts';
+import { type RunningJob, startRounds } from './rounds.ts';
 
 /** When this process looks whether a verification is due; the first time after the busy time of a start. */
 const LOOK_MILLISECONDS = 60_000;
@@ -46,46 +47,31 @@ export function startVerifyingBooks(
   database: Database,
   { onVerified, onMismatch, onFailure }: VerificationReports,
   { lookMilliseconds, pauseMilliseconds }: VerificationTimes = TIMES,
-): { readonly stop: () => Promise<void> } {
-  const end = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  let round: Promise<void> | undefined;
-  let isFailing = false;
+): RunningJob {
   /** After a failure, by `performance.now()`: what failed late must not be repeated at once either. */
   let notBefore = 0;
   const isDue = (last: LastVerification | undefined): boolean =>
     last === undefined || last.ageMilliseconds >= pauseAfter(last, pauseMilliseconds);
-  const verify = async (): Promise<void> => {
-    const startedAt = performance.now();
-    if (startedAt < notBefore) return;
-    try {
-      if (!isDue(toLastVerification(await database.read(READ_LAST_VERIFICATION)))) return;
-      const verification = await verifyAndStore(database, isDue, end.signal);
-      isFailing = false;
-      if (verification === undefined) return;
-      onVerified?.(verification);
-      if (!verification.balanced) onMismatch(verification);
-    } catch (error) {
-      if (end.signal.aborted) return;
-      notBefore = performance.now() + (performance.now() - startedAt) * PAUSE_FACTOR;
-      if (!isFailing) onFailure(error);
-      isFailing = true;
-    }
-  };
-  const schedule = (): void => {
-    if (end.signal.aborted) return;
-    timer = setTimeout(() => {
-      round = verify().then(schedule);
-    }, lookMilliseconds).unref();
-  };
-  schedule();
-  return {
-    stop: async () => {
-      end.abort();
-      clearTimeout(timer);
-      await round;
+  return startRounds({
+    firstPauseMilliseconds: lookMilliseconds,
+    retryMilliseconds: lookMilliseconds,
+    onFailure,
+    run: async (signal) => {
+      const startedAt = performance.now();
+      if (startedAt < notBefore) return lookMilliseconds;
+      try {
+        if (!isDue(toLastVerification(await database.read(READ_LAST_VERIFICATION)))) return lookMilliseconds;
+        const verification = await verifyAndStore(database, isDue, signal);
+        if (verification === undefined) return lookMilliseconds;
+        onVerified?.(verification);
+        if (!verification.balanced) onMismatch(verification);
+      } catch (error) {
+        notBefore = performance.now() + (performance.now() - startedAt) * PAUSE_FACTOR;
+        throw error;
+      }
+      return lookMilliseconds;
     },
-  };
+  });
 }
 
 function pauseAfter({ startedAt, finishedAt }: BooksVerification, pauseMilliseconds: number): number {

@@ -1,0 +1,51 @@
+/** Work that is done again and again. */
+export type Rounds = {
+  /** One round. Resolves to the pause before the next one, in milliseconds; when the signal aborts, it ends soon. */
+  readonly run: (signal: AbortSignal) => Promise<number>;
+  /** Called for the first of several failed rounds in a row. */
+  readonly onFailure: (error: unknown) => void;
+  /** The pause before the first round. */
+  readonly firstPauseMilliseconds: number;
+  /** The pause after a failed round. */
+  readonly retryMilliseconds: number;
+};
+
+/** Work in progress that can be ended. */
+export type RunningJob = {
+  /** Ends it; resolves when the round in progress has ended. */
+  readonly stop: () => Promise<void>;
+};
+
+/** Runs rounds, one after the other, until it is stopped. It does not keep the process alive. */
+export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilliseconds }: Rounds): RunningJob {
+  const end = new AbortController();
+  let isFailing = false;
+  let timer: NodeJS.Timeout | undefined;
+  let round: Promise<void> = Promise.resolve();
+  const schedule = (milliseconds: number): void => {
+    if (end.signal.aborted) return;
+    timer = setTimeout(() => {
+      round = runOnce().then(schedule);
+    }, milliseconds).unref();
+  };
+  const runOnce = async (): Promise<number> => {
+    try {
+      const pauseMilliseconds = await run(end.signal);
+      isFailing = false;
+      return pauseMilliseconds;
+    } catch (error) {
+      // What is ended in the middle has not failed.
+      if (!isFailing && !end.signal.aborted) onFailure(error);
+      isFailing = true;
+      return retryMilliseconds;
+    }
+  };
+  schedule(firstPauseMilliseconds);
+  return {
+    stop: async () => {
+      end.abort();
+      clearTimeout(timer);
+      await round;
+    },
+  };
+}
