@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { OPERATIONS } from '../../contract/operations.ts';
 import type { ServiceStatus } from '../../sdk/client.ts';
 import { operatorKey, withSecret } from '../harness/keys.ts';
 import { runCommand, waitFor } from '../harness/process.ts';
@@ -92,7 +93,10 @@ test('without its database: it says so, and what the process knows by itself', a
     // Longer than a key is remembered.
     await sleep(1_100);
     expect(await get(STATUS, key.key)).toBe(200);
-    expect(await get('/api/v0.1/operator/switch', key.key)).toBe(500);
+    // An operation that needs the database for nothing but the key.
+    const { path, method } = OPERATIONS.stop_database;
+    const headers = { Authorization: `Bearer ${key.key}` };
+    expect((await sendRaw(service().url, { method, path, headers })).status).toBe(500);
     expect(await get(STATUS, revoked.key)).toBe(500);
     const { exitCode, output } = await command();
     expect(exitCode).toBe(3);
