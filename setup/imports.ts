@@ -142,9 +142,15 @@ const levels: readonly Level[] = [
   {
     from: ['server/traces/'],
     to: ['domain/', 'server/configuration/traces.ts', 'server/operations/trace.ts', 'server/version.ts'],
-    node: true,
+    // Beside pg the only packages with a network client: setup/lint/network.grit.
+    packages: [
+      '@opentelemetry/api',
+      '@opentelemetry/exporter-trace-otlp-http',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-trace',
+    ],
   },
-  // Only this file and server/traces/send-spans.ts may open connections to other hosts: setup/lint/network.grit.
+  // Only this file, and the SDK in server/traces/, may open connections to other hosts: setup/lint/network.grit.
   {
     from: ['server/delivery/send.ts'],
     to: ['server/webhooks/addresses.ts', 'server/delivery/door/'],

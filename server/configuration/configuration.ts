@@ -186,6 +186,20 @@ export function readDataDirectory(
   return { dataDirectory: resolve(set), dataDirectoryOrigin: `DATA_DIR is ${quoted(set)}` };
 }
 
+/**
+ * Opens something of a library that reads variables of the environment by itself, beside what it is given: those whose
+ * names begin with the prefix are not there meanwhile, so that only the settings above decide.
+ */
+export function withoutVariables<T>(prefix: string, open: () => T): T {
+  const hidden = Object.entries(process.env).filter(([name]) => name.startsWith(prefix));
+  for (const [name] of hidden) delete process.env[name];
+  try {
+    return open();
+  } finally {
+    Object.assign(process.env, Object.fromEntries(hidden));
+  }
+}
+
 /** A password in any other setting could be printed, or quoted in responses. */
 function refuseCredentials(environment: NodeJS.ProcessEnv): void {
   for (const { name, purpose } of SETTINGS) {

@@ -1,4 +1,4 @@
-import type { Configuration } from '../configuration/configuration.ts';
+import { type Configuration, withoutVariables } from '../configuration/configuration.ts';
 import type { Log } from '../log/log.ts';
 import type { Traces } from '../traces/open-traces.ts';
 
@@ -6,10 +6,10 @@ import type { Traces } from '../traces/open-traces.ts';
 export async function openTraceExport({ traces }: Configuration, log: Log): Promise<Traces | undefined> {
   if (traces === null) return undefined;
   const { openTraces } = await import('../traces/open-traces.ts');
-  return openTraces(traces, (error, lost) =>
+  const onFailure = (error: unknown, lost: number): void =>
     log.warn(
       { event: 'traces_not_sent', cause: String(error), lost },
       'the collector takes no traces; requests are served as ever, and later traces are tried again',
-    ),
-  );
+    );
+  return withoutVariables('OTEL_', () => openTraces(traces, onFailure));
 }

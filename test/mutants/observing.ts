@@ -45,4 +45,20 @@ export const OBSERVING: readonly Mutant[] = [
     replace: 'return true;',
     witnesses: [{ file: 'test/start/traces.test.ts', only: 'takes at most ten a second' }],
   },
+  {
+    name: 'variables-of-the-exporter',
+    mistake: 'variables of the environment that are no settings add headers to requests to the collector',
+    file: 'server/start/traces.ts',
+    find: "return withoutVariables('OTEL_', () => openTraces(traces, onFailure));",
+    replace: 'return openTraces(traces, onFailure);',
+    witnesses: [{ file: 'test/start/traces.test.ts', only: 'sends it the spans of a request' }],
+  },
+  {
+    name: 'spans-that-wait-for-the-end',
+    mistake: 'a collector that hangs holds up the stop',
+    file: 'server/traces/open-traces.ts',
+    find: 'const timer = setTimeout(resolve, milliseconds);',
+    replace: 'const timer = setTimeout(resolve, 60 * milliseconds);',
+    witnesses: [{ file: 'test/start/traces.test.ts', only: 'does not wait at the stop' }],
+  },
 ];

@@ -97,34 +97,41 @@ export const lintExamples: readonly Example[] = [
       'server/delivery/call-h.ts':
         "import { Resolver } from 'node:dns/promises';\nimport { request } from 'node:https';\nvoid [Resolver, request];\n",
       'server/jobs/send.ts': "import { connect } from 'node:net';\nvoid connect;\n",
+      'server/start/call-i.ts': [
+        "import type { Tracer } from '@opentelemetry/api';",
+        "export const later = import('@opentelemetry/sdk-trace');",
+        'void ({} as Tracer);\n',
+      ].join('\n'),
       'contract/call-f.ts': 'void fetch;\n',
       'contract/call-g.ts': "import { get } from 'http';\nvoid get;\n",
     },
     says: [
       'contract/call-f.ts:1: lint/style/noRestrictedGlobals',
       'contract/call-g.ts:1: lint/style/useNodejsImportProtocol',
-      'server/delivery/call-h.ts:1: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
-      'server/delivery/call-h.ts:2: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
-      'server/http/call-b.ts:1: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
+      'server/delivery/call-h.ts:1: Only server/delivery/send.ts calls other hosts',
+      'server/delivery/call-h.ts:2: Only server/delivery/send.ts calls other hosts',
+      'server/http/call-b.ts:1: Only server/delivery/send.ts calls other hosts',
       ...[1, 2, 3, 4, 6, 7, 8].map(
-        (line) =>
-          `server/operations/call-a.ts:${line}: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts`,
+        (line) => `server/operations/call-a.ts:${line}: Only server/delivery/send.ts calls other hosts`,
       ),
-      'server/jobs/send.ts:1: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
+      'server/jobs/send.ts:1: Only server/delivery/send.ts calls other hosts',
       'server/operations/call-d.ts:1: lint/style/noRestrictedGlobals',
-      'server/operations/call-d.ts:2: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
+      'server/operations/call-d.ts:2: Only server/delivery/send.ts calls other hosts',
       'server/operations/call-d.ts:3: lint/style/noRestrictedGlobals',
-      'server/operations/call-d.ts:4: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
-      'server/operations/call-d.ts:5: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
-      'server/operations/call-d.ts:6: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
+      'server/operations/call-d.ts:4: Only server/delivery/send.ts calls other hosts',
+      'server/operations/call-d.ts:5: Only server/delivery/send.ts calls other hosts',
+      'server/operations/call-d.ts:6: Only server/delivery/send.ts calls other hosts',
       'server/operations/call-e.ts:1: lint/style/noRestrictedGlobals',
-      'server/store/call-c.ts:1: Only server/delivery/send.ts and server/traces/send-spans.ts call other hosts',
+      'server/start/call-i.ts:1: Only server/traces/ imports the SDK of OpenTelemetry',
+      'server/start/call-i.ts:2: Only server/traces/ imports the SDK of OpenTelemetry',
+      'server/store/call-c.ts:1: Only server/delivery/send.ts calls other hosts',
     ],
     clean: {
       'server/http/called-b.ts':
         "import { type ClientRequest, createServer, STATUS_CODES } from 'node:http';\nvoid [createServer, STATUS_CODES, {} as ClientRequest];\n",
       'server/delivery/send.ts':
         "import { Agent, request } from 'node:http';\nimport { connect } from 'node:tls';\nvoid [Agent, request, connect];\n",
+      'server/traces/called-t.ts': "import '@opentelemetry/sdk-trace';\n",
       'server/store/called-c.ts': "import { isIP } from 'node:net';\nimport 'pg';\nvoid isIP;\n",
       'server/operations/called-d.ts': [
         "import type { Socket } from 'node:net';",

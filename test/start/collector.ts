@@ -10,7 +10,7 @@ export type ReceivedSpan = {
   readonly kind: number;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
-  readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, string>> }[];
+  readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, string | number>> }[];
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly status: { readonly code?: number };
 };

@@ -1,14 +1,29 @@
 import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Exporter } from '../../server/traces/exporter.ts';
+import { openTraces } from '../../server/traces/open-traces.ts';
 import { Sampler } from '../../server/traces/sampler.ts';
-import { openSender } from '../../server/traces/send-spans.ts';
-import type { Span } from '../../server/traces/span.ts';
 import { ledgerDirectory } from '../harness/ledger-directory.ts';
 import { type ServiceProcess, startService, waitFor } from '../harness/process.ts';
 import { Collector, type ReceivedSpan } from './collector.ts';
 
 const hex = (bytes: number): string => randomBytes(bytes).toString('hex');
+
+/** What the SDK would read by itself, and the service has no setting for. */
+const OTHER_VARIABLES = {
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:9/elsewhere',
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-tenant=another,x-more=header',
+  OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+  OTEL_EXPORTER_OTLP_TIMEOUT: '1',
+  OTEL_EXPORTER_OTLP_CERTIFICATE: '/nowhere.pem',
+  OTEL_RESOURCE_ATTRIBUTES: 'service.name=another,host.name=private',
+  OTEL_SDK_DISABLED: 'true',
+  OTEL_TRACES_SAMPLER: 'always_on',
+  OTEL_SPAN_LINK_COUNT_LIMIT: '0',
+  OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '1',
+  OTEL_BSP_MAX_QUEUE_SIZE: '1',
+  OTEL_LOG_LEVEL: 'debug',
+};
 
 describe('a service with a collector', () => {
   const collector = new Collector();
@@ -23,6 +38,7 @@ describe('a service with a collector', () => {
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20collector-secret,x-tenant=bank',
       OTEL_TRACES_SAMPLER_ARG: '0',
       OTEL_SERVICE_NAME: 'ledger of tests',
+      ...OTHER_VARIABLES,
     });
   });
   afterAll(async () => {
@@ -57,15 +73,15 @@ describe('a service with a collector', () => {
     await waitFor('the spans', async () => collector.spans.length >= 6);
     const request = named('POST /api/v0.1/core/transfer');
     const group = named('group');
-    expect(request).toMatchObject({ traceId, parentSpanId: parent, kind: 2, status: {} });
+    expect(request).toMatchObject({ traceId, parentSpanId: parent, kind: 2, status: { code: 0 } });
     expect(attributesOf(request as ReceivedSpan)).toMatchObject({
-      'http.response.status_code': '201',
+      'http.response.status_code': 201,
       'transfer_service.operation': 'create_transfer',
       'transfer_service.request_id': response.headers.get('request-id'),
     });
     expect(named('lane wait')).toMatchObject({ traceId, parentSpanId: request?.spanId });
-    expect(request?.links).toEqual([{ traceId: group?.traceId, spanId: group?.spanId }]);
-    expect(group?.links).toEqual([{ traceId, spanId: request?.spanId }]);
+    expect(request?.links).toMatchObject([{ traceId: group?.traceId, spanId: group?.spanId }]);
+    expect(group?.links).toMatchObject([{ traceId, spanId: request?.spanId }]);
     for (const name of ['load', 'decide', 'commit']) {
       expect(named(name)).toMatchObject({ traceId: group?.traceId, parentSpanId: group?.spanId });
     }
@@ -83,10 +99,14 @@ describe('a service with a collector', () => {
     const [sent] = collector.requests;
     expect(sent?.path).toBe('/v1/traces');
     expect(sent?.headers).toMatchObject({ authorization: 'Bearer collector-secret', 'x-tenant': 'bank' });
+    expect(sent?.headers).not.toHaveProperty('x-more');
     const [resource] = sent?.body.resourceSpans ?? [];
     expect(attributesOf(resource?.resource ?? { attributes: [] })).toEqual({
       'service.name': 'ledger of tests',
       'service.version': '0.1.0',
+      'telemetry.sdk.language': 'nodejs',
+      'telemetry.sdk.name': 'opentelemetry',
+      'telemetry.sdk.version': expect.stringMatching(/^[0-9]+\.[0-9]+\.[0-9]+$/),
     });
   });
 
@@ -97,7 +117,7 @@ describe('a service with a collector', () => {
     });
     await waitFor('the span', async () => collector.spans.length > before);
     const span = named('GET /api/v0.1/core/card/{card_id}') as ReceivedSpan;
-    expect(attributesOf(span)).toMatchObject({ 'http.response.status_code': '404', 'error.type': 'card_not_found' });
+    expect(attributesOf(span)).toMatchObject({ 'http.response.status_code': 404, 'error.type': 'card_not_found' });
     expect(JSON.stringify(collector.requests)).not.toContain('private');
   });
 
@@ -132,80 +152,96 @@ describe('a service with a collector', () => {
       .split('\n')
       .filter((line) => line.includes('traces_not_sent'));
     expect(lines).toHaveLength(1);
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 40, cause: 'Error: no answer in 5000 ms' });
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 40, cause: 'Error: Request timed out' });
     expect(service.output()).not.toContain('collector-secret');
   });
 });
 
-const SPAN: Span = {
-  traceId: hex(16),
-  spanId: hex(8),
-  parentSpanId: undefined,
-  name: 'a span',
-  kind: 1,
-  begin: 1,
-  end: 2,
-  attributes: {},
-  links: [],
-  isError: false,
+const REQUEST = {
+  requestId: '00000000-0000-4000-8000-000000000000',
+  method: 'GET',
+  path: '/a-path',
+  operation: undefined,
+  status: 200,
+  code: undefined,
+  programId: undefined,
 };
 
-test('an exporter tells of the first failure, tries again, and sends what comes later', async () => {
-  const collector = new Collector();
-  await collector.start();
-  onTestFinished(() => collector.stop());
-  const { send, close } = openSender(new URL(`${collector.url}/v1/traces`), {});
-  onTestFinished(close);
-  const failures: string[] = [];
-  const exporter = new Exporter({
-    send,
-    serviceName: 'test',
-    version: '1',
-    gatherMilliseconds: 1,
-    pauseMilliseconds: 1,
-    onFailure: (error, lost) => failures.push(`${error}, ${lost}`),
-  });
-  collector.respond = (response) => void response.writeHead(503).end('busy');
-  for (let failed = 1; failed <= 3; failed += 1) {
-    exporter.add(SPAN);
-    await waitFor('a failure', async () => collector.requests.length === failed);
-  }
-  await waitFor('the report', async () => failures.length > 0);
-  expect(failures).toEqual(['Error: the answer has the status 503, 1']);
-  collector.respond = (response) => void response.writeHead(200).end('{}');
-  await waitFor('a success', async () => {
-    exporter.add({ ...SPAN, name: 'later' });
-    return collector.requests.length > 3;
-  });
-  collector.respond = (response) => void response.destroy();
-  await waitFor('the next failure', async () => {
-    exporter.add(SPAN);
-    return failures.length === 2;
-  });
-  await exporter.stop();
-});
+/** Spans that are sent at once, without a wait for others. */
+const BATCH = 512;
 
-test('an exporter keeps a bounded number of spans', async () => {
-  const sent: string[] = [];
-  const hung = Promise.withResolvers<void>();
-  const exporter = new Exporter({
-    send: (body) => {
-      sent.push(body);
-      return hung.promise;
-    },
-    serviceName: 'test',
-    version: '1',
-    gatherMilliseconds: 1,
-    onFailure: () => undefined,
+describe('the export', () => {
+  const failures: string[] = [];
+
+  /** An export of every request, with what makes spans of as many. */
+  async function openExport() {
+    const collector = new Collector();
+    await collector.start();
+    onTestFinished(() => collector.stop());
+    failures.length = 0;
+    const traces = openTraces(
+      { endpoint: `${collector.url}/`, headers: {}, ratio: 1, serviceName: 'test' },
+      (error, lost) => failures.push(`${error}, ${lost}`),
+    );
+    onTestFinished(traces.stop);
+    const trace = (count: number): void => {
+      for (let times = 0; times < count; times += 1) traces.begin(undefined, performance.now())?.end(REQUEST);
+    };
+    return { collector, trace, stop: traces.stop };
+  }
+
+  test('tells of the first failure, tries again, and sends what comes later', async () => {
+    const { collector, trace } = await openExport();
+    collector.respond = (response) => void response.writeHead(400, 'text of the collector').end('more text');
+    for (let failed = 1; failed <= 3; failed += 1) {
+      trace(BATCH);
+      await waitFor('a failure', async () => collector.requests.length === failed);
+    }
+    await waitFor('the report', async () => failures.length > 0);
+    expect(failures).toEqual(['Error: the answer has the status 400, 512']);
+    collector.respond = (response) => void response.writeHead(200).end('{}');
+    const before = collector.requests.length;
+    trace(BATCH);
+    await waitFor('a success', async () => collector.requests.length > before);
+    collector.respond = (response) => void response.writeHead(401).end();
+    await waitFor('the next failure', async () => {
+      trace(1);
+      return failures.length === 2;
+    });
+    expect(failures[1]).toContain('the answer has the status 401');
   });
-  exporter.add(SPAN);
-  await waitFor('a request', async () => sent.length === 1);
-  for (let count = 0; count < 10_000; count += 1) exporter.add(SPAN);
-  hung.resolve();
-  const count = (): number => sent.reduce((sum, body) => sum + body.split('"a span"').length - 1, 0);
-  await waitFor('the rest', async () => count() >= 2_049);
-  await exporter.stop();
-  expect(count()).toBe(2_049);
+
+  test('keeps a bounded number of spans', async () => {
+    const { collector, trace } = await openExport();
+    const hanging: ServerResponse[] = [];
+    collector.respond = (response) => void hanging.push(response);
+    trace(10_000);
+    await waitFor('a request', async () => hanging.length === 1);
+    collector.respond = (response) => void response.writeHead(200).end('{}');
+    hanging[0]?.writeHead(200).end('{}');
+    await waitFor('the rest', async () => collector.spans.length >= BATCH + 2_048);
+    trace(1);
+    await waitFor('a later one', async () => collector.spans.length > BATCH + 2_048);
+    expect(collector.spans).toHaveLength(BATCH + 2_048 + 1);
+    expect(failures).toEqual([]);
+  });
+
+  test('sends what waits at the stop', async () => {
+    const { collector, trace, stop } = await openExport();
+    trace(10);
+    await stop();
+    expect(collector.spans).toHaveLength(10);
+    expect(failures).toEqual([]);
+  });
+
+  test('does not wait at the stop for a collector that hangs', async () => {
+    const { collector, trace, stop } = await openExport();
+    collector.respond = () => undefined;
+    trace(BATCH);
+    await stop();
+    // That would be told of when the time for the answer is over.
+    expect(failures).toEqual([]);
+  });
 });
 
 describe('the sampler', () => {
