@@ -101,6 +101,7 @@ const READINGS = [
   'get_card',
   'get_card_limits',
   'list_postings',
+  'list_postings',
   'export_postings',
   'export_transfers',
   'list_reversals',

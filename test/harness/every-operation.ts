@@ -136,7 +136,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('the books', () => trialBalance.get());
 }
 
-/** What no two runs share, by what it is: an id, a key, a hash, and moments by how many days they are from now. */
+/** What no two runs share, by what it is: an id, a key, a hash, a figure of the process, and moments by days from now. */
 function normalized(value: unknown): unknown {
   const text = JSON.stringify(value)
     .replaceAll(/\b([a-z]+)_[0-9a-f]{32}\b/g, '$1_<id>')
@@ -144,6 +144,8 @@ function normalized(value: unknown): unknown {
     .replaceAll(/\bts_[0-9A-Za-z_…]+/g, '<key>')
     .replaceAll(/\b[0-9a-f]{64}\b/g, '<hash>')
     .replaceAll(/\b[0-9a-f]{32}\b/g, '<key>')
+    // What the status says of a process.
+    .replaceAll(/"(idle|in_use|waiting|process_id|[a-z_]+_(?:bytes|seconds))":[\d.]+/g, '"$1":"<number>"')
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, (moment) => {
       const days = (Date.parse(moment) - Date.now()) / 86_400_000;
       return Math.abs(days) > 1000 ? moment.slice(0, 19) : `<now ${Math.round(days)} days>`;

@@ -163,6 +163,7 @@ const SUBJECTS: readonly Subject[] = [
       { code: 'update_transfer_schema', at: ['member'], body: { metadata: 'x' } },
       CARD_NUMBER,
       byId('transfer_not_found', 'missing'),
+      byId('card_erased', 'of an erased card'),
     ],
   },
   {
@@ -239,6 +240,10 @@ beforeAll(async () => {
   ids.set('spent', (await spent(client, await newCard(client))).load);
   // The money went to a card that has spent it, so that it could not come back either.
   ids.set('spent, from a closed card', moved);
+  const erased = await newCard(client);
+  ids.set('of an erased card', (await spent(client, erased)).load);
+  await client.cards.update(erased, { status: 'closed' });
+  await client.cards.erase(erased);
   ids.set('unloaded from a card that is full', await made(client, 'card_full', 1, { type: 'unload' }));
   await made(client, 'card_full', 1);
 });
