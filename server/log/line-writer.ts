@@ -41,7 +41,7 @@ export class LineWriter {
     this.#send(line, 1);
   }
 
-  /** Writes a line soon, together with others. */
+  /** Writes a line soon, together with others. It must have ASCII characters only, which are written without a conversion. */
   add(line: string): void {
     this.#batch += line;
     this.#batchLines += 1;
@@ -57,24 +57,24 @@ export class LineWriter {
     const [batch, lines] = [this.#batch, this.#batchLines];
     this.#batch = '';
     this.#batchLines = 0;
-    this.#send(batch, lines);
+    this.#send(batch, lines, 'latin1');
   }
 
-  #send(text: string, lines: number): void {
+  #send(text: string, lines: number, encoding: BufferEncoding = 'utf8'): void {
     if (this.#stream.writableLength >= MAX_BUFFERED_BYTES) {
       if (this.#lost === 0) this.#stream.once('drain', () => this.#tell());
       this.#lose(lines);
       return;
     }
     this.#tell();
-    this.#put(text, lines);
+    this.#put(text, lines, encoding);
   }
 
-  #put(text: string, lines: number): void {
+  #put(text: string, lines: number, encoding: BufferEncoding = 'utf8'): void {
     // A failed write may have left part of a line.
     const start = this.#hasFailed ? '\n' : '';
     this.#hasFailed = false;
-    this.#stream.write(start + text, (error) => {
+    this.#stream.write(start + text, encoding, (error) => {
       if (error === undefined || error === null) return;
       this.#hasFailed = true;
       this.#lose(lines);
