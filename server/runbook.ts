@@ -8,7 +8,7 @@ export const RUNBOOK = {
   'backup-directory-taken': 'The directory for backups belongs to another ledger',
   'backup-directory-unusable': 'The directory for backups cannot be used',
   'backup-failed': 'No copy of the ledger could be taken',
-  'backup-of-own-database': 'The service does not back up a database of your own',
+  'backup-of-own-database': 'The service does not back up your own database',
   'backup-overdue': 'The last backup is old',
   'books-not-balanced': 'The books do not balance',
   'books-not-verified': 'The books were not verified lately',

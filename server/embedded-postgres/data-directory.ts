@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { access, chmod, mkdir, realpath, stat } from 'node:fs/promises';
+import { access, chmod, mkdir, open, realpath, stat } from 'node:fs/promises';
 import { hostname, userInfo } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -273,5 +273,15 @@ function parseOwner(path: string): LockOwner | undefined {
     return { processId: value.processId, host: value.host, task };
   } catch {
     return undefined;
+  }
+}
+
+/** A rename is on disk only when its directory is. */
+export async function flushDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }

@@ -1,13 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
-import { chown, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../startup-problem.ts';
 import type { PostgresBinaries } from './binaries.ts';
+import { flushDirectory } from './data-directory.ts';
 import type { ServerUser } from './ledger-location.ts';
 
 /** All that one PostgreSQL server needs to be started again and again. */
@@ -160,16 +161,6 @@ export async function removeUnfinishedDataDirectories(home: string): Promise<voi
   for (const entry of await readdir(home)) {
     if (!/^postgresql\.new-[0-9a-f]{12}$/.test(entry)) continue;
     await rm(join(home, entry), { recursive: true, force: true, maxRetries: 3 });
-  }
-}
-
-/** A rename is on disk only when its directory is. */
-async function flushDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

@@ -30,7 +30,7 @@ export function startPartitionMaintenance(
   },
   onFailure: (error: unknown) => void,
 ): RunningJob {
-  return startRounds({
+  const job = startRounds({
     firstPauseMilliseconds: FIRST_DELAY_MILLISECONDS,
     retryMilliseconds: INTERVAL_MILLISECONDS,
     onFailure,
@@ -43,4 +43,6 @@ export function startPartitionMaintenance(
       return INTERVAL_MILLISECONDS;
     },
   });
+  // Not waited for: a round has no time limit, and what is cut off is done by the next one.
+  return { stop: async () => void job.stop() };
 }

@@ -1,14 +1,10 @@
 import type { Database } from '../store/connection/database.ts';
 import {
-  AS_USER,
   type LedgerFigures,
-  READ_LEDGER_FIGURES,
-  READ_SERVER_FIGURES,
+  readLedgerFigures,
+  readServerFigures,
   readWebhookFigures,
   type ServerFigures,
-  toLedgerFigures,
-  toServerFigures,
-  toWebhookFigures,
   type WebhookFigures,
 } from '../store/figures.ts';
 import { type RunningJob, startRounds } from './rounds.ts';
@@ -42,19 +38,9 @@ export function startReadingFigures(
   intervalMilliseconds: number = INTERVAL_MILLISECONDS,
 ): RunningJob {
   const attempts: readonly (() => Promise<void>)[] = [
-    async () => {
-      const [row] = await database.read(READ_LEDGER_FIGURES);
-      if (row !== undefined) onFigures('ledger', toLedgerFigures(row));
-    },
-    async () => {
-      const [row] = await database.read(readWebhookFigures());
-      if (row !== undefined) onFigures('webhooks', toWebhookFigures(row));
-    },
-    async () => {
-      const [rows] = await database.inOnePacket([READ_SERVER_FIGURES], AS_USER);
-      const [row] = rows ?? [];
-      if (row !== undefined) onFigures('server', toServerFigures(row));
-    },
+    async () => onFigures('ledger', await readLedgerFigures(database)),
+    async () => onFigures('webhooks', await readWebhookFigures(database)),
+    async () => onFigures('server', await readServerFigures(database)),
     lookAround,
   ];
   return startRounds({

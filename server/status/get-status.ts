@@ -6,17 +6,13 @@ import { databaseTime } from '../ids.ts';
 import type { Reply } from '../operations/call.ts';
 import { runbookOf } from '../operations/readiness.ts';
 import type { Service } from '../operations/service.ts';
-import type { Database, Row } from '../store/connection/database.ts';
+import type { Database } from '../store/connection/database.ts';
 import {
-  AS_USER,
   type LedgerFigures,
-  READ_LEDGER_FIGURES,
-  READ_SERVER_FIGURES,
+  readLedgerFigures,
+  readServerFigures,
   readWebhookFigures,
   type ServerFigures,
-  toLedgerFigures,
-  toServerFigures,
-  toWebhookFigures,
   type WebhookFigures,
 } from '../store/figures.ts';
 import { findSchemaState, READ_NEWEST_MIGRATION, type SchemaState } from '../store/migrations/compatibility.ts';
@@ -41,27 +37,12 @@ type Parts = {
 export async function getStatus(sources: StatusSources, { database }: Service): Promise<Reply<'get_status'>> {
   const [reason, ledger, webhooks, server, schema] = await Promise.all([
     sources.readiness.find(),
-    inTime(readRow(database, READ_LEDGER_FIGURES, toLedgerFigures)),
-    inTime(readRow(database, readWebhookFigures(), toWebhookFigures)),
-    inTime(readServer(database)),
+    inTime(readLedgerFigures(database)),
+    inTime(readWebhookFigures(database)),
+    inTime(readServerFigures(database)),
     inTime(readSchema(database)),
   ]);
   return { record: describe(sources, reason, { ledger, webhooks, server, schema }) };
-}
-
-async function readRow<Figures>(
-  database: Database,
-  statement: Parameters<Database['read']>[0],
-  toFigures: (row: Row) => Figures,
-): Promise<Figures | undefined> {
-  const [row] = await database.read(statement);
-  return row === undefined ? undefined : toFigures(row);
-}
-
-async function readServer(database: Database): Promise<ServerFigures | undefined> {
-  const [rows] = await database.inOnePacket([READ_SERVER_FIGURES], AS_USER);
-  const [row] = rows ?? [];
-  return row === undefined ? undefined : toServerFigures(row);
 }
 
 async function readSchema(database: Database): Promise<Parts['schema']> {

@@ -1,5 +1,5 @@
 import { EVERY_PROGRAM } from '../../domain/event.ts';
-import type { Row, Statement } from './connection/database.ts';
+import type { Database, Row, Statement } from './connection/database.ts';
 import { BOOLEAN, columns, NUMBER, nullable, type RowOf, statement, TEXT, TIME, UUID } from './sql.ts';
 
 // What an operator watches and only the database knows. Each statement is one look at a moment; ages are by the database's
@@ -29,8 +29,7 @@ export type LedgerFigures = RowOf<typeof LEDGER.columns>;
 const since = (moment: string, now: string) =>
   `extract(epoch from greatest(${now} - ${moment}, interval '0'))::double precision`;
 
-/** Reads {@link LedgerFigures}. */
-export const READ_LEDGER_FIGURES: Statement = {
+const READ_LEDGER_FIGURES: Statement = {
   name: 'read_ledger_figures',
   text: `with clock as materialized (select service_now() as now),
     in_force as materialized (
@@ -68,8 +67,10 @@ export const READ_LEDGER_FIGURES: Statement = {
   values: [],
 };
 
-/** The figures from the row of {@link READ_LEDGER_FIGURES}. */
-export const toLedgerFigures = (row: Row): LedgerFigures => LEDGER.read(row);
+/** Reads what the tables of the ledger say. */
+export async function readLedgerFigures(database: Database): Promise<LedgerFigures> {
+  return LEDGER.read(onlyRow(await database.read(READ_LEDGER_FIGURES)));
+}
 
 const WEBHOOKS = columns({
   enabled: NUMBER,
@@ -135,12 +136,11 @@ const READ_WEBHOOK_FIGURES = statement(
     from webhook_state`,
 );
 
-/** Reads {@link WebhookFigures}. */
-export const readWebhookFigures = (): Statement =>
-  READ_WEBHOOK_FIGURES({ most: MAX_COUNTED_DELIVERIES, everyProgram: EVERY_PROGRAM });
-
-/** The figures from the row of {@link readWebhookFigures}. */
-export const toWebhookFigures = (row: Row): WebhookFigures => WEBHOOKS.read(row);
+/** Reads what the tables of webhooks say. */
+export async function readWebhookFigures(database: Database): Promise<WebhookFigures> {
+  const reading = READ_WEBHOOK_FIGURES({ most: MAX_COUNTED_DELIVERIES, everyProgram: EVERY_PROGRAM });
+  return WEBHOOKS.read(onlyRow(await database.read(reading)));
+}
 
 const SERVER = columns({
   /** Version of PostgreSQL. */
@@ -167,11 +167,7 @@ const SERVER = columns({
 /** What the server says of itself. */
 export type ServerFigures = RowOf<typeof SERVER.columns>;
 
-/**
- * Reads {@link ServerFigures}. What is seen of standbys depends on the rights of the user of the database, so the role of
- * the service is left for it: see {@link AS_USER}.
- */
-export const READ_SERVER_FIGURES: Statement = {
+const READ_SERVER_FIGURES: Statement = {
   name: 'read_server_figures',
   text: `with sight as materialized (
       select pg_has_role('pg_read_all_stats', 'usage') as is_given
@@ -196,7 +192,20 @@ export const READ_SERVER_FIGURES: Statement = {
 };
 
 /** How a transaction begins in which the user of the database acts, who may see what the role of the service may not. */
-export const AS_USER = 'begin read only; set local role none';
+const AS_USER = 'begin read only; set local role none';
 
-/** The figures from the row of {@link READ_SERVER_FIGURES}. */
-export const toServerFigures = (row: Row): ServerFigures => SERVER.read(row);
+/**
+ * Reads what the database server says of itself. What is seen of standbys depends on the rights of the user of the
+ * database, so the role of the service is left for it.
+ */
+export async function readServerFigures(database: Database): Promise<ServerFigures> {
+  const [rows] = await database.inOnePacket([READ_SERVER_FIGURES], AS_USER);
+  return SERVER.read(onlyRow(rows));
+}
+
+/** Each statement has one row, whatever the ledger contains. */
+function onlyRow(rows: readonly Row[] | undefined): Row {
+  const [row] = rows ?? [];
+  if (row === undefined) throw new Error('the statement returned no row');
+  return row;
+}

@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises';
 import { join, resolve, sep } from 'node:path';
 import { codeOf, diskFullProblem, isDiskFull, StartupProblem } from '../../startup-problem.ts';
+import { flushDirectory } from '../data-directory.ts';
 import { findObstacle, type ServerUser } from '../ledger-location.ts';
 
 /** The directory of backups, checked: `wal` belongs to PostgreSQL's user, everything else to that of the service. */
@@ -167,16 +168,6 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   }
   await rename(`${path}.new`, path);
   await flushDirectory(join(path, '..'));
-}
-
-/** A rename is on disk only when its directory is. */
-export async function flushDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** The text of a file; undefined when it does not exist. */

@@ -3,10 +3,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { diskFullProblem, isDiskFull, StartupProblem } from '../../startup-problem.ts';
-import { DataDirectoryInUse, type DataDirectoryLock, lockDataDirectory, makeDirectories } from '../data-directory.ts';
+import {
+  DataDirectoryInUse,
+  type DataDirectoryLock,
+  flushDirectory,
+  lockDataDirectory,
+  makeDirectories,
+} from '../data-directory.ts';
 import { connectAsSuperuser } from '../postgres-server.ts';
 import { isArchived } from './archive.ts';
-import { flushDirectory } from './backup-directory.ts';
 import { copyLedgerFiles, Pace, writeFileWhole } from './copy-files.ts';
 import {
   copyName,

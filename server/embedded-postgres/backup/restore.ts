@@ -4,7 +4,7 @@ import { access, chown, mkdir, rename, rm, rmdir, stat, statfs } from 'node:fs/p
 import { join } from 'node:path';
 import { diskFullProblem, isDiskFull, StartupProblem } from '../../startup-problem.ts';
 import { findBinaries } from '../binaries.ts';
-import { lockDataDirectory, openDataDirectory } from '../data-directory.ts';
+import { flushDirectory, lockDataDirectory, openDataDirectory } from '../data-directory.ts';
 import {
   chooseServerUser,
   claimSocketDirectory,
@@ -17,7 +17,6 @@ import {
   SYSTEM_DIRECTORY,
 } from '../ledger-location.ts';
 import { SERVER_PORT, SERVICE_NAME, type ServerProcess } from '../postgres-server.ts';
-import { flushDirectory } from './backup-directory.ts';
 import { inMegabytes } from './base-copy.ts';
 import { copyOne, Pace } from './copy-files.ts';
 import { FILES_DIRECTORY, segmentsOf } from './manifest.ts';
