@@ -29,7 +29,7 @@ export function startPartitionMaintenance(
     readonly attemptRetentionDays: number;
   },
   onFailure: (error: unknown) => void,
-): RunningJob {
+): Pick<RunningJob, 'stop'> {
   const job = startRounds({
     firstPauseMilliseconds: FIRST_DELAY_MILLISECONDS,
     retryMilliseconds: INTERVAL_MILLISECONDS,

@@ -14,18 +14,28 @@ export type Rounds = {
 export type RunningJob = {
   /** Ends it; resolves when the round in progress has ended. */
   readonly stop: () => Promise<void>;
+  /** Begins the next round at once, or right after the one in progress. */
+  readonly wake: () => void;
 };
 
 /** Runs rounds, one after the other, until it is stopped. It does not keep the process alive. */
 export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilliseconds }: Rounds): RunningJob {
   const end = new AbortController();
   let isFailing = false;
+  let isRunning = false;
+  let isAwake = false;
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> = Promise.resolve();
   const schedule = (milliseconds: number): void => {
+    clearTimeout(timer);
     if (end.signal.aborted) return;
     timer = setTimeout(() => {
-      round = runOnce().then(schedule);
+      isAwake = false;
+      isRunning = true;
+      round = runOnce().then((pauseMilliseconds) => {
+        isRunning = false;
+        schedule(isAwake ? 0 : pauseMilliseconds);
+      });
     }, milliseconds).unref();
   };
   const runOnce = async (): Promise<number> => {
@@ -46,6 +56,10 @@ export function startRounds({ run, onFailure, firstPauseMilliseconds, retryMilli
       end.abort();
       clearTimeout(timer);
       await round;
+    },
+    wake: () => {
+      isAwake = true;
+      if (!isRunning) schedule(0);
     },
   };
 }
