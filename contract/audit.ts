@@ -28,6 +28,7 @@ export const AUDIT = [
     path: '/api/v0.1/operator/audit',
     summary: 'List what operators did and which credentials were refused, newest first',
     reach: 'operator',
+    scope: 'operator:read',
     query: Type.Object({
       limit,
       cursor,

@@ -140,6 +140,7 @@ export const ERROR_LOG = [
     path: `${OPERATOR}/{request_id}`,
     summary: 'Get any error by the Request-Id of its response, with its causes',
     reach: 'operator',
+    scope: 'operator:read',
     reply: InspectedErrorRecord,
     audit: 'always',
     errors: ['error_not_found'],
@@ -152,6 +153,7 @@ export const ERROR_LOG = [
     path: OPERATOR,
     summary: 'List the errors of all card programs, and those without a program, newest first',
     reach: 'operator',
+    scope: 'operator:read',
     query: Type.Object({ ...FILTERS, program_id: programId }),
     reply: FoundErrors,
     failure: 'The errors could not be searched',
@@ -163,6 +165,7 @@ export const ERROR_LOG = [
     path: `${OPERATOR}-count`,
     summary: 'Count errors by code and by hour or day, for a chart',
     reach: 'operator',
+    scope: 'operator:read',
     query: Type.Object({
       interval: Type.Optional(literals(['hour', 'day'], 'Length of an interval, in UTC; hour if omitted')),
       from: Type.Optional(

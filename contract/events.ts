@@ -136,6 +136,7 @@ export const EVENTS = [
     path: OPERATOR,
     summary: 'List the events of all card programs and of the service, wait for the next one, or stream them',
     reach: 'operator',
+    scope: 'operator:read',
     query: Type.Object({
       limit,
       cursor,
@@ -155,6 +156,7 @@ export const EVENTS = [
     path: `${OPERATOR}/{event_id}`,
     summary: 'Get any event',
     reach: 'operator',
+    scope: 'operator:read',
     reply: InspectedEventRecord,
     errors: ['event_not_found'],
     failure: 'The event could not be inspected',

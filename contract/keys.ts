@@ -10,7 +10,8 @@ export const CreateKeyBody = Type.Object(
     name: text(100, 'Purpose of the key'),
     scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), {
       minItems: 1,
-      description: 'What the key can do; nothing is granted by default, and `operator` requires `all_programs`',
+      description:
+        'What the key can do; nothing is granted by default, and the scopes of operators, from `operator:read` on, require `all_programs`',
     }),
     program_id: Type.Optional(
       text(255, 'The card program that the key is bound to; required unless `all_programs` is true'),
@@ -89,6 +90,7 @@ export const KEYS = [
     path: PATH,
     summary: 'Create an API key; its secret is shown once',
     reach: 'operator',
+    scope: 'keys:write',
     body: CreateKeyBody,
     status: 201,
     reply: NewKeyRecord,
@@ -107,6 +109,7 @@ export const KEYS = [
     path: PATH,
     summary: 'List API keys, newest first',
     reach: 'operator',
+    scope: 'operator:read',
     query: PageQuery,
     reply: pageOf(KeyRecord),
     failure: 'The keys could not be listed',
@@ -118,6 +121,7 @@ export const KEYS = [
     path: `${PATH}/{key_id}/roll`,
     summary: 'Replace an API key with a new one; the old key works until a given time',
     reach: 'operator',
+    scope: 'keys:write',
     body: RollKeyBody,
     status: 201,
     reply: NewKeyRecord,
@@ -133,6 +137,7 @@ export const KEYS = [
     path: `${PATH}/{key_id}/revoke`,
     summary: 'Revoke an API key',
     reach: 'operator',
+    scope: 'keys:write',
     reply: KeyRecord,
     idempotency: 'optional',
     audit: 'always',

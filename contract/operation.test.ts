@@ -13,7 +13,7 @@ import {
   type ReplyOf,
   SECTIONS,
 } from './operations.ts';
-import { KEY_SCOPES, PROGRAM_SCOPES } from './scope.ts';
+import { OPERATOR_SCOPES, PROGRAM_SCOPES } from './scope.ts';
 
 describe('an operation', () => {
   test('has defaults, and the path parameters of its path', () => {
@@ -22,7 +22,7 @@ describe('an operation', () => {
       method: 'GET',
       path: '/thing/{thing_id}/part/{part_id}',
       summary: 'Get a thing',
-      reach: 'operator',
+      reach: 'sandbox',
       reply: OPERATIONS.get_card.reply,
       failure: 'The thing could not be read',
     });
@@ -64,8 +64,7 @@ describe('an operation', () => {
     expect(status === 201 || location === undefined).toBe(true);
     const fields = Object.keys(Reflect.get(reply, 'properties'));
     expect(fields).toEqual(expect.arrayContaining([...parametersOf(location ?? '')]));
-    expect(reach === 'program' ? PROGRAM_SCOPES : KEY_SCOPES).toContain(scope);
-    expect(reach === 'program').toBe(scope !== 'operator');
+    expect(reach === 'program' ? PROGRAM_SCOPES : OPERATOR_SCOPES).toContain(scope);
     expect(new Set(precedenceOf(id)).size).toBe(precedenceOf(id).length);
   });
 });

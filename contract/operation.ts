@@ -1,6 +1,6 @@
 import { type TObject, type TSchema, type TString, Type } from 'typebox';
 import type { SharedCode } from '../domain/error-codes.ts';
-import type { KeyScope, PROGRAM_SCOPES } from './scope.ts';
+import type { KeyScope, OPERATOR_SCOPES, PROGRAM_SCOPES } from './scope.ts';
 
 /** The media type of a merge patch (RFC 7396). The body of a PATCH is read as one, also when sent as `application/json`. */
 export const MERGE_PATCH = 'application/merge-patch+json';
@@ -71,7 +71,8 @@ type Specification = Omit<Operation, Defaulted | 'reach' | 'scope'> & {
   readonly [Name in Defaulted]?: NonNullable<Operation[Name]>;
 } & (
     | { readonly reach: 'program'; readonly scope: (typeof PROGRAM_SCOPES)[number] }
-    | { readonly reach: 'operator' | 'sandbox' }
+    | { readonly reach: 'operator'; readonly scope: (typeof OPERATOR_SCOPES)[number] }
+    | { readonly reach: 'sandbox' }
   );
 
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
@@ -87,7 +88,7 @@ export type OperationOf<Spec extends Specification> = Omit<Operation, 'id' | 'pa
   readonly reply: Spec['reply'];
 };
 
-/** Defines an operation: fills in the defaults, and derives the path parameters and the scope of operators. */
+/** Defines an operation: fills in the defaults, and derives the path parameters and the scope of what only a sandbox has. */
 export function operation<const Spec extends Specification>(spec: Spec): OperationOf<Spec> {
   return {
     params: parameterSchema(spec.path),

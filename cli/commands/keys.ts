@@ -22,8 +22,9 @@ const KEY_ID = 'key id, key_...';
 
 const SCOPE_NOTES = `
 Scopes: ${KEY_SCOPES.slice(0, 4).join(', ')},
-${KEY_SCOPES.slice(4).join(', ')}.
-The operator scope needs --all-programs. The command ignores
+${KEY_SCOPES.slice(4, 9).join(', ')}.
+With --all-programs also: ${KEY_SCOPES.slice(9, 12).join(', ')},
+${KEY_SCOPES.slice(12).join(', ')}. The command ignores
 TRANSFER_SERVICE_PROGRAM.`;
 
 /** Adds `keys create | list | roll | revoke`. */

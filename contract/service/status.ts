@@ -103,6 +103,7 @@ export const STATUS = [
     path: '/api/v0.1/operator/status',
     summary: 'Get the state of the service: whether it is ready, what it is short of, and what to do',
     reach: 'operator',
+    scope: 'operator:read',
     reply: ServiceStatus,
     failure: 'The status could not be read',
     example: {

@@ -25,8 +25,8 @@ const OPERATOR = '/api/v0.1/operator/webhook';
 
 const READ = { reach: 'program', scope: 'webhooks:read' } as const;
 const WRITE = { reach: 'program', scope: 'webhooks:write', audit: 'operator' } as const;
-const OF_OPERATORS = { reach: 'operator' } as const;
-const CHANGED_BY_OPERATORS = { reach: 'operator', audit: 'always' } as const;
+const OF_OPERATORS = { reach: 'operator', scope: 'operator:read' } as const;
+const CHANGED_BY_OPERATORS = { reach: 'operator', scope: 'operator', audit: 'always' } as const;
 
 const SECRET = {
   ...EXAMPLE_WEBHOOK,

@@ -293,7 +293,10 @@ export type CreateCardBody = {
 export type CreateKeyBody = {
   /** Purpose of the key. */
   readonly name: string;
-  /** What the key can do; nothing is granted by default, and `operator` requires `all_programs`. */
+  /**
+   * What the key can do; nothing is granted by default, and the scopes of operators, from `operator:read` on,
+   * require `all_programs`.
+   */
   readonly scopes: readonly (
     | 'transfers:read'
     | 'transfers:write'
@@ -304,6 +307,11 @@ export type CreateKeyBody = {
     | 'events:read'
     | 'webhooks:read'
     | 'webhooks:write'
+    | 'operator:read'
+    | 'funding:write'
+    | 'switch:write'
+    | 'programs:write'
+    | 'keys:write'
     | 'operator'
   )[];
   /** The card program that the key is bound to; required unless `all_programs` is true. */
@@ -709,6 +717,11 @@ export type KeyRecord = {
     | 'events:read'
     | 'webhooks:read'
     | 'webhooks:write'
+    | 'operator:read'
+    | 'funding:write'
+    | 'switch:write'
+    | 'programs:write'
+    | 'keys:write'
     | 'operator'
   )[];
   /** The part of the key that is not secret. */
@@ -878,6 +891,11 @@ export type NewKeyRecord = {
     | 'events:read'
     | 'webhooks:read'
     | 'webhooks:write'
+    | 'operator:read'
+    | 'funding:write'
+    | 'switch:write'
+    | 'programs:write'
+    | 'keys:write'
     | 'operator'
   )[];
   /** The part of the key that is not secret. */
@@ -1207,6 +1225,11 @@ export type RolledKeyRecord = {
     | 'events:read'
     | 'webhooks:read'
     | 'webhooks:write'
+    | 'operator:read'
+    | 'funding:write'
+    | 'switch:write'
+    | 'programs:write'
+    | 'keys:write'
     | 'operator'
   )[];
   /** The part of the key that is not secret. */
@@ -3648,6 +3671,11 @@ export const KEY_SCOPES = [
   'events:read',
   'webhooks:read',
   'webhooks:write',
+  'operator:read',
+  'funding:write',
+  'switch:write',
+  'programs:write',
+  'keys:write',
   'operator',
 ] as const;
 

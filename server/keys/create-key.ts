@@ -1,4 +1,4 @@
-import { inOrder, KEY_SCOPES, type KeyScope } from '../../contract/scope.ts';
+import { inOrder, isOfOperators, KEY_SCOPES, type KeyScope } from '../../contract/scope.ts';
 import { auditOf } from '../audit/audit.ts';
 import { transactUnderKey } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
@@ -77,10 +77,11 @@ function readScopes(call: CreateCall, isBound: boolean): readonly KeyScope[] {
     throw schemaRefusal(call, message, `/scopes/${unknown}`);
   }
   const scopes = inOrder(sent.filter(isScope));
-  if (isBound && scopes.includes('operator')) {
+  const ofOperators = scopes.find(isOfOperators);
+  if (isBound && ofOperators !== undefined) {
     const message =
-      "'scopes' contains 'operator', but an operator acts in all card programs. Send 'all_programs': true instead of " +
-      "'program_id', or omit 'operator'.";
+      `'scopes' contains '${ofOperators}', but an operator acts in all card programs. Send 'all_programs': true instead of ` +
+      `'program_id', or omit '${ofOperators}'.`;
     throw schemaRefusal(call, message, '/scopes');
   }
   return scopes;

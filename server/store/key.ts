@@ -123,10 +123,10 @@ export function noteKeyUses(keyIds: readonly string[]): Statement {
   return NOTE_KEY_USES({ keyIds });
 }
 
-/** Counts the keys that work for operators: live mode does not start without one. */
+/** Counts the valid keys that can create others: live mode does not start without one. */
 export const COUNT_OPERATOR_KEYS: Statement = {
   name: 'count_operator_keys',
   text: `select count(*) as count from api_key
-    where 'operator' = any(scopes) and revoked_at is null and (expires_at is null or expires_at > service_now())`,
+    where scopes && '{keys:write,operator}' and revoked_at is null and (expires_at is null or expires_at > service_now())`,
   values: [],
 };

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Operation } from '../../../contract/operation.ts';
 import type { OperationId } from '../../../contract/operations.ts';
+import { includesScope, isOfOperators } from '../../../contract/scope.ts';
 import { readsAsCardNumber } from '../../../domain/cards/card-number.ts';
 import { fromWireId } from '../../../domain/identifier.ts';
 import { Refusal } from '../../../domain/refusal.ts';
@@ -151,8 +152,8 @@ export function requireScope(
 ): void {
   if (caller.kind !== 'program_key' && caller.kind !== 'operator_key') return;
   const needed = operation.scope;
-  if (caller.scopes.includes(needed)) return;
-  const operators = needed === 'operator' ? ', which only operator keys can have' : '';
+  if (includesScope(caller.scopes, needed)) return;
+  const operators = isOfOperators(needed) ? ', which only operator keys can have' : '';
   const refusal = new Refusal(
     'forbidden',
     `This operation needs the scope '${needed}'${operators}. This key has: ${caller.scopes.join(', ')}.`,
