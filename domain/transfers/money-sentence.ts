@@ -1,0 +1,134 @@
+import { formatMoney } from '../ledger/money.ts';
+import { statusAt, type Transfer } from './transfer.ts';
+
+/** Where the money of a transfer is: it moved, it did not, it is held, or it came back in full or in part. */
+export const MONEY_STATES = ['yes', 'no', 'held', 'moved_back', 'partly_moved_back'] as const;
+
+/** One of {@link MONEY_STATES}. */
+export type MoneyState = (typeof MONEY_STATES)[number];
+
+/** Whether the money of a transfer moved, in a word and in a sentence for people. */
+export type MoneySummary = { readonly moved: MoneyState; readonly sentence: string };
+
+/** What the sentence is about; amounts are minor units, times milliseconds since 1970. */
+export type MoneyFacts = Pick<
+  Transfer,
+  | 'type'
+  | 'amount'
+  | 'capturedAmount'
+  | 'reversedAmount'
+  | 'currency'
+  | 'status'
+  | 'capture'
+  | 'cardName'
+  | 'destinationCardName'
+  | 'expiresAt'
+  | 'scheduledFor'
+  | 'updatedAt'
+  | 'completedAt'
+> & {
+  /** The error code of a failed transfer; null if it is not known. */
+  readonly errorCode: string | null;
+};
+
+const FUNDING = "the program's funding";
+
+/** The two ends of a transfer in words, such as `the program's funding` and `the card 'card_active'`. */
+export function endsInWords({
+  type,
+  cardName,
+  destinationCardName,
+}: Pick<MoneyFacts, 'type' | 'cardName' | 'destinationCardName'>): {
+  readonly source: string;
+  readonly destination: string;
+} {
+  const card = `the card '${cardName}'`;
+  if (type === 'load') return { source: FUNDING, destination: card };
+  return { source: card, destination: type === 'unload' ? FUNDING : `the card '${destinationCardName}'` };
+}
+
+/** Answers "did the money move?" for a transfer in any status, as of the moment `now` (milliseconds since 1970). */
+export function moneySentence(facts: MoneyFacts, now: number): MoneySummary {
+  const status = statusAt(facts, now);
+  switch (status) {
+    case 'scheduled':
+      return { moved: 'no', sentence: scheduledSentence(facts, now) };
+    case 'pending':
+      return { moved: 'held', sentence: heldSentence(facts) };
+    case 'completed':
+      return { moved: stateOfCompleted(facts), sentence: completedSentence(facts) };
+    case 'failed':
+      return { moved: 'no', sentence: failedSentence(facts) };
+    case 'canceled':
+      return { moved: 'no', sentence: `No money moved: the transfer was canceled${whatWasHeld(facts)}.` };
+    case 'expired':
+      return { moved: 'no', sentence: expiredSentence(facts) };
+  }
+}
+
+function scheduledSentence(facts: MoneyFacts, now: number): string {
+  const { source, destination } = endsInWords(facts);
+  const money = amountOf(facts);
+  const what =
+    facts.capture === 'manual' ? `be held on ${source} for ${destination}` : `move from ${source} to ${destination}`;
+  const due = momentOf(facts.scheduledFor);
+  if (facts.scheduledFor !== null && facts.scheduledFor > now) {
+    return `No money has moved: ${money} will ${what} at ${due}, unless it is refused then or canceled before.`;
+  }
+  return `No money has moved: ${money} was to ${what} at ${due}, and that has not happened yet.`;
+}
+
+function heldSentence(facts: MoneyFacts): string {
+  const { source, destination } = endsInWords(facts);
+  const held = `${amountOf(facts)} is held on ${source} for ${destination}`;
+  return `No money has moved: ${held} until ${momentOf(facts.expiresAt)}, unless it is captured or canceled before.`;
+}
+
+function stateOfCompleted({ capturedAmount, reversedAmount }: MoneyFacts): MoneyState {
+  if (reversedAmount === 0n) return 'yes';
+  return reversedAmount === capturedAmount ? 'moved_back' : 'partly_moved_back';
+}
+
+function completedSentence(facts: MoneyFacts): string {
+  const { amount, capturedAmount, reversedAmount, currency } = facts;
+  const { source, destination } = endsInWords(facts);
+  const money = (value: bigint): string => formatMoney(value, currency);
+  const released =
+    capturedAmount < amount
+      ? `, of ${money(amount)} that were held; the other ${money(amount - capturedAmount)} was released`
+      : '';
+  const moved = `${money(capturedAmount)} moved from ${source} to ${destination} at ${momentOf(facts.completedAt)}${released}`;
+  if (reversedAmount === 0n) return `${moved}.`;
+  if (reversedAmount === capturedAmount) return `${moved}, and all ${money(capturedAmount)} has been moved back.`;
+  const left = money(capturedAmount - reversedAmount);
+  return `${moved}, and ${money(reversedAmount)} has been moved back, which leaves ${left}.`;
+}
+
+function failedSentence({ scheduledFor, errorCode }: MoneyFacts): string {
+  const why = errorCode === null ? '' : ` with ${errorCode}`;
+  const when = scheduledFor === null ? '' : ` when it was due at ${momentOf(scheduledFor)}`;
+  return `No money moved: the transfer was refused${why}${when}.`;
+}
+
+function expiredSentence(facts: MoneyFacts): string {
+  const end = momentOf(facts.expiresAt);
+  // A scheduled transfer that waited past its end has never held anything, and nothing that is stored tells.
+  if (facts.scheduledFor !== null) return `No money moved: the transfer expired at ${end}, and nothing of it is held.`;
+  return `No money moved: the hold of ${amountOf(facts)} expired at ${end} and was released.`;
+}
+
+/** What became of the hold of a canceled transfer; one that was canceled before it was due had none. */
+function whatWasHeld(facts: MoneyFacts): string {
+  if (facts.capture === 'automatic') return ' before it was due';
+  if (facts.scheduledFor === null) return `, and the hold of ${amountOf(facts)} was released`;
+  if (facts.updatedAt < facts.scheduledFor) return ' before it was due';
+  return ', and nothing of it is held';
+}
+
+function amountOf({ amount, currency }: MoneyFacts): string {
+  return formatMoney(amount, currency);
+}
+
+function momentOf(time: number | null): string {
+  return time === null ? 'an unknown time' : new Date(time).toISOString();
+}
