@@ -8,6 +8,7 @@ import { addEvents } from './commands/events.ts';
 import { addKeys } from './commands/keys.ts';
 import { addFunding, addPrograms } from './commands/programs.ts';
 import { addSandbox } from './commands/sandbox.ts';
+import { addSessions } from './commands/sessions.ts';
 import { addStatus } from './commands/status.ts';
 import { addSwitch } from './commands/switch.ts';
 import { addTransfers } from './commands/transfers.ts';
@@ -22,7 +23,7 @@ const GROUPS: readonly { readonly heading: string; readonly resources: readonly 
   { heading: 'Transfers, cards, events and webhooks:', resources: [addTransfers, addCards, addEvents, addWebhooks] },
   {
     heading: 'For operators:',
-    resources: [addStatus, addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addAudit],
+    resources: [addStatus, addPrograms, addFunding, addSwitch, addTrialBalance, addKeys, addSessions, addAudit],
   },
   { heading: 'Troubleshooting and testing:', resources: [addErrors, addSandbox] },
   { heading: 'On the host of the service:', resources: [addHost] },

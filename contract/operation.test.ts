@@ -64,7 +64,8 @@ describe('an operation', () => {
     expect(status === 201 || location === undefined).toBe(true);
     const fields = Object.keys(Reflect.get(reply, 'properties'));
     expect(fields).toEqual(expect.arrayContaining([...parametersOf(location ?? '')]));
-    expect(reach === 'program' ? PROGRAM_SCOPES : OPERATOR_SCOPES).toContain(scope);
+    if (reach === 'caller') expect(scope).toBeNull();
+    else expect(reach === 'program' ? PROGRAM_SCOPES : OPERATOR_SCOPES).toContain(scope);
     expect(new Set(precedenceOf(id)).size).toBe(precedenceOf(id).length);
   });
 });

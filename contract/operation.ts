@@ -27,10 +27,13 @@ export type Operation = {
   readonly stream: TSchema | undefined;
   /** Path of the created resource, with fields of the reply in braces: the `Location` header. */
   readonly location: string | undefined;
-  /** Where it acts: in the card program of the key or of `Program-Id`, in all of them, or on a sandbox (nowhere else). */
-  readonly reach: 'program' | 'operator' | 'sandbox';
-  /** The scope that a key needs. */
-  readonly scope: KeyScope;
+  /**
+   * Where it acts: in the card program of the key or of `Program-Id`, in all of them, on a sandbox (nowhere else), or on
+   * the caller itself, whoever that is.
+   */
+  readonly reach: 'program' | 'operator' | 'sandbox' | 'caller';
+  /** The scope that a key needs; null where any key will do. */
+  readonly scope: KeyScope | null;
   /** Whether its error responses carry `Money-Moved`. */
   readonly movesMoney: boolean;
   readonly idempotency: 'none' | 'optional' | 'required';
@@ -72,7 +75,7 @@ type Specification = Omit<Operation, Defaulted | 'reach' | 'scope'> & {
 } & (
     | { readonly reach: 'program'; readonly scope: (typeof PROGRAM_SCOPES)[number] }
     | { readonly reach: 'operator'; readonly scope: (typeof OPERATOR_SCOPES)[number] }
-    | { readonly reach: 'sandbox' }
+    | { readonly reach: 'sandbox' | 'caller' }
   );
 
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
@@ -88,7 +91,7 @@ export type OperationOf<Spec extends Specification> = Omit<Operation, 'id' | 'pa
   readonly reply: Spec['reply'];
 };
 
-/** Defines an operation: fills in the defaults, and derives the path parameters and the scope of what only a sandbox has. */
+/** Defines an operation: fills in the defaults, and derives the path parameters and the scope of what names none. */
 export function operation<const Spec extends Specification>(spec: Spec): OperationOf<Spec> {
   return {
     params: parameterSchema(spec.path),
@@ -99,7 +102,7 @@ export function operation<const Spec extends Specification>(spec: Spec): Operati
     csv: false,
     stream: undefined,
     location: undefined,
-    scope: 'operator',
+    scope: spec.reach === 'caller' ? null : 'operator',
     movesMoney: false,
     idempotency: 'none',
     repeatable: false,

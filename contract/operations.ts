@@ -9,6 +9,7 @@ import { PROGRAMS } from './programs.ts';
 import { SANDBOX } from './sandbox.ts';
 import { STATUS } from './service/status.ts';
 import { SWITCH } from './service/switch.ts';
+import { SESSIONS } from './sessions.ts';
 import { TRANSFER_ACTIONS } from './transfer-actions.ts';
 import { TRANSFERS } from './transfers.ts';
 import { WEBHOOKS } from './webhooks/operations.ts';
@@ -22,6 +23,7 @@ const DEFINITIONS = [
   ...ERROR_LOG,
   ...PROGRAMS,
   ...KEYS,
+  ...SESSIONS,
   ...SWITCH,
   ...STATUS,
   ...AUDIT,
@@ -74,6 +76,7 @@ export const SECTIONS: readonly Section[] = [
   section('Errors', 'Look up error responses.', ERROR_LOG),
   section('Card programs', "Manage card programs, their funding and limits. Requires an operator's key.", PROGRAMS),
   section('API keys', "Create, roll and revoke keys. Requires an operator's key.", KEYS),
+  section('Sessions', 'Find out who is calling, and sign in to the console with a key.', SESSIONS),
   section('Switch', "Disable and enable transfers. Requires an operator's key.", SWITCH),
   section('Status', "See how the service is and what it is short of. Requires an operator's key.", STATUS),
   section('Audit log', "Read what operators did. Requires an operator's key.", AUDIT),

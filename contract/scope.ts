@@ -44,3 +44,30 @@ export function isOfOperators(scope: KeyScope): boolean {
 export function includesScope(scopes: readonly string[], needed: KeyScope): boolean {
   return scopes.includes(needed) || (isOfOperators(needed) && scopes.includes('operator'));
 }
+
+const READS = ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'webhooks:read'] as const;
+
+/**
+ * Scopes that belong together, by the work of those who have them: viewers and support change nothing, treasurers fund,
+ * operators run the service, administrators can do everything.
+ */
+export const ROLES = {
+  viewer: READS,
+  support: [...READS, 'operator:read'],
+  treasurer: [...READS, 'operator:read', 'funding:write'],
+  operator: [...READS, 'operator:read', 'transfers:write', 'cards:write', 'webhooks:write', 'switch:write'],
+  administrator: KEY_SCOPES,
+} as const satisfies Readonly<Record<string, readonly KeyScope[]>>;
+
+/** The name of a role. */
+export type Role = keyof typeof ROLES;
+
+/** Every role, from the one with the fewest scopes to the one with all. */
+export const ROLE_NAMES = Object.keys(ROLES) as readonly Role[];
+
+/** The role whose keys can do exactly what a key with these scopes can; null for none. */
+export function roleOf(scopes: readonly string[]): Role | null {
+  const has = (scope: KeyScope, among: readonly string[]): boolean => includesScope(among, scope);
+  const isSame = (role: Role): boolean => KEY_SCOPES.every((scope) => has(scope, scopes) === has(scope, ROLES[role]));
+  return ROLE_NAMES.find(isSame) ?? null;
+}

@@ -3,7 +3,7 @@ const HEX = /^[0-9a-f]{32}$/;
 /** What an identifier names; the prefix it wears on the wire. */
 export type IdentifierPrefix =
   | ('tr' | 'rev' | 'pst' | 'card' | 'prog' | 'dep' | 'wd' | 'evt' | 'req' | 'key' | 'aud')
-  | ('wh' | 'sec' | 'rpl' | 'att');
+  | ('wh' | 'sec' | 'rpl' | 'att' | 'ses');
 
 /** An identifier as the caller sees it: the prefix and the 32 hex digits of its UUID, such as `tr_0192…`. */
 export function toWireId(prefix: IdentifierPrefix, uuid: string): string {

@@ -6,7 +6,7 @@ import { type Operation, parametersOf } from '../contract/operation.ts';
 import { OPERATIONS as DEFINITIONS, movesMoney, OPERATION_IDS, type OperationId } from '../contract/operations.ts';
 import { guardedFields, isClosed } from '../contract/reading/read-fields.ts';
 import type { SchemaShape } from '../contract/schema-parts.ts';
-import { KEY_SCOPES, PROGRAM_SCOPES } from '../contract/scope.ts';
+import { KEY_SCOPES, PROGRAM_SCOPES, ROLE_NAMES } from '../contract/scope.ts';
 import { EVENT_TYPES } from '../domain/event.ts';
 import { LIMIT_NAMES } from '../domain/ledger/limits.ts';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
@@ -80,12 +80,15 @@ ${constant('TRANSFER_STATUSES', 'The statuses of a transfer.', TRANSFER_STATUSES
 ${constant('LIMIT_NAMES', 'The limits of one direction.', Object.keys(LIMIT_NAMES))}
 ${constant('PROGRAM_SCOPES', 'The scopes of a key for one card program.', PROGRAM_SCOPES)}
 ${constant('KEY_SCOPES', 'The scopes of a key.', KEY_SCOPES)}
+${constant('ROLES', 'The roles: sets of scopes.', ROLE_NAMES)}
 /** One of {@link ERROR_TYPES}. */
 export type ErrorType = (typeof ERROR_TYPES)[number];
 /** One of {@link EVENT_TYPES}. */
 export type EventType = (typeof EVENT_TYPES)[number];
 /** One of {@link KEY_SCOPES}. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
+/** One of {@link ROLES}. */
+export type Role = (typeof ROLES)[number];
 `;
 }
 

@@ -18,6 +18,7 @@ const subjects = [
   'cards',
   'programs',
   'keys',
+  'sessions',
   'switch',
   'status',
   'error-log',

@@ -18,6 +18,7 @@ import * as programs from '../programs.ts';
 import * as sandbox from '../sandbox.ts';
 import * as parts from '../schema-parts.ts';
 import * as settings from '../service/switch.ts';
+import * as sessions from '../sessions.ts';
 import * as actions from '../transfer-actions.ts';
 import * as transfers from '../transfers.ts';
 import * as webhookRecords from '../webhooks/records.ts';
@@ -37,6 +38,7 @@ const NAMED: readonly (readonly [name: string, schema: object])[] = Object.entri
   ...limits,
   ...programs,
   ...keys,
+  ...sessions,
   ...settings,
   ...sandbox,
   ...audit,
@@ -170,7 +172,8 @@ function describe(id: OperationId): string {
     method === 'PATCH'
       ? ' The body is a merge patch (RFC 7396): `null` removes a field, and omitted fields keep their values.'
       : '';
-  return `Scope: \`${scope}\`.${patch}${keys[idempotency]}\n\nErrors in order of precedence: ${own}.`;
+  const needed = scope === null ? 'Scope: none.' : `Scope: \`${scope}\`.`;
+  return `${needed}${patch}${keys[idempotency]}\n\nErrors in order of precedence: ${own}.`;
 }
 
 type Parameter = JsonObject & { readonly name: string };

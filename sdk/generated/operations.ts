@@ -443,6 +443,57 @@ export type CreateWebhookBody = {
   readonly after?: number;
 };
 
+/** Current session: the response of get_session. */
+export type CurrentSession = {
+  /** Mode of the service. */
+  readonly mode: 'sandbox' | 'live';
+  /**
+   * How the request was recognized: as one of this machine to a sandbox without keys, by a key that is bound to a
+   * card program, or by one for all of them.
+   */
+  readonly caller: 'sandbox' | 'program_key' | 'operator_key';
+  /** Whether the caller can act in every card program. */
+  readonly all_programs: boolean;
+  /** The card program of a request without a Program-Id header; null if it has to name one. */
+  readonly program_id: string | null;
+  /** Name of that card program. */
+  readonly program_name: string | null;
+  /** The key; of a session, the key that it was made from. */
+  readonly key_id: string | null;
+  /** Name of the key. */
+  readonly key_name: string | null;
+  /** When the key expires. */
+  readonly key_expires_at: string | null;
+  /** The role with exactly these scopes. */
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
+  /** What the caller may do. */
+  readonly scopes: readonly (
+    | 'transfers:read'
+    | 'transfers:write'
+    | 'cards:read'
+    | 'cards:write'
+    | 'cards:erase'
+    | 'errors:read'
+    | 'events:read'
+    | 'webhooks:read'
+    | 'webhooks:write'
+    | 'operator:read'
+    | 'funding:write'
+    | 'switch:write'
+    | 'programs:write'
+    | 'keys:write'
+    | 'operator'
+  )[];
+  /** The session; null for a request that was sent with a key or without one. */
+  readonly session_id: string | null;
+  /** When the session was made. */
+  readonly created_at: string | null;
+  /** When the session ends unless it is used. */
+  readonly idle_ends_at: string | null;
+  /** When the session ends, however much it is used. */
+  readonly ends_at: string | null;
+};
+
 /** Database state: the response of stop_database, start_database. */
 export type DatabaseState = {
   /** Status of the database server. */
@@ -2451,6 +2502,11 @@ export type Operations = {
     readonly call: { readonly params: { readonly key_id: string }; readonly options?: KeyedCallOptions | undefined };
     readonly reply: KeyRecord;
   };
+  /** get_session: Get who is calling, and what that caller may do. Error codes: `unknown_get_session`. */
+  readonly get_session: {
+    readonly call: { readonly options?: CallOptions | undefined };
+    readonly reply: CurrentSession;
+  };
   /**
    * get_switch: Get the switch: what is disabled, since when, by whom and why. Requires an operator key. Error
    * codes: `unknown_get_switch`.
@@ -3147,6 +3203,16 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
+  get_session: {
+    method: 'GET',
+    path: '/api/v0.1/console/session',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   get_switch: {
     method: 'GET',
     path: '/api/v0.1/operator/switch',
@@ -3445,6 +3511,8 @@ export const ERRORS = {
   roll_key_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of revoke_key. */
   revoke_key_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of get_session. */
+  get_session_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_switch. */
   get_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of change_switch. */
@@ -3579,6 +3647,8 @@ export const ERRORS = {
   unknown_roll_key: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The key could not be revoked because of an internal error. */
   unknown_revoke_key: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The session could not be read because of an internal error. */
+  unknown_get_session: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The switch could not be read because of an internal error. */
   unknown_get_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The switch could not be changed because of an internal error. */
@@ -3679,9 +3749,14 @@ export const KEY_SCOPES = [
   'operator',
 ] as const;
 
+/** The roles: sets of scopes. */
+export const ROLES = ['viewer', 'support', 'treasurer', 'operator', 'administrator'] as const;
+
 /** One of {@link ERROR_TYPES}. */
 export type ErrorType = (typeof ERROR_TYPES)[number];
 /** One of {@link EVENT_TYPES}. */
 export type EventType = (typeof EVENT_TYPES)[number];
 /** One of {@link KEY_SCOPES}. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
+/** One of {@link ROLES}. */
+export type Role = (typeof ROLES)[number];

@@ -25,6 +25,7 @@ import type {
   CreateProgramBody,
   CreateTransferBody,
   CreateWebhookBody,
+  CurrentSession,
   DatabaseState,
   ErrorCounts,
   EventPage,
@@ -499,6 +500,20 @@ export class KeysResource {
   }
 }
 
+/** Sessions of the console, and who is calling. */
+export class SessionsResource {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /** get_session: Get who is calling, and what that caller may do. Error codes: `unknown_get_session`. */
+  current(options?: CallOptions): Promise<WithResponse<CurrentSession>> {
+    return this.#send('get_session', { options });
+  }
+}
+
 /** The audit log; for operators. */
 export class AuditResource {
   readonly #send: Send;
@@ -904,6 +919,7 @@ export class Resources {
   readonly status: StatusResource;
   readonly trialBalance: TrialBalanceResource;
   readonly keys: KeysResource;
+  readonly sessions: SessionsResource;
   readonly audit: AuditResource;
   readonly events: EventsResource;
   readonly webhooks: WebhooksResource;
@@ -921,6 +937,7 @@ export class Resources {
     this.status = new StatusResource(send);
     this.trialBalance = new TrialBalanceResource(send);
     this.keys = new KeysResource(send);
+    this.sessions = new SessionsResource(send);
     this.audit = new AuditResource(send);
     this.events = new EventsResource(send);
     this.webhooks = new WebhooksResource(send);

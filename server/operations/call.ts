@@ -14,7 +14,12 @@ export type Caller =
   | (Bearer & { readonly kind: 'program_key'; readonly programId: string })
   | (Bearer & { readonly kind: 'operator_key' });
 
-type Bearer = { readonly keyId: string; readonly scopes: readonly string[] };
+type Bearer = {
+  readonly keyId: string;
+  readonly scopes: readonly string[];
+  /** Inner UUID of the session; undefined where the key itself was sent. */
+  readonly sessionId?: string;
+};
 
 /** A credential that was sent and refused. */
 export type RefusedCredential = {

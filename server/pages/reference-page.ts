@@ -123,7 +123,7 @@ function facts(id: OperationId): Html {
   const { scope, reach, idempotency } = OPERATIONS[id];
   const all: readonly (readonly [string, string | Html])[] = [
     ['Operation', html`<code>${breakable(id)}</code>`],
-    ['Required scope', html`<code>${scope}</code>`],
+    ['Required scope', scope === null ? 'none' : html`<code>${scope}</code>`],
     ['Card program', reach === 'program' ? 'required' : 'not used'],
     ['Idempotency-Key', KEY_USE[idempotency]],
   ];

@@ -196,6 +196,7 @@ sequence  created_at                purpose  direction            amount        
     sends: { name: 'shop', scopes: ['transfers:read', 'operator'], all_programs: true },
     shows: 'key:        ts_7Qm2Lk_…\n',
   },
+  get_session: { type: 'sessions current', shows: 'role:         support\n' },
   list_keys: {
     type: 'keys list',
     reply: { data: [{ ...record('revoke_key'), program_id: null }] },

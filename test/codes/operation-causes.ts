@@ -158,6 +158,7 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   roll_key: wrongly('roll_key', { previous_until: 'tomorrow' }, { expires_at: 1 }),
   list_keys: ['limit=0', 'cursor=x'].map((query) => withQuery('list_keys', query)),
   revoke_key: twice('revoke_key'),
+  get_session: twice('get_session'),
   inspect_error: twice('inspect_error'),
   search_errors: ['limit=0', 'program_id=x', 'type=x'].map((query) => withQuery('search_errors', query)),
   count_errors: ['interval=week', 'from=x', 'code=x'].map((query) => withQuery('count_errors', query)),

@@ -168,7 +168,7 @@ async function runForbidden({ sandbox, live, programKey }: World): Promise<reado
     headers: [bearer(programKey), ['Program-Id', NO_PROGRAM]],
   });
   const isOperators = (id: OperationId): boolean => OPERATIONS[id].reach === 'operator';
-  const isLive = (id: OperationId): boolean => OPERATIONS[id].reach !== 'sandbox';
+  const hasScope = (id: OperationId): boolean => isOperators(id) || OPERATIONS[id].reach === 'program';
   const keyWith = async (scope: KeyScope): Promise<string> =>
     (await withSecret(sandbox.client.keys.create({ name: 'idle', scopes: [scope], all_programs: true }))).key;
   const keys = { errors: await keyWith('errors:read'), webhooks: await keyWith('webhooks:read') };
@@ -178,7 +178,7 @@ async function runForbidden({ sandbox, live, programKey }: World): Promise<reado
   });
   return [
     ...(await runAll(sandbox.url, 'forbidden', eachOperation(foreign))),
-    ...(await runAll(live.url, 'forbidden', eachOperation(withoutScope, isLive))),
+    ...(await runAll(live.url, 'forbidden', eachOperation(withoutScope, hasScope))),
     ...(await runAll(live.url, 'forbidden', eachOperation(asProgram, isOperators))),
     ...(await runAll(
       live.url,

@@ -111,6 +111,7 @@ const READINGS = [
   'list_keys',
   'get_switch',
   'get_status',
+  'get_session',
   'list_errors',
   'get_transfer',
   'get_error',

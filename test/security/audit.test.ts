@@ -50,7 +50,7 @@ describe('what is recorded', () => {
 
   test('operations of card programs are recorded only if an operator executes them', () => {
     const changing = OPERATION_IDS.filter(
-      (id) => OPERATIONS[id].reach === 'program' && /:(write|erase)$/.test(OPERATIONS[id].scope),
+      (id) => OPERATIONS[id].reach === 'program' && /:(write|erase)$/.test(OPERATIONS[id].scope ?? ''),
     );
     // The rows of a batch are transfers, and are recorded as such; an explanation changes nothing.
     const others = ['create_transfer_batch', 'explain_transfer'];

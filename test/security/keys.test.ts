@@ -164,8 +164,8 @@ describe('scopes', () => {
     expect(refused.Message).toContain("'operator'");
   });
 
-  test('every operation has a scope that a key can have', () => {
-    for (const id of OPERATION_IDS) {
+  test('every operation but those about the caller has a scope that a key can have', () => {
+    for (const id of OPERATION_IDS.filter((known) => OPERATIONS[known].reach !== 'caller')) {
       const { scope, reach } = OPERATIONS[id];
       expect(KEY_SCOPES, id).toContain(scope);
       // What acts within a card program must be open to the keys of one, and nothing else.
@@ -182,7 +182,7 @@ describe('scopes', () => {
       // The media type is judged after the credentials and before anything is done.
       const response = await tryOperation(id, key);
       const needed = OPERATIONS[id].scope;
-      if (includesScope([scope], needed)) expect(response.fields.Code, id).not.toBe('forbidden');
+      if (needed === null || includesScope([scope], needed)) expect(response.fields.Code, id).not.toBe('forbidden');
       else {
         expect(response.fields, id).toMatchObject({ Status: 403, Code: 'forbidden', Type: 'Request Error' });
         expect(response.fields.Message).toContain(`needs the scope '${needed}'`);

@@ -152,7 +152,7 @@ export function requireScope(
 ): void {
   if (caller.kind !== 'program_key' && caller.kind !== 'operator_key') return;
   const needed = operation.scope;
-  if (includesScope(caller.scopes, needed)) return;
+  if (needed === null || includesScope(caller.scopes, needed)) return;
   const operators = isOfOperators(needed) ? ', which only operator keys can have' : '';
   const refusal = new Refusal(
     'forbidden',

@@ -1,0 +1,58 @@
+import { inOrder, KEY_SCOPES, roleOf } from '../../contract/scope.ts';
+import type { CurrentSession } from '../../contract/sessions.ts';
+import { toWireId } from '../../domain/identifier.ts';
+import { readRows } from '../commit/transaction.ts';
+import type { Call, Caller, Reply } from '../operations/call.ts';
+import type { Service } from '../operations/service.ts';
+import { DEMO_PROGRAM_ID } from '../sandbox/seed-sandbox.ts';
+import { type CallerNames, readCallerNames, toCallerNames } from '../store/session.ts';
+
+type Mode = CurrentSession['mode'];
+
+/** get_session: who is calling. Without a key it reads nothing, so that a sandbox says it while its database is stopped. */
+export async function getSession(
+  mode: Mode,
+  { database }: Pick<Service, 'database'>,
+  { caller }: Call<'get_session'>,
+): Promise<Reply<'get_session'>> {
+  if (!('keyId' in caller)) return { record: withoutKey(mode) };
+  const [row] = await readRows(database, readCallerNames(caller.keyId));
+  return { record: withKey(mode, caller, row === undefined ? undefined : toCallerNames(row)) };
+}
+
+const NO_SESSION = { session_id: null, created_at: null, idle_ends_at: null, ends_at: null } as const;
+
+function withoutKey(mode: Mode): CurrentSession {
+  return {
+    mode,
+    caller: 'sandbox',
+    all_programs: true,
+    program_id: toWireId('prog', DEMO_PROGRAM_ID),
+    program_name: null,
+    key_id: null,
+    key_name: null,
+    key_expires_at: null,
+    role: 'administrator',
+    scopes: [...KEY_SCOPES],
+    ...NO_SESSION,
+  };
+}
+
+type Bearing = Extract<Caller, { readonly keyId: string }>;
+
+function withKey(mode: Mode, caller: Bearing, names: CallerNames | undefined): CurrentSession {
+  const isBound = caller.kind === 'program_key';
+  return {
+    mode,
+    caller: caller.kind,
+    all_programs: !isBound,
+    program_id: isBound ? toWireId('prog', caller.programId) : null,
+    program_name: names?.programName ?? null,
+    key_id: toWireId('key', caller.keyId),
+    key_name: names?.keyName ?? null,
+    key_expires_at: names?.keyExpiresAt?.toISOString() ?? null,
+    role: roleOf(caller.scopes),
+    scopes: inOrder(caller.scopes),
+    ...NO_SESSION,
+  };
+}
