@@ -30,6 +30,8 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   faults: ['test/faults'],
   torture: ['test/torture'],
   upgrade: ['test/upgrade'],
+  // In a browser, which setup/console/fetch-browser.mjs brings.
+  console: ['test/console'],
 };
 
 const cores = availableParallelism();

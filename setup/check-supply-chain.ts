@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { root } from './command.ts';
 import { licenseProblems } from './supply-chain/licenses.ts';
 import { readLockfile, readManifest } from './supply-chain/packages.ts';
@@ -5,7 +6,9 @@ import { pinProblems } from './supply-chain/pins.ts';
 
 // What is installed is what was chosen, and may be used: a step of `npm test`, without the network.
 
-const lockfile = readLockfile(root);
-const problems = [...pinProblems(readManifest(root), lockfile), ...licenseProblems(root, lockfile)];
+const problems = [root, join(root, 'test', 'console')].flatMap((directory) => {
+  const lockfile = readLockfile(directory);
+  return [...pinProblems(readManifest(directory), lockfile), ...licenseProblems(directory, lockfile)];
+});
 for (const problem of problems) console.log(problem);
 if (problems.length > 0) process.exitCode = 1;

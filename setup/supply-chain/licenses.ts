@@ -22,10 +22,10 @@ export const ALLOWED: readonly string[] = [
 ];
 
 /**
- * More licences for what only develops and is never passed on: a changed copy of MPL-2.0 would have to be published, and
- * Unlicense, a dedication to the public domain, is not valid everywhere.
+ * More licences for what only develops and is never passed on: a changed copy of MPL-2.0 would have to be published, a
+ * font under OFL-1.1 must not be sold alone, and Unlicense, a dedication to the public domain, is not valid everywhere.
  */
-export const ALLOWED_TO_DEVELOP: readonly string[] = ['BlueOak-1.0.0', 'MPL-2.0', 'Unlicense'];
+export const ALLOWED_TO_DEVELOP: readonly string[] = ['BlueOak-1.0.0', 'MPL-2.0', 'OFL-1.1', 'Unlicense'];
 
 /** Licences besides of libraries that lie beside a bundled program as files of their own, and unchanged. */
 export const ALLOWED_TO_LIE_BESIDE: readonly string[] = ['LGPL-2.1-or-later'];
@@ -100,7 +100,7 @@ export function licenseProblems(root: string, lockfile: Lockfile): readonly stri
   for (const [path, name, locked] of packagesOf(lockfile)) {
     judge(`${name} ${locked.version} (${path}, by the lockfile)`, locked.license ?? '', useOf(locked));
     for (const program of BUNDLED[name] ?? []) {
-      judge(`${program.name} inside ${name}`, program.license, 'inside a package');
+      judge(`${program.name} inside ${name}`, program.license, locked.dev ? 'to develop with' : 'inside a package');
     }
   }
   return problems;

@@ -236,17 +236,19 @@ describe('reproducible installs', () => {
   test('the step of npm test reports findings and fails', () => {
     const copy = mkdtempSync(join(tmpdir(), 'transfer-service-supply-'));
     try {
-      for (const part of ['setup', 'package.json', 'package-lock.json'])
+      const browser = ['test/console/package.json', 'test/console/package-lock.json'];
+      for (const part of ['setup', 'package.json', 'package-lock.json', ...browser])
         cpSync(join(ROOT, part), join(copy, part), { recursive: true });
       const run = () =>
         execFileSync(process.execPath, ['setup/check-supply-chain.ts'], { cwd: copy, encoding: 'utf8' });
       expect(run()).toBe('');
-      mkdirSync(join(copy, 'node_modules', 'planted'), { recursive: true });
-      writeFileSync(
-        join(copy, 'node_modules', 'planted', 'package.json'),
-        '{"version":"6.6.6","license":"GPL-3.0-only"}',
-      );
-      expect(run).toThrow(expect.objectContaining({ status: 1, stdout: expect.stringContaining('planted 6.6.6') }));
+      for (const place of ['test/console', '.']) {
+        const planted = join(copy, place, 'node_modules', 'planted');
+        mkdirSync(planted, { recursive: true });
+        writeFileSync(join(planted, 'package.json'), '{"version":"6.6.6","license":"GPL-3.0-only"}');
+        expect(run).toThrow(expect.objectContaining({ status: 1, stdout: expect.stringContaining('planted 6.6.6') }));
+        rmSync(planted, { recursive: true });
+      }
     } finally {
       rmSync(copy, { recursive: true });
     }

@@ -1,0 +1,52 @@
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+/** Level AA of WCAG 2.2, which contains what its earlier versions ask for. */
+const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+/** Combinations of theme and width in which every screen must be accessible. */
+const VIEWS = [
+  { theme: 'light', width: 1280 },
+  { theme: 'dark', width: 1280 },
+  { theme: 'dark', width: 320 },
+  { theme: 'light', width: 320 },
+] as const;
+
+/** Fails with a line for each finding of axe in the page as it is. */
+export async function expectAccessible(page: Page, view = ''): Promise<void> {
+  // Evaluated by the debugger, which the content security policy does not stop.
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source);
+  const violations = await page.evaluate(async (tags) => {
+    const { axe: inPage } = window as unknown as { readonly axe: typeof axe };
+    const found = await inPage.run(document, { runOnly: { type: 'tag', values: tags }, resultTypes: ['violations'] });
+    return found.violations.flatMap(({ id, nodes }) =>
+      nodes.map(
+        ({ target, failureSummary = '' }) => `${id} at ${target.join(' ')}: ${failureSummary.replace(/\s+/g, ' ')}`,
+      ),
+    );
+  }, TAGS);
+  expect(violations, `what axe finds ${view}`).toEqual([]);
+}
+
+/** Fails if anything is wider than the page, so that a reader would have to scroll sideways. */
+export async function expectNoSidewaysScroll(page: Page, view = ''): Promise<void> {
+  const [content, window] = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return [scrollWidth, clientWidth] as const;
+  });
+  expect(content, `the width of the page ${view}`).toBeLessThanOrEqual(window);
+}
+
+/** Both of the above in light and dark, narrow and wide, on one page without loading it again. */
+export async function expectAccessibleInEveryView(page: Page): Promise<void> {
+  const before = page.viewportSize();
+  for (const { theme, width } of VIEWS) {
+    const view = `(${theme}, ${width} px)`;
+    await page.emulateMedia({ colorScheme: theme });
+    await page.setViewportSize({ width, height: 800 });
+    await expectNoSidewaysScroll(page, view);
+    await expectAccessible(page, view);
+  }
+  if (before !== null) await page.setViewportSize(before);
+}

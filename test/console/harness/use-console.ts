@@ -1,0 +1,132 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { ledgerDirectory } from '../../harness/ledger-directory.ts';
+import { runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
+import { sharedBrowser } from './browser.ts';
+import { problemsOf, watchForProblems } from './page-problems.ts';
+import { cookieOfSession, createKey, type Role } from './roles.ts';
+
+/** How a test looks at a page. */
+export type View = {
+  /** Whose session it is; `nobody`, the default, sends no credentials, which a sandbox takes for its operator. */
+  readonly role?: Role | 'nobody';
+  /** A key instead of one of a role. */
+  readonly key?: string;
+  readonly theme?: 'light' | 'dark';
+  /** Of the window, in CSS pixels; 1280 unless said. */
+  readonly width?: number;
+};
+
+/** What a file of tests has: a service of its own, and pages of it. */
+export type ConsoleTest = {
+  readonly service: () => ServiceProcess & { readonly directory: string };
+  /**
+   * Opens a page and waits until it shows something and loads nothing. After the test it is closed, and the test fails
+   * if the page has done what `watchForProblems` notes.
+   */
+  readonly openConsole: (path: string, view?: View) => Promise<Page>;
+  /** The secret of a key with a role, the same one each time; a role of a card program needs the id of one. */
+  readonly keyOf: (role: Role) => Promise<string>;
+};
+
+/** Milliseconds until a page that does not become what a test waits for fails it: only what hangs gets there. */
+const MAX_WAIT_MILLISECONDS = 60_000;
+
+/** One service for the tests of a file, on a new ledger, and pages of it in the browser of this process. */
+export function useConsole({
+  mode = 'sandbox',
+  settings = {},
+}: {
+  mode?: 'sandbox' | 'live';
+  settings?: Readonly<Record<string, string>>;
+} = {}): ConsoleTest {
+  let directory: Awaited<ReturnType<typeof ledgerDirectory>> | undefined;
+  let service: ServiceProcess | undefined;
+  let operatorKey: string | undefined;
+  const contexts: BrowserContext[] = [];
+  const keys = new Map<Role, Promise<string>>();
+
+  beforeAll(async () => {
+    directory = await ledgerDirectory();
+    const environment = { DATA_DIR: directory.path, MODE: mode, ...LIMITS, ...settings };
+    if (mode === 'live') operatorKey = await firstKey(environment);
+    service = await startService(environment);
+    // The first page of the browser pays for its start.
+    await sharedBrowser();
+  });
+  afterEach(async () => {
+    const open = contexts.splice(0);
+    const problems = open.flatMap((context) => context.pages()).flatMap(problemsOf);
+    await Promise.all(open.map((context) => context.close()));
+    expect(problems, 'what the pages of this test did wrong').toEqual([]);
+  });
+  afterAll(async () => {
+    if (service?.child.exitCode === null && service.child.signalCode === null) await service.stop();
+    await directory?.remove();
+  });
+
+  const running = (): ServiceProcess & { readonly directory: string } => {
+    if (service === undefined || directory === undefined) throw new Error('the service was not started');
+    return Object.assign(service, { directory: directory.path });
+  };
+  const keyOf = (role: Role): Promise<string> => {
+    const key = keys.get(role) ?? createKey(running().url, role, operatorKey);
+    keys.set(role, key);
+    return key;
+  };
+  const openConsole = async (path: string, view: View = {}): Promise<Page> => {
+    const { url } = running();
+    const { role = 'nobody', theme = 'light', width = 1280 } = view;
+    const context = await (await sharedBrowser()).newContext({
+      baseURL: url,
+      viewport: { width, height: 800 },
+      colorScheme: theme,
+      reducedMotion: 'reduce',
+      // Neither that of the machine nor UTC, so that a time shown in the wrong one is seen.
+      timezoneId: 'America/New_York',
+      locale: 'en-GB',
+    });
+    contexts.push(context);
+    context.setDefaultTimeout(MAX_WAIT_MILLISECONDS);
+    const key = view.key ?? (role === 'nobody' ? undefined : await keyOf(role));
+    if (key !== undefined) await context.addCookies([await cookieOfSession(url, key)]);
+    const page = await context.newPage();
+    await watchForProblems(page, url);
+    await page.goto(path);
+    await untilShown(page);
+    return page;
+  };
+  return { service: running, openConsole, keyOf };
+}
+
+/** No test reaches them, however fast the machine is: they are not what is tested here. */
+const LIMITS = { RATE_LIMIT_PER_ADDRESS: '999999', RATE_LIMIT_PER_KEY: '999999', SUPPORT_CONTACT: 'help@bank.test' };
+
+/** The tables of a live ledger, and a key for everything. */
+async function firstKey(environment: Readonly<Record<string, string>>): Promise<string> {
+  await runCommand(['migrate'], environment);
+  const { output, errors } = await runCommand(['operator-key', 'create', '--name', 'of the tests'], environment);
+  if (output.trim() === '') throw new Error(`no key: ${errors}`);
+  return output.trim();
+}
+
+/** Waits until the page has a heading and nothing in it says that it is loading. */
+export async function untilShown(page: Page): Promise<void> {
+  await page.locator('main h1').first().waitFor();
+  await expect.poll(() => page.locator('main [aria-busy="true"], main[aria-busy="true"]').count()).toBe(0);
+}
+
+/** Presses keys one after the other, as Playwright names them, with a space between them: `g t`, `Control+k`. */
+export async function pressKeys(page: Page, keys: string): Promise<void> {
+  for (const key of keys.split(' ')) await page.keyboard.press(key);
+}
+
+/** Takes a picture of the page for a person, when the environment names a folder for them: SCREENSHOTS=<folder>. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS;
+  if (folder === undefined) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
