@@ -1,4 +1,4 @@
-import axe from 'axe-core';
+import type axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 
@@ -16,7 +16,7 @@ const VIEWS = [
 /** Fails with a line for each finding of axe in the page as it is. */
 export async function expectAccessible(page: Page, view = ''): Promise<void> {
   // Evaluated by the debugger, which the content security policy does not stop.
-  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source);
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate((await import('axe-core')).default.source);
   const violations = await page.evaluate(async (tags) => {
     const { axe: inPage } = window as unknown as { readonly axe: typeof axe };
     const found = await inPage.run(document, { runOnly: { type: 'tag', values: tags }, resultTypes: ['violations'] });

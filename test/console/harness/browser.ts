@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { type Browser, chromium, type LaunchOptions } from 'playwright-core';
+import type { Browser, LaunchOptions } from 'playwright-core';
 
+const MISSING =
+  'There is no browser for these tests: run "node setup/console/fetch-browser.mjs", and where that brings none, install Chromium.';
 const UNPACKED = join(import.meta.dirname, '..', 'node_modules', '.browser');
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 
@@ -15,7 +17,7 @@ function programToLaunch(): Pick<LaunchOptions, 'executablePath' | 'env'> {
   const folders = (process.env.PATH ?? '').split(delimiter);
   const found = NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => existsSync(path));
   if (found !== undefined) return { executablePath: found };
-  throw new Error('There is no browser for these tests: run "npm test -- console", or install Chromium.');
+  throw new Error(MISSING);
 }
 
 let launched: Promise<Browser> | undefined;
@@ -25,6 +27,13 @@ let launched: Promise<Browser> | undefined;
  * As root Chromium needs `--no-sandbox`; it loads only pages of our own services.
  */
 export function sharedBrowser(): Promise<Browser> {
-  launched ??= chromium.launch({ ...programToLaunch(), args: ['--no-sandbox', '--no-zygote', '--disable-gpu'] });
+  launched ??= launch();
   return launched;
+}
+
+async function launch(): Promise<Browser> {
+  const { chromium } = await import('playwright-core').catch(() => {
+    throw new Error(MISSING);
+  });
+  return chromium.launch({ ...programToLaunch(), args: ['--no-sandbox', '--no-zygote', '--disable-gpu'] });
 }
