@@ -2,17 +2,21 @@ import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { DEMO_PROGRAM, EXAMPLE_LATER } from './samples.ts';
 import { literals, moment, nullable, PageQuery, pageOf, refuseEmpty, text, textOrNull } from './schema-parts.ts';
-import { KEY_SCOPES } from './scope.ts';
+import { KEY_SCOPES, ROLE_NAMES } from './scope.ts';
 
 /** The body of create_key. */
 export const CreateKeyBody = Type.Object(
   {
     name: text(100, 'Purpose of the key'),
-    scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), {
-      minItems: 1,
-      description:
-        'What the key can do; nothing is granted by default, and the scopes of operators, from `operator:read` on, require `all_programs`',
-    }),
+    scopes: Type.Optional(
+      Type.Array(literals(KEY_SCOPES, 'A scope'), {
+        minItems: 1,
+        description:
+          'What the key can do; required unless `role` is sent. Nothing is granted by default, and the scopes of operators, ' +
+          'from `operator:read` on, require `all_programs`',
+      }),
+    ),
+    role: Type.Optional(literals(ROLE_NAMES, 'The scopes of a role, in place of `scopes`')),
     program_id: Type.Optional(
       text(255, 'The card program that the key is bound to; required unless `all_programs` is true'),
     ),
@@ -60,6 +64,7 @@ export const KeyRecord = Type.Object({
   name: Type.String(),
   program_id: nullable(Type.String()),
   scopes: Type.Array(literals(KEY_SCOPES, 'A scope'), { description: 'What the key can do' }),
+  role: nullable(literals(ROLE_NAMES, 'The role with exactly these scopes')),
   shown_as: Type.String({ description: 'The part of the key that is not secret' }),
   created_at: moment('When it was created'),
   expires_at: nullable(moment('When it expires')),

@@ -6,6 +6,7 @@ import {
   type KeyRecord,
   type KeyScope,
   type NewKeyRecord,
+  ROLES,
   type RollKeyBody,
   type WithResponse,
 } from '../../sdk/client.ts';
@@ -21,6 +22,7 @@ const ALL_PROGRAMS = 'all card programs';
 const KEY_ID = 'key id, key_...';
 
 const SCOPE_NOTES = `
+Roles: ${ROLES.join(', ')}.
 Scopes: ${KEY_SCOPES.slice(0, 4).join(', ')},
 ${KEY_SCOPES.slice(4, 9).join(', ')}.
 With --all-programs also: ${KEY_SCOPES.slice(9, 12).join(', ')},
@@ -39,8 +41,8 @@ export const addKeys: AddCommands = (program, context) => {
         flag: '--scopes <scopes>',
         help: 'what the key can do, separated by commas',
         read: readScopes,
-        required: true,
       },
+      role: { flag: '--role <role>', help: 'in place of --scopes, the scopes of a role', choices: ROLES },
       program_id: { flag: '--program <program_id>', help: 'card program that the key is bound to' },
       all_programs: { flag: '--all-programs', help: 'not bound: the key can act in every card program' },
       expires_at: { flag: '--expires-at <time>', help: 'when the key expires, such as 2030-01-31T12:00:00Z' },
@@ -48,6 +50,9 @@ export const addKeys: AddCommands = (program, context) => {
     },
     notes: SCOPE_NOTES,
     run: async (session, { idempotencyKey, ...body }) => {
+      if ((body.scopes === undefined) === (body.role === undefined)) {
+        throw new InvalidArgument('give either --role <role> or --scopes <scopes>');
+      }
       if ((body.program_id === undefined) === (body.all_programs === undefined)) {
         throw new InvalidArgument('give either --program <program_id> or --all-programs');
       }
@@ -62,6 +67,7 @@ export const addKeys: AddCommands = (program, context) => {
       'name',
       'shown_as',
       { heading: 'program_id', show: (key) => key.program_id ?? ALL_PROGRAMS },
+      { heading: 'role', show: (key) => key.role ?? '-' },
       { heading: 'scopes', show: (key) => key.scopes.join(',') },
       'last_used_at',
       'expires_at',

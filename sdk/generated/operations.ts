@@ -294,26 +294,30 @@ export type CreateKeyBody = {
   /** Purpose of the key. */
   readonly name: string;
   /**
-   * What the key can do; nothing is granted by default, and the scopes of operators, from `operator:read` on,
-   * require `all_programs`.
+   * What the key can do; required unless `role` is sent. Nothing is granted by default, and the scopes of
+   * operators, from `operator:read` on, require `all_programs`.
    */
-  readonly scopes: readonly (
-    | 'transfers:read'
-    | 'transfers:write'
-    | 'cards:read'
-    | 'cards:write'
-    | 'cards:erase'
-    | 'errors:read'
-    | 'events:read'
-    | 'webhooks:read'
-    | 'webhooks:write'
-    | 'operator:read'
-    | 'funding:write'
-    | 'switch:write'
-    | 'programs:write'
-    | 'keys:write'
-    | 'operator'
-  )[];
+  readonly scopes?:
+    | readonly (
+        | 'transfers:read'
+        | 'transfers:write'
+        | 'cards:read'
+        | 'cards:write'
+        | 'cards:erase'
+        | 'errors:read'
+        | 'events:read'
+        | 'webhooks:read'
+        | 'webhooks:write'
+        | 'operator:read'
+        | 'funding:write'
+        | 'switch:write'
+        | 'programs:write'
+        | 'keys:write'
+        | 'operator'
+      )[]
+    | undefined;
+  /** The scopes of a role, in place of `scopes`. */
+  readonly role?: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | undefined;
   /** The card program that the key is bound to; required unless `all_programs` is true. */
   readonly program_id?: string;
   /** true for a key that can act in all card programs and is bound to none; not with `program_id`. */
@@ -775,6 +779,8 @@ export type KeyRecord = {
     | 'keys:write'
     | 'operator'
   )[];
+  /** The role with exactly these scopes. */
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
   /** The part of the key that is not secret. */
   readonly shown_as: string;
   /** When it was created. */
@@ -949,6 +955,8 @@ export type NewKeyRecord = {
     | 'keys:write'
     | 'operator'
   )[];
+  /** The role with exactly these scopes. */
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
   /** The part of the key that is not secret. */
   readonly shown_as: string;
   /** When it was created. */
@@ -1283,6 +1291,8 @@ export type RolledKeyRecord = {
     | 'keys:write'
     | 'operator'
   )[];
+  /** The role with exactly these scopes. */
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
   /** The part of the key that is not secret. */
   readonly shown_as: string;
   /** When it was created. */

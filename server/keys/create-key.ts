@@ -1,4 +1,4 @@
-import { inOrder, isOfOperators, KEY_SCOPES, type KeyScope } from '../../contract/scope.ts';
+import { inOrder, isOfOperators, KEY_SCOPES, type KeyScope, ROLES } from '../../contract/scope.ts';
 import { auditOf } from '../audit/audit.ts';
 import { transactUnderKey } from '../commit/under-key.ts';
 import { idAt } from '../ids.ts';
@@ -9,6 +9,7 @@ import { loadProgram } from '../programs/program-funding.ts';
 import { insertEvents } from '../store/events/insert-events.ts';
 import { type ApiKey, insertKey } from '../store/key.ts';
 import { newKey } from './api-key.ts';
+import { refuseFurtherScopes } from './further-scopes.ts';
 import { toKeyRecord, toNewKeyRecord } from './record.ts';
 
 type CreateCall = Call<'create_key'>;
@@ -17,6 +18,7 @@ type CreateCall = Call<'create_key'>;
 export async function createKey(service: Pick<Service, 'database'>, call: CreateCall): Promise<Reply<'create_key'>> {
   const { body } = call;
   const sentId = readProgramId(call);
+  refuseBoth(call);
   const scopes = readScopes(call, sentId !== undefined);
   const program = sentId === undefined ? undefined : await loadProgram(service, sentId);
   const { key: secret, publicPart, secretHash } = newKey();
@@ -68,23 +70,47 @@ function readProgramId(call: CreateCall): string | undefined {
   return programId;
 }
 
+function refuseBoth(call: CreateCall): void {
+  const { role, scopes } = call.body;
+  if (role === undefined || scopes === undefined) return;
+  throw schemaRefusal(call, "'scopes' and 'role' exclude each other. Send one of them.", '/role');
+}
+
+/**
+ * The scopes of a new key: as they were sent, or those of a role.
+ *
+ * @throws {Refusal} create_key_schema, forbidden
+ */
 function readScopes(call: CreateCall, isBound: boolean): readonly KeyScope[] {
-  const sent: readonly unknown[] = call.body.scopes;
+  const { role } = call.body;
+  const scopes = role === undefined ? readSentScopes(call) : inOrder(ROLES[role]);
+  const field = role === undefined ? 'scopes' : 'role';
+  const ofOperators = scopes.find(isOfOperators);
+  if (isBound && ofOperators !== undefined) {
+    const what = role === undefined ? `'scopes' contains` : `The role '${role}' contains`;
+    const other = role === undefined ? `omit '${ofOperators}'` : "send the role 'viewer', or 'scopes'";
+    const message =
+      `${what} '${ofOperators}', but an operator acts in all card programs. Send 'all_programs': true instead of ` +
+      `'program_id', or ${other}.`;
+    throw schemaRefusal(call, message, `/${field}`);
+  }
+  refuseFurtherScopes(call.caller, scopes, 'create');
+  return scopes;
+}
+
+function readSentScopes(call: CreateCall): readonly KeyScope[] {
+  const sent: readonly unknown[] | undefined = call.body.scopes;
+  if (sent === undefined) {
+    const message = "The required field 'scopes' is missing. Send it, or 'role' for the scopes of a role.";
+    throw schemaRefusal(call, message, '/scopes');
+  }
   const unknown = sent.findIndex((scope) => !isScope(scope));
   if (unknown !== -1) {
     const known = KEY_SCOPES.map((scope) => `'${scope}'`).join(', ');
     const message = `'scopes' can only contain ${known}, and its item ${unknown + 1} is none of them.`;
     throw schemaRefusal(call, message, `/scopes/${unknown}`);
   }
-  const scopes = inOrder(sent.filter(isScope));
-  const ofOperators = scopes.find(isOfOperators);
-  if (isBound && ofOperators !== undefined) {
-    const message =
-      `'scopes' contains '${ofOperators}', but an operator acts in all card programs. Send 'all_programs': true instead of ` +
-      `'program_id', or omit '${ofOperators}'.`;
-    throw schemaRefusal(call, message, '/scopes');
-  }
-  return scopes;
+  return inOrder(sent.filter(isScope));
 }
 
 function isScope(sent: unknown): sent is KeyScope {

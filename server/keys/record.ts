@@ -1,5 +1,5 @@
 import type { KeyRecord, NewKeyRecord } from '../../contract/keys.ts';
-import { inOrder } from '../../contract/scope.ts';
+import { inOrder, roleOf } from '../../contract/scope.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import type { ApiKey } from '../store/key.ts';
 
@@ -10,6 +10,7 @@ export function toKeyRecord(key: ApiKey): KeyRecord {
     name: key.name,
     program_id: key.programId === null ? null : toWireId('prog', key.programId),
     scopes: inOrder(key.scopes),
+    role: roleOf(key.scopes),
     shown_as: `ts_${key.publicPart}_…`,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,

@@ -9,6 +9,7 @@ import type { Service } from '../operations/service.ts';
 import { insertEvents } from '../store/events/insert-events.ts';
 import { type ApiKey, insertKey, lockKey, replaceKey, toApiKey } from '../store/key.ts';
 import { newKey } from './api-key.ts';
+import { refuseFurtherScopes } from './further-scopes.ts';
 import { toKeyRecord, toNewKeyRecord } from './record.ts';
 import { keyMissing } from './revoke-key.ts';
 
@@ -30,6 +31,7 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
     decide: ({ key: [row] }, { batchId }) => {
       if (row === undefined) throw keyMissing(sentId);
       const old = toApiKey(row);
+      refuseFurtherScopes(call.caller, old.scopes, 'roll');
       const now = row.now as Date;
       checkUsable(call, old, now);
       const until = readFuture(call, 'previous_until', body.previous_until, now.getTime());

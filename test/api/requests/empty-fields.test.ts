@@ -39,6 +39,8 @@ const LENIENT: Readonly<Partial<Record<OperationId, readonly string[]>>> = {
   create_deposit: ['currency', 'description'],
   create_withdrawal: ['currency', 'description'],
   change_switch: ['reason'],
+  // One of them is required: what counts as missing grants nothing.
+  create_key: ['role', 'scopes'],
   create_webhook: ['description', 'headers'],
   create_operator_webhook: ['description', 'headers'],
 };
