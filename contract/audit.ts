@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { EXAMPLE_REQUEST_ID } from './samples.ts';
-import { cursor, limit, moment, pageOf, text, textOrNull } from './schema-parts.ts';
+import { cursor, limit, moment, nullable, pageOf, text, textOrNull } from './schema-parts.ts';
 
 /** An entry of the audit log. */
 export const AuditEntryRecord = Type.Object({
@@ -18,6 +18,37 @@ export const AuditEntryRecord = Type.Object({
   details: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'The result of the action' }),
   previous_hash: Type.String({ description: 'Hash of the previous entry, 64 hex digits' }),
   hash: Type.String({ description: 'SHA-256 of the previous hash and of every field of this entry, 64 hex digits' }),
+});
+
+const HASH = '64 hex digits';
+
+/** What verify_audit found in a portion of the log. */
+export const AuditPortion = Type.Object({
+  intact: Type.Boolean({ description: 'Whether no entry of this portion was changed, removed, inserted or moved' }),
+  verified: Type.Integer({ description: 'Number of entries that were verified' }),
+  position: Type.Integer({ description: 'Position of the last entry that was verified; 0 in an empty log' }),
+  hash: Type.String({ description: `Hash of that entry, ${HASH}` }),
+  next_after: nullable(
+    Type.Integer({ description: 'Send it as `after` to verify the next portion; null at the end of the log' }),
+  ),
+  head: nullable(
+    Type.Object(
+      {
+        position: Type.Integer({ description: 'Position of the last entry of the log' }),
+        hash: Type.String({ description: `Its hash, ${HASH}` }),
+      },
+      { description: 'The end of the log, to be noted elsewhere; null where its row was removed' },
+    ),
+  ),
+  first_broken: nullable(
+    Type.Object(
+      {
+        position: Type.Integer({ description: 'Where it shows' }),
+        message: Type.String({ description: 'What is wrong, in a sentence' }),
+      },
+      { description: 'The first thing that is wrong in this portion' },
+    ),
+  ),
 });
 
 /** The audit log. */
@@ -49,7 +80,29 @@ export const AUDIT = [
       },
     },
   }),
+  operation({
+    id: 'verify_audit',
+    method: 'GET',
+    path: '/api/v0.1/operator/audit/verify',
+    summary: 'Verify that no entry of the audit log was changed or removed, up to 1,000 entries at a time',
+    reach: 'operator',
+    scope: 'operator:read',
+    query: Type.Object({
+      after: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: '`next_after` of the portion before; the first entry of the log is the first if omitted',
+        }),
+      ),
+    }),
+    reply: AuditPortion,
+    failure: 'The audit log could not be verified',
+    example: { reply: { intact: true, verified: 42 } },
+  }),
 ] as const;
 
 /** An entry of the audit log on the wire. */
 export type AuditEntryRecord = Static<typeof AuditEntryRecord>;
+/** A verified portion of the audit log on the wire. */
+export type AuditPortion = Static<typeof AuditPortion>;

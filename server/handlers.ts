@@ -1,5 +1,6 @@
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../contract/operations.ts';
 import { listAuditEntries } from './audit/list-audit-entries.ts';
+import { verifyAuditPortion } from './audit/verify-audit.ts';
 import { createCard } from './cards/create-card.ts';
 import { eraseCardHolder } from './cards/erase-card-holder.ts';
 import { getCardLimits } from './cards/get-card-limits.ts';
@@ -23,6 +24,7 @@ import type { AnyCall, Call, Handler, Reply } from './operations/call.ts';
 import type { Service } from './operations/service.ts';
 import { createProgram } from './programs/create-program.ts';
 import { getTrialBalance } from './programs/get-trial-balance.ts';
+import { listFundingMovements } from './programs/list-funding-movements.ts';
 import { createDeposit, createWithdrawal } from './programs/move-funding.ts';
 import { getProgram, listPrograms } from './programs/read-programs.ts';
 import { updateProgram } from './programs/update-program.ts';
@@ -111,6 +113,7 @@ const HANDLERS = {
   list_programs: listPrograms,
   create_deposit: createDeposit,
   create_withdrawal: createWithdrawal,
+  list_funding_movements: listFundingMovements,
   get_switch: getSwitch,
   change_switch: changeSwitch,
   get_trial_balance: getTrialBalance,
@@ -122,6 +125,7 @@ const HANDLERS = {
   search_errors: searchErrors,
   count_errors: countErrors,
   list_audit_entries: listAuditEntries,
+  verify_audit: verifyAuditPortion,
   move_clock: moveClock,
 } as const satisfies Partial<OperationHandlers>;
 

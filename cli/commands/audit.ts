@@ -1,14 +1,20 @@
 import type { AuditEntryRecord, ListAuditEntriesQuery } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, TIME_OPTIONS } from '../command.ts';
+import { EXIT_CODES } from '../failure.ts';
 import { runAdministration } from '../host.ts';
+import { alignedLines, printable } from '../output.ts';
+import type { Session } from '../session.ts';
 
 const VERIFY_NOTES = `
 Runs on the host of the service, with the settings of the service, whether it
-is running or not. Exits with 1 if an entry was changed or removed.
+is running or not; with --remote, it asks a running service. Exits with 1 if an
+entry was changed or removed.
 
 Store the printed position and head elsewhere. With --expect <head>, the
 command also detects that the latest entries were removed together with the
 head of the log.`;
+
+type VerifyOptions = { readonly expect?: string; readonly remote?: boolean };
 
 /** Adds `audit list | verify`. */
 export const addAudit: AddCommands = (program, context) => {
@@ -20,12 +26,36 @@ export const addAudit: AddCommands = (program, context) => {
     columns: ['position', 'created_at', 'actor', 'action', 'program_id', 'subject_id'],
     list: (service, query) => service.audit.list(query),
   });
-  addCommand<{ readonly expect?: string }>(audit, context, {
+  addCommand<VerifyOptions>(audit, context, {
     name: 'verify',
     description: 'verify that no entry was changed or removed',
-    options: { expect: { flag: '--expect <hash>', help: 'a head that was printed earlier and must be in the log' } },
+    options: {
+      expect: { flag: '--expect <hash>', help: 'a head that was printed earlier and must be in the log' },
+      remote: { flag: '--remote', help: "over the API, with an operator's key", conflicts: ['expect'] },
+    },
     notes: VERIFY_NOTES,
-    run: ({ exitWith }, { expect }) =>
-      exitWith(runAdministration('verify-audit', ...(expect === undefined ? [] : [expect]))),
+    run: (session, { expect, remote }) => {
+      if (remote === true) return verifyRemotely(session);
+      return session.exitWith(runAdministration('verify-audit', ...(expect === undefined ? [] : [expect])));
+    },
   });
 };
+
+/** Verifies portion by portion until the end of the log, or until something is wrong. */
+async function verifyRemotely({ service, showText, exitWith }: Session): Promise<void> {
+  let entries = 0;
+  let portion = await service.audit.verify();
+  entries += portion.verified;
+  while (portion.intact && portion.next_after !== null) {
+    portion = await service.audit.verify({ after: portion.next_after });
+    entries += portion.verified;
+  }
+  const { position, hash, first_broken: broken } = portion;
+  const end = alignedLines([
+    ['entries', String(entries)],
+    ['position', String(position)],
+    ['head', hash],
+  ]);
+  showText({ ...portion, verified: entries }, broken === null ? end : `${end}\n${printable(broken.message)}\n`);
+  if (broken !== null) exitWith(EXIT_CODES.requestError);
+}

@@ -2,11 +2,12 @@ import type { Command } from 'commander';
 import {
   type CreateProgramBody,
   type FundingMovementBody,
+  type FundingMovementRecord,
   InvalidArgument,
   type ProgramRecord,
 } from '../../sdk/client.ts';
 import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption, readWholeNumber } from '../command.ts';
-import { money, type Pair, pairsOf } from '../output.ts';
+import { money, moneyColumn, type Pair, pairsOf } from '../output.ts';
 import { type CommandContext, showChanged, showMoved } from '../session.ts';
 import { LIMITS_CHANGE_NOTES, LIMITS_FORM, type LimitsChange, readLimitsChange } from './limits.ts';
 
@@ -19,7 +20,7 @@ type UpdateOptions = {
 
 const PROGRAM_ID = 'card program id, prog_...';
 
-/** Adds `programs create | get | list | update`. */
+/** Adds `programs create | get | list | movements | update`. */
 export const addPrograms: AddCommands = (program, context) => {
   const programs = program.command('programs').description('card programs');
   addCommand<CreateProgramBody & KeyOption>(programs, context, {
@@ -55,6 +56,13 @@ export const addPrograms: AddCommands = (program, context) => {
     description: 'list card programs, newest first',
     columns: ['program_id', 'name', 'currency', { heading: 'funding available', show: fundingAvailable, right: true }],
     list: (service, query) => service.programs.list(query),
+  });
+  addList<FundingMovementRecord>(programs, context, {
+    name: 'movements <program_id>',
+    argument: PROGRAM_ID,
+    description: 'list the deposits and withdrawals of a card program, newest first',
+    columns: ['movement_id', 'created_at', 'kind', moneyColumn('amount'), moneyColumn('balance'), 'description'],
+    list: (service, query, programId) => service.programs.movements(programId, query),
   });
   addCommand<UpdateOptions>(programs, context, {
     name: 'update <program_id>',

@@ -70,6 +70,34 @@ export type AuditEntryRecord = {
   readonly hash: string;
 };
 
+/** Audit portion: the response of verify_audit. */
+export type AuditPortion = {
+  /** Whether no entry of this portion was changed, removed, inserted or moved. */
+  readonly intact: boolean;
+  /** Number of entries that were verified. */
+  readonly verified: number;
+  /** Position of the last entry that was verified; 0 in an empty log. */
+  readonly position: number;
+  /** Hash of that entry, 64 hex digits. */
+  readonly hash: string;
+  /** Send it as `after` to verify the next portion; null at the end of the log. */
+  readonly next_after: number | null;
+  /** The end of the log, to be noted elsewhere; null where its row was removed. */
+  readonly head: {
+    /** Position of the last entry of the log. */
+    readonly position: number;
+    /** Its hash, 64 hex digits. */
+    readonly hash: string;
+  } | null;
+  /** The first thing that is wrong in this portion. */
+  readonly first_broken: {
+    /** Where it shows. */
+    readonly position: number;
+    /** What is wrong, in a sentence. */
+    readonly message: string;
+  } | null;
+};
+
 /** The body of capture_transfer. */
 export type CaptureTransferBody = {
   /** Minor units (cents, for USD), 1 to 999,999,999,999: a JSON integer, or its digits as a string. */
@@ -1099,7 +1127,9 @@ export type OperatorWebhookQuery = {
   readonly status?: 'enabled' | 'paused' | 'disabled' | undefined;
 };
 
-/** The query of list_reversals, list_cards, list_webhooks, list_programs, list_keys. */
+/**
+ * The query of list_reversals, list_cards, list_webhooks, list_programs, list_funding_movements, list_keys.
+ */
 export type PageQuery = {
   /** Maximum number of items on the page; 20 if omitted. */
   readonly limit?: number | undefined;
@@ -1813,6 +1843,12 @@ export type UpdateWebhookBody = {
   readonly resume?: 'backlog' | 'now' | undefined;
 };
 
+/** The query of verify_audit. */
+export type VerifyAuditQuery = {
+  /** `next_after` of the portion before; the first entry of the log is the first if omitted. */
+  readonly after?: number | undefined;
+};
+
 /**
  * Webhook record: the response of get_webhook, update_webhook, delete_webhook, get_operator_webhook,
  * update_operator_webhook, delete_operator_webhook.
@@ -2469,6 +2505,19 @@ export type Operations = {
     readonly reply: FundingMovementRecord;
   };
   /**
+   * list_funding_movements: List the deposits and withdrawals of a program's funding, newest first. Requires an
+   * operator key. Error codes: `list_funding_movements_schema`, `program_not_found`,
+   * `unknown_list_funding_movements`.
+   */
+  readonly list_funding_movements: {
+    readonly call: {
+      readonly params: { readonly program_id: string };
+      readonly query?: PageQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: Page<FundingMovementRecord>;
+  };
+  /**
    * get_trial_balance: Compute the trial balance. Requires an operator key. Error codes:
    * `unknown_get_trial_balance`.
    */
@@ -2543,6 +2592,14 @@ export type Operations = {
   readonly list_audit_entries: {
     readonly call: { readonly query?: ListAuditEntriesQuery | undefined; readonly options?: CallOptions | undefined };
     readonly reply: Page<AuditEntryRecord>;
+  };
+  /**
+   * verify_audit: Verify that no entry of the audit log was changed or removed, up to 1,000 entries at a time.
+   * Requires an operator key. Error codes: `verify_audit_schema`, `unknown_verify_audit`.
+   */
+  readonly verify_audit: {
+    readonly call: { readonly query?: VerifyAuditQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: AuditPortion;
   };
   /**
    * move_clock: Move the sandbox's clock, so that holds expire, limits reset and scheduled transfers become due.
@@ -3156,6 +3213,16 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
+  list_funding_movements: {
+    method: 'GET',
+    path: '/api/v0.1/operator/program/{program_id}/movement',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
   get_trial_balance: {
     method: 'GET',
     path: '/api/v0.1/operator/trial-balance',
@@ -3260,6 +3327,16 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
   list_audit_entries: {
     method: 'GET',
     path: '/api/v0.1/operator/audit',
+    program: false,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  verify_audit: {
+    method: 'GET',
+    path: '/api/v0.1/operator/audit/verify',
     program: false,
     idempotency: 'none',
     movesMoney: false,
@@ -3511,6 +3588,8 @@ export const ERRORS = {
   create_deposit_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_withdrawal. */
   create_withdrawal_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of list_funding_movements. */
+  list_funding_movements_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_trial_balance. */
   get_trial_balance_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_key. */
@@ -3531,6 +3610,8 @@ export const ERRORS = {
   get_status_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_audit_entries. */
   list_audit_entries_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of verify_audit. */
+  verify_audit_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of move_clock. */
   move_clock_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of stop_database. */
@@ -3647,6 +3728,8 @@ export const ERRORS = {
   unknown_create_deposit: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
   /** The withdrawal could not be created because of an internal error. */
   unknown_create_withdrawal: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no or unknown' },
+  /** The movements could not be listed because of an internal error. */
+  unknown_list_funding_movements: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The trial balance could not be computed because of an internal error. */
   unknown_get_trial_balance: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The key could not be created because of an internal error. */
@@ -3667,6 +3750,8 @@ export const ERRORS = {
   unknown_get_status: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The audit log could not be listed because of an internal error. */
   unknown_list_audit_entries: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The audit log could not be verified because of an internal error. */
+  unknown_verify_audit: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The clock could not be moved because of an internal error. */
   unknown_move_clock: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The database could not be stopped because of an internal error. */

@@ -12,6 +12,7 @@ import type {
   AttemptQuery,
   AttemptRecord,
   AuditEntryRecord,
+  AuditPortion,
   CaptureTransferBody,
   CardErasureRecord,
   CardLimitsRecord,
@@ -77,6 +78,7 @@ import type {
   UpdateProgramBody,
   UpdateTransferBody,
   UpdateWebhookBody,
+  VerifyAuditQuery,
   WebhookRecord,
 } from './operations.ts';
 
@@ -346,6 +348,28 @@ export class ProgramsResource {
   update(programId: string, body: UpdateProgramBody, options?: CallOptions): Promise<WithResponse<ProgramRecord>> {
     return this.#send('update_program', { params: { program_id: programId }, body, options });
   }
+
+  /**
+   * list_funding_movements: List the deposits and withdrawals of a program's funding, newest first. Requires an
+   * operator key. Error codes: `list_funding_movements_schema`, `program_not_found`,
+   * `unknown_list_funding_movements`.
+   */
+  movements(
+    programId: string,
+    query: PageQuery = {},
+    options?: CallOptions,
+  ): Promise<WithResponse<Page<FundingMovementRecord>>> {
+    return this.#send('list_funding_movements', { params: { program_id: programId }, query, options });
+  }
+
+  /** list_funding_movements, page after page, for `for await`. */
+  movementsAll(
+    programId: string,
+    query: PageQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<FundingMovementRecord, void, undefined> {
+    return everyItem((cursor) => this.movements(programId, { ...query, cursor }, options), query.cursor);
+  }
 }
 
 /** Money paid into a card program's funding account; for operators. */
@@ -533,6 +557,14 @@ export class AuditResource {
   /** list_audit_entries, page after page, for `for await`. */
   listAll(query: ListAuditEntriesQuery = {}, options?: CallOptions): AsyncGenerator<AuditEntryRecord, void, undefined> {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * verify_audit: Verify that no entry of the audit log was changed or removed, up to 1,000 entries at a time.
+   * Requires an operator key. Error codes: `verify_audit_schema`, `unknown_verify_audit`.
+   */
+  verify(query: VerifyAuditQuery = {}, options?: CallOptions): Promise<WithResponse<AuditPortion>> {
+    return this.#send('verify_audit', { query, options });
   }
 }
 

@@ -1,16 +1,10 @@
-import { toWireId } from '../../domain/identifier.ts';
-import {
-  type AuditEntry,
-  type AuditHead,
-  BEFORE_ALL_ENTRIES,
-  hashOfEntry,
-  NO_HASH,
-  READ_AUDIT_HEAD,
-  readAuditChain,
-  toAuditEntry,
-  toAuditHead,
-} from '../store/audit.ts';
+import type { AuditPortion } from '../../contract/audit.ts';
+import { readRows } from '../commit/transaction.ts';
+import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
+import type { Service } from '../operations/service.ts';
+import { BEFORE_ALL_ENTRIES, READ_AUDIT_HEAD, readAuditChain, toAuditEntry, toAuditHead } from '../store/audit.ts';
 import type { Database } from '../store/connection/database.ts';
+import { ChainWalk } from './chain-walk.ts';
 
 /** Entries read with one statement. */
 const PORTION = 1000;
@@ -36,7 +30,7 @@ export type AuditVerdict = {
 export async function verifyAudit(database: Database, expected?: string): Promise<AuditVerdict> {
   const [headRow] = await database.read(READ_AUDIT_HEAD);
   const head = toAuditHead(headRow);
-  const walk = new ChainWalk(expected);
+  const walk = new ChainWalk({ expected });
   let from = BEFORE_ALL_ENTRIES;
   for (;;) {
     const rows = (await database.read(readAuditChain(from, PORTION))).map(toAuditEntry);
@@ -47,78 +41,66 @@ export async function verifyAudit(database: Database, expected?: string): Promis
   }
   const headAfter = toAuditHead((await database.read(READ_AUDIT_HEAD))[0]);
   if (head === undefined || headAfter === undefined) {
-    walk.problems.push('The head of the log is missing, so the end of the log is unknown.');
+    walk.missHead();
   } else {
     walk.end(head, headAfter.position);
   }
+  const problems = walk.problems.map(({ message }) => message);
   if (expected !== undefined && !walk.found) {
-    walk.problems.push(
-      `No entry has the hash ${expected}, which was noted earlier: the log was truncated or rewritten.`,
-    );
+    problems.push(`No entry has the hash ${expected}, which was noted earlier: the log was truncated or rewritten.`);
   }
+  return { entries: walk.count, position: walk.next - 1n, head: walk.last.toString('hex'), problems };
+}
+
+/** How many entries one request verifies: some 20 ms of reading and hashing, between which other requests have their turn. */
+const ENTRIES_PER_REQUEST = 1000;
+
+/**
+ * verify_audit: a portion of the chain, from the entry after `after` on. Whoever begins without `after` and goes on with
+ * `next_after` has verified the whole log.
+ */
+export async function verifyAuditPortion(service: Service, call: Call<'verify_audit'>): Promise<Reply<'verify_audit'>> {
+  const { after = 0 } = call.query;
+  const record = await verifyPortion(service.database, after, ENTRIES_PER_REQUEST);
+  if (record.head !== null && after > record.head.position) {
+    const message = `'after' is ${after}, but the last entry of the audit log is entry ${record.head.position}.`;
+    throw schemaRefusal(call, message, '/after');
+  }
+  return { record };
+}
+
+/**
+ * Verifies up to `count` entries after the entry `after`. That entry is read again, so that the first one of the portion is
+ * compared with it.
+ */
+export async function verifyPortion(database: Database, after: number, count: number): Promise<AuditPortion> {
+  const head = await readHead(database);
+  const from = after === 0 ? BEFORE_ALL_ENTRIES : BigInt(after);
+  const rows = await readRows(database, readAuditChain(from, count + 1));
+  const entries = rows.map(toAuditEntry);
+  const base = after > 0 && entries[0]?.position === from ? entries.shift() : undefined;
+  const walk = new ChainWalk({ base });
+  // The entry that was the last one of the portion before is missing now.
+  if (after > 0 && base === undefined) walk.next = from;
+  for (const entry of entries) walk.take(entry, head?.position);
+  const isLast = rows.length <= count;
+  const headAfter = isLast ? await readHead(database) : head;
+  if (head === undefined || headAfter === undefined) walk.missHead();
+  else if (isLast) walk.end(head, headAfter.position);
+  const [broken] = walk.problems;
+  const position = Number(walk.next - 1n);
   return {
-    entries: walk.count,
-    position: walk.next - 1n,
-    head: walk.last.toString('hex'),
-    problems: walk.problems,
+    intact: broken === undefined,
+    verified: walk.count,
+    position,
+    hash: walk.last.toString('hex'),
+    next_after: isLast ? null : position,
+    head: head === undefined ? null : { position: Number(head.position), hash: head.hash.toString('hex') },
+    first_broken: broken === undefined ? null : { position: Number(broken.position), message: broken.message },
   };
 }
 
-class ChainWalk {
-  readonly problems: string[] = [];
-  readonly #expected: string | undefined;
-  next = 1n;
-  count = 0;
-  last: Buffer = NO_HASH;
-  found: boolean;
-  /** The recomputed hash of the last entry; it differs from the stored one if that entry was changed. */
-  #recomputed: Buffer = NO_HASH;
-  #hashAtHead: Buffer = NO_HASH;
-
-  constructor(expected: string | undefined) {
-    this.#expected = expected;
-    this.found = expected === NO_HASH.toString('hex');
-  }
-
-  take(entry: AuditEntry, headPosition: bigint | undefined): void {
-    const name = `Entry ${entry.position} (${toWireId('aud', entry.entryId)})`;
-    if (entry.position < 1n) {
-      this.problems.push(`${name} was inserted: the first entry of the log is entry 1.`);
-      return;
-    }
-    const isGap = entry.position !== this.next;
-    if (isGap) this.#miss(entry.position);
-    const recomputed = hashOfEntry(entry);
-    if (!recomputed.equals(entry.hash)) this.problems.push(`${name} was changed: its hash does not match its content.`);
-    // A missing or changed entry before this one has been reported already.
-    const follows = entry.previousHash.equals(this.last) || entry.previousHash.equals(this.#recomputed);
-    if (!isGap && !follows) this.problems.push(`${name} does not follow the entry before it: that entry was replaced.`);
-    this.last = entry.hash;
-    this.#recomputed = recomputed;
-    this.next = entry.position + 1n;
-    this.count += 1;
-    this.found ||= entry.hash.toString('hex') === this.#expected;
-    if (entry.position === headPosition) this.#hashAtHead = entry.hash;
-  }
-
-  /** `head` as read before the walk, `positionAfter` as read after it. */
-  end({ position, hash }: AuditHead, positionAfter: bigint): void {
-    if (position >= this.next) this.#miss(position + 1n);
-    else if (!this.#hashAtHead.equals(hash)) {
-      this.problems.push(
-        `The hash in the head of the log differs from the hash of entry ${position}: one of them was changed.`,
-      );
-    }
-    if (positionAfter < this.next - 1n) {
-      this.problems.push(
-        `The log continues to entry ${this.next - 1n}, but its head says that it ends at ${positionAfter}.`,
-      );
-    }
-  }
-
-  #miss(upTo: bigint): void {
-    const last = upTo - 1n;
-    const many = last > this.next;
-    this.problems.push(many ? `Entries ${this.next} to ${last} are missing.` : `Entry ${this.next} is missing.`);
-  }
+async function readHead(database: Database) {
+  const [row] = await readRows(database, READ_AUDIT_HEAD);
+  return toAuditHead(row);
 }

@@ -1,9 +1,8 @@
 import type { FundingMovementRecord } from '../../contract/programs.ts';
 import type { DomainEvent } from '../../domain/event.ts';
-import { toWireId } from '../../domain/identifier.ts';
 import { getsLow } from '../../domain/ledger/funding-low.ts';
 import { type Account, available, canGive, canTake, type Posted, post } from '../../domain/ledger/ledger.ts';
-import { formatMoney, MAXIMUM_BALANCE, readAmount, toWire } from '../../domain/ledger/money.ts';
+import { formatMoney, MAXIMUM_BALANCE, readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { actorOf, auditOf } from '../audit/audit.ts';
 import { readRows } from '../commit/transaction.ts';
@@ -21,6 +20,7 @@ import {
 } from '../store/ledger/funding.ts';
 import { readFundingThreshold, toFundingThreshold } from '../store/program.ts';
 import { fundingLowEvent } from './funding-low-event.ts';
+import { toMovementRecord } from './movement-record.ts';
 import { currencyFor, ensureFunding, loadProgram } from './program-funding.ts';
 
 type MovementCall = Call<'create_deposit' | 'create_withdrawal'>;
@@ -72,8 +72,7 @@ async function moveFunding(
     recall: async (movementId) => {
       const [row] = await readRows(service.database, readFundingMovement(programId, movementId));
       if (row === undefined) throw new Error('the funding movement of a stored response does not exist');
-      const { movement, balance, createdAt } = toFundingMovement(row);
-      return toRecord(movement, balance, createdAt);
+      return toMovementRecord(toFundingMovement(row));
     },
   });
 }
@@ -88,7 +87,7 @@ function decide(
   const { source, destination, posting } = tryToMove(movement, accounts);
   const { programId, movementId } = movement;
   const funding = movement.kind === 'deposit' ? destination : source;
-  const record = toRecord(movement, funding.balance, now);
+  const record = toMovementRecord({ movement, balance: funding.balance, createdAt: now });
   const { movement_id: subjectId } = record;
   const json = JSON.stringify(record);
   const type = movement.kind === 'deposit' ? ('funding.deposited' as const) : ('funding.withdrawn' as const);
@@ -113,20 +112,6 @@ function lowFunding(
   if (threshold === null || !getsLow(available(before), available(after), threshold)) return [];
   const { programId, currency } = after;
   return [fundingLowEvent({ programId, currency, available: available(after), threshold, movementId })];
-}
-
-/** A deposit or withdrawal as the contract shows it; `balance` is that of the funding account after it. */
-function toRecord(movement: FundingMovement, balance: bigint, now: number): FundingMovementRecord {
-  return {
-    movement_id: toWireId(movement.kind === 'deposit' ? 'dep' : 'wd', movement.movementId),
-    program_id: toWireId('prog', movement.programId),
-    kind: movement.kind,
-    amount: toWire(movement.amount),
-    currency: movement.currency,
-    balance: toWire(balance),
-    description: movement.description,
-    created_at: new Date(now).toISOString(),
-  };
 }
 
 function tryToMove(movement: FundingMovement, accounts: readonly Account[]): Posted {

@@ -172,3 +172,32 @@ describe('limits of a program', () => {
     }
   });
 });
+
+describe('list_funding_movements', () => {
+  const movements = (programId: string, query = {}) => client().programs.movements(programId, query);
+
+  test('shows deposits and withdrawals as they were answered, newest first, page by page', async () => {
+    const { program_id: programId } = await client().programs.create({ name: 'Moved', currency: 'USD' });
+    expect((await movements(programId)).data).toEqual([]);
+    const made = [
+      await client().deposits.create(programId, { amount: 900, description: 'wire 1' }),
+      await client().withdrawals.create(programId, { amount: 100 }),
+      await client().deposits.create(programId, { amount: 5, currency: 'EUR' }),
+    ].map((movement) => ({ ...movement }));
+    expect((await movements(programId)).data).toEqual(made.toReversed());
+    const first = await movements(programId, { limit: 2 });
+    expect(first.data).toEqual(made.toReversed().slice(0, 2));
+    const cursor = first.next_cursor ?? '';
+    expect({ ...(await movements(programId, { limit: 2, cursor })) }).toEqual({ data: [made[0]], next_cursor: null });
+  });
+
+  test('of no other program', async () => {
+    const { program_id: programId } = await client().programs.create({ name: 'Other', currency: 'USD' });
+    await client().deposits.create((await client().programs.create({ name: 'Third', currency: 'USD' })).program_id, {
+      amount: 1,
+    });
+    expect((await movements(programId)).data).toEqual([]);
+    const unknown = 'prog_00000000000000000000000000000000';
+    expect(await refusalOf(movements(unknown))).toMatchObject({ code: 'program_not_found' });
+  });
+});

@@ -177,6 +177,10 @@ sequence  created_at                purpose  direction            amount        
     sends: { amount: '500', description: 'wire' },
     shows: 'kind:            withdrawal\n',
   },
+  list_funding_movements: {
+    type: 'programs movements prog_1',
+    shows: 'deposit  5000000 (50000.00 USD)',
+  },
   get_switch: { type: 'switch show', shows: 'Maintenance\n' },
   change_switch: {
     type: 'switch disable --program prog_1 --type load --reason maintenance --until 2030-01-31T12:00:00Z',
@@ -210,6 +214,10 @@ sequence  created_at                purpose  direction            amount        
   list_audit_entries: {
     type: 'audit list --action change_switch --from 2030-01-31T00:00:00Z',
     shows: 'change_switch  -           service\n',
+  },
+  verify_audit: {
+    type: 'audit verify --remote',
+    shows: 'entries:  42\nposition: 42\nhead:     a4e19b07',
   },
   revoke_key: { type: 'keys revoke key_1', shows: 'name:         Shop server\n' },
   list_events: {

@@ -129,6 +129,9 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   list_programs: ['limit=0', 'cursor=x'].map((query) => withQuery('list_programs', query)),
   create_deposit: wrongly('create_deposit', { amount: null }, { currency: 'XXY' }),
   create_withdrawal: wrongly('create_withdrawal', { amount: [] }, { currency: 'XXY' }),
+  list_funding_movements: ['limit=0', 'cursor=x', 'cursor=wd_1'].map((query) =>
+    withQuery('list_funding_movements', query),
+  ),
   get_switch: twice('get_switch'),
   get_status: twice('get_status'),
   change_switch: wrongly(
@@ -170,6 +173,7 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   list_audit_entries: ['limit=0', 'cursor=x', 'action=get_transfer', 'created_from=x'].map((query) =>
     withQuery('list_audit_entries', query),
   ),
+  verify_audit: ['after=-1', 'after=x', 'after=9007199254740991'].map((query) => withQuery('verify_audit', query)),
   move_clock: wrongly('move_clock', { seconds_ahead: null }, { seconds_ahead: -1 }, { seconds_ahead: 315_360_001 }),
   stop_database: twice('stop_database'),
   start_database: twice('start_database'),

@@ -109,6 +109,8 @@ const READINGS = [
   'get_program',
   'list_programs',
   'list_keys',
+  'list_funding_movements',
+  'verify_audit',
   'get_switch',
   'get_status',
   'get_session',

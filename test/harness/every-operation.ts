@@ -113,6 +113,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await call('list_programs', () => programs.list());
   await call('create_deposit', () => deposits.create(id, { amount: 900, description: 'wire' }));
   await call('create_withdrawal', () => withdrawals.create(id, { amount: 100 }));
+  await call('list_funding_movements', () => programs.movements(id));
   const key = await call('create_key', () =>
     keys.create({ name: 'shop', program_id: id, scopes: ['transfers:read'], expires_at: '2090-05-04T03:02:01Z' }),
   );
@@ -133,6 +134,7 @@ async function callForOperators(client: TransferService, call: Caller): Promise<
   await waitFor('the error is recorded', () => errors.get(requestId).then(Boolean, () => false));
   await call('inspect_error', () => errors.inspect(requestId));
   await call('list_audit_entries', () => audit.list({ limit: 5 }));
+  await call('verify_audit', () => audit.verify());
   await call('the books', () => trialBalance.get());
 }
 

@@ -16,6 +16,7 @@ import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
 import { listKeys, readKey } from '../../server/store/key.ts';
 import { lockAccounts, readFundingAccount, updateAccounts } from '../../server/store/ledger/account.ts';
+import { listFundingMovements } from '../../server/store/ledger/funding.ts';
 import { forgetCounters, insertCounters, updateCounters } from '../../server/store/ledger/limits.ts';
 import { readStatement, readStatementLines } from '../../server/store/ledger/statement.ts';
 import { listPrograms, readProgram, readProgramRules } from '../../server/store/program.ts';
@@ -94,6 +95,8 @@ const READS_OF_ALL: readonly (readonly [string, Statement])[] = [
   ['list_audit_entries of an action', listAuditEntries({ ...NO_ACTION, action: 'move_clock' }, null, 20)],
   ['list_audit_entries of a time', listAuditEntries({ ...NO_ACTION, ...lastHour }, null, 20)],
   ['the chain of the audit log', readAuditChain(1n, 1000)],
+  ['list_funding_movements', listFundingMovements(PROGRAM, null, 20)],
+  ['list_funding_movements, a later page', listFundingMovements(PROGRAM, after, 20)],
   ['the holds that have expired', findExpiredHolds(500)],
   ['the transfers that are due', findDueTransfers(500)],
   ['the counters that are too old', forgetCounters(1000)],

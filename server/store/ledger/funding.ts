@@ -4,6 +4,7 @@ import {
   CURRENCY,
   columns,
   insertRow,
+  NUMBER,
   nullable,
   type RowOf,
   statement,
@@ -55,9 +56,37 @@ export function readFundingMovement(programId: string, movementId: string): Stat
   return READ_MOVEMENT({ programId, movementId });
 }
 
+const LIST_MOVEMENTS = statement(
+  'list_funding_movements',
+  { programId: UUID, after: nullable(UUID), count: NUMBER },
+  `select funding_movement.*,
+      case kind when 'deposit' then posting.destination_balance else posting.source_balance end as balance
+    from (
+      select * from funding_movement
+      where program_id = :programId and (:after::uuid is null or movement_id < :after)
+      order by movement_id desc limit :count
+    ) as funding_movement
+    join posting on posting.program_id = funding_movement.program_id and posting.cause_id = movement_id
+      and posting.purpose in ('deposit', 'withdrawal')
+    order by movement_id desc`,
+);
+
+/** Reads a page of the deposits and withdrawals of a program, newest first, after the movement `after` (inner UUID). */
+export function listFundingMovements(programId: string, after: string | null, count: number): Statement {
+  return LIST_MOVEMENTS({ programId, after, count });
+}
+
 const AFTERWARDS = columns({ balance: BIGINT, createdAt: TIME });
 
-/** A deposit or withdrawal from a row of {@link readFundingMovement}. */
-export function toFundingMovement(row: Row): { movement: FundingMovement; balance: bigint; createdAt: number } {
+/** A deposit or withdrawal, the balance of the funding account after it, and when it was made. */
+export type MadeMovement = {
+  readonly movement: FundingMovement;
+  readonly balance: bigint;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+};
+
+/** A deposit or withdrawal from a row of {@link readFundingMovement} or {@link listFundingMovements}. */
+export function toFundingMovement(row: Row): MadeMovement {
   return { movement: MOVEMENT.read(row), ...AFTERWARDS.read(row) };
 }
