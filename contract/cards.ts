@@ -94,6 +94,8 @@ export const PostingRecord = Type.Object({
   transfer_id: textOrNull('The transfer that the line belongs to'),
   reversal_id: textOrNull('The reversal that caused the line'),
   created_at: moment('When the money moved'),
+  description: textOrNull('Description of the reversal where the line is of one, otherwise of the transfer'),
+  reference: textOrNull('Reference of the transfer'),
 });
 
 const PERIOD = {
@@ -137,6 +139,8 @@ const POSTING = {
   transfer_id: EXAMPLE_TRANSFER_ID,
   reversal_id: null,
   created_at: EXAMPLE_TIME,
+  description: 'Salary, January',
+  reference: 'invoice 1',
 } as const;
 
 /** Operations on cards. */

@@ -81,6 +81,11 @@ export const TransferRecord = Type.Object({
   description: nullable(Type.String()),
   reference: nullable(Type.String()),
   metadata: Metadata,
+  request_id: Type.String({ description: 'The request that created it' }),
+  idempotency_key: textOrNull(
+    'Idempotency key of that request, or its SHA-256 digest if it may contain a card number; null for older transfers',
+  ),
+  created_by: textOrNull('`key_id` of the API key that created it; `sandbox` without a key, null for older transfers'),
   error: nullable(Type.Unsafe<ErrorRecord | null>({ $ref: '#/components/schemas/ErrorRecord' })),
   created_at: moment('When it was created'),
   updated_at: moment('When it was last changed'),

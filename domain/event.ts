@@ -50,6 +50,11 @@ export type DomainEvent = {
   readonly programId: string | null;
   readonly subjectId: string;
   readonly payload: string;
+  /**
+   * Inner UUID of the request that caused it. Left out where the payload is the transfer that the request created, which
+   * names the request: nearly every event is one of these, and they are the largest part of what a transfer writes.
+   */
+  readonly requestId?: string | undefined;
   /** The trace of the request that caused it, where the caller sent one. */
   readonly traceparent?: string | undefined;
 };

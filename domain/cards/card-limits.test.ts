@@ -118,7 +118,14 @@ function viewOf(scene: Scene): CardLimitsView {
 /** What becomes of one load or unload. */
 function outcomeOf(scene: Scene, type: 'load' | 'unload', amount: bigint): string {
   const card = cardOf(scene);
-  const birth = { programId: 'program', transferId: 'transfer', requestId: 'requested', now: NOW };
+  const birth = {
+    programId: 'program',
+    transferId: 'transfer',
+    requestId: 'requested',
+    idempotencyKey: null,
+    createdBy: null,
+    now: NOW,
+  };
   const terms = plainTerms(type, amount, card.name);
   const view = { ...viewOf(scene), card, destinationCard: undefined, referenceTakenBy: undefined };
   const plan = decideTransfer({ birth, terms, notes: {} }, view);

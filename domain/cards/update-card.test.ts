@@ -109,7 +109,14 @@ function viewOf(scene: Scene): CardView {
 }
 
 function decide(scene: Scene) {
-  const birth = { programId: 'program', transferId: 'transfer', requestId: 'request', now: NOW };
+  const birth = {
+    programId: 'program',
+    transferId: 'transfer',
+    requestId: 'request',
+    idempotencyKey: null,
+    createdBy: null,
+    now: NOW,
+  };
   const request = { cardName: 'card_x', change: changeOf(scene), birth };
   return decideCardUpdate(request, profileOf(scene), viewOf(scene));
 }
@@ -205,7 +212,14 @@ test('a change of a card is decided as the rules say, whatever the card and the 
 test('a card that is not there', () => {
   fc.assert(
     fc.property(anyScene, (scene) => {
-      const birth = { programId: 'program', transferId: 'transfer', requestId: 'request', now: NOW };
+      const birth = {
+        programId: 'program',
+        transferId: 'transfer',
+        requestId: 'request',
+        idempotencyKey: null,
+        createdBy: null,
+        now: NOW,
+      };
       const change = changeOf(scene);
       const plan = decideCardUpdate({ cardName: 'nobody', change, birth }, undefined, viewOf(scene));
       const expected = scene.disabled && change.balanceTo !== undefined ? 'service_disabled' : 'card_not_found';

@@ -38,7 +38,14 @@ const LOAD = plainTerms('load', 1n, '0');
 /** Decides about a transfer of no name. */
 function decide(terms: TransferTerms, view: TransferView): ReturnType<typeof decideTransfer> {
   const transferId = '00000000-0000-7000-8000-000000000001';
-  const birth = { programId: PROGRAM, transferId, requestId: transferId, now: view.now };
+  const birth = {
+    programId: PROGRAM,
+    transferId,
+    requestId: transferId,
+    idempotencyKey: null,
+    createdBy: null,
+    now: view.now,
+  };
   return decideTransfer({ birth, terms, notes: {} }, view);
 }
 

@@ -109,7 +109,12 @@ export type Transfer = {
   readonly metadata: Readonly<Record<string, string>>;
   /** The error record of a failed transfer, as it is stored. No rule reads it. */
   readonly error: object | null;
+  /** Inner UUID of the request that created it. */
   readonly requestId: string;
+  /** The idempotency key of that request as it is stored; null without one, and for transfers of earlier versions. */
+  readonly idempotencyKey: string | null;
+  /** Inner UUID of the API key that created it, or {@link NO_API_KEY}; null for transfers of earlier versions. */
+  readonly createdBy: string | null;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly completedAt: number | null;
@@ -118,11 +123,14 @@ export type Transfer = {
 /** What the caller attaches to a transfer and no rule uses; what is omitted is null or empty. */
 export type TransferNotes = Partial<Pick<Transfer, 'description' | 'metadata'>>;
 
-/** The ids of a new transfer, generated before the decision, and the time of the decision. */
-export type TransferBirth = {
-  readonly programId: string;
-  readonly transferId: string;
-  readonly requestId: string;
+/** Stands for the API key of a caller without one, as in a keyless sandbox. */
+export const NO_API_KEY = '00000000-0000-0000-0000-000000000000';
+
+/** The ids of a new transfer, generated before the decision, who asked for it, and the time of the decision. */
+export type TransferBirth = Pick<
+  Transfer,
+  'programId' | 'transferId' | 'requestId' | 'idempotencyKey' | 'createdBy'
+> & {
   readonly now: number;
 };
 
@@ -158,6 +166,8 @@ export function newTransfer(
     metadata: notes.metadata ?? {},
     error: null,
     requestId: birth.requestId,
+    idempotencyKey: birth.idempotencyKey,
+    createdBy: birth.createdBy,
     createdAt: birth.now,
     updatedAt: birth.now,
     completedAt: isDone ? birth.now : null,

@@ -1157,6 +1157,10 @@ export type PostingRecord = {
   readonly reversal_id: string | null;
   /** When the money moved. */
   readonly created_at: string;
+  /** Description of the reversal where the line is of one, otherwise of the transfer. */
+  readonly description: string | null;
+  /** Reference of the transfer. */
+  readonly reference: string | null;
 };
 
 /** Program limits. */
@@ -1684,6 +1688,15 @@ export type TransferRecord = {
   readonly reference: string | null;
   /** Up to 20 key-value pairs of strings: keys of 1 to 40 characters, values of up to 500. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** The request that created it. */
+  readonly request_id: string;
+  /**
+   * Idempotency key of that request, or its SHA-256 digest if it may contain a card number; null for older
+   * transfers.
+   */
+  readonly idempotency_key: string | null;
+  /** `key_id` of the API key that created it; `sandbox` without a key, null for older transfers. */
+  readonly created_by: string | null;
   readonly error: ErrorRecord | null;
   /** When it was created. */
   readonly created_at: string;

@@ -52,7 +52,7 @@ export async function createCard(service: Service, call: CreateCall): Promise<Re
       const writes = [
         createCardAccount(programId, card.accountId, card.cardId, card.currency),
         insertCard(details),
-        insertEvents(batchId, [event], now, call.traceparent),
+        insertEvents(batchId, [event], now, call),
         ...auditOf(call, { programId, subjectId: name, details: JSON.stringify(withoutHolderValues(record)) }),
       ];
       return { record, json, eventIndex: 0, subjectId: card.cardId, writes };

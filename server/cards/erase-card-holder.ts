@@ -56,7 +56,7 @@ export async function eraseCardHolder(
           createdAt,
           holderHash: holderReference === null ? null : hash('sha256', holderReference),
         }),
-        insertEvents(batchId, [event], now, call.traceparent),
+        insertEvents(batchId, [event], now, call),
         ...auditOf(call, { programId, subjectId: cardName, details: JSON.stringify(record) }),
       ];
       return { record, subjectId: cardId, writes };

@@ -104,5 +104,7 @@ function toPostingRecord(line: StatementLine): PostingRecord {
     transfer_id: line.transferId === null ? null : toWireId('tr', line.transferId),
     reversal_id: line.reversalId === null ? null : toWireId('rev', line.reversalId),
     created_at: line.createdAt.toISOString(),
+    description: line.description,
+    reference: line.reference,
   };
 }

@@ -21,6 +21,7 @@ import { insertPostings, lockAccounts, toAccount, updateAccounts } from '../stor
 import { shareSwitchAndLockNames } from '../store/locks.ts';
 import { readProgramRules, toRulesNow } from '../store/program.ts';
 import { insertCompletedTransfers } from '../store/transfers/transfer.ts';
+import { creatorOf } from '../transfers/request.ts';
 import { toTransferRecord } from '../transfers/respond.ts';
 import { checkLimits, readLimitsChange } from './limits.ts';
 import { toCardRecord } from './record.ts';
@@ -91,13 +92,14 @@ function decide(
   const before = findCard(loaded, view.rules.today);
   if (before !== undefined) checkLimits(call, 'limits', changeLimits(before.card.limits, change.limits));
   const { programId, requestId } = call;
-  const birth = { programId, transferId: idAt(view.now), requestId, now: view.now };
+  const { now } = view;
+  const transferId = idAt(now);
+  const birth = { programId, transferId, requestId, idempotencyKey: null, createdBy: creatorOf(call.caller), now };
   const plan = decideCardUpdate({ cardName, change, birth }, before, view);
   if (plan instanceof Refusal) throw plan;
   if (before === undefined) throw new Error('a card that does not exist was updated');
   const { profile, isChanged, sweep } = plan;
   if (!isChanged) return { result: { reply: { record: toCardRecord(before) }, sweptBy: undefined }, writes: [] };
-  const { now } = view;
   const account = sweep?.accounts.find(({ accountId }) => accountId === profile.card.accountId) ?? before.account;
   const after: CardDetails = { ...before, ...profile, account, updatedAt: new Date(now) };
   const card = toCardRecord(after);
@@ -109,7 +111,7 @@ function decide(
   if (sweep === null) {
     return {
       result: { reply, sweptBy: undefined },
-      writes: [writeCard(after), insertEvents(batchId, [updated], now, call.traceparent), ...audited],
+      writes: [writeCard(after), insertEvents(batchId, [updated], now, call), ...audited],
     };
   }
   const record = toTransferRecord(sweep.transfer);
@@ -127,7 +129,7 @@ function decide(
       ),
       updateAccounts(sweep.accounts),
       writeCard(after),
-      insertEvents(batchId, [completed, updated], now, call.traceparent),
+      insertEvents(batchId, [completed, updated], now, call),
       ...audited,
       ...sweptBy,
     ],

@@ -44,7 +44,7 @@ export async function createKey(service: Pick<Service, 'database'>, call: Create
       const event = { type: 'key.created' as const, programId, subjectId: shown.key_id, payload };
       const writes = [
         insertKey(key),
-        insertEvents(batchId, [event], now, call.traceparent),
+        insertEvents(batchId, [event], now, call),
         ...auditOf(call, { programId, subjectId: shown.key_id, details: payload }),
       ];
       return { record: toNewKeyRecord(key, secret), stored: toNewKeyRecord(key, null), subjectId: keyId, writes };

@@ -26,7 +26,7 @@ export async function revokeKey(service: Service, call: Call<'revoke_key'>): Pro
       const event = { type: 'key.revoked' as const, programId, subjectId: record.key_id, payload: json };
       const writes = [
         revokeStatement(keyId, now),
-        insertEvents(batchId, [event], now.getTime(), call.traceparent),
+        insertEvents(batchId, [event], now.getTime(), call),
         ...auditOf(call, { programId, subjectId: record.key_id, details: json }),
       ];
       return { record, json, subjectId: keyId, writes };

@@ -56,7 +56,7 @@ export async function rollKey(service: Service, call: Call<'roll_key'>): Promise
       const writes = [
         insertKey(created),
         replaceKey(keyId, created.keyId, replaced.expiresAt),
-        insertEvents(batchId, [event], now.getTime(), call.traceparent),
+        insertEvents(batchId, [event], now.getTime(), call),
         ...auditOf(call, { programId, subjectId: shown.key_id, details }),
       ];
       return {

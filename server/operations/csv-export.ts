@@ -24,8 +24,10 @@ export async function writeCsv(
   name: string,
   schema: { readonly properties: object },
   pages: Pages,
+  /** Fields that earlier versions did not have: the last columns, so that those before them stay where they are. */
+  added: readonly string[] = [],
 ): Promise<CsvExport> {
-  const columns = Object.keys(schema.properties);
+  const columns = [...Object.keys(schema.properties).filter((name) => !added.includes(name)), ...added];
   const linesOf = (records: readonly object[]): string => records.map((record) => csvLine(record, columns)).join('');
   const first = await pages.next(LINES_FIRST);
   const records = first.done === true ? [] : first.value;

@@ -42,7 +42,7 @@ export async function createProgram(service: Service, call: Call<'create_program
       const writes = [
         insertProgram(program, program.createdAt),
         createFundingAccounts(programId, currency, accountIds),
-        insertEvents(batchId, [event], now, call.traceparent),
+        insertEvents(batchId, [event], now, call),
         ...auditOf(call, { programId, subjectId: record.program_id, details: json }),
       ];
       return { record, json, subjectId: programId, writes };

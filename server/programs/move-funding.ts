@@ -97,7 +97,7 @@ function decide(
     insertFundingMovement(movement, now),
     insertPostings([{ programId, causeId: movementId, ...posting }], now),
     updateAccounts([source, destination]),
-    insertEvents(batchId, [{ type, programId, subjectId, payload: json }, ...low], now, call.traceparent),
+    insertEvents(batchId, [{ type, programId, subjectId, payload: json }, ...low], now, call),
     ...auditOf(call, { programId, subjectId, details: json }),
   ];
   return { record, json, subjectId: movementId, writes };

@@ -64,7 +64,7 @@ export async function updateProgram(service: Service, call: Call<'update_program
     const { now } = toSwitchReading(loaded.clock);
     const writes = [
       writeProgram(after),
-      insertEvents(batchId, [event, ...lowFunding(before, after)], now, call.traceparent),
+      insertEvents(batchId, [event, ...lowFunding(before, after)], now, call),
       ...auditOf(call, { programId, subjectId: record.program_id, details }),
     ];
     return { result: { record, json }, writes };

@@ -3,7 +3,7 @@ import { toWireId } from '../../domain/identifier.ts';
 import { type Account, post } from '../../domain/ledger/ledger.ts';
 import type { Limits } from '../../domain/ledger/limits.ts';
 import { MAXIMUM_BALANCE } from '../../domain/ledger/money.ts';
-import { newTransfer, plainTerms, type Transfer } from '../../domain/transfers/transfer.ts';
+import { NO_API_KEY, newTransfer, plainTerms, type Transfer } from '../../domain/transfers/transfer.ts';
 import { auditOther } from '../audit/audit.ts';
 import { transact } from '../commit/transaction.ts';
 import { idAt } from '../ids.ts';
@@ -164,7 +164,14 @@ class Seed {
   }
 
   #load(card: Card, amount: bigint): void {
-    const birth = { programId: this.#programId, transferId: this.#newId(), requestId: this.#newId(), now: this.#now };
+    const birth = {
+      programId: this.#programId,
+      transferId: this.#newId(),
+      requestId: this.#newId(),
+      idempotencyKey: null,
+      createdBy: NO_API_KEY,
+      now: this.#now,
+    };
     const terms = plainTerms('load', amount, card.name);
     const notes = { description: 'Opening balance of the sandbox', metadata: {} };
     this.#transfers.push(newTransfer(birth, terms, notes, { card, destinationCard: undefined }));

@@ -50,7 +50,7 @@ export async function changeSwitch(service: Service, call: Call<'change_switch'>
       const subjectId = record.program_id ?? 'service';
       const writes = [
         writeSwitch(newId(), setting),
-        insertEvents(batchId, changeEvents(record, programId), now, call.traceparent),
+        insertEvents(batchId, changeEvents(record, programId), now, call),
         ...auditOf(call, { programId, subjectId, details: json }),
       ];
       return { record, json, subjectId: programId ?? NO_PROGRAM, writes };

@@ -124,10 +124,12 @@ export class Books {
 
   #decide(request: TransferRequest): TransferPlan | ReversalPlan | Refusal {
     if (request.command !== 'create') return this.#decideChange(request);
-    const { programId, requestId, terms, notes } = request;
+    const { programId, requestId, createdBy, terms, notes } = request;
     const view = this.view(request);
     const transferId = this.#newId(view.now);
-    return decideTransfer({ birth: { programId, transferId, requestId, now: view.now }, terms, notes }, view);
+    const idempotencyKey = request.key?.key ?? null;
+    const birth = { programId, transferId, requestId, idempotencyKey, createdBy, now: view.now };
+    return decideTransfer({ birth, terms, notes }, view);
   }
 
   #decideChange(request: ChangeRequest | DueRequest): TransferPlan | ReversalPlan | Refusal {
@@ -219,16 +221,19 @@ export class Books {
   }
 
   #carryOut(request: TransferRequest, plan: TransferPlan | ReversalPlan): Outcome {
-    const { programId, traceparent } = request;
+    const { programId, requestId, traceparent } = request;
     const { transfer, event } = plan;
+    // The record of a new transfer names its request already.
+    const named = request.command === 'create' ? undefined : requestId;
     const low = this.#lowFunding(plan);
     this.#apply(plan, request.command === 'create');
     const record = 'reversal' in plan ? toReversalRecord(plan.reversal) : toTransferRecord(transfer);
     const json = JSON.stringify(record);
     const subjectId = 'reversal_id' in record ? record.reversal_id : record.transfer_id;
-    const eventIndex = this.#changes.events.push({ type: event, programId, subjectId, payload: json, traceparent }) - 1;
-    if (low !== undefined) this.#changes.events.push({ ...low, traceparent });
-    const { operator: actor, requestId, key } = request;
+    const done = { type: event, programId, subjectId, payload: json, requestId: named, traceparent };
+    const eventIndex = this.#changes.events.push(done) - 1;
+    if (low !== undefined) this.#changes.events.push({ ...low, requestId, traceparent });
+    const { operator: actor, key } = request;
     const action = `${request.command}_transfer`;
     if (actor !== null) {
       const details = JSON.stringify(withoutHolderValues(record));

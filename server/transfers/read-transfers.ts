@@ -76,13 +76,20 @@ export async function listTransfers(service: Service, call: Call<'list_transfers
   };
 }
 
+/** Fields of a transfer since 0.2, in the order of their columns. */
+const ADDED_FIELDS = [
+  'request_id',
+  'idempotency_key',
+  'created_by',
+] as const satisfies readonly (keyof TransferRecord)[];
+
 /** export_transfers: comma-separated values, oldest first, up to the newest transfer at the start of the export. */
 export async function exportTransfers(
   service: Service,
   call: Call<'export_transfers'>,
 ): Promise<Reply<'export_transfers'>> {
   const filter = readTransferFilter(call);
-  return { csv: await writeCsv('transfers', TransferRecord, readPages(service, call.programId, filter)) };
+  return { csv: await writeCsv('transfers', TransferRecord, readPages(service, call.programId, filter), ADDED_FIELDS) };
 }
 
 async function* readPages({ database }: Service, programId: string, filter: TransferFilter): Pages {

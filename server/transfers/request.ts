@@ -2,10 +2,10 @@ import type { CreateTransferBody } from '../../contract/transfers.ts';
 import { fromWireId } from '../../domain/identifier.ts';
 import { type AmountAsSent, readAmount } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
-import type { TransferNotes, TransferTerms } from '../../domain/transfers/transfer.ts';
+import { NO_API_KEY, type TransferNotes, type TransferTerms } from '../../domain/transfers/transfer.ts';
 import { actorOf } from '../audit/audit.ts';
 import { fingerprintOf } from '../commit/under-key.ts';
-import { type Call, type CallContext, schemaRefusal } from '../operations/call.ts';
+import { type Call, type CallContext, type Caller, schemaRefusal } from '../operations/call.ts';
 import type { RequestTrace } from '../operations/trace.ts';
 import { type KeyInScope, keyInScope } from '../store/idempotency.ts';
 
@@ -26,6 +26,8 @@ type Origin = {
 /** A request for a new transfer. Its id is given when it is decided, with the time of that moment. */
 export type CreateRequest = Origin & {
   readonly command: 'create';
+  /** Inner UUID of the caller's API key, or `NO_API_KEY`. */
+  readonly createdBy: string;
   readonly terms: TransferTerms;
   readonly notes: TransferNotes;
 };
@@ -61,6 +63,7 @@ export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest
   return {
     command: 'create',
     ...originOf(call),
+    createdBy: creatorOf(call.caller),
     terms: {
       type: body.type ?? 'load',
       amount,
@@ -74,6 +77,11 @@ export function toCreateRequest(call: CreateCall, amount: bigint): CreateRequest
     },
     notes: { description: body.description ?? null, metadata: body.metadata ?? {} },
   };
+}
+
+/** Whom a transfer names as the one who created it: the inner UUID of the API key. */
+export function creatorOf(caller: Caller): string {
+  return 'keyId' in caller ? caller.keyId : NO_API_KEY;
 }
 
 /** The part of a change that all changes share. */

@@ -5,7 +5,7 @@ import { toWireId } from '../../domain/identifier.ts';
 import { toWire } from '../../domain/ledger/money.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import type { Reversal } from '../../domain/transfers/reverse-transfer.ts';
-import type { Transfer } from '../../domain/transfers/transfer.ts';
+import { NO_API_KEY, type Transfer } from '../../domain/transfers/transfer.ts';
 import { readRows } from '../commit/transaction.ts';
 import type { CallContext, JsonReply, RecordReply } from '../operations/call.ts';
 import type { Database } from '../store/connection/database.ts';
@@ -90,11 +90,20 @@ export function toTransferRecord(transfer: Transfer): TransferRecord {
     description: transfer.description,
     reference: transfer.reference,
     metadata: { ...transfer.metadata },
+    request_id: toWireId('req', transfer.requestId),
+    idempotency_key: transfer.idempotencyKey,
+    created_by: toCreator(transfer.createdBy),
     error: toErrorRecord(transfer.error),
     created_at: formatTime(transfer.createdAt),
     updated_at: formatTime(transfer.updatedAt),
     completed_at: toMoment(transfer.completedAt),
   };
+}
+
+/** Who created a transfer, by the names that the audit log has for callers. */
+function toCreator(createdBy: string | null): string | null {
+  if (createdBy === null) return null;
+  return createdBy === NO_API_KEY ? 'sandbox' : toWireId('key', createdBy);
 }
 
 /**

@@ -55,7 +55,7 @@ export async function updateTransfer(service: Service, call: UpdateCall): Promis
       writeMetadata(named, metadata, now),
       deleteMetadata(named),
       ...pairs,
-      insertEvents(batchId, [event], now, call.traceparent),
+      insertEvents(batchId, [event], now, call),
       ...auditOf(call, { programId, subjectId: record.transfer_id, details }),
     ];
     return { result: { record, json }, writes };

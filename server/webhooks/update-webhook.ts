@@ -68,7 +68,7 @@ export async function updateWebhook(service: Service, call: UpdateCall): Promise
     const writes = [
       writeWebhook(after),
       ...status.writes,
-      ...(isDisabled ? [insertEvents(batchId, [event], now, call.traceparent)] : []),
+      ...(isDisabled ? [insertEvents(batchId, [event], now, call)] : []),
       ...auditOf(call, { programId: ofProgram, subjectId: record.webhook_id, details }),
     ];
     return { result: { record, json }, writes };

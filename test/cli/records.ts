@@ -106,6 +106,8 @@ const POSTING: PostingRecord = {
   transfer_id: 'tr_2',
   reversal_id: null,
   created_at: '2030-01-31T12:00:00.000Z',
+  description: null,
+  reference: null,
 };
 export const STATEMENT: StatementPage = {
   data: [

@@ -33,8 +33,8 @@ export const OBSERVING: readonly Mutant[] = [
     name: 'trace-of-another-request',
     mistake: 'all events of a group have the trace of the first one that has any',
     file: 'server/store/events/insert-events.ts',
-    find: 'traceparent: event.traceparent ?? trace ?? null }',
-    replace: 'traceparent: events.find((one) => one.traceparent)?.traceparent ?? trace ?? null }',
+    find: 'traceparent: event.traceparent ?? of?.traceparent ?? null,',
+    replace: 'traceparent: events.find((one) => one.traceparent)?.traceparent ?? of?.traceparent ?? null,',
     witnesses: [{ file: 'test/store/events/traces.test.ts' }],
   },
   {

@@ -4,6 +4,7 @@ import { toWireId } from '../../domain/identifier.ts';
 import type { DirectionLimits, Limits } from '../../domain/ledger/limits.ts';
 import { LIMIT_NAMES } from '../../domain/ledger/limits.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { NO_API_KEY } from '../../domain/transfers/transfer.ts';
 import { fromLimits } from '../../server/store/ledger/limits.ts';
 import type { TransferLane } from '../../server/transfers/load.ts';
 import type { TransferRequest } from '../../server/transfers/request.ts';
@@ -143,7 +144,13 @@ export class LaneLedger {
     if (step.does === 'create') {
       const { card: cardName, destination: destinationCardName, ...terms } = step.asked;
       const notes = { description: null, metadata: {} };
-      return { ...origin, command: 'create', terms: { ...terms, cardName, destinationCardName }, notes };
+      return {
+        ...origin,
+        createdBy: NO_API_KEY,
+        command: 'create',
+        terms: { ...terms, cardName, destinationCardName },
+        notes,
+      };
     }
     if (!('transfer' in step)) return undefined;
     const transferId = this.#transfers[step.transfer] ?? '';

@@ -127,7 +127,14 @@ export class World implements Side {
 
   #birth(): TransferBirth {
     const transferId = `00000000-0000-7000-8000-${this.books.transfers.length.toString(16).padStart(12, '0')}`;
-    return { programId: PROGRAM, transferId, requestId: transferId, now: this.now };
+    return {
+      programId: PROGRAM,
+      transferId,
+      requestId: transferId,
+      idempotencyKey: null,
+      createdBy: null,
+      now: this.now,
+    };
   }
 
   #decide(step: Extract<Step, { transfer: number }>, standing: StandingTransfer, view: TransferView) {

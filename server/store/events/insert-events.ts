@@ -18,9 +18,9 @@ const INSERT_EVENTS = statement(
     select events.*, :batchId::uuid, :now::timestamptz from :events`,
 );
 
-const TRACED_EVENT = columns({ ...EVENT.columns, traceparent: nullable(TEXT) });
+const TRACED_EVENT = columns({ ...EVENT.columns, requestId: nullable(UUID), traceparent: nullable(TEXT) });
 
-/** The same with the traces of their requests. A statement of its own: most groups have none, and send no column of nulls. */
+/** The same with their requests and traces. A statement of its own: most groups have none, and send no columns of nulls. */
 const INSERT_TRACED_EVENTS = statement(
   'insert_traced_events',
   { events: rows(TRACED_EVENT), batchId: UUID, now: TIME },
@@ -37,13 +37,20 @@ export function insertEvents(
   batchId: string,
   events: readonly DomainEvent[],
   now: number,
-  /** The trace of the request, where all events are of one. */
-  trace?: string,
+  /** The request, where all events are of one. */
+  of?: Pick<DomainEvent, 'requestId' | 'traceparent'>,
 ): Statement {
-  const isTraced = trace !== undefined || events.some(({ traceparent }) => traceparent !== undefined);
+  const isTraced =
+    of !== undefined ||
+    events.some(({ requestId, traceparent }) => requestId !== undefined || traceparent !== undefined);
   const insert = isTraced
     ? INSERT_TRACED_EVENTS({
-        events: events.map((event, index) => ({ ...event, index, traceparent: event.traceparent ?? trace ?? null })),
+        events: events.map((event, index) => ({
+          ...event,
+          index,
+          requestId: event.requestId ?? of?.requestId ?? null,
+          traceparent: event.traceparent ?? of?.traceparent ?? null,
+        })),
         batchId,
         now,
       })

@@ -29,6 +29,10 @@ const LINE = columns({
   transferId: nullable(UUID),
   reversalId: nullable(UUID),
   createdAt: DATE,
+  /** Of the reversal where the line is of one, otherwise of the transfer. */
+  description: nullable(TEXT),
+  /** Of the transfer, also where the line is of a reversal. */
+  reference: nullable(TEXT),
 });
 
 /** A line of a card's statement: a posting as the card sees it. */
@@ -52,7 +56,9 @@ const linesOf = (account: string, low: string, high: string): string => `
   select line.sequence, line.direction, line.balance, line.purpose, line.amount, line.currency, line.created_at,
     case when line.purpose in ('load', 'unload', 'card_to_card') then line.cause_id else reversed.transfer_id end
       as transfer_id,
-    case when line.purpose = 'reversal' then line.cause_id end as reversal_id
+    case when line.purpose = 'reversal' then line.cause_id end as reversal_id,
+    case when line.purpose = 'reversal' then reversed.description else transfer.description end as description,
+    transfer.reference
   from (
     select source_sequence as sequence, 'out' as direction, source_balance as balance, purpose, amount, currency,
       created_at, cause_id
@@ -66,9 +72,16 @@ const linesOf = (account: string, low: string, high: string): string => `
       and destination_sequence > ${low} and destination_sequence <= ${high}
   ) as line
   left join lateral (
-    select transfer_id from reversal
+    select transfer_id, description from reversal
     where line.purpose = 'reversal' and reversal.program_id = :programId and reversal.reversal_id = line.cause_id limit 1
-  ) as reversed on true`;
+  ) as reversed on true
+  left join lateral (
+    select description, reference from transfer
+    -- With coalesce, which the planner does not trust before the policy of the table, the index would not be used.
+    where transfer.program_id = :programId
+      and transfer.transfer_id = case when line.purpose = 'reversal' then reversed.transfer_id else line.cause_id end
+    limit 1
+  ) as transfer on true`;
 
 /** SQL: the balance of an account after the line with a number; 0 before the first. */
 const balanceAfter = (account: string, sequence: string): string => `coalesce(

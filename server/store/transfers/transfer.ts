@@ -46,6 +46,8 @@ const TRANSFER = columns({
   metadata: json<Transfer['metadata']>(),
   error: nullable(json<object>()),
   requestId: UUID,
+  idempotencyKey: nullable(TEXT),
+  createdBy: nullable(UUID),
   createdAt: TIME,
   updatedAt: TIME,
   completedAt: nullable(TIME),

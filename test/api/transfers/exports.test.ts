@@ -15,7 +15,8 @@ const HEAP = '--max-old-space-size=96';
 
 const TRANSFER_HEAD =
   'transfer_id,program_id,card_id,destination_card_id,type,amount,captured_amount,reversed_amount,currency,status,' +
-  'outcome,capture,expires_at,scheduled_for,description,reference,metadata,error,created_at,updated_at,completed_at';
+  'outcome,capture,expires_at,scheduled_for,description,reference,metadata,error,created_at,updated_at,completed_at,' +
+  'request_id,idempotency_key,created_by';
 
 const service = useService({ NODE_OPTIONS: HEAP });
 const client = () => service().client;

@@ -29,9 +29,10 @@ describe('list_postings', () => {
     const [card_id, other] = [await newCard(client()), await newCard(client())];
     const { transfers, cards } = client();
     const load = await transfers.create({ amount: 1000, card_id });
-    const unload = await transfers.create({ amount: 200, card_id, type: 'unload' });
+    const texts = { description: 'Coffee', reference: card_id };
+    const unload = await transfers.create({ amount: 200, card_id, type: 'unload', ...texts });
     const move = await transfers.create({ amount: 300, card_id, destination_card_id: other, type: 'card_to_card' });
-    const reversal = await transfers.reverse(move.transfer_id, { amount: 100 });
+    const reversal = await transfers.reverse(move.transfer_id, { amount: 100, description: 'Sent by mistake' });
     const hold = await transfers.create({ amount: 50, card_id, type: 'unload', capture: 'manual' });
     await transfers.capture(hold.transfer_id, { amount: 40 });
     const { data, ...rest } = await cards.postings(card_id);
@@ -43,6 +44,7 @@ describe('list_postings', () => {
       amount: number,
       balance: number,
       id: string,
+      shown: { readonly description?: string; readonly reference?: string } = {},
     ) => ({
       sequence,
       purpose,
@@ -53,12 +55,15 @@ describe('list_postings', () => {
       transfer_id: id,
       reversal_id: purpose === 'reversal' ? reversal.reversal_id : null,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      description: null,
+      reference: null,
+      ...shown,
     });
     expect(data).toEqual([
       line(5, 'unload', 'out', 40, 560, hold.transfer_id),
-      line(4, 'reversal', 'in', 100, 600, move.transfer_id),
+      line(4, 'reversal', 'in', 100, 600, move.transfer_id, { description: 'Sent by mistake' }),
       line(3, 'card_to_card', 'out', 300, 500, move.transfer_id),
-      line(2, 'unload', 'out', 200, 800, unload.transfer_id),
+      line(2, 'unload', 'out', 200, 800, unload.transfer_id, texts),
       line(1, 'load', 'in', 1000, 1000, load.transfer_id),
     ]);
     expect((await cards.get(card_id)).balance).toBe(560);

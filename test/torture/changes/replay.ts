@@ -301,7 +301,7 @@ function refusalOf(plan: object): Refusal | undefined {
 }
 
 function birthOf(programId: string, transferId: string, now: number) {
-  return { programId, transferId, requestId: programId, now };
+  return { programId, transferId, requestId: programId, idempotencyKey: null, createdBy: null, now };
 }
 
 function inner(prefix: Parameters<typeof fromWireId>[0], wireId: string): string {
