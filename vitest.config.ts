@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** The suites, and the folders of their `*.test.ts`. Every test file belongs to one; `npm test` checks that. */
 export const SUITES: Readonly<Record<string, readonly string[]>> = {
   // Without a running service or a database.
-  unit: ['domain', 'contract', 'server', 'sdk', 'cli'],
+  unit: ['domain', 'contract', 'server', 'sdk', 'cli', 'console'],
   rules: ['test/rules'],
   properties: ['test/properties'],
   mutants: ['test/mutants'],

@@ -8,6 +8,9 @@ import { ensureInstalled, libraryOfC, pinnedNode, SetupProblem } from './install
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const oldestNodeThatRunsTypeScript = 24;
+/** What `npm start` runs, and what it needs before that. */
+const serviceFile = 'server/main.ts';
+const consoleBuild = 'setup/console/build.ts';
 const machineNode = () => Number.parseInt(process.versions.node, 10);
 
 /** The Node to run on. Asked before the install, so that nobody waits a minute to read that it was in vain. */
@@ -101,6 +104,11 @@ export async function runTypeScript(file, commandLineArguments) {
     endWithNpm();
     await ensureInstalled(root, signals);
     if (signals.received !== undefined) process.exit(128 + constants.signals[signals.received]);
+    if (file === serviceFile) {
+      // The service starts without the console if this fails; it has said why.
+      await runToTheEnd(node, [resolve(root, consoleBuild)], signals);
+      if (signals.received !== undefined) process.exit(128 + constants.signals[signals.received]);
+    }
     process.exit(await runToTheEnd(node, [resolve(root, file), ...commandLineArguments], signals));
   } catch (error) {
     if (!(error instanceof SetupProblem)) throw error;

@@ -25,6 +25,14 @@ const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]
     '--project',
     'test/console',
   ],
+  'console-types': [
+    `${BIN}/typescript/bin/tsc`,
+    '--project',
+    'console',
+    '--incremental',
+    '--tsBuildInfoFile',
+    `${BIN}/.cache/console-types.tsbuildinfo`,
+  ],
   lint: [`${BIN}/@biomejs/biome/bin/biome`, 'check', '--error-on-warnings', '--diagnostic-level=warn'],
   imports: ['setup/imports.ts'],
   tidy: ['setup/tidy.ts'],
@@ -32,6 +40,9 @@ const STEPS: Readonly<Record<string, readonly [script: string, ...rest: string[]
   'supply-chain': ['setup/check-supply-chain.ts'],
   contract: [`${BIN}/@redocly/cli/bin/cli.js`, 'lint', 'contract/openapi.json'],
 };
+
+/** Suites that open the console, so that it must have been built. */
+const NEED_CONSOLE: readonly string[] = ['pages', 'console'];
 
 /** The part of vitest's report that is read here. */
 type Report = {
@@ -145,6 +156,8 @@ async function check(words: readonly string[]): Promise<void> {
   await Promise.all(able.map(([name, step]) => runStep(name, step)));
   findHomeless();
   const ableSuites = hasBrowser ? suites : suites.filter((name) => name !== 'console');
+  if (ableSuites.some((name) => NEED_CONSOLE.includes(name)))
+    await runStep('console-build', ['setup/console/build.ts']);
   if (ableSuites.length > 0) await runSuites(ableSuites);
   console.log(`\ntook ${(performance.now() / 1000).toFixed(1)} s\n${total.passed} passed, ${total.failed} failed`);
   if (total.failed > 0) process.exitCode = 1;

@@ -50,6 +50,10 @@ export type OperationRow = {
   readonly path: string;
   /** Whether it acts within one card program, and so takes a Program-Id header. */
   readonly program: boolean;
+  /** The scope that a key needs; null where any key will do. */
+  readonly scope: KeyScope | null;
+  /** Who can call it. */
+  readonly reach: 'program' | 'operator' | 'sandbox' | 'caller';
   /** Whether it takes an Idempotency-Key header. */
   readonly idempotency: 'none' | 'optional' | 'required';
   /** Whether it can move money. */
@@ -97,11 +101,13 @@ function constant(name: string, text: string, values: readonly string[]): string
 }
 
 function rowOf(id: OperationId): object {
-  const { method, path, reach, idempotency, repeatable, csv, body } = OPERATIONS[id];
+  const { method, path, reach, scope, idempotency, repeatable, csv, body } = OPERATIONS[id];
   return {
     method,
     path,
     program: reach === 'program',
+    scope,
+    reach,
     idempotency,
     movesMoney: movesMoney(id),
     repeatable: method === 'GET' || repeatable,

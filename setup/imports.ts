@@ -44,7 +44,7 @@ type Level = {
  *
  *     main -> { http -> pages, jobs, delivery } -> subjects -> { commit, operations } -> store -> domain
  *                                         http, subjects -> contract -> domain
- *                                      cli, console -> { sdk, contract, domain }
+ *                                        cli -> { sdk, contract, domain }, console -> sdk
  */
 const levels: readonly Level[] = [
   {
@@ -105,10 +105,11 @@ const levels: readonly Level[] = [
   { from: ['server/crash.ts'], to: ['server/log/log-events.ts', 'server/redaction.ts'], node: true },
   {
     from: ['server/http/'],
-    to: [...foundation, 'server/operations/', 'server/pages/'],
+    to: [...foundation, 'server/operations/', 'server/pages/', 'server/console/'],
     packages: ['fastify'],
     node: true,
   },
+  { from: ['server/console/'], to: ['domain/'], node: true },
   { from: ['server/pages/'], to: [...foundation, 'server/operations/'], node: true },
   {
     from: ['server/jobs/'],
@@ -211,7 +212,8 @@ const levels: readonly Level[] = [
   { from: ['server/url-credentials.ts'], to: ['domain/'] },
   // The command may be the first thing that runs in a fresh checkout, so it starts with the installation.
   { from: ['cli/transfer-service.mjs'], to: ['setup/bootstrap.mjs'], node: true },
-  { from: ['cli/', 'console/'], to: ['sdk/', 'contract/', 'domain/'], packages: ['commander'], node: true },
+  { from: ['cli/'], to: ['sdk/', 'contract/', 'domain/'], packages: ['commander'], node: true },
+  { from: ['console/'], to: ['sdk/'], packages: ['preact', 'uplot'] },
   { from: ['sdk/'], to: [] },
   { from: ['contract/'], to: ['domain/'], packages: ['typebox'] },
   { from: ['domain/'], to: [] },
@@ -279,7 +281,7 @@ export async function inspectImports(root: string): Promise<Inspection> {
       // With TypeScript 7 the parser that dependency-cruiser would choose reads nothing, and finds nothing wrong.
       parser: 'swc',
       tsPreCompilationDeps: true,
-      exclude: '^(data|\\.git)/',
+      exclude: '^(data|\\.git|console/built[^/]*)/',
       doNotFollow: 'node_modules',
       preserveSymlinks: true,
       validate: true,

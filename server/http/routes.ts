@@ -1,6 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { OPERATION_IDS, OPERATIONS } from '../../contract/operations.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import { mountConsole } from './console-route.ts';
 import { serveOperation } from './operation-route.ts';
 import { mountPages } from './page-route.ts';
 import type { RequestContext } from './request-context.ts';
@@ -50,6 +51,7 @@ export function createRoutes(
   });
   mountOperations(app, service);
   mountPages(app, service);
+  mountConsole(app, service);
   extend?.(app);
   return app;
 }

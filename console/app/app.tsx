@@ -1,0 +1,55 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { ErrorRecord } from '../components/error-record.tsx';
+import { Progress } from '../components/progress.tsx';
+import { onUnauthenticated } from '../data/client.ts';
+import { readSession, type Session, SessionContext } from '../data/session.ts';
+import { SignInScreen } from '../screens/sign-in/sign-in-screen.tsx';
+import { Shell } from './shell.tsx';
+
+/** The console: signed in, signing in, or over a view whose session has ended. */
+export function App() {
+  const [session, setSession] = useState<Session | undefined>(undefined);
+  const [state, setState] = useState<'loading' | 'signed out' | 'signed in'>('loading');
+  const [error, setError] = useState<Error | undefined>(undefined);
+  const [reads, setReads] = useState(0);
+  const reload = useCallback(() => setReads((count) => count + 1), []);
+
+  useEffect(() => {
+    const leaving = new AbortController();
+    readSession(leaving.signal).then(
+      (found) => {
+        setError(undefined);
+        if (found !== undefined) setSession(found);
+        setState(found === undefined ? 'signed out' : 'signed in');
+      },
+      (thrown: unknown) => {
+        if (!leaving.signal.aborted) setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      },
+    );
+    return () => leaving.abort();
+  }, [reads]);
+  useEffect(() => onUnauthenticated(() => setState('signed out')), []);
+
+  if (session !== undefined) {
+    const hasEnded = state === 'signed out';
+    return (
+      <SessionContext.Provider value={{ session, reload }}>
+        <div inert={hasEnded}>
+          <Shell key={`${session.keyId} ${session.programId}`} />
+        </div>
+        {hasEnded && (
+          <div class="curtain">
+            <SignInScreen reason="ended" onSignedIn={reload} />
+          </div>
+        )}
+      </SessionContext.Provider>
+    );
+  }
+  return (
+    <div class="alone">
+      {error !== undefined && <ErrorRecord error={error} />}
+      {state === 'loading' && error === undefined && <Progress label="Opening the console" />}
+      {state === 'signed out' && <SignInScreen reason="none" onSignedIn={reload} />}
+    </div>
+  );
+}

@@ -1,0 +1,16 @@
+import { navigate } from '../data/location.ts';
+import { findRoute } from './routes.ts';
+
+/** Opens links to screens without loading the page anew. All other links, and clicks with a modifier, stay the browser's. */
+export function followLinks(): void {
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (link === null || link.target !== '' || link.hasAttribute('download')) return;
+    const url = new URL(link.href, window.location.href);
+    if (url.origin !== window.location.origin || url.hash !== '' || findRoute(url.pathname) === undefined) return;
+    event.preventDefault();
+    navigate(url.pathname + url.search);
+  });
+}

@@ -1,0 +1,80 @@
+import { useEffect, useRef } from 'preact/hooks';
+import { hrefTo, navigate } from '../data/location.ts';
+import { ROUTES, type Route } from './routes.ts';
+
+/** The keys of the console besides `g` and a letter, with what they do. */
+export const KEYS: readonly (readonly [keys: string, does: string])[] = [
+  ['/', 'Search; also Ctrl-K'],
+  ['j k', 'Next and previous row'],
+  ['Enter', 'Open the row'],
+  ['[ ]', 'Newer and older page'],
+  ['?', 'These keys'],
+  ['Esc', 'Close a dialog'],
+];
+
+/** How long the letter after `g` may take. */
+const SEQUENCE_MILLISECONDS = 1_500;
+
+/** Listens to the keys of the console. Nothing happens while somebody types, or a dialog is open. */
+export function useKeyboard(
+  routes: readonly Route[],
+  { onSearch, onKeys }: { readonly onSearch: () => void; readonly onKeys: () => void },
+): void {
+  const began = useRef(0);
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        onSearch();
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const isSecond = performance.now() - began.current < SEQUENCE_MILLISECONDS;
+      began.current = 0;
+      if (isSecond) {
+        const route = routes.find(({ letter }) => letter === event.key);
+        if (route !== undefined) navigate(hrefTo(route.path));
+        return;
+      }
+      if (event.key === 'g') began.current = performance.now();
+      else if (event.key === '/') onSearch();
+      else if (event.key === '?') onKeys();
+      else if (event.key === 'j') moveRow(1);
+      else if (event.key === 'k') moveRow(-1);
+      else if (event.key === 'Enter') openRow(event.target);
+      else if (event.key === '[' || event.key === ']') turnPage(event.key === ']');
+      else return;
+      if (event.key !== 'Enter' && event.key !== 'g') event.preventDefault();
+    };
+    document.addEventListener('keydown', listen);
+    return () => document.removeEventListener('keydown', listen);
+  }, [routes, onSearch, onKeys]);
+}
+
+/** The routes that a letter after `g` opens. */
+export function lettered(routes: readonly Route[] = ROUTES): readonly Route[] {
+  return routes.filter(({ letter }) => letter !== undefined);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (document.querySelector('dialog[open]') !== null) return true;
+  return target instanceof Element && target.closest('input, textarea, select, [contenteditable]') !== null;
+}
+
+function moveRow(step: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('main tr[data-row]')];
+  const at = rows.indexOf(document.activeElement as HTMLElement);
+  const next = at === -1 ? (step === 1 ? 0 : rows.length - 1) : Math.min(Math.max(at + step, 0), rows.length - 1);
+  rows[next]?.focus();
+  rows[next]?.scrollIntoView({ block: 'nearest' });
+}
+
+function openRow(target: EventTarget | null): void {
+  const path = target instanceof HTMLElement ? target.dataset.row : undefined;
+  if (path !== undefined && path !== '') navigate(path);
+}
+
+function turnPage(isOlder: boolean): void {
+  const buttons = document.querySelectorAll<HTMLButtonElement>('main .pager button');
+  buttons[isOlder ? buttons.length - 1 : 0]?.click();
+}

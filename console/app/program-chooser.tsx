@@ -1,0 +1,147 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { Dialog } from '../components/dialog.tsx';
+import { Empty } from '../components/empty.tsx';
+import { ErrorRecord } from '../components/error-record.tsx';
+import { TextField } from '../components/field.tsx';
+import { Page } from '../components/page.tsx';
+import { navigate, useLocation } from '../data/location.ts';
+import type { Parameters } from '../data/parameters.ts';
+import { type ChosenProgram, useProgram } from '../data/program.ts';
+import { useSession } from '../data/session.ts';
+import { useOperation } from '../data/use-operation.ts';
+import type { Route } from './routes.ts';
+
+const NAME = 'console.program';
+
+function remembered(): string | undefined {
+  try {
+    return window.sessionStorage.getItem(NAME) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Shows a program: it is in the URL, so that links to a view name it. */
+export function chooseProgram(programId: string): void {
+  try {
+    window.sessionStorage.setItem(NAME, programId);
+  } catch {
+    // A browser that stores nothing for us: the choice is in the URL only.
+  }
+  const query = new URLSearchParams(window.location.search);
+  query.set('program', programId);
+  navigate(`${window.location.pathname}?${query}`);
+}
+
+/** The program of the key, that of the URL, or the last one chosen in this tab; in a sandbox without keys its own. */
+export function useChosenProgram(): ChosenProgram {
+  const { allPrograms, programId: own } = useSession();
+  const { path, query } = useLocation();
+  const inUrl = query.get('program') ?? undefined;
+  const last = allPrograms ? remembered() : undefined;
+  useEffect(() => {
+    if (inUrl !== undefined || last === undefined) return;
+    const next = new URLSearchParams(window.location.search);
+    next.set('program', last);
+    navigate(`${path}?${next}`, { replace: true });
+  }, [inUrl, last, path]);
+  const programId = (allPrograms ? (inUrl ?? last) : undefined) ?? own ?? undefined;
+  return { programId, isKnown: programId !== undefined };
+}
+
+/** The button that shows the chosen program and opens the list of all. */
+export function ProgramChooser() {
+  const { can, allPrograms, programName } = useSession();
+  const { programId } = useProgram();
+  const [isOpen, setOpen] = useState(false);
+  const { data } = useOperation(
+    can('get_program') && programId !== undefined ? (api, options) => api.programs.get(programId, options) : undefined,
+    { deps: [programId] },
+  );
+  const text = data?.name ?? programName ?? programId ?? 'Choose a program';
+  if (!allPrograms || !can('list_programs')) return <span class="program fixed">{text}</span>;
+  return (
+    <>
+      <button class="program" type="button" title="Card program" onClick={() => setOpen(true)}>
+        <span class="hidden">Card program: </span>
+        <span class="program-name">{text}</span>
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <path d="m4 6 4 4 4-4" />
+        </svg>
+      </button>
+      {isOpen && (
+        <Dialog title="Card program" onClose={() => setOpen(false)}>
+          <ProgramList
+            onChoose={(chosen) => {
+              setOpen(false);
+              chooseProgram(chosen);
+            }}
+          />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+const MAX_PROGRAMS = 100;
+
+/** The programs, by name, and a field for those beyond the first hundred. */
+function ProgramList({ onChoose }: { readonly onChoose: (programId: string) => void }) {
+  const { programId } = useProgram();
+  const [text, setText] = useState('');
+  const { data, error, loading } = useOperation((api, options) => api.programs.list({ limit: MAX_PROGRAMS }, options));
+  const wanted = text.trim().toLowerCase();
+  const all = data?.data ?? [];
+  const found = all.filter((one) => one.name.toLowerCase().includes(wanted) || one.program_id.includes(wanted));
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const [first] = found;
+    if (/^prog_[0-9a-f]{32}$/.test(wanted)) onChoose(wanted);
+    else if (first !== undefined) onChoose(first.program_id);
+  };
+  return (
+    <form class="programs" onSubmit={submit}>
+      <TextField
+        label="Name or id"
+        value={text}
+        onInput={setText}
+        autoFocus
+        hint={
+          data?.next_cursor === null ? undefined : `The first ${MAX_PROGRAMS} are listed; paste the id of any other.`
+        }
+      />
+      {error !== undefined && <ErrorRecord error={error} />}
+      <ul aria-busy={loading}>
+        {found.map(({ program_id: id, name, currency }) => (
+          <li key={id}>
+            <button class="button quiet" type="button" aria-current={id === programId} onClick={() => onChoose(id)}>
+              <span>{name}</span> <span class="quiet">{currency}</span> <code>{id}</code>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </form>
+  );
+}
+
+/** Asks for a card program where a screen needs one and none is chosen. */
+export function ProgramPrompt({
+  route,
+  children,
+}: {
+  readonly route: Route;
+  readonly parameters: Parameters;
+  readonly children: ComponentChildren;
+}) {
+  const { can } = useSession();
+  const { isKnown } = useProgram();
+  if (!route.ofProgram || isKnown) return <>{children}</>;
+  return (
+    <Page title={route.title}>
+      <Empty title="Choose a card program">
+        {can('list_programs') ? <ProgramList onChoose={chooseProgram} /> : 'Add ?program=prog_… to the address.'}
+      </Empty>
+    </Page>
+  );
+}

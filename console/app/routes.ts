@@ -1,0 +1,207 @@
+import type { KeyScope } from '../../sdk/client.ts';
+import type { Parameters, Screen } from '../data/parameters.ts';
+
+/** One screen of the console. */
+export type Route = {
+  /** Its path, with parameters after colons. */
+  readonly path: string;
+  readonly title: string;
+  /** A shorter title for the navigation. */
+  readonly name?: string;
+  /** Loads it; each screen is a file of its own until it is opened. */
+  readonly load: () => Promise<Screen>;
+  /** Who may open it: callers with this scope. */
+  readonly scope: KeyScope | undefined;
+  /** Whether it shows one card program, and so needs one to be chosen. */
+  readonly ofProgram: boolean;
+  readonly sandboxOnly?: boolean;
+  /** Where it is in the navigation; a screen about one thing is in none. */
+  readonly group?: Group;
+  /** The letter after `g` that opens it. */
+  readonly letter?: string;
+};
+
+/** The groups of the navigation, in order. */
+export const GROUPS = ['Watch', 'Money', 'Control', 'Build'] as const;
+
+/** One of {@link GROUPS}. */
+export type Group = (typeof GROUPS)[number];
+
+/** Every screen: the one table of the console. */
+export const ROUTES: readonly Route[] = [
+  {
+    path: '/console',
+    title: 'Overview',
+    load: async () => (await import('../screens/overview/overview-screen.tsx')).OverviewScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+    group: 'Watch',
+    letter: 'o',
+  },
+  {
+    path: '/console/search',
+    title: 'Search',
+    load: async () => (await import('../screens/search/search-screen.tsx')).SearchScreen,
+    scope: undefined,
+    ofProgram: false,
+    group: 'Watch',
+    letter: 'f',
+  },
+  {
+    path: '/console/errors',
+    title: 'Errors',
+    load: async () => (await import('../screens/errors/errors-screen.tsx')).ErrorsScreen,
+    scope: 'errors:read',
+    ofProgram: false,
+    group: 'Watch',
+    letter: 'e',
+  },
+  {
+    path: '/console/request/:request_id',
+    title: 'Request',
+    load: async () => (await import('../screens/request/request-screen.tsx')).RequestScreen,
+    scope: 'errors:read',
+    ofProgram: false,
+  },
+  {
+    path: '/console/transfers',
+    title: 'Transfers',
+    load: async () => (await import('../screens/transfers/transfers-screen.tsx')).TransfersScreen,
+    scope: 'transfers:read',
+    ofProgram: true,
+    group: 'Money',
+    letter: 't',
+  },
+  {
+    path: '/console/transfer/:transfer_id',
+    title: 'Transfer',
+    load: async () => (await import('../screens/transfer/transfer-screen.tsx')).TransferScreen,
+    scope: 'transfers:read',
+    ofProgram: true,
+  },
+  {
+    path: '/console/cards',
+    title: 'Cards',
+    load: async () => (await import('../screens/cards/cards-screen.tsx')).CardsScreen,
+    scope: 'cards:read',
+    ofProgram: true,
+    group: 'Money',
+    letter: 'c',
+  },
+  {
+    path: '/console/card/:card_id',
+    title: 'Card',
+    load: async () => (await import('../screens/card/card-screen.tsx')).CardScreen,
+    scope: 'cards:read',
+    ofProgram: true,
+  },
+  {
+    path: '/console/programs',
+    title: 'Programs and funding',
+    name: 'Programs',
+    load: async () => (await import('../screens/programs/programs-screen.tsx')).ProgramsScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+    group: 'Money',
+    letter: 'p',
+  },
+  {
+    path: '/console/programs/:program_id',
+    title: 'Program',
+    load: async () => (await import('../screens/program/program-screen.tsx')).ProgramScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+  },
+  {
+    path: '/console/switch',
+    title: 'Switch',
+    load: async () => (await import('../screens/switch/switch-screen.tsx')).SwitchScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+    group: 'Control',
+    letter: 's',
+  },
+  {
+    path: '/console/audit',
+    title: 'Audit',
+    load: async () => (await import('../screens/audit/audit-screen.tsx')).AuditScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+    group: 'Control',
+    letter: 'a',
+  },
+  {
+    path: '/console/keys',
+    title: 'Keys and sessions',
+    name: 'Keys',
+    load: async () => (await import('../screens/keys/keys-screen.tsx')).KeysScreen,
+    scope: 'operator:read',
+    ofProgram: false,
+    group: 'Control',
+    letter: 'k',
+  },
+  {
+    path: '/console/explain',
+    title: 'Explain',
+    load: async () => (await import('../screens/explain/explain-screen.tsx')).ExplainScreen,
+    scope: 'transfers:read',
+    ofProgram: true,
+    group: 'Build',
+    letter: 'x',
+  },
+  {
+    path: '/console/webhooks',
+    title: 'Webhooks',
+    load: async () => (await import('../screens/webhooks/webhooks-screen.tsx')).WebhooksScreen,
+    scope: 'webhooks:read',
+    ofProgram: true,
+    group: 'Build',
+    letter: 'w',
+  },
+  {
+    path: '/console/webhooks/:webhook_id',
+    title: 'Webhook',
+    load: async () => (await import('../screens/webhook/webhook-screen.tsx')).WebhookScreen,
+    scope: 'webhooks:read',
+    ofProgram: true,
+  },
+  {
+    path: '/console/sandbox',
+    title: 'Sandbox',
+    load: async () => (await import('../screens/sandbox/sandbox-screen.tsx')).SandboxScreen,
+    scope: undefined,
+    ofProgram: true,
+    sandboxOnly: true,
+    group: 'Build',
+    letter: 'b',
+  },
+];
+
+/** The route of a path, with the values of its parameters. */
+export function findRoute(path: string): { readonly route: Route; readonly parameters: Parameters } | undefined {
+  for (const route of ROUTES) {
+    const parameters = matchPath(route.path, path);
+    if (parameters !== undefined) return { route, parameters };
+  }
+  return undefined;
+}
+
+function matchPath(pattern: string, path: string): Parameters | undefined {
+  const [wanted, given] = [pattern.split('/'), path.split('/')];
+  if (wanted.length !== given.length) return undefined;
+  const parameters: Record<string, string> = {};
+  for (const [at, segment] of wanted.entries()) {
+    const value = given[at] ?? '';
+    if (!segment.startsWith(':') && segment !== value) return undefined;
+    if (segment.startsWith(':')) parameters[segment.slice(1)] = decoded(value);
+  }
+  return parameters;
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}

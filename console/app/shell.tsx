@@ -1,0 +1,119 @@
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { Empty } from '../components/empty.tsx';
+import { Page } from '../components/page.tsx';
+import { navigate, useLocation } from '../data/location.ts';
+import type { Parameters, Screen } from '../data/parameters.ts';
+import { ProgramContext } from '../data/program.ts';
+import { useSession } from '../data/session.ts';
+import { SearchPalette } from '../screens/search/search-palette.tsx';
+import { ErrorBoundary } from './error-boundary.tsx';
+import { useKeyboard } from './keyboard.ts';
+import { KeysDialog } from './keys-dialog.tsx';
+import { Navigation } from './navigation.tsx';
+import { ProgramPrompt, useChosenProgram } from './program-chooser.tsx';
+import { findRoute, ROUTES, type Route } from './routes.ts';
+import { SwitchBanner } from './switch-banner.tsx';
+import { TopBar } from './top-bar.tsx';
+
+/** Everything around a screen, and the screen of the place where the reader is. */
+export function Shell() {
+  const session = useSession();
+  const { path } = useLocation();
+  const program = useChosenProgram();
+  const [open, setOpen] = useState<'nothing' | 'search' | 'keys' | 'navigation'>('nothing');
+  const { mode, scopes } = session;
+  const allowed = useMemo(() => ROUTES.filter((route) => mayOpen(route, session)), [mode, scopes]);
+  const close = useCallback(() => setOpen('nothing'), []);
+  const showSearch = useCallback(() => setOpen('search'), []);
+  const showKeys = useCallback(() => setOpen('keys'), []);
+  useKeyboard(allowed, { onSearch: showSearch, onKeys: showKeys });
+  useEffect(close, [path]);
+  return (
+    <ProgramContext.Provider value={program}>
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <TopBar
+        onSearch={showSearch}
+        onKeys={showKeys}
+        onNavigation={() => setOpen(open === 'navigation' ? 'nothing' : 'navigation')}
+        isNavigationOpen={open === 'navigation'}
+      />
+      <div class="frame">
+        <Navigation routes={allowed} isOpen={open === 'navigation'} />
+        <main id="content" tabIndex={-1}>
+          <SwitchBanner />
+          <ErrorBoundary key={path}>
+            <Content path={path} allowed={allowed} />
+          </ErrorBoundary>
+        </main>
+      </div>
+      {open === 'search' && <SearchPalette onClose={close} />}
+      {open === 'keys' && <KeysDialog routes={allowed} onClose={close} />}
+    </ProgramContext.Provider>
+  );
+}
+
+function mayOpen({ scope, sandboxOnly }: Route, { mode, has }: ReturnType<typeof useSession>): boolean {
+  return (scope === undefined || has(scope)) && (sandboxOnly !== true || mode === 'sandbox');
+}
+
+/** The screen of a path, or what to do where there is none. */
+function Content({ path, allowed }: { readonly path: string; readonly allowed: readonly Route[] }) {
+  const found = findRoute(path);
+  const first = allowed.find(({ group }) => group !== undefined && group !== 'Build');
+  const isHome = path === '/console' && found !== undefined && !allowed.includes(found.route);
+  useEffect(() => {
+    // Who may not see the overview begins with the first screen that they may see.
+    if (isHome && first !== undefined) navigate(first.path, { replace: true });
+  }, [isHome, first]);
+  if (isHome) return null;
+  if (found === undefined) {
+    return (
+      <Page title="Not found">
+        <Empty title="There is no screen at this address">Press / to search for an id, or choose a screen.</Empty>
+      </Page>
+    );
+  }
+  const { route, parameters } = found;
+  if (!allowed.includes(route)) {
+    return (
+      <Page title={route.title}>
+        <Empty title="Your key may not open this screen">
+          {route.scope === undefined ? 'It is for sandboxes only.' : `It needs the scope ${route.scope}.`}
+        </Empty>
+      </Page>
+    );
+  }
+  return (
+    <ProgramPrompt route={route} parameters={parameters}>
+      <LoadedScreen key={path} route={route} parameters={parameters} />
+    </ProgramPrompt>
+  );
+}
+
+const loaded = new Map<Route, Screen>();
+
+/** A screen, once its file is there. */
+function LoadedScreen({ route, parameters }: { readonly route: Route; readonly parameters: Parameters }) {
+  const [, setCount] = useState(0);
+  const [failure, setFailure] = useState<unknown>(undefined);
+  const Known = loaded.get(route);
+  useEffect(() => {
+    if (Known !== undefined) return;
+    route.load().then((screen) => {
+      loaded.set(route, screen);
+      setCount((count) => count + 1);
+    }, setFailure);
+  }, [route, Known]);
+  if (failure !== undefined) {
+    return (
+      <Page title={route.title}>
+        <Empty title="This screen could not be loaded">
+          The service cannot be reached, or has been updated. Reload the page.
+        </Empty>
+      </Page>
+    );
+  }
+  return Known === undefined ? <div class="page" aria-busy="true" /> : <Known parameters={parameters} />;
+}

@@ -1,0 +1,28 @@
+/** The colours: those of the system, or always light or dark. */
+export type Theme = 'system' | 'light' | 'dark';
+
+export const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
+
+const NAME = 'console.theme';
+
+/** What the reader has chosen. Where nothing can be stored it is that of the system. */
+export function readTheme(): Theme {
+  try {
+    const stored = window.localStorage.getItem(NAME);
+    return THEMES.find((theme) => theme === stored) ?? 'system';
+  } catch {
+    return 'system';
+  }
+}
+
+/** Shows a theme, and remembers it. */
+export function applyTheme(theme: Theme = readTheme()): void {
+  const { dataset } = document.documentElement;
+  if (theme === 'system') delete dataset.theme;
+  else dataset.theme = theme;
+  try {
+    window.localStorage.setItem(NAME, theme);
+  } catch {
+    // A browser that stores nothing for us: the choice holds until the page is left.
+  }
+}

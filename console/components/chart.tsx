@@ -1,0 +1,152 @@
+import { useMemo, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import { formatCount } from '../format/amounts.ts';
+import { formatMoment } from '../format/times.ts';
+import { axesOf, colorOf, type Series, usePlot } from './plot.ts';
+
+type ChartParts = {
+  /** What it shows: its caption. */
+  readonly title: string;
+  /** Seconds since 1970, one for each value of each series, ascending. */
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+  /** How a value is written; by default as a count. */
+  readonly format?: (value: number) => string;
+  readonly height?: number;
+};
+
+/** Lines over time. */
+export function LineChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
+  const data = useMemo(
+    () => [times, ...series.map(({ values }) => values)] as unknown as uPlot.AlignedData,
+    [times, series],
+  );
+  const [cursor, setCursor] = useState<number | undefined>(undefined);
+  const element = usePlot(
+    (within) => ({
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false }, points: { size: 6 } },
+      hooks: { setCursor: [({ cursor: { idx } }) => setCursor(idx ?? undefined)] },
+      scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1e-6)] } },
+      axes: axesOf(within, format),
+      series: [
+        {},
+        ...series.map(({ tone }) => ({ stroke: colorOf(within, tone), width: 1.5, points: { show: false } })),
+      ],
+    }),
+    data,
+    height,
+    [series.map(({ label, tone }) => label + tone).join()],
+  );
+  return (
+    <ChartFigure title={title} times={times} series={series} format={format} at={cursor}>
+      <div ref={element} class="plot" aria-hidden="true" />
+    </ChartFigure>
+  );
+}
+
+/** Bars over time, one series upon the other. */
+export function BarChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
+  const data = useMemo(() => stacked(times, series), [times, series]);
+  const [cursor, setCursor] = useState<number | undefined>(undefined);
+  const element = usePlot(
+    (within) => ({
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false }, points: { show: false } },
+      hooks: { setCursor: [({ cursor: { idx } }) => setCursor(idx ?? undefined)] },
+      scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
+      axes: axesOf(within, format),
+      series: [
+        {},
+        // The sums of all come first, so that the lower ones are drawn over them.
+        ...series.toReversed().map(({ tone }) => ({
+          stroke: colorOf(within, tone),
+          fill: colorOf(within, tone),
+          width: 0,
+          points: { show: false },
+          ...(uPlot.paths.bars === undefined ? {} : { paths: uPlot.paths.bars({ size: [0.8, 40] }) }),
+        })),
+      ],
+    }),
+    data,
+    height,
+    [series.map(({ label, tone }) => label + tone).join()],
+  );
+  return (
+    <ChartFigure title={title} times={times} series={series} format={format} at={cursor}>
+      <div ref={element} class="plot" aria-hidden="true" />
+    </ChartFigure>
+  );
+}
+
+/** The sums of the series up to each one, the last first. */
+function stacked(times: readonly number[], series: readonly Series[]): uPlot.AlignedData {
+  const sums: number[] = times.map(() => 0);
+  const rows = series.map(({ values }) => {
+    for (const at of sums.keys()) sums[at] = (sums[at] ?? 0) + (values[at] ?? 0);
+    return [...sums];
+  });
+  return [times, ...rows.toReversed()] as unknown as uPlot.AlignedData;
+}
+
+/** The most rows of the table below a chart. */
+const MAX_TABLE_ROWS = 60;
+
+/** What all charts have: the caption, the legend with the values under the pointer, and the numbers as a table. */
+function ChartFigure({
+  title,
+  times,
+  series,
+  format = formatCount,
+  at,
+  children,
+}: ChartParts & { readonly at: number | undefined; readonly children: preact.ComponentChildren }) {
+  const shown = at !== undefined && at < times.length ? at : times.length - 1;
+  const textOf = (value: number | null | undefined) => (value === null || value === undefined ? '–' : format(value));
+  const moment = (seconds: number | undefined) =>
+    seconds === undefined ? '' : formatMoment(new Date(seconds * 1000).toISOString());
+  const first = Math.max(times.length - MAX_TABLE_ROWS, 0);
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span class="chart-title">{title}</span>
+        <ul class="legend">
+          {series.map(({ label, tone, values }) => (
+            <li key={label}>
+              <span class={`swatch tone-${tone}`} aria-hidden="true" />
+              {label} <b>{textOf(values[shown])}</b>
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+      {children}
+      <details>
+        <summary>The numbers</summary>
+        <table class="table numbers">
+          <thead>
+            <tr>
+              <th scope="col">Time</th>
+              {series.map(({ label }) => (
+                <th key={label} scope="col" class="end">
+                  {label}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {times.slice(first).map((time, row) => (
+              <tr key={time}>
+                <td>{moment(time)}</td>
+                {series.map(({ label, values }) => (
+                  <td key={label} class="end">
+                    {textOf(values[first + row])}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+    </figure>
+  );
+}

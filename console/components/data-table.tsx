@@ -1,0 +1,84 @@
+import type { ComponentChildren } from 'preact';
+import { navigate } from '../data/location.ts';
+
+/** One column of a table. */
+export type Column<Row> = {
+  readonly title: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** `end` for amounts and counts, so that their digits stand below each other. */
+  readonly align?: 'end';
+  /** Whether narrow screens leave it out. */
+  readonly wideOnly?: boolean;
+};
+
+/**
+ * A dense table. `j` and `k` go through the rows of a page and Enter opens one; on a phone each row becomes a block of
+ * names and values. `href` is what a row opens; its first column should have the same link, for those who use Tab.
+ */
+export function DataTable<Row>({
+  label,
+  columns,
+  rows,
+  rowKey,
+  href,
+  stale = false,
+  empty,
+}: {
+  /** What the table lists, for screen readers. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string;
+  readonly href?: ((row: Row) => string | undefined) | undefined;
+  readonly stale?: boolean;
+  /** Shown instead of a table without rows. */
+  readonly empty?: ComponentChildren;
+}) {
+  if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
+  const classOf = ({ align, wideOnly }: Column<Row>) =>
+    [align === 'end' && 'end', wideOnly && 'wide-only'].filter(Boolean).join(' ') || undefined;
+  return (
+    <div class={stale ? 'table-scroll stale' : 'table-scroll'}>
+      <table class="table" aria-label={label} role="table">
+        <thead>
+          <tr role="row">
+            {columns.map((column) => (
+              <th key={column.title} scope="col" role="columnheader" class={classOf(column)}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => {
+            const target = href?.(row);
+            return (
+              <tr
+                key={rowKey(row)}
+                role="row"
+                tabIndex={-1}
+                data-row={target ?? ''}
+                class={target === undefined ? undefined : 'opens'}
+                onClick={target === undefined ? undefined : (event) => openRow(event, target)}
+              >
+                {columns.map((column) => (
+                  <td key={column.title} role="cell" data-title={column.title} class={classOf(column)}>
+                    {column.cell(row)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A click on a row opens it, unless it was on something of its own, or selected text. */
+function openRow(event: MouseEvent, target: string): void {
+  const on = event.target instanceof Element ? event.target.closest('a, button, input, summary') : null;
+  if (on !== null || String(window.getSelection()) !== '' || event.button !== 0) return;
+  if (event.metaKey || event.ctrlKey) window.open(target, '_blank', 'noopener');
+  else navigate(target);
+}

@@ -1,0 +1,69 @@
+import {
+  ConnectionFailure,
+  InvalidArgument,
+  isErrorCode,
+  TransferServiceError,
+  UnexpectedResponse,
+} from '../../sdk/client.ts';
+import { moneySentence } from '../format/money-moved.ts';
+import { CopyButton } from './copy-button.tsx';
+import { Id } from './id.tsx';
+
+/**
+ * Any failure of a call: what happened, its code with a link to the catalogue, the request with a link to its screen,
+ * whether money moved, and all of it to copy for a ticket.
+ */
+export function ErrorRecord({ error, stale = false }: { readonly error: Error; readonly stale?: boolean }) {
+  const { code, status, requestId, moneyMoved } = factsOf(error);
+  return (
+    <div class="error-record" role="alert">
+      <p class="error-message">{error.message}</p>
+      <p class="error-facts">
+        {code !== undefined && (
+          <span>
+            {status} <a href={isErrorCode(code) ? `/errors/${code}` : '/errors'}>{code}</a>
+          </span>
+        )}
+        {requestId !== undefined && (
+          <span>
+            Request <Id id={requestId} kind="request" />
+          </span>
+        )}
+        {moneyMoved !== undefined && <span>{moneySentence(moneyMoved)}</span>}
+        <CopyButton visible label="Copy for a ticket" text={ticketOf(error)} />
+      </p>
+      {stale && <p class="quiet">What is shown below is from before this failure.</p>}
+    </div>
+  );
+}
+
+type ErrorFacts = {
+  readonly code?: string | undefined;
+  readonly status?: number | undefined;
+  readonly requestId?: string | undefined;
+  readonly moneyMoved?: 'no' | 'yes' | 'unknown' | undefined;
+};
+
+function factsOf(error: Error): ErrorFacts {
+  if (error instanceof TransferServiceError) {
+    return { code: error.Code, status: error.Status, requestId: error.requestId, moneyMoved: error.moneyMoved };
+  }
+  if (error instanceof UnexpectedResponse) {
+    return { status: error.status, requestId: error.requestId, moneyMoved: error.moneyMoved };
+  }
+  if (error instanceof ConnectionFailure) return { moneyMoved: error.moneyMoved };
+  return error instanceof InvalidArgument ? { moneyMoved: 'no' } : {};
+}
+
+/** What a ticket needs, as text. */
+function ticketOf(error: Error): string {
+  const { code, status, requestId, moneyMoved } = factsOf(error);
+  const lines = [
+    error.message,
+    code !== undefined && `Code: ${code} (${status})`,
+    requestId !== undefined && `Request: ${requestId}`,
+    moneyMoved !== undefined && moneySentence(moneyMoved),
+    `Time: ${new Date().toISOString()}`,
+  ];
+  return lines.filter((line) => typeof line === 'string').join('\n');
+}

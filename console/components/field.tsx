@@ -1,0 +1,167 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+
+type FieldParts = {
+  readonly label: string;
+  /** What to type, below the field. */
+  readonly hint?: ComponentChildren;
+  /** What is wrong with the value. */
+  readonly problem?: string | undefined;
+};
+
+/** A label, a control with its hint and its problem. `children` gets the ids that connect them. */
+export function Field({
+  label,
+  hint,
+  problem,
+  children,
+}: FieldParts & {
+  readonly children: (ids: { readonly id: string; readonly describedBy: string | undefined }) => ComponentChildren;
+}) {
+  const id = useId();
+  const about = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean);
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({ id, describedBy: about.length === 0 ? undefined : about.join(' ') })}
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {problem !== undefined && (
+        <p class="problem" id={`${id}-problem`}>
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** A field for text. */
+export function TextField({
+  value,
+  onInput,
+  type = 'text',
+  required = false,
+  autoFocus = false,
+  placeholder,
+  name,
+  inputMode,
+  autoComplete = 'off',
+  ...field
+}: FieldParts & {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly type?: 'text' | 'password' | 'number' | 'search' | 'url' | 'datetime-local';
+  readonly required?: boolean;
+  readonly autoFocus?: boolean;
+  readonly placeholder?: string;
+  readonly name?: string;
+  readonly inputMode?: 'decimal' | 'numeric' | 'text';
+  readonly autoComplete?: 'off' | 'current-password';
+}) {
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (autoFocus) input.current?.focus();
+  }, [autoFocus]);
+  return (
+    <Field {...field}>
+      {({ id, describedBy }) => (
+        <input
+          ref={input}
+          id={id}
+          name={name}
+          // Preact's types know each type of input apart; here it is any of those without a role of its own.
+          type={type as 'text'}
+          value={value}
+          step={type === 'datetime-local' ? '1' : undefined}
+          required={required}
+          placeholder={placeholder}
+          inputMode={inputMode}
+          autoComplete={autoComplete}
+          spellcheck={false}
+          aria-describedby={describedBy}
+          aria-invalid={field.problem !== undefined}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A field for one of a few values. */
+export function SelectField({
+  value,
+  onChange,
+  options,
+  ...field
+}: FieldParts & {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  /** Values with their texts, or values that are their own texts. */
+  readonly options: readonly (string | readonly [value: string, text: string])[];
+}) {
+  return (
+    <Field {...field}>
+      {({ id, describedBy }) => (
+        <select
+          id={id}
+          value={value}
+          aria-describedby={describedBy}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        >
+          {options.map((option) => {
+            const [own, text] = typeof option === 'string' ? [option, option.replaceAll('_', ' ')] : option;
+            return (
+              <option key={own} value={own}>
+                {text}
+              </option>
+            );
+          })}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** A field for a longer text. */
+export function AreaField({
+  value,
+  onInput,
+  rows = 4,
+  ...field
+}: FieldParts & { readonly value: string; readonly onInput: (value: string) => void; readonly rows?: number }) {
+  return (
+    <Field {...field}>
+      {({ id, describedBy }) => (
+        <textarea
+          id={id}
+          rows={rows}
+          value={value}
+          aria-describedby={describedBy}
+          aria-invalid={field.problem !== undefined}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A box to tick. */
+export function CheckField({
+  label,
+  checked,
+  onChange,
+}: {
+  readonly label: ComponentChildren;
+  readonly checked: boolean;
+  readonly onChange: (checked: boolean) => void;
+}) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>{label}</span>
+    </label>
+  );
+}

@@ -1,0 +1,38 @@
+import { hrefTo } from '../data/location.ts';
+import { type IdKind, kindOf, pathOf, shortId } from '../format/ids.ts';
+import { CopyButton } from './copy-button.tsx';
+
+/**
+ * An id: a link to the screen of what it names, and a button that copies all of it. Cards can have any id, so say
+ * `kind="card"`. `programId` for a link into another program than the chosen one.
+ */
+export function Id({
+  id,
+  kind,
+  programId,
+  whole = false,
+}: {
+  readonly id: string | null | undefined;
+  readonly kind?: IdKind | undefined;
+  readonly programId?: string | null | undefined;
+  /** Whether a long id is shown in full. */
+  readonly whole?: boolean;
+}) {
+  if (id === null || id === undefined || id === '') return <span class="quiet">–</span>;
+  const known = kind ?? kindOf(id);
+  const path = pathOf(id, known);
+  const text = whole ? id : shortId(id);
+  const program = programId === null || programId === undefined ? {} : { program: programId };
+  return (
+    <span class="id">
+      {path === undefined ? (
+        <code title={id}>{text}</code>
+      ) : (
+        <a href={hrefTo(path, program)} title={id}>
+          <code>{text}</code>
+        </a>
+      )}
+      <CopyButton text={id} label={`Copy the ${known === 'other' ? 'id' : `${known}'s id`}`} />
+    </span>
+  );
+}

@@ -1,0 +1,63 @@
+/** What an id names. */
+export type IdKind =
+  | 'transfer'
+  | 'reversal'
+  | 'request'
+  | 'card'
+  | 'program'
+  | 'event'
+  | 'webhook'
+  | 'key'
+  | 'deposit'
+  | 'withdrawal'
+  | 'audit entry'
+  | 'other';
+
+const PREFIXES: Readonly<Record<string, IdKind>> = {
+  tr: 'transfer',
+  rev: 'reversal',
+  req: 'request',
+  card: 'card',
+  prog: 'program',
+  evt: 'event',
+  wh: 'webhook',
+  key: 'key',
+  dep: 'deposit',
+  wd: 'withdrawal',
+  aud: 'audit entry',
+};
+
+/** What an id names, by its prefix. */
+export function kindOf(id: string): IdKind {
+  return PREFIXES[/^([a-z]+)_/.exec(id)?.[1] ?? ''] ?? 'other';
+}
+
+/** The path of the screen about an id; undefined if there is none. */
+export function pathOf(id: string, kind: IdKind = kindOf(id)): string | undefined {
+  const name = encodeURIComponent(id);
+  switch (kind) {
+    case 'transfer':
+      return `/console/transfer/${name}`;
+    case 'request':
+      return `/console/request/${name}`;
+    case 'card':
+      return `/console/card/${name}`;
+    case 'program':
+      return `/console/programs/${name}`;
+    case 'webhook':
+      return `/console/webhooks/${name}`;
+    case 'reversal':
+    case 'event':
+    case 'key':
+    case 'deposit':
+    case 'withdrawal':
+      return `/console/search?q=${name}`;
+    default:
+      return undefined;
+  }
+}
+
+/** An id with its middle left out where it is long: `tr_01936f…8c2e41`. The whole id stays in what is copied. */
+export function shortId(id: string): string {
+  return id.length <= 20 ? id : `${id.slice(0, 10)}…${id.slice(-6)}`;
+}

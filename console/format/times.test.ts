@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { formatClock, formatDistance, formatDuration, formatMoment, formatUtc, toFieldValue, toIso } from './times.ts';
+
+const NOON = '2026-11-22T12:00:00.000Z';
+
+test('moments are shown in a time zone, and in UTC', () => {
+  expect(formatMoment(NOON, 'Asia/Tokyo')).toBe('22 Nov 2026, 21:00:00');
+  expect(formatClock(NOON, 'UTC')).toBe('12:00:00');
+  expect(formatUtc(NOON)).toBe('2026-11-22 12:00:00.000 UTC');
+  expect(formatMoment('never')).toBe('never');
+});
+
+test.each([
+  [0, 'now'],
+  [-90_000, '1 minute ago'],
+  [7_200_000, 'in 2 hours'],
+  [-86_400_000 * 3, '3 days ago'],
+])('the distance %i is %s', (milliseconds, text) => {
+  const now = Date.parse(NOON);
+  expect(formatDistance(new Date(now + milliseconds).toISOString(), now)).toBe(text);
+});
+
+test.each([
+  [850, '850 ms'],
+  [12_400, '12 s'],
+  [240_000, '4 min'],
+  [12_000_000, '3 h 20 min'],
+  [187_200_000, '2 d 4 h'],
+])('the duration %i is %s', (milliseconds, text) => {
+  expect(formatDuration(milliseconds)).toBe(text);
+});
+
+test('a date and time field gives back what it was given', () => {
+  expect(toIso(toFieldValue(NOON))).toBe(NOON);
+  expect(toIso('')).toBeUndefined();
+  expect(toFieldValue('never')).toBe('');
+});

@@ -1,0 +1,65 @@
+const DAY: Intl.DateTimeFormatOptions = { day: 'numeric', month: 'short', year: 'numeric' };
+const CLOCK: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' };
+
+/** A moment in the time zone of the reader: `22 Nov 2026, 14:05:33`. */
+export function formatMoment(iso: string, timeZone?: string): string {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return iso;
+  return date.toLocaleString('en-GB', { ...DAY, ...CLOCK, timeZone });
+}
+
+/** A moment in UTC to the millisecond, as logs and the API have it: `2026-11-22 14:05:33.123 UTC`. */
+export function formatUtc(iso: string): string {
+  const date = new Date(iso);
+  return Number.isNaN(date.getTime()) ? iso : date.toISOString().replace('T', ' ').replace('Z', ' UTC');
+}
+
+/** Only the clock: `14:05:33`. */
+export function formatClock(iso: string, timeZone?: string): string {
+  const date = new Date(iso);
+  return Number.isNaN(date.getTime()) ? iso : date.toLocaleTimeString('en-GB', { ...CLOCK, timeZone });
+}
+
+const STEPS = [
+  { unit: 'day', milliseconds: 86_400_000 },
+  { unit: 'hour', milliseconds: 3_600_000 },
+  { unit: 'minute', milliseconds: 60_000 },
+  { unit: 'second', milliseconds: 1_000 },
+] as const;
+
+/** How long ago a moment was, or how far ahead it is: `3 minutes ago`, `in 2 hours`, `now`. */
+export function formatDistance(iso: string, now: number): string {
+  const difference = new Date(iso).getTime() - now;
+  const step = STEPS.find(({ milliseconds }) => Math.abs(difference) >= milliseconds);
+  if (step === undefined) return 'now';
+  const count = Math.floor(Math.abs(difference) / step.milliseconds);
+  const text = `${count} ${step.unit}${count === 1 ? '' : 's'}`;
+  return difference < 0 ? `${text} ago` : `in ${text}`;
+}
+
+/** A duration: `850 ms`, `12 s`, `4 min`, `3 h 20 min`, `2 d 4 h`. */
+export function formatDuration(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  const seconds = Math.floor(milliseconds / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return hours % 24 === 0 ? `${Math.floor(hours / 24)} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** The value of a date and time field in the time zone of the reader, as the API takes it; undefined if it is empty. */
+export function toIso(fieldValue: string): string | undefined {
+  if (fieldValue === '') return undefined;
+  const date = new Date(fieldValue);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+}
+
+/** A moment as the value of a date and time field, in the time zone of the reader. */
+export function toFieldValue(iso: string): string {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return '';
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 19);
+}

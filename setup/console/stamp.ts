@@ -1,0 +1,41 @@
+// Whether the built console is that of the present sources.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Where the built console is, below the project; not committed. */
+export const BUILT = 'console/built';
+
+/** What the bundle is made of, and what makes it. */
+const SOURCES = ['console', 'sdk', 'setup/console', 'package-lock.json'];
+
+/** A hash over every file that the build reads: paths and contents. */
+export function stampOf(root: string): string {
+  const hash = createHash('sha256');
+  for (const path of SOURCES.flatMap((source) => filesBelow(root, source))) {
+    hash
+      .update(path)
+      .update('\0')
+      .update(readFileSync(join(root, path)))
+      .update('\0');
+  }
+  return hash.digest('hex');
+}
+
+function filesBelow(root: string, source: string): readonly string[] {
+  if (statSync(join(root, source)).isFile()) return [source];
+  return readdirSync(join(root, source), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1))
+    .filter((path) => !path.startsWith(BUILT) && !path.endsWith('.test.ts'))
+    .sort();
+}
+
+/** Whether the sources with this stamp have been built, with success or without. */
+export function isBuilt(root: string, stamp: string): boolean {
+  try {
+    return JSON.parse(readFileSync(join(root, BUILT, 'build.json'), 'utf8')).stamp === stamp;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,23 @@
+// How Vite bundles the console, for the build and for the dev server.
+import { join } from 'node:path';
+import type { InlineConfig } from 'vite';
+import { root } from '../command.ts';
+
+export const VITE_OPTIONS: InlineConfig = {
+  configFile: false,
+  root: join(root, 'console'),
+  base: '/console/',
+  publicDir: false,
+  logLevel: 'warn',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    target: 'es2023',
+    // The Content-Security-Policy allows no data: URLs.
+    assetsInlineLimit: 0,
+    // One stylesheet: screens open without a second request.
+    cssCodeSplit: false,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    emptyOutDir: true,
+  },
+};
