@@ -1,8 +1,4 @@
-/** Roles that a key can have. */
-export const ROLES = ['viewer', 'support', 'treasurer', 'operator', 'administrator'] as const;
-
-/** One of {@link ROLES}. */
-export type Role = (typeof ROLES)[number];
+import type { Role } from '../../../contract/scope.ts';
 
 /** A key with a role for every card program; `by` is a key that may create it, none in a sandbox. */
 export async function createKey(url: string, role: Role, by?: string): Promise<string> {

@@ -2,11 +2,12 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import type { Role } from '../../../contract/scope.ts';
 import { ledgerDirectory } from '../../harness/ledger-directory.ts';
 import { runCommand, type ServiceProcess, startService } from '../../harness/process.ts';
 import { sharedBrowser } from './browser.ts';
 import { problemsOf, watchForProblems } from './page-problems.ts';
-import { cookieOfSession, createKey, type Role } from './roles.ts';
+import { cookieOfSession, createKey } from './roles.ts';
 
 /** How a test looks at a page. */
 export type View = {
@@ -116,6 +117,17 @@ async function firstKey(environment: Readonly<Record<string, string>>): Promise<
 export async function untilShown(page: Page): Promise<void> {
   await page.locator('main h1').first().waitFor();
   await expect.poll(() => page.locator('main [aria-busy="true"], main[aria-busy="true"]').count()).toBe(0);
+}
+
+/** Goes to a screen as a link does, without loading the page anew, and waits as {@link untilShown} does. */
+export async function visit(page: Page, path: string): Promise<void> {
+  await page.evaluate((to) => {
+    document.querySelector('main h1')?.setAttribute('data-before', '');
+    window.history.pushState(null, '', to);
+    window.dispatchEvent(new PopStateEvent('popstate'));
+  }, path);
+  await page.locator('main h1:not([data-before])').waitFor();
+  await untilShown(page);
 }
 
 /** Presses keys one after the other, as Playwright names them, with a space between them: `g t`, `Control+k`. */

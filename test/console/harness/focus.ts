@@ -1,0 +1,102 @@
+import type { Page } from 'playwright-core';
+
+/** One stop of the Tab key. */
+export type Stop = {
+  /** What it is, for a person: its element, name and place. */
+  readonly label: string;
+  readonly hasName: boolean;
+  /** Whether it lies in the window and nothing covers it. */
+  readonly isVisible: boolean;
+  /** Whether it looks different from itself without focus. */
+  readonly isMarked: boolean;
+};
+
+/** More stops than any screen has. */
+const MAX_STOPS = 300;
+
+/**
+ * Presses Tab from the beginning of the page until the focus leaves it. Gives every stop, and what a mouse could use but
+ * Tab did not reach.
+ */
+export async function walkByTab(
+  page: Page,
+): Promise<{ readonly stops: readonly Stop[]; readonly missed: readonly string[] }> {
+  await page.evaluate(() => {
+    (document.activeElement as HTMLElement | null)?.blur();
+    window.getSelection()?.removeAllRanges();
+    for (const element of document.querySelectorAll('[data-reached]')) element.removeAttribute('data-reached');
+  });
+  const stops: Stop[] = [];
+  for (let count = 0; count < MAX_STOPS; count += 1) {
+    await page.keyboard.press('Tab');
+    const stop = await page.evaluate(lookAtFocus);
+    if (stop === undefined) break;
+    stops.push(stop);
+  }
+  return { stops, missed: await page.evaluate(findMissed) };
+}
+
+/** Runs in the page. Undefined when nothing has the focus, or what had it already. */
+function lookAtFocus(): Stop | undefined {
+  const element = document.activeElement;
+  if (!(element instanceof HTMLElement) || element === document.body || element.dataset.reached === 'yes')
+    return undefined;
+  element.dataset.reached = 'yes';
+  const labelled = element.getAttribute('aria-labelledby');
+  const name = [
+    element.getAttribute('aria-label'),
+    labelled === null ? null : document.getElementById(labelled)?.textContent,
+    'labels' in element
+      ? [...((element as HTMLInputElement).labels ?? [])].map((label) => label.textContent).join(' ')
+      : null,
+    element.textContent,
+    element.title,
+  ].find((text) => text !== null && text !== undefined && text.trim() !== '');
+  const { top, left, bottom, right, width, height } = element.getBoundingClientRect();
+  const isInside = width > 0 && height > 0 && bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
+  const [x, y] = [
+    (Math.max(left, 0) + Math.min(right, innerWidth)) / 2,
+    (Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2,
+  ];
+  const above = document.elementFromPoint(x, y);
+  const isCovered =
+    above === null || !(element.contains(above) || above.contains(element) || above.closest('label') !== null);
+  const looks = () => {
+    const { outlineStyle, outlineWidth, boxShadow, borderColor, backgroundColor, textDecoration } =
+      getComputedStyle(element);
+    return JSON.stringify([
+      outlineStyle === 'none' ? '' : outlineStyle + outlineWidth,
+      boxShadow,
+      borderColor,
+      backgroundColor,
+      textDecoration,
+    ]);
+  };
+  const focused = looks();
+  element.blur();
+  const plain = looks();
+  element.focus();
+  return {
+    label: `${element.tagName.toLowerCase()} '${(name ?? '').trim().slice(0, 40)}' (${element.className})`,
+    hasName: name !== undefined,
+    isVisible: isInside && !isCovered,
+    isMarked: focused !== plain,
+  };
+}
+
+/** Runs in the page. */
+function findMissed(): readonly string[] {
+  const usable =
+    'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary';
+  return (
+    [...document.querySelectorAll<HTMLElement>(usable)]
+      .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
+      .filter((element) => element.closest('[inert]') === null && element.dataset.reached !== 'yes')
+      // Of the radio buttons of a group Tab reaches one; arrows reach the others.
+      .filter((element) => !(element instanceof HTMLInputElement && element.type === 'radio'))
+      .map(
+        (element) =>
+          `${element.tagName.toLowerCase()} '${(element.textContent ?? '').trim().slice(0, 40)}' (${element.className})`,
+      )
+  );
+}

@@ -1,0 +1,78 @@
+import { TransferServiceError } from '../../../sdk/client.ts';
+import type { ServiceProcess } from '../../harness/process.ts';
+
+/** Runs if anything shows it as HTML: then `window.planted` is set. */
+export const SCRIPT = `<script>planted=1</script><img src=x onerror="planted=1">'"&amp;`;
+
+/** A card's id may have every visible character of ASCII, those that mean something in a path too. */
+export const ODD_CARD = `a/b?c=d#e%2F..'"<script>planted=1</script>`;
+
+/** What the screens show, by the parameter of a path. */
+export type World = {
+  readonly program_id: string;
+  /** A card with money, a hold, limits and a statement. */
+  readonly card_id: string;
+  /** A completed transfer with a script in each of its texts, part of which was reversed. */
+  readonly transfer_id: string;
+  /** A hold that was not captured yet. */
+  readonly held_id: string;
+  /** A request that was refused for lack of funds. */
+  readonly request_id: string;
+  readonly webhook_id: string;
+};
+
+/**
+ * Makes a card program with something of everything that screens show, and a script in every free text. A request for each,
+ * as callers send them.
+ */
+export async function makeWorld({ client }: ServiceProcess): Promise<World> {
+  const { program_id } = await client.programs.create({ name: `Shop ${SCRIPT}`, currency: 'USD' });
+  const options = { programId: program_id };
+  await client.deposits.create(program_id, { amount: 1_000_000, description: `Deposit ${SCRIPT}` });
+  await client.withdrawals.create(program_id, { amount: 1234, description: `Withdrawal ${SCRIPT}` });
+  await client.programs.update(program_id, { limits: { in: { daily_amount: 900_000 } } });
+  const webhook = await client.webhooks.create(
+    { url: 'http://127.0.0.1:9/nobody-listens', description: `Webhook ${SCRIPT}` },
+    options,
+  );
+  const holder = { holder_reference: `Holder ${SCRIPT}`, last_four: '4242' };
+  const limits = { limits: { in: { daily_amount: 800_000, monthly_amount: 850_000 } } };
+  for (const card_id of ['card_one', 'card_two', ODD_CARD]) {
+    await client.cards.create({ card_id, ...holder, ...limits }, options);
+  }
+  const texts = { description: `Gift ${SCRIPT}`, metadata: { note: SCRIPT } };
+  const transfer = await client.transfers.create(
+    { amount: 5000, card_id: 'card_one', reference: `invoice ${SCRIPT}`, ...texts },
+    { ...options, idempotencyKey: 'order-1' },
+  );
+  await client.transfers.reverse(transfer.transfer_id, { amount: 1000, description: `Mistake ${SCRIPT}` }, options);
+  for (const card_id of ['card_two', ODD_CARD])
+    await client.transfers.create({ amount: 700, card_id, ...texts }, options);
+  // Twice the same within minutes.
+  await client.transfers.create({ amount: 5000, card_id: 'card_one', ...texts }, options);
+  const held = await client.transfers.create(
+    { amount: 300, card_id: 'card_one', type: 'unload', capture: 'manual', ...texts },
+    options,
+  );
+  await client.transfers.create(
+    { amount: 20, card_id: 'card_one', scheduled_for: new Date(Date.now() + 86_400_000).toISOString(), ...texts },
+    options,
+  );
+  await client.switch.change({ disabled: true, type: 'card_to_card', program_id, reason: `Fraud ${SCRIPT}` });
+  await client.keys.create({ name: `Key ${SCRIPT}`, program_id, scopes: ['transfers:read'] });
+  const request_id = await refusedRequest(() =>
+    client.transfers.create({ amount: 99_999_999, card_id: 'card_one', type: 'unload', ...texts }, options),
+  );
+  const ids = { transfer_id: transfer.transfer_id, held_id: held.transfer_id, webhook_id: webhook.webhook_id };
+  return { program_id, card_id: 'card_one', request_id, ...ids };
+}
+
+/** The id of a request that the service refuses. */
+async function refusedRequest(call: () => Promise<unknown>): Promise<string> {
+  const error = await call().then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof TransferServiceError && error.requestId !== undefined) return error.requestId;
+  throw new Error(`the request was not refused: ${String(error)}`);
+}
