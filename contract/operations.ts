@@ -5,6 +5,7 @@ import { CARDS } from './cards.ts';
 import { ERROR_LOG } from './error-log.ts';
 import { EVENTS } from './events.ts';
 import { KEYS } from './keys.ts';
+import { TIMELINE } from './look-up/timeline.ts';
 import { PROGRAMS } from './programs.ts';
 import { SANDBOX } from './sandbox.ts';
 import { STATUS } from './service/status.ts';
@@ -17,6 +18,7 @@ import { WEBHOOKS } from './webhooks/operations.ts';
 const DEFINITIONS = [
   ...TRANSFERS,
   ...TRANSFER_ACTIONS,
+  ...TIMELINE,
   ...CARDS,
   ...EVENTS,
   ...WEBHOOKS,
@@ -64,7 +66,7 @@ export const SECTIONS: readonly Section[] = [
   section(
     'Transfers',
     'Move money to, from and between cards: at once, on a schedule, or as a hold that is captured later. Reverse transfers and look them up.',
-    [...TRANSFERS, ...TRANSFER_ACTIONS],
+    [...TRANSFERS, ...TRANSFER_ACTIONS, ...TIMELINE],
   ),
   section('Cards', 'Create cards, change their status and limits, read their balances and statements.', CARDS),
   section('Events', 'Learn what happened: list events, wait for the next one, or stream them.', EVENTS),

@@ -35,6 +35,8 @@ import { getStatus } from './status/get-status.ts';
 import type { StatusSources } from './status/sources.ts';
 import type { Databases } from './store/connection/databases.ts';
 import { changeSwitch, getSwitch } from './switch/switch.ts';
+import { getTransferTimeline } from './timeline/get-transfer-timeline.ts';
+import { listLikelyDuplicates } from './timeline/list-likely-duplicates.ts';
 import { cancelTransfer, captureTransfer, reverseTransfer } from './transfers/change-transfer.ts';
 import { createTransfer } from './transfers/create-transfer.ts';
 import { createTransferBatch } from './transfers/create-transfer-batch.ts';
@@ -72,6 +74,8 @@ const HANDLERS = {
   export_transfers: exportTransfers,
   list_reversals: listReversals,
   get_reversal: getReversal,
+  get_transfer_timeline: getTransferTimeline,
+  list_likely_duplicates: listLikelyDuplicates,
   explain_transfer: explainTransfer,
   create_card: createCard,
   get_card: getCard,

@@ -15,6 +15,7 @@ const foundation = [
 
 const subjects = [
   'transfers',
+  'timeline',
   'cards',
   'programs',
   'keys',

@@ -14,6 +14,8 @@ export const METHODS: Readonly<Record<OperationId, `${Resource}.${string}`>> = {
   export_transfers: 'transfers.export',
   list_reversals: 'transfers.reversals',
   get_reversal: 'transfers.reversal',
+  get_transfer_timeline: 'transfers.timeline',
+  list_likely_duplicates: 'cards.likelyDuplicates',
   create_card: 'cards.create',
   get_card: 'cards.get',
   list_cards: 'cards.list',

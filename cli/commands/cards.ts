@@ -5,6 +5,8 @@ import {
   type CreateCardBody,
   type ExportPostingsQuery,
   InvalidArgument,
+  type LikelyDuplicate,
+  type ListLikelyDuplicatesQuery,
   type PostingRecord,
   type StatementPage,
   type UpdateCardBody,
@@ -17,6 +19,7 @@ import {
   type KeyOption,
   type OptionsFor,
   PAGE_OPTIONS,
+  readWholeNumber,
   TIME_OPTIONS,
 } from '../command.ts';
 import { EXIT_CODES } from '../failure.ts';
@@ -79,7 +82,33 @@ export const addCards: AddCommands = (program, context) => {
     },
   });
   addStatement(cards, context);
+  addDuplicates(cards, context);
 };
+
+function addDuplicates(cards: Command, context: CommandContext): void {
+  addList<LikelyDuplicate, Pick<ListLikelyDuplicatesQuery, 'window_seconds'>>(cards, context, {
+    name: 'duplicates <card_id>',
+    argument: CARD_ID,
+    description: 'list transfers that follow another one of the same type and amount within minutes',
+    options: {
+      window_seconds: {
+        flag: '--window <seconds>',
+        help: 'how far apart the two may be, in seconds (default: 600)',
+        read: readWholeNumber,
+      },
+    },
+    columns: [
+      { heading: 'transfer_id', show: ({ transfer }) => transfer.transfer_id },
+      { heading: 'created_at', show: ({ transfer }) => transfer.created_at },
+      { heading: 'type', show: ({ transfer }) => transfer.type },
+      { heading: 'amount', show: ({ transfer }) => money(transfer.amount, transfer.currency), right: true },
+      { heading: 'status', show: ({ transfer }) => transfer.status },
+      'seconds_apart',
+      { heading: 'earlier', show: ({ earlier }) => earlier.transfer_id },
+    ],
+    list: (service, query, cardId) => service.cards.likelyDuplicates(cardId, query),
+  });
+}
 
 function addCreate(cards: Command, context: CommandContext): void {
   addCommand<CreateOptions>(cards, context, {

@@ -79,6 +79,7 @@ export const addTransfers: AddCommands = (program, context) => {
     description: 'show a transfer',
     run: async ({ service, show }, _, transferId) => show(await service.transfers.get(transferId)),
   });
+  addTimeline(transfers, context);
   addList<TransferRecord, Filters>(transfers, context, {
     name: 'list',
     description: 'list transfers, newest first',
@@ -98,6 +99,21 @@ export const addTransfers: AddCommands = (program, context) => {
   addReversals(transfers, context);
   addUpdate(transfers, context);
 };
+
+function addTimeline(transfers: Command, context: CommandContext): void {
+  addCommand(transfers, context, {
+    name: 'timeline <transfer_id>',
+    argument: TRANSFER_ID,
+    description: 'show whether the money of a transfer moved, and everything that happened to it',
+    run: async ({ service, showText }, _, transferId) => {
+      const timeline = await service.transfers.timeline(transferId);
+      const { money, steps, likely_duplicates, truncated } = timeline;
+      const duplicates = likely_duplicates.map(({ transfer_id }) => `Likely a duplicate of it: ${transfer_id}`);
+      const notes = [...duplicates, ...truncated.map(({ text }) => text)].map((line) => `${line}\n`).join('');
+      showText(timeline, `${money.sentence}\n\n${table(['at', 'kind', 'text'], steps)}${notes}`);
+    },
+  });
+}
 
 function addCreate(transfers: Command, context: CommandContext): void {
   addCommand<CreateTransferBody & KeyOption>(transfers, context, {

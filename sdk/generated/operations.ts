@@ -823,6 +823,14 @@ export type KeyRecord = {
   readonly replaced_by: string | null;
 };
 
+/** Likely duplicate. */
+export type LikelyDuplicate = {
+  readonly transfer: TransferRecord;
+  readonly earlier: TransferRecord;
+  /** Time between the two, in whole seconds. */
+  readonly seconds_apart: number;
+};
+
 /** The query of list_audit_entries. */
 export type ListAuditEntriesQuery = {
   /** Maximum number of items on the page; 20 if omitted. */
@@ -871,6 +879,16 @@ export type ListEventsQuery = {
   readonly type?: string | undefined;
   /** Only events about this subject. */
   readonly subject_id?: string | undefined;
+};
+
+/** The query of list_likely_duplicates. */
+export type ListLikelyDuplicatesQuery = {
+  /** Maximum number of items on the page; 20 if omitted. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** How far apart the two transfers may be, in seconds; 600 if omitted. */
+  readonly window_seconds?: number | undefined;
 };
 
 /** The query of list_postings. */
@@ -949,6 +967,14 @@ export type LoggedErrorRecord = {
   readonly request: Readonly<Record<string, unknown>> | null;
   /** The trace of the request (W3C Trace Context), if the caller sent one. */
   readonly traceparent: string | null;
+};
+
+/** Money summary record. */
+export type MoneySummaryRecord = {
+  /** Whether the money moved, is held, or was moved back. */
+  readonly moved: 'yes' | 'no' | 'held' | 'moved_back' | 'partly_moved_back';
+  /** The same in a sentence for people. */
+  readonly sentence: string;
 };
 
 /** The body of move_clock. */
@@ -1585,6 +1611,54 @@ export type SwitchState = {
   readonly data: readonly SwitchRecord[];
 };
 
+/** Timeline step. */
+export type TimelineStep = {
+  /** When it happened. */
+  readonly at: string;
+  /** What it is. */
+  readonly kind:
+    | 'request'
+    | 'scheduled'
+    | 'hold'
+    | 'posting'
+    | 'release'
+    | 'canceled'
+    | 'expired'
+    | 'failed'
+    | 'reversal'
+    | 'event'
+    | 'webhook_attempt'
+    | 'error';
+  /** What happened, in one line. */
+  readonly text: string;
+  /** Amount of the step, in minor units. */
+  readonly amount: number | null;
+  /** Of a posting: the balances of the cards before and after it. */
+  readonly balances: readonly {
+    readonly card_id: string;
+    /** Balance of the card before the posting, in minor units. */
+    readonly before: number;
+    /** Balance of the card after the posting, in minor units. */
+    readonly after: number;
+  }[];
+  /** The request that caused it. */
+  readonly request_id: string | null;
+  /** The reversal that it belongs to. */
+  readonly reversal_id: string | null;
+  /** The event. */
+  readonly event_id: string | null;
+  /** Type of the event. */
+  readonly event_type: string | null;
+  /** The webhook that the event was sent to. */
+  readonly webhook_id: string | null;
+  /** The attempt to send it. */
+  readonly attempt_id: string | null;
+  /** Error code. */
+  readonly code: string | null;
+  /** HTTP status of the error response, or of the response of the receiver. */
+  readonly status: number | null;
+};
+
 /** Transfer batch outcomes: the response of create_transfer_batch. */
 export type TransferBatchOutcomes = {
   /** An outcome for each row, in the order of the rows. */
@@ -1740,6 +1814,23 @@ export type UnknownEvent = Omit<EventOf<EventType>, 'type' | 'data'> & {
  * UnknownEvent: ignore them.
  */
 export type TransferServiceEvent = { [Type in EventType]: EventOf<Type> }[EventType] | UnknownEvent;
+
+/** Transfer timeline: the response of get_transfer_timeline. */
+export type TransferTimeline = {
+  readonly transfer: TransferRecord;
+  readonly money: MoneySummaryRecord;
+  /** What happened, oldest first. */
+  readonly steps: readonly TimelineStep[];
+  /** Other transfers of the same card, type and amount within 10 minutes, oldest first. */
+  readonly likely_duplicates: readonly TransferRecord[];
+  /** What may be missing; empty if everything that is stored is shown. */
+  readonly truncated: readonly {
+    /** Of what there may be more. */
+    readonly kind: 'reversal' | 'posting' | 'event' | 'webhook_attempt' | 'error' | 'likely_duplicate';
+    /** What may be missing, and where to find it. */
+    readonly text: string;
+  }[];
+};
 
 /** Trial balance: the response of get_trial_balance. */
 export type TrialBalance = {
@@ -2100,6 +2191,27 @@ export type Operations = {
   readonly get_reversal: {
     readonly call: { readonly params: { readonly reversal_id: string }; readonly options?: CallOptions | undefined };
     readonly reply: ReversalRecord;
+  };
+  /**
+   * get_transfer_timeline: Get everything that happened to a transfer, in order, and whether its money moved.
+   * Error codes: `transfer_not_found`, `unknown_get_transfer_timeline`.
+   */
+  readonly get_transfer_timeline: {
+    readonly call: { readonly params: { readonly transfer_id: string }; readonly options?: CallOptions | undefined };
+    readonly reply: TransferTimeline;
+  };
+  /**
+   * list_likely_duplicates: List transfers of a card that follow another one of the same type and amount within
+   * minutes, newest first. Error codes: `list_likely_duplicates_schema`, `card_not_found`,
+   * `unknown_list_likely_duplicates`.
+   */
+  readonly list_likely_duplicates: {
+    readonly call: {
+      readonly params: { readonly card_id: string };
+      readonly query?: ListLikelyDuplicatesQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: Page<LikelyDuplicate>;
   };
   /**
    * create_card: Create a card. Error codes: `create_card_schema`, `idempotency_key_exists`, `duplicate_card`,
@@ -2803,6 +2915,26 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     program: true,
     scope: 'transfers:read',
     reach: 'program',
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  get_transfer_timeline: {
+    method: 'GET',
+    path: '/api/v0.1/core/transfer/{transfer_id}/timeline',
+    program: true,
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  list_likely_duplicates: {
+    method: 'GET',
+    path: '/api/v0.1/core/card/{card_id}/likely-duplicates',
+    program: true,
     idempotency: 'none',
     movesMoney: false,
     repeatable: true,
@@ -3659,6 +3791,10 @@ export const ERRORS = {
   list_reversals_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_reversal. */
   get_reversal_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of get_transfer_timeline. */
+  get_transfer_timeline_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of list_likely_duplicates. */
+  list_likely_duplicates_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of create_card. */
   create_card_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_cards. */
@@ -3799,6 +3935,10 @@ export const ERRORS = {
   unknown_list_reversals: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The reversal could not be read because of an internal error. */
   unknown_get_reversal: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The timeline of the transfer could not be read because of an internal error. */
+  unknown_get_transfer_timeline: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The likely duplicates could not be listed because of an internal error. */
+  unknown_list_likely_duplicates: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The card could not be created because of an internal error. */
   unknown_create_card: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The cards could not be listed because of an internal error. */

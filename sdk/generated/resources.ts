@@ -39,9 +39,11 @@ import type {
   InspectedErrorRecord,
   InspectedEventRecord,
   KeyRecord,
+  LikelyDuplicate,
   ListAuditEntriesQuery,
   ListErrorsQuery,
   ListEventsQuery,
+  ListLikelyDuplicatesQuery,
   ListPostingsQuery,
   ListTransfersQuery,
   LoggedErrorRecord,
@@ -73,6 +75,7 @@ import type {
   TransferExplanation,
   TransferRecord,
   TransferServiceEvent,
+  TransferTimeline,
   TrialBalance,
   UpdateCardBody,
   UpdateProgramBody,
@@ -215,6 +218,14 @@ export class TransfersResource {
   reversal(reversalId: string, options?: CallOptions): Promise<WithResponse<ReversalRecord>> {
     return this.#send('get_reversal', { params: { reversal_id: reversalId }, options });
   }
+
+  /**
+   * get_transfer_timeline: Get everything that happened to a transfer, in order, and whether its money moved.
+   * Error codes: `transfer_not_found`, `unknown_get_transfer_timeline`.
+   */
+  timeline(transferId: string, options?: CallOptions): Promise<WithResponse<TransferTimeline>> {
+    return this.#send('get_transfer_timeline', { params: { transfer_id: transferId }, options });
+  }
 }
 
 /** Cards, their balances, limits and statements. */
@@ -223,6 +234,28 @@ export class CardsResource {
 
   constructor(send: Send) {
     this.#send = send;
+  }
+
+  /**
+   * list_likely_duplicates: List transfers of a card that follow another one of the same type and amount within
+   * minutes, newest first. Error codes: `list_likely_duplicates_schema`, `card_not_found`,
+   * `unknown_list_likely_duplicates`.
+   */
+  likelyDuplicates(
+    cardId: string,
+    query: ListLikelyDuplicatesQuery = {},
+    options?: CallOptions,
+  ): Promise<WithResponse<Page<LikelyDuplicate>>> {
+    return this.#send('list_likely_duplicates', { params: { card_id: cardId }, query, options });
+  }
+
+  /** list_likely_duplicates, page after page, for `for await`. */
+  likelyDuplicatesAll(
+    cardId: string,
+    query: ListLikelyDuplicatesQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<LikelyDuplicate, void, undefined> {
+    return everyItem((cursor) => this.likelyDuplicates(cardId, { ...query, cursor }, options), query.cursor);
   }
 
   /**

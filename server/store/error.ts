@@ -26,7 +26,8 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 /** One link of the chain of causes, the outermost first. `stack` has the frames only. */
 export type Cause = { readonly name: string; readonly message: string; readonly stack: string | null };
 
-const LISTED = columns({
+/** The columns of an error in a list, which has no causes. */
+export const LISTED_ERROR = columns({
   /** Inner UUID (version 7) of the request; its time is the time of the error. */
   requestId: UUID,
   programId: nullable(UUID),
@@ -50,7 +51,7 @@ const LISTED = columns({
   traceparent: nullable(TEXT),
 });
 
-const ERROR = columns({ ...LISTED.columns, causes: json<readonly Cause[]>('json') });
+const ERROR = columns({ ...LISTED_ERROR.columns, causes: json<readonly Cause[]>('json') });
 
 /** An error response as the error log stores it. */
 export type LoggedError = RowOf<typeof ERROR.columns>;
@@ -140,7 +141,7 @@ const CONDITIONS: readonly (readonly [name: keyof ErrorFilter, condition: string
 ];
 
 const LIST_ERRORS = statementVariants({
-  ...LISTED.pick('programId', 'operation', 'cardName').columns,
+  ...LISTED_ERROR.pick('programId', 'operation', 'cardName').columns,
   from: nullable(DATE),
   to: nullable(DATE),
   after: nullable(UUID),
@@ -161,7 +162,7 @@ export function listErrors(filter: ErrorFilter): Statement {
     const conditions = used.map(([, condition]) => condition);
     const all = filter.codes === null ? conditions : ['error.code = wanted.code', ...conditions];
     const where = all.length === 0 ? '' : `where ${all.join(' and ')}`;
-    const page = `select ${LISTED.names}, created_at from error ${where}
+    const page = `select ${LISTED_ERROR.names}, created_at from error ${where}
       order by created_at desc, request_id desc limit :count`;
     if (filter.codes === null) return page;
     return `select found.* from unnest(:codes) as wanted(code)
@@ -176,7 +177,7 @@ export function listErrors(filter: ErrorFilter): Statement {
 
 /** An error from a row of {@link readError} or {@link listErrors}; a list has no causes. */
 export function toLoggedError(row: Row): LoggedError {
-  return 'causes' in row ? ERROR.read(row) : { ...LISTED.read(row), causes: [] };
+  return 'causes' in row ? ERROR.read(row) : { ...LISTED_ERROR.read(row), causes: [] };
 }
 
 const COUNT = columns({ start: TIME, code: TEXT, count: NUMBER });

@@ -91,6 +91,11 @@ const LINES: Readonly<Record<OperationId, Line>> = {
     shows: 'reversal_id                                   amount  status',
   },
   get_reversal: { type: 'transfers reversal rev_1', shows: 'amount:      250 (2.50 USD)\n' },
+  get_transfer_timeline: {
+    type: 'transfers timeline tr_1',
+    shows: "  posting  10.00 USD moved from the program's funding to the card 'card_active'.\n",
+  },
+  list_likely_duplicates: { type: 'cards duplicates card_active --window 60', shows: 'seconds_apart  earlier\n' },
   get_transfer: { type: 'transfers get tr_1', reply: TRANSFER, shows: 'metadata.order:  17\n' },
   list_transfers: {
     type: 'transfers list --card card_active --status completed',

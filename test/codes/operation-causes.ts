@@ -77,6 +77,10 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
   ),
   list_reversals: ['limit=0', 'cursor=x'].map((query) => withQuery('list_reversals', query)),
   get_reversal: [...twice('get_reversal'), controlCharacter('get_reversal')],
+  get_transfer_timeline: [...twice('get_transfer_timeline'), controlCharacter('get_transfer_timeline')],
+  list_likely_duplicates: ['limit=0', 'cursor=x', 'window_seconds=0', 'window_seconds=3601', 'window_seconds=x'].map(
+    (query) => withQuery('list_likely_duplicates', query),
+  ),
   create_card: wrongly(
     'create_card',
     { currency: 'XXY' },

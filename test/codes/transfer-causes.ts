@@ -52,6 +52,7 @@ const OF_A_TRANSFER: readonly (readonly [OperationId, object?])[] = [
   ['reverse_transfer', {}],
   ['update_transfer', { metadata: {} }],
   ['list_reversals'],
+  ['get_transfer_timeline'],
 ];
 
 /** The operations on a card. */
@@ -62,6 +63,7 @@ const OF_A_CARD: readonly (readonly [OperationId, object?])[] = [
   ['get_card_limits'],
   ['list_postings'],
   ['export_postings'],
+  ['list_likely_duplicates'],
 ];
 
 const AMOUNTS = [

@@ -106,6 +106,8 @@ const READINGS = [
   'export_transfers',
   'list_reversals',
   'get_reversal',
+  'get_transfer_timeline',
+  'list_likely_duplicates',
   'get_program',
   'list_programs',
   'list_keys',

@@ -87,6 +87,15 @@ async function callForTransfers({ transfers, cards }: TransferService, call: Cal
   await call('get_transfer', () => transfers.get(id));
   await call('list_reversals', () => transfers.reversals(id));
   await call('get_reversal', () => transfers.reversal(reversal?.reversal_id ?? ''));
+  await call('get_transfer_timeline', async () => {
+    const { money, steps } = await transfers.timeline(id);
+    // Events appear when they have positions, which is a moment later.
+    return { money, steps: steps.filter(({ kind }) => kind !== 'event') };
+  });
+  await call('list_likely_duplicates', async () => {
+    const { data } = await cards.likelyDuplicates('one');
+    return data.map(({ transfer, earlier }) => [transfer.amount, earlier.amount]);
+  });
   await call('list_transfers', () => transfers.list({ card_id: 'one', limit: 50 }));
   const createdFrom = new Date(Date.now() - 3_600_000).toISOString();
   await call('list_transfers of a time', () => transfers.list({ created_from: createdFrom, card_id: 'one' }));

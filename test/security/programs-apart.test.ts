@@ -111,6 +111,11 @@ const ATTEMPTS: Partial<Readonly<Record<OperationId, readonly Attempt[]>>> = {
     ({ cursors }, own) => query('list_reversals', own.transfer, ['cursor', cursors.reversals]),
   ],
   get_reversal: [({ reversal }) => read('get_reversal', reversal)],
+  get_transfer_timeline: [({ transfer }) => read('get_transfer_timeline', transfer)],
+  list_likely_duplicates: [
+    ({ card }) => read('list_likely_duplicates', card),
+    ({ cursors }, own) => query('list_likely_duplicates', own.namedCard, ['cursor', cursors.transfers]),
+  ],
   create_card: [({ namedCard }) => write('create_card', '', { card_id: namedCard })],
   get_card: [({ card }) => read('get_card', card), ({ namedCard }) => read('get_card', namedCard)],
   list_cards: [({ cursors }) => query('list_cards', '', ['cursor', cursors.cards])],

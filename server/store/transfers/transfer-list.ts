@@ -23,7 +23,8 @@ export type Stretch = {
 export type StretchRead = { readonly transfers: readonly Transfer[]; readonly next: string | null };
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+/** After every transfer. */
+export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const READ_NEWEST_TRANSFER = statement(
   'read_newest_transfer',

@@ -16,6 +16,7 @@ import {
   columns,
   insertRows,
   json,
+  many,
   nullable,
   rows,
   statement,
@@ -117,6 +118,27 @@ const READ_TRANSFER = statement(
 /** Reads one transfer. */
 export function readTransfer(programId: string, transferId: string): Statement {
   return READ_TRANSFER({ programId, transferId });
+}
+
+const READ_TRANSFERS = statement(
+  'read_transfers',
+  { programId: UUID, transferIds: many(UUID) },
+  `select ${TRANSFER_COLUMNS} from unnest(:transferIds) as wanted (transfer_id)
+    cross join lateral (
+      select * from transfer
+      where transfer.program_id = :programId and transfer.transfer_id = wanted.transfer_id limit 1
+    ) as transfer
+    left join lateral (
+      select name from card where card.program_id = :programId and card.card_id = transfer.card_id limit 1
+    ) as card on true
+    left join lateral (
+      select name from card where card.program_id = :programId and card.card_id = transfer.destination_card_id limit 1
+    ) as destination on true`,
+);
+
+/** Reads transfers of a program, in any order. */
+export function readTransfers(programId: string, transferIds: readonly string[]): Statement {
+  return READ_TRANSFERS({ programId, transferIds });
 }
 
 /**

@@ -3,11 +3,14 @@ import type { Database, Row, Statement } from '../connection/database.ts';
 import {
   BOOLEAN,
   columns,
+  DATE,
   INTEGER,
   insertRows,
+  many,
   NUMBER,
   nullable,
   SMALLINT,
+  statement,
   statementVariants,
   TEXT,
   TIME,
@@ -81,6 +84,21 @@ export function listAttempts(
     after,
     count,
   });
+}
+
+const READ_ATTEMPTS_OF_EVENTS = statement(
+  'read_webhook_attempts_of_events',
+  { eventIds: many(UUID), since: DATE, count: NUMBER },
+  `select found.* from unnest(:eventIds) as wanted (event_id) cross join lateral (
+      select ${ATTEMPT.names} from webhook_attempt
+      where event_id = wanted.event_id and started_at >= :since
+      order by attempt_id desc limit :count
+    ) as found`,
+);
+
+/** Reads the attempts to send some events since a time, the latest `count` of each. */
+export function readAttemptsOfEvents(eventIds: readonly string[], since: Date, count: number): Statement {
+  return READ_ATTEMPTS_OF_EVENTS({ eventIds, since, count });
 }
 
 /** Deletes attempts of days that have ended `days` ago, by the database's clock; returns the dropped partitions. */

@@ -1,0 +1,191 @@
+import { type Static, Type } from 'typebox';
+import { MONEY_STATES } from '../../domain/transfers/money-sentence.ts';
+import { operation } from '../operation.ts';
+import { EXAMPLE_LATER, EXAMPLE_REQUEST_ID, sampleOf } from '../samples.ts';
+import { Amount, cursor, limit, literals, moment, nullable, pageOf, textOrNull } from '../schema-parts.ts';
+import { TRANSFER_PATH, TransferRecord } from '../transfers.ts';
+
+/** What a step of a timeline can be. */
+export const TIMELINE_STEP_KINDS = [
+  'request',
+  'scheduled',
+  'hold',
+  'posting',
+  'release',
+  'canceled',
+  'expired',
+  'failed',
+  'reversal',
+  'event',
+  'webhook_attempt',
+  'error',
+] as const;
+
+/** One of {@link TIMELINE_STEP_KINDS}. */
+export type TimelineStepKind = (typeof TIMELINE_STEP_KINDS)[number];
+
+/** The kinds of which a timeline shows a bounded number. */
+export const TRUNCATED_KINDS = [
+  'reversal',
+  'posting',
+  'event',
+  'webhook_attempt',
+  'error',
+  'likely_duplicate',
+] as const;
+
+/** One of {@link TRUNCATED_KINDS}. */
+export type TruncatedKind = (typeof TRUNCATED_KINDS)[number];
+
+/** The balance of a card before and after a posting. */
+const BalanceChange = Type.Object({
+  card_id: Type.String(),
+  before: Amount('Balance of the card before the posting'),
+  after: Amount('Balance of the card after the posting'),
+});
+
+/** One step of a timeline. What a step does not have is null. */
+export const TimelineStep = Type.Object({
+  at: moment('When it happened'),
+  kind: literals(TIMELINE_STEP_KINDS, 'What it is'),
+  text: Type.String({ description: 'What happened, in one line' }),
+  amount: nullable(Amount('Amount of the step')),
+  balances: Type.Array(BalanceChange, { description: 'Of a posting: the balances of the cards before and after it' }),
+  request_id: textOrNull('The request that caused it'),
+  reversal_id: textOrNull('The reversal that it belongs to'),
+  event_id: textOrNull('The event'),
+  event_type: textOrNull('Type of the event'),
+  webhook_id: textOrNull('The webhook that the event was sent to'),
+  attempt_id: textOrNull('The attempt to send it'),
+  code: textOrNull('Error code'),
+  status: nullable(
+    Type.Integer({ description: 'HTTP status of the error response, or of the response of the receiver' }),
+  ),
+});
+
+/** Whether the money of a transfer moved. */
+export const MoneySummaryRecord = Type.Object({
+  moved: literals(MONEY_STATES, 'Whether the money moved, is held, or was moved back'),
+  sentence: Type.String({ description: 'The same in a sentence for people' }),
+});
+
+/** Everything that is known about a transfer, in order. */
+export const TransferTimeline = Type.Object({
+  transfer: TransferRecord,
+  money: MoneySummaryRecord,
+  steps: Type.Array(TimelineStep, { description: 'What happened, oldest first' }),
+  likely_duplicates: Type.Array(TransferRecord, {
+    description: 'Other transfers of the same card, type and amount within 10 minutes, oldest first',
+  }),
+  truncated: Type.Array(
+    Type.Object({
+      kind: literals(TRUNCATED_KINDS, 'Of what there may be more'),
+      text: Type.String({ description: 'What may be missing, and where to find it' }),
+    }),
+    { description: 'What may be missing; empty if everything that is stored is shown' },
+  ),
+});
+
+/** Two transfers that are likely the same one, made twice. */
+export const LikelyDuplicate = Type.Object({
+  transfer: TransferRecord,
+  earlier: TransferRecord,
+  seconds_apart: Type.Integer({ description: 'Time between the two, in whole seconds' }),
+});
+
+/** How far apart two likely duplicates may be, in seconds, where the query does not say: ten minutes. */
+export const DUPLICATE_WINDOW_SECONDS = 600;
+
+/** How far apart they may be at most, in seconds. */
+const MAX_DUPLICATE_WINDOW_SECONDS = 3600;
+
+/** Operations that gather what is known about a transfer, and about a card that was charged twice. */
+export const TIMELINE = [
+  operation({
+    id: 'get_transfer_timeline',
+    method: 'GET',
+    path: `${TRANSFER_PATH}/{transfer_id}/timeline`,
+    summary: 'Get everything that happened to a transfer, in order, and whether its money moved',
+    reach: 'program',
+    scope: 'transfers:read',
+    reply: TransferTimeline,
+    errors: ['transfer_not_found'],
+    failure: 'The timeline of the transfer could not be read',
+    example: {
+      reply: {
+        money: {
+          moved: 'yes',
+          sentence: "10.00 USD moved from the program's funding to the card 'card_active' at 2026-01-31T09:30:00.000Z.",
+        },
+        steps: [
+          exampleStep(
+            'request',
+            "The request asked for 10.00 USD from the program's funding to the card 'card_active'.",
+            {
+              amount: 1000,
+              request_id: EXAMPLE_REQUEST_ID,
+            },
+          ),
+          exampleStep('posting', "10.00 USD moved from the program's funding to the card 'card_active'.", {
+            amount: 1000,
+            balances: [{ card_id: 'card_active', before: 1500, after: 2500 }],
+          }),
+        ],
+        likely_duplicates: [],
+        truncated: [],
+      },
+    },
+  }),
+  operation({
+    id: 'list_likely_duplicates',
+    method: 'GET',
+    path: '/api/v0.1/core/card/{card_id}/likely-duplicates',
+    summary:
+      'List transfers of a card that follow another one of the same type and amount within minutes, newest first',
+    reach: 'program',
+    scope: 'transfers:read',
+    query: Type.Object({
+      limit,
+      cursor,
+      window_seconds: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_DUPLICATE_WINDOW_SECONDS,
+          description: `How far apart the two transfers may be, in seconds; ${DUPLICATE_WINDOW_SECONDS} if omitted`,
+        }),
+      ),
+    }),
+    reply: pageOf(LikelyDuplicate),
+    errors: ['card_not_found'],
+    failure: 'The likely duplicates could not be listed',
+    example: {
+      reply: {
+        transfer: { ...Object(sampleOf(TransferRecord, false)), created_at: EXAMPLE_LATER },
+        seconds_apart: 42,
+      },
+    },
+  }),
+] as const;
+
+function exampleStep(kind: TimelineStepKind, text: string, given: Readonly<Record<string, unknown>>) {
+  const nothing = {
+    amount: null,
+    balances: [],
+    request_id: null,
+    reversal_id: null,
+    event_id: null,
+    event_type: null,
+    webhook_id: null,
+    attempt_id: null,
+    code: null,
+    status: null,
+  };
+  return { at: '2026-01-31T09:30:00.000Z', kind, text, ...nothing, ...given };
+}
+
+/** A step on the wire. */
+export type TimelineStep = Static<typeof TimelineStep>;
+/** The reply of get_transfer_timeline on the wire. */
+export type TransferTimeline = Static<typeof TransferTimeline>;
+/** Two likely duplicates on the wire. */
+export type LikelyDuplicate = Static<typeof LikelyDuplicate>;

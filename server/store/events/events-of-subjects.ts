@@ -1,0 +1,116 @@
+import type { Database, Statement } from '../connection/database.ts';
+import { timeOfId } from '../error.ts';
+import { BOOLEAN, columns, DATE, many, NUMBER, rows, statement, TEXT, UUID } from '../sql.ts';
+import { type EventPlace, toEventPlace } from './event-positions.ts';
+import { eventIdOf } from './read-events.ts';
+
+/**
+ * When something happened whose event is wanted. Events have no index by their subject, which would cost every transfer
+ * something; so they are found by their transaction, whose id has its time.
+ */
+const MOMENT = columns({
+  /** Between which times the transaction began, by the database's clock. */
+  earliest: DATE,
+  latest: DATE,
+  /** Whether these times are those of the service, which in a sandbox can be ahead of the database's clock. */
+  isServiceTime: BOOLEAN,
+  /** Between which times of the service it was decided. */
+  since: DATE,
+  until: DATE,
+});
+
+/** A moment at which an event is looked for. */
+export type EventMoment = ReturnType<typeof MOMENT.read>;
+
+const READ_PLACES_AT = statement(
+  'read_event_places_at',
+  { sent: rows(MOMENT), programId: UUID, look: NUMBER, count: NUMBER },
+  `select found.* from :sent cross join lateral (
+      select * from (
+        select program_id, position, event_position.count, batch_id, events_at, number, is_shared
+        from event_position
+        where batch_id >= uuid_at(sent.earliest - case when sent.is_service_time
+              then (select coalesce(max(furthest), interval '0') from sandbox_clock) else interval '0' end)
+          and batch_id <= uuid_at(sent.latest)
+          -- For the partitions; the exact times are compared below, after the look limit.
+          and events_at >= sent.since - interval '1 day' and events_at <= sent.until + interval '1 day'
+        order by batch_id desc limit :look
+      ) as looked
+      where program_id = :programId and events_at >= sent.since and events_at <= sent.until
+      order by abs(extract(epoch from events_at - sent.since - (sent.until - sent.since) / 2)), batch_id limit :count
+    ) as found`,
+);
+
+/** Reads the places of the events of a program at some moments: `look` transactions are looked at for each, at most. */
+export function readPlacesAt(
+  programId: string,
+  moments: readonly EventMoment[],
+  bounds: { readonly look: number; readonly count: number },
+): Statement {
+  return READ_PLACES_AT({ sent: moments, programId, ...bounds });
+}
+
+const FOUND = columns({ batchId: UUID, index: NUMBER, offset: NUMBER, type: TEXT, subjectId: TEXT, createdAt: DATE });
+
+/** Reads what some transactions have of events of some subjects. */
+export const READ_EVENTS_OF_SUBJECTS = statement(
+  // Without a name it is planned every time. A plan that is kept would be one for all partitions.
+  '',
+  { batchIds: many(UUID), times: many(DATE), programId: UUID, subjectIds: many(TEXT) },
+  `select * from (
+      select batch_id, index, type, subject_id, created_at,
+        row_number() over (partition by batch_id order by index) - 1 as offset
+      from event
+      where created_at = any (:times) and batch_id = any (:batchIds) and program_id = :programId
+    ) as of_batch
+    where subject_id = any (:subjectIds)`,
+);
+
+/** An event of a subject, without its payload. */
+export type SubjectEvent = {
+  readonly eventId: string;
+  readonly type: string;
+  readonly subjectId: string;
+  readonly position: number;
+  readonly createdAt: Date;
+  /** When its transaction began, by the database's clock: later events have later ones, whatever the sandbox's clock. */
+  readonly begunAt: Date;
+};
+
+/** Reads the events of some subjects (ids on the wire) of a program at some moments, in the order of their positions. */
+export async function readEventsOfSubjects(
+  database: Database,
+  programId: string,
+  subjectIds: readonly string[],
+  moments: readonly EventMoment[],
+  bounds: { readonly look: number; readonly count: number },
+): Promise<readonly SubjectEvent[]> {
+  const places = (await database.read(readPlacesAt(programId, moments, bounds))).map(toEventPlace);
+  if (places.length === 0) return [];
+  const byBatch = new Map(places.map((place) => [place.batchId, place]));
+  const found = await database.read(
+    READ_EVENTS_OF_SUBJECTS({
+      batchIds: [...byBatch.keys()],
+      times: [...new Set(places.map(({ eventsAt }) => eventsAt))].map((time) => new Date(time)),
+      programId,
+      subjectIds,
+    }),
+  );
+  return found
+    .map(FOUND.read)
+    .map((event) => toSubjectEvent(event, byBatch.get(event.batchId)))
+    .toSorted((left, right) => left.position - right.position);
+}
+
+function toSubjectEvent(event: ReturnType<typeof FOUND.read>, place: EventPlace | undefined): SubjectEvent {
+  if (place === undefined) throw new Error('an event of a transaction that was not asked for');
+  const { batchId, index, offset, type, subjectId, createdAt } = event;
+  return {
+    eventId: eventIdOf({ batchId, index }),
+    type,
+    subjectId,
+    position: place.position + offset,
+    createdAt,
+    begunAt: timeOfId(batchId),
+  };
+}

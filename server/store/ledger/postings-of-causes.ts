@@ -1,0 +1,67 @@
+import type { PostingPurpose } from '../../../domain/ledger/ledger.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import { BIGINT, columns, DATE, NUMBER, rows, statement, TIME, UUID, word } from '../sql.ts';
+
+/** What caused a posting, a transfer or a reversal by its inner UUID, and when: postings have no index by their cause. */
+const CAUSE = columns({ causeId: UUID, moment: DATE });
+
+/** The cause of a posting to find. */
+export type PostingCause = ReturnType<typeof CAUSE.read>;
+
+const POSTING = columns({
+  causeId: UUID,
+  purpose: word<PostingPurpose>(),
+  amount: BIGINT,
+  sourceAccountId: UUID,
+  sourceSequence: BIGINT,
+  sourceBalance: BIGINT,
+  destinationBalance: BIGINT,
+  createdAt: TIME,
+});
+
+/** A posting with the balances after it. */
+export type CausedPosting = ReturnType<typeof POSTING.read>;
+
+const postingsWhere = (side: 'source' | 'destination'): string => `
+  select ${POSTING.names} from posting
+  where program_id = :programId and ${side}_account_id = of_card.account_id
+    and ${side}_sequence > range.low and ${side}_sequence <= range.low + :look::bigint and cause_id = sent.cause_id`;
+
+const READ_POSTINGS_OF_CAUSES = statement(
+  'read_postings_of_causes',
+  { sent: rows(CAUSE), programId: UUID, cardId: UUID, look: NUMBER },
+  // By its number, which the moment leads to; and among the latest, since the clock of a sandbox can have been set back.
+  `with of_card as materialized (
+      select account.account_id, account.sequence
+      from card cross join lateral (
+        select account_id, sequence from account
+        where account.program_id = :programId and account.account_id = card.account_id limit 1
+      ) as account
+      where card.program_id = :programId and card.card_id = :cardId
+    )
+    select found.* from :sent cross join of_card
+    cross join lateral (
+      values (last_sequence_before(:programId, of_card.account_id, sent.moment)),
+        (greatest(of_card.sequence - :look::bigint, 0))
+    ) as range (low)
+    cross join lateral (${postingsWhere('source')} union all ${postingsWhere('destination')}) as found`,
+);
+
+/**
+ * Reads the postings of a card that have one of the causes. `look` lines of the card's statement are compared for each
+ * cause: more than one group of transfers can have at one moment.
+ */
+export function readPostingsOfCauses(
+  programId: string,
+  cardId: string,
+  causes: readonly PostingCause[],
+  look: number,
+): Statement {
+  return READ_POSTINGS_OF_CAUSES({ sent: causes, programId, cardId, look });
+}
+
+/** The postings from the rows of {@link readPostingsOfCauses}, each once. */
+export function toCausedPostings(found: readonly Row[]): readonly CausedPosting[] {
+  const postings = found.map(POSTING.read);
+  return [...new Map(postings.map((one) => [`${one.sourceAccountId} ${one.sourceSequence}`, one])).values()];
+}

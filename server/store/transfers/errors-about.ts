@@ -1,0 +1,82 @@
+import type { Row, Statement } from '../connection/database.ts';
+import { LISTED_ERROR, type LoggedError, toLoggedError } from '../error.ts';
+import { DATE, many, NUMBER, nullable, statement, TEXT, UUID } from '../sql.ts';
+
+/** SQL: the errors of one index from one of its ends, `look` at most, and whether they are about the transfer. */
+const looked = (from: string, where: string, order: 'asc' | 'desc'): string => `
+  select ${from}, request_id, created_at,
+    program_id = :programId and (transfer_id = :transferId or idempotency_key = :key::text) as matches
+  from (
+    select * from error where ${where} and created_at >= :since
+    order by created_at ${order}, request_id ${order} limit :look
+  ) as error`;
+
+const OF_CARD = 'card_name = :cardName';
+const OF_OPERATION = 'program_id = :programId and operation = wanted.operation';
+
+const READ_ERRORS_ABOUT = statement(
+  'read_errors_about_transfer',
+  {
+    programId: UUID,
+    transferId: UUID,
+    cardName: TEXT,
+    key: nullable(TEXT),
+    operations: many(TEXT),
+    since: DATE,
+    look: NUMBER,
+    count: NUMBER,
+  },
+  // An error has no index by its transfer or its key. Those near the transfer and the latest ones are what people ask about.
+  `with looked as materialized (
+      (${looked("'card, first' as part", OF_CARD, 'asc')})
+      union all (${looked("'card, last' as part", OF_CARD, 'desc')})
+      union all select found.* from unnest(:operations) as wanted (operation) cross join lateral (
+        (${looked("wanted.operation || ', first' as part", OF_OPERATION, 'asc')})
+        union all (${looked("wanted.operation || ', last'", OF_OPERATION, 'desc')})
+      ) as found
+    ), found as materialized (
+      select distinct created_at, request_id from looked where matches
+      order by created_at, request_id limit :count
+    )
+    select error.*, walk.looked
+    from (
+      select coalesce(max(count), 0) as looked from (select count(*) from looked group by part) as counted
+    ) as walk
+    left join found on true
+    left join lateral (
+      select ${LISTED_ERROR.names} from error
+      where error.request_id = found.request_id and error.created_at = found.created_at limit 1
+    ) as error on true
+    order by found.created_at, found.request_id`,
+);
+
+/** Which errors are looked for. */
+export type ErrorsAbout = {
+  readonly programId: string;
+  /** Inner UUID. */
+  readonly transferId: string;
+  /** The card of the transfer, by its id on the wire. */
+  readonly cardName: string;
+  /** The idempotency key of the transfer's request; null if it had none. */
+  readonly key: string | null;
+  /** Operations whose errors name no card, only the transfer. */
+  readonly operations: readonly string[];
+  readonly since: Date;
+  /** Errors compared at most, from either end, for the card and for each operation. */
+  readonly look: number;
+  readonly count: number;
+};
+
+/** Reads errors about a transfer or with its idempotency key, oldest first. */
+export function readErrorsAbout(about: ErrorsAbout): Statement {
+  return READ_ERRORS_ABOUT(about);
+}
+
+/** The errors from the rows of {@link readErrorsAbout}, and whether there were more than were compared. */
+export function toErrorsAbout(
+  rows: readonly Row[],
+  { look }: Pick<ErrorsAbout, 'look'>,
+): { readonly errors: readonly LoggedError[]; readonly isCutShort: boolean } {
+  const errors = rows.filter((row) => row.request_id !== null).map(toLoggedError);
+  return { errors, isCutShort: Number(rows[0]?.looked) >= look };
+}

@@ -1,0 +1,139 @@
+import type { Transfer } from '../../../domain/transfers/transfer.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import { columns, DATE, NUMBER, nullable, statement, TEXT, UUID } from '../sql.ts';
+import { LAST_ID } from './transfer-list.ts';
+import { cardIdOf } from './transfer-route.ts';
+
+/** SQL: whether the money of a transfer has moved, or still may. What was canceled or refused charged nobody. */
+const IS_LIVE = `transfer.status in ('scheduled', 'pending', 'completed')
+  and not (transfer.status = 'pending' and transfer.expires_at <= (select service_now()))`;
+
+const PAIR = columns({ transferId: UUID, earlierId: UUID });
+
+/** Ids of two transfers of one card, type and amount: the later one, and the one before it. */
+export type DuplicatePair = ReturnType<typeof PAIR.read>;
+
+/** Transfers that are only looked at as the earlier one of a pair whose later one is at the end of the stretch. */
+const OVERLAP = 500;
+
+/** SQL: the transfers of a card along one of its two indexes, newest first. */
+const ofCard = (column: 'card_id' | 'destination_card_id'): string => {
+  const only = column === 'card_id' ? '' : 'and transfer.destination_card_id is not null';
+  const cardId = cardIdOf(':cardName');
+  return `select transfer.* from transfer
+    where transfer.program_id = :programId and transfer.${column} = ${cardId} ${only}
+      and (transfer.${column}, transfer.transfer_id) < (${cardId}, :before::uuid)
+    order by transfer.${column} desc, transfer.transfer_id desc limit :look::bigint + ${OVERLAP}`;
+};
+
+const READ_DUPLICATE_PAIRS = statement(
+  'read_duplicate_pairs',
+  { programId: UUID, cardName: TEXT, before: UUID, windowSeconds: NUMBER, look: NUMBER, count: NUMBER },
+  `with candidate as materialized (
+      select transfer.*, row_number() over (order by transfer_id desc) as place from (
+        (${ofCard('card_id')}) union all (${ofCard('destination_card_id')})
+        order by transfer_id desc limit :look::bigint + ${OVERLAP}
+      ) as transfer
+    ), pair as (
+      select transfer_id, place, created_at, lag(transfer_id) over alike as earlier_id, lag(created_at) over alike as earlier_at
+      from candidate as transfer where ${IS_LIVE}
+      window alike as (partition by type, amount, card_id, destination_card_id order by transfer_id)
+    ), page as (
+      select transfer_id, earlier_id from pair
+      where place <= :look and earlier_id is not null
+        and abs(extract(epoch from created_at - earlier_at)) <= :windowSeconds
+      order by transfer_id desc limit :count
+    )
+    select page.transfer_id, page.earlier_id, card.card_id,
+      (select transfer_id from candidate where place = :look) as reached
+    from (select ${cardIdOf(':cardName')} as card_id) as card
+    left join page on true
+    where card.card_id is not null
+    order by page.transfer_id desc`,
+);
+
+/** Which of a card's transfers are compared. */
+export type DuplicateStretch = {
+  /** Only transfers before this one (inner UUID); null for the newest. */
+  readonly before: string | null;
+  readonly windowSeconds: number;
+  /** Transfers compared at most: it bounds the time, however rare duplicates are. */
+  readonly look: number;
+  /** Pairs at most. */
+  readonly count: number;
+};
+
+/**
+ * Reads pairs of transfers of a card, newest first, each with the one before it of the same card, type and amount. No row
+ * where the card does not exist, and one row without a pair where there is none.
+ */
+export function readDuplicatePairs(programId: string, cardName: string, stretch: DuplicateStretch): Statement {
+  return READ_DUPLICATE_PAIRS({ programId, cardName, ...stretch, before: stretch.before ?? LAST_ID });
+}
+
+/** The pairs from the rows of {@link readDuplicatePairs}; `reached` is where the next stretch begins, null at the end. */
+export function toDuplicatePairs(rows: readonly Row[]): {
+  readonly pairs: readonly DuplicatePair[];
+  readonly reached: string | null;
+} {
+  const pairs = rows.filter((row) => row.transfer_id !== null).map(PAIR.read);
+  return { pairs, reached: (rows[0]?.reached as string | undefined) ?? null };
+}
+
+const READ_TRANSFERS_ALIKE = statement(
+  'read_transfers_alike',
+  {
+    programId: UUID,
+    transferId: UUID,
+    cardId: UUID,
+    destinationCardId: nullable(UUID),
+    type: TEXT,
+    amount: NUMBER,
+    createdAt: DATE,
+    windowSeconds: NUMBER,
+    look: NUMBER,
+    count: NUMBER,
+  },
+  // Ids of earlier versions have the time of another clock, see endsOf in transfer-list.ts; here a minute is enough.
+  `with candidate as materialized (
+      select * from transfer
+      where program_id = :programId and card_id = :cardId
+        and (card_id, transfer_id) > (:cardId, uuid_at(:createdAt::timestamptz - make_interval(secs => :windowSeconds::bigint + 60)))
+        and (card_id, transfer_id) < (:cardId, uuid_at(:createdAt::timestamptz + make_interval(secs => :windowSeconds::bigint + 60)))
+      order by card_id, transfer_id limit :look
+    )
+    select found.transfer_id, clock.now from (select service_now() as now) as clock left join (
+      select transfer_id from candidate as transfer
+      where transfer_id <> :transferId and type = :type and amount = :amount
+        and destination_card_id is not distinct from :destinationCardId::uuid
+        and abs(extract(epoch from created_at - :createdAt::timestamptz)) <= :windowSeconds and ${IS_LIVE}
+      order by transfer_id limit :count
+    ) as found on true`,
+);
+
+/**
+ * Reads the ids of other transfers of the same card, type and amount that were created within `windowSeconds`, and the time
+ * of the service as `now`.
+ */
+export function readTransfersAlike(
+  transfer: Transfer,
+  bounds: { readonly windowSeconds: number; readonly look: number; readonly count: number },
+): Statement {
+  const { programId, transferId, cardId, destinationCardId, type, amount, createdAt } = transfer;
+  return READ_TRANSFERS_ALIKE({
+    programId,
+    transferId,
+    cardId,
+    destinationCardId,
+    type,
+    amount: Number(amount),
+    createdAt: new Date(createdAt),
+    ...bounds,
+  });
+}
+
+/** The ids, and the time of the service in milliseconds since 1970, from the rows of {@link readTransfersAlike}. */
+export function toTransfersAlike(rows: readonly Row[]): { readonly ids: readonly string[]; readonly now: number } {
+  const ids = rows.flatMap((row) => (row.transfer_id === null ? [] : [row.transfer_id as string]));
+  return { ids, now: (rows[0]?.now as Date).getTime() };
+}

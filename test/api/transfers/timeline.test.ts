@@ -1,0 +1,238 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { TransferTimeline } from '../../../sdk/client.ts';
+import { receiverForTest } from '../../delivery/receiver.ts';
+import { waitFor } from '../../harness/process.ts';
+import { expectBalancedBooks, refusalOf, useService } from '../../harness/service.ts';
+import { held, inSeconds, made, newCard } from '../arrange.ts';
+
+const running = useService();
+const client = () => running().client;
+afterAll(() => expectBalancedBooks(running()));
+
+/** The timeline, once it has so many events: they get their positions a moment after the commit. */
+async function timelineWith(transferId: string, events: number): Promise<TransferTimeline> {
+  let timeline = await client().transfers.timeline(transferId);
+  await waitFor(`${events} events`, async () => {
+    timeline = await client().transfers.timeline(transferId);
+    return stepsOf(timeline, 'event').length >= events;
+  });
+  return timeline;
+}
+
+const stepsOf = ({ steps }: TransferTimeline, kind: string) => steps.filter((step) => step.kind === kind);
+const kindsOf = ({ steps }: TransferTimeline) => steps.map(({ kind }) => kind);
+
+describe('get_transfer_timeline', () => {
+  test('a load: the request, the posting with the balances of the card, and the event that list_events has', async () => {
+    const card = await newCard(client(), 300);
+    const transfer = await client().transfers.create({ amount: 250, card_id: card });
+    const timeline = await timelineWith(transfer.transfer_id, 1);
+    expect(timeline.transfer).toEqual(transfer);
+    expect(timeline.money).toEqual({
+      moved: 'yes',
+      sentence: `2.50 USD moved from the program's funding to the card '${card}' at ${transfer.completed_at}.`,
+    });
+    expect(kindsOf(timeline)).toEqual(['request', 'posting', 'event']);
+    const [request, posting, event] = timeline.steps;
+    expect(request).toMatchObject({ at: transfer.created_at, amount: 250, request_id: expect.stringMatching(/^req_/) });
+    expect(posting).toMatchObject({ amount: 250, balances: [{ card_id: card, before: 300, after: 550 }] });
+    const { data } = await client().events.list({ subject_id: transfer.transfer_id });
+    expect(data.map(({ event_id }) => event_id)).toEqual([event?.event_id]);
+    expect(event?.text).toBe(`The event transfer.completed was written, at position ${data[0]?.position}.`);
+    expect(timeline.truncated).toEqual([]);
+    expect(timeline.likely_duplicates).toEqual([]);
+  });
+
+  test('a hold between cards that is captured in part and reversed twice, with both balances at each posting', async () => {
+    const [from, to] = [await newCard(client(), 1000), await newCard(client())];
+    const id = await held(client(), from, 500, { type: 'card_to_card', destination_card_id: to });
+    expect((await client().transfers.timeline(id)).money.moved).toBe('held');
+    await client().transfers.capture(id, { amount: 400 });
+    await client().transfers.reverse(id, { amount: 150, description: 'two of five' });
+    expect((await client().transfers.timeline(id)).money.moved).toBe('partly_moved_back');
+    await client().transfers.reverse(id);
+    const timeline = await timelineWith(id, 4);
+    expect(kindsOf(timeline)).toEqual([
+      ...['request', 'hold', 'event', 'posting', 'release', 'event'],
+      ...['reversal', 'posting', 'event', 'reversal', 'posting', 'event'],
+    ]);
+    expect(stepsOf(timeline, 'posting').map(({ amount, balances }) => [amount, balances])).toEqual([
+      [400, [change(from, 1000, 600), change(to, 0, 400)]],
+      [150, [change(to, 400, 250), change(from, 600, 750)]],
+      [250, [change(to, 250, 0), change(from, 750, 1000)]],
+    ]);
+    expect(stepsOf(timeline, 'release')[0]?.amount).toBe(100);
+    expect(stepsOf(timeline, 'reversal')[0]?.text).toBe('1.50 USD was reversed: two of five');
+    expect(stepsOf(timeline, 'event').map(({ event_type }) => event_type)).toEqual([
+      ...['transfer.pending', 'transfer.completed', 'reversal.completed', 'reversal.completed'],
+    ]);
+    expect(timeline.money.moved).toBe('moved_back');
+    expect(timeline.truncated).toEqual([]);
+  });
+
+  test('refused requests about the transfer, in their place', async () => {
+    const card = await newCard(client(), 50);
+    const id = await made(client(), card, 20);
+    const tooMuch = await refusalOf(client().transfers.reverse(id, { amount: 21 }));
+    await client().transfers.reverse(id, { amount: 5 });
+    const late = await refusalOf(client().transfers.capture(id));
+    const other = await made(client(), card, 30);
+    await refusalOf(client().transfers.capture(other));
+    await waitFor('the errors are stored', async () => {
+      return stepsOf(await client().transfers.timeline(id), 'error').length === 2;
+    });
+    const timeline = await timelineWith(id, 2);
+    expect(kindsOf(timeline)).toEqual([
+      'request',
+      'posting',
+      'event',
+      'error',
+      'reversal',
+      'posting',
+      'event',
+      'error',
+    ]);
+    expect(stepsOf(timeline, 'error').map(({ code, status, request_id }) => [code, status, request_id])).toEqual([
+      ['amount_too_large', 400, tooMuch.requestId],
+      ['invalid_transfer_status', 409, late.requestId],
+    ]);
+    expect(stepsOf(timeline, 'error')[0]?.text).toMatch(/^reverse_transfer was refused: The reversal is for 0.21 USD/);
+  });
+
+  test('what ends without money: canceled, refused when due, and expired when the clock goes on', async () => {
+    const card = await newCard(client());
+    const canceled = await held(client(), card, 40);
+    await client().transfers.cancel(canceled);
+    const failed = await made(client(), card, 70, { type: 'unload', scheduled_for: inSeconds(1800) });
+    const expired = await held(client(), card, 60, { expires_at: inSeconds(1800) });
+    const late = await made(client(), card, 80, { capture: 'manual', scheduled_for: inSeconds(1800) });
+    expect((await client().transfers.timeline(failed)).money.sentence).toMatch(
+      /^No money has moved: 0.70 USD will move/,
+    );
+    await client().sandbox.moveClock({ seconds_ahead: 3600 });
+    await waitFor('the jobs have seen to all', async () => {
+      const found = await Promise.all([failed, expired, late].map((id) => client().transfers.get(id)));
+      return found.map(({ status }) => status).join() === 'failed,expired,pending';
+    });
+    const ends = await Promise.all([canceled, failed, expired, late].map((id) => timelineWith(id, 2)));
+    expect(ends.map(kindsOf)).toEqual([
+      ['request', 'hold', 'event', 'canceled', 'event'],
+      ['request', 'scheduled', 'event', 'failed', 'event'],
+      ['request', 'hold', 'event', 'expired', 'event'],
+      ['request', 'scheduled', 'event', 'hold', 'event'],
+    ]);
+    expect(ends.map(({ money }) => money.moved)).toEqual(['no', 'no', 'no', 'held']);
+    expect(ends[1]?.money.sentence).toMatch(
+      /^No money moved: the transfer was refused with insufficient_funds when it/,
+    );
+    expect(ends[1]?.steps[3]).toMatchObject({ code: 'insufficient_funds', status: 409 });
+    expect(ends.flatMap(({ truncated }) => truncated)).toEqual([]);
+    await client().transfers.capture(late);
+    await client().sandbox.moveClock({ seconds_ahead: 0 });
+    // The clock is back: what is made now has times before those of the capture, and is still found.
+    const after = await timelineWith(await made(client(), card, 81), 1);
+    expect(kindsOf(after)).toEqual(['request', 'posting', 'event']);
+    expect(after.steps[1]?.balances).toEqual([change(card, 80, 161)]);
+    expect(kindsOf(await timelineWith(late, 3))).toEqual([
+      ...['request', 'scheduled', 'event', 'hold', 'event', 'posting', 'event'],
+    ]);
+  });
+
+  test('attempts to send its events: one that fails, and one that succeeds', async () => {
+    const receiver = await receiverForTest();
+    const webhook = await client().webhooks.create({ url: receiver.url, types: ['transfer.*'] });
+    const card = await newCard(client());
+    receiver.respond = () => 500;
+    const id = await made(client(), card, 15);
+    await waitFor('the failed attempt', async () => {
+      return stepsOf(await client().transfers.timeline(id), 'webhook_attempt').length > 0;
+    });
+    receiver.respond = () => 204;
+    const [event] = stepsOf(await client().transfers.timeline(id), 'event');
+    await client().webhooks.resend(webhook.webhook_id, { event_id: event?.event_id ?? '' });
+    await waitFor('the attempt that succeeds', async () => {
+      return stepsOf(await client().transfers.timeline(id), 'webhook_attempt').some(({ status }) => status === 204);
+    });
+    const timeline = await client().transfers.timeline(id);
+    const attempts = stepsOf(timeline, 'webhook_attempt');
+    expect(attempts.map(({ status }) => status)).toContain(500);
+    for (const attempt of attempts) {
+      expect(attempt).toMatchObject({ webhook_id: webhook.webhook_id, event_id: event?.event_id });
+    }
+    expect(kindsOf(timeline).slice(0, 4)).toEqual(['request', 'posting', 'event', 'webhook_attempt']);
+    await client().webhooks.delete(webhook.webhook_id);
+  });
+
+  test('an id of no transfer, or of another program, is refused', async () => {
+    const card = await newCard(client(), 5);
+    const id = await made(client(), card);
+    const { program_id: programId } = await client().programs.create({ name: 'Other', currency: 'USD' });
+    const refused = await refusalOf(client().transfers.timeline(id, { programId }));
+    expect(refused.code).toBe('transfer_not_found');
+    expect((await refusalOf(client().transfers.timeline('tr_1'))).message).toMatch(/A transfer id is tr_ and 32 hex/);
+  });
+});
+
+const change = (card_id: string, before: number, after: number) => ({ card_id, before, after });
+
+describe('list_likely_duplicates', () => {
+  test('transfers of one card, type and amount within the window, newest first, page by page', async () => {
+    const [card, other] = [await newCard(client()), await newCard(client())];
+    const first = await made(client(), card, 12);
+    await made(client(), other, 12);
+    await made(client(), card, 13);
+    const second = await made(client(), card, 12);
+    await made(client(), card, 12, { type: 'unload' });
+    const third = await made(client(), card, 12, { capture: 'manual' });
+    const canceled = await held(client(), card, 13);
+    await client().transfers.cancel(canceled);
+    const { data, next_cursor } = await client().cards.likelyDuplicates(card);
+    const ids = data.map(({ transfer, earlier }) => [transfer.transfer_id, earlier.transfer_id]);
+    expect(ids).toEqual([
+      [third, second],
+      [second, first],
+    ]);
+    expect(next_cursor).toBeNull();
+    expect(data[1]?.transfer).toEqual(await client().transfers.get(second));
+    expect(data[1]?.seconds_apart).toBeLessThan(600);
+    const page = await client().cards.likelyDuplicates(card, { limit: 1 });
+    expect(page.data.map(({ transfer }) => transfer.transfer_id)).toEqual([third]);
+    const rest = await client().cards.likelyDuplicates(card, { limit: 1, cursor: page.next_cursor ?? '' });
+    expect(rest.data.map(({ transfer }) => transfer.transfer_id)).toEqual([second]);
+    const { likely_duplicates } = await client().transfers.timeline(second);
+    expect(likely_duplicates.map(({ transfer_id }) => transfer_id)).toEqual([first, third]);
+  });
+
+  test('from card to card: found for both cards, and only where both are the same', async () => {
+    const [from, to, elsewhere] = [await newCard(client(), 100), await newCard(client()), await newCard(client())];
+    const move = (destination: string) =>
+      made(client(), from, 7, { type: 'card_to_card', destination_card_id: destination });
+    const [first, , second] = [await move(to), await move(elsewhere), await move(to)];
+    for (const card of [from, to]) {
+      const { data } = await client().cards.likelyDuplicates(card);
+      expect(data.map(({ transfer, earlier }) => [transfer.transfer_id, earlier.transfer_id])).toEqual([
+        [second, first],
+      ]);
+    }
+    expect((await client().cards.likelyDuplicates(elsewhere)).data).toEqual([]);
+  });
+
+  test('further apart than the window: none', async () => {
+    const card = await newCard(client());
+    await made(client(), card, 9);
+    await client().sandbox.moveClock({ seconds_ahead: 2000 });
+    const later = await made(client(), card, 9);
+    const idsWithin = async (window_seconds?: number) =>
+      (await client().cards.likelyDuplicates(card, { window_seconds })).data.map(
+        ({ transfer }) => transfer.transfer_id,
+      );
+    expect(await idsWithin()).toEqual([]);
+    expect(await idsWithin(1999)).toEqual([]);
+    expect(await idsWithin(3600)).toEqual([later]);
+    await client().sandbox.moveClock({ seconds_ahead: 0 });
+  });
+
+  test('a card that does not exist is refused', async () => {
+    expect((await refusalOf(client().cards.likelyDuplicates('card_missing'))).code).toBe('card_not_found');
+  });
+});

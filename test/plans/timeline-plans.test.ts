@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newTransfer, plainTerms, type Transfer } from '../../domain/transfers/transfer.ts';
+import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
+import type { Statement } from '../../server/store/connection/database.ts';
+import { readPlacesAt } from '../../server/store/events/events-of-subjects.ts';
+import { readPostingsOfCauses } from '../../server/store/ledger/postings-of-causes.ts';
+import { readErrorsAbout } from '../../server/store/transfers/errors-about.ts';
+import { readDuplicatePairs, readTransfersAlike } from '../../server/store/transfers/likely-duplicates.ts';
+import { readTransfers } from '../../server/store/transfers/transfer.ts';
+import { readAttemptsOfEvents } from '../../server/store/webhooks/attempt.ts';
+import { connect } from '../harness/ledger.ts';
+import { useConnection, useServer } from '../harness/use-ledger.ts';
+import { fill } from './fill.ts';
+import { endlessReads, type Plan, relationsRead } from './plan.ts';
+
+// The plans of a timeline, on full tables. Each statement is about one transfer or card: what it reads may grow with the
+// limits of the timeline, never with the tables.
+
+const server = await useServer();
+const client = await useConnection(server.connection);
+let reader: pg.Client;
+
+const ERRORS = 60_000;
+
+/** Errors of a hundred cards and three operations, attempts, and a transaction with events each second of a day. */
+const FILL = `
+  insert into error (request_id, created_at, program_id, operation, code, status, type, message, card_name, transfer_id, causes)
+    select uuid_at(moment), moment, '${PROGRAM}', (array['create_transfer', 'capture_transfer', 'reverse_transfer'])[1 + number % 3],
+      'insufficient_funds', 409, 'Process Error', 'x', case when number % 3 = 0 then 'card ' || number % 100 end,
+      gen_random_uuid(), '[]'
+    from (select number, now() - number * interval '1 second' as moment from generate_series(1, ${ERRORS}) as number) as made;
+  insert into webhook_attempt (attempt_id, webhook_id, program_id, event_id, event_type, kind, try, started_at, milliseconds, succeeded)
+    select gen_random_uuid(), gen_random_uuid(), '${PROGRAM}', gen_random_uuid(), 'transfer.completed', 'event', 1,
+      now() - number * interval '1 second', 1, true
+    from generate_series(1, ${ERRORS}) as number;
+  insert into event_position (program_id, position, count, batch_id, events_at, number, is_shared, relayed_at)
+    select '${PROGRAM}', number, 1, uuid_at(now() - number * interval '1 second'), now() - number * interval '1 second',
+      number, false, now()
+    from generate_series(1, ${ERRORS}) as number;`;
+
+beforeAll(async () => {
+  await fill(client);
+  await client.query(FILL);
+  const options = `-c role=transfer_service_application -c service.programs={${PROGRAM}}`;
+  reader = await connect({ ...server.connection, options });
+});
+afterAll(() => reader.end());
+
+const cardId = randomUUID();
+const now = Date.now();
+const moment = new Date(now - 3_600_000);
+const transfer: Transfer = newTransfer(
+  { programId: PROGRAM, transferId: randomUUID(), requestId: randomUUID(), now: moment.getTime() },
+  plainTerms('load', 7n, 'card_active'),
+  {},
+  {
+    card: { name: 'card_active', cardId, currency: 'USD' } as Parameters<typeof newTransfer>[3]['card'],
+    destinationCard: undefined,
+  },
+);
+const at = { earliest: moment, latest: moment, isServiceTime: true, since: moment, until: moment };
+const about = {
+  programId: PROGRAM,
+  transferId: transfer.transferId,
+  cardName: 'card 7',
+  key: null,
+  operations: ['capture_transfer', 'reverse_transfer'],
+  since: moment,
+  look: 1000,
+  count: 51,
+};
+const stretch = { before: null, windowSeconds: 600, look: 5000, count: 21 };
+
+const READS: readonly (readonly [string, Statement])[] = [
+  ['the postings of causes', readPostingsOfCauses(PROGRAM, cardId, [{ causeId: cardId, moment }], 300)],
+  ['the places of events at moments', readPlacesAt(PROGRAM, [at, at], { look: 5000, count: 20 })],
+  ['the attempts of events', readAttemptsOfEvents([cardId, cardId], moment, 51)],
+  ['the errors about a transfer', readErrorsAbout(about)],
+  ['the errors with a key', readErrorsAbout({ ...about, key: 'x' })],
+  ['transfers alike', readTransfersAlike(transfer, { windowSeconds: 600, look: 5000, count: 10 })],
+  ['pairs of a card', readDuplicatePairs(PROGRAM, 'card_active', stretch)],
+  ['pairs of a card, a later page', readDuplicatePairs(PROGRAM, 'card_active', { ...stretch, before: cardId })],
+  ['some transfers', readTransfers(PROGRAM, [cardId, cardId])],
+];
+
+async function planOf({ text, values }: Statement, how: 'custom' | 'generic'): Promise<Plan> {
+  if (how === 'custom') return planIn(await reader.query(`explain (format json) ${text}`, [...values]));
+  await reader.query('begin; set local plan_cache_mode = force_generic_plan');
+  await reader.query(`prepare explained as ${text}`);
+  const plan = planIn(
+    await reader.query(`explain (format json) execute explained (${values.map(() => 'null').join()})`),
+  );
+  await reader.query('deallocate explained; rollback');
+  return plan;
+}
+
+function planIn({ rows }: pg.QueryResult): Plan {
+  return rows[0]['QUERY PLAN'][0].Plan as Plan;
+}
+
+/** Tables that are read whole; that of the clock has one row. */
+function wholeReadsOf(plan: Plan): readonly string[] {
+  const own = plan['Node Type'] === 'Seq Scan' ? relationsRead({ ...plan, Plans: [] }) : [];
+  return [...own, ...(plan.Plans ?? []).flatMap(wholeReadsOf)].filter(
+    (name) => name !== 'sandbox_clock' && !isEmpty(name),
+  );
+}
+
+/** Partitions in which nothing is: reading them whole costs nothing. */
+const isEmpty = (name: string): boolean => empty.has(name);
+let empty: ReadonlySet<string> = new Set();
+
+describe.each([
+  ['on tables that the planner knows nothing of', async () => undefined],
+  ['on tables that it has analyzed', async () => void (await client.query('analyze'))],
+])('%s', (_state, prepare) => {
+  beforeAll(async () => {
+    await prepare();
+    const { rows } = await client.query(
+      "select relname from pg_class where relispartition and relkind = 'r' and pg_relation_size(oid) = 0",
+    );
+    empty = new Set(rows.map(({ relname }) => relname));
+  });
+
+  test.each(
+    READS.flatMap(([name, statement]) => [[name, 'custom', statement] as const, [name, 'generic', statement] as const]),
+  )('%s, %s plan: reads no table whole, and goes along indexes in their order', async (_name, how, statement) => {
+    const plan = await planOf(statement, how);
+    const faults = [...wholeReadsOf(plan), ...endlessReads(plan)];
+    expect(faults, JSON.stringify(plan, null, 1)).toEqual([]);
+  });
+});
