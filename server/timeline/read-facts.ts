@@ -192,7 +192,7 @@ async function findErrors(transfer: Transfer, read: Read): Promise<ReturnType<ty
     programId,
     transferId,
     cardName,
-    key: null,
+    key: transfer.idempotencyKey,
     operations: ACTIONS,
     since: new Date(timeOfId(requestId).getTime() - DAY),
     look: ERROR_LOOK,

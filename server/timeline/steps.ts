@@ -39,7 +39,7 @@ export function stepsOf(facts: TimelineFacts): TimelineStep[] {
     ...executionOf(facts),
     ...endingOf(facts),
     ...facts.reversals.flatMap((reversal) => reversalSteps(reversal, facts)),
-    ...facts.events.map(eventStep),
+    ...facts.events.map((event) => eventStep(event, facts)),
     ...facts.attempts.map(attemptStep),
     ...facts.errors.map(errorStep),
   ];
@@ -78,7 +78,8 @@ function beginning({ transfer }: TimelineFacts): readonly Placed[] {
   const order = timeOfId(requestId).getTime();
   const { source, destination } = endsInWords(transfer);
   const amount = toWire(transfer.amount);
-  const request = `The request asked for ${moneyOf(transfer)} from ${source} to ${destination}.`;
+  const key = transfer.idempotencyKey === null ? '' : `, with the idempotency key '${transfer.idempotencyKey}'`;
+  const request = `The request asked for ${moneyOf(transfer)} from ${source} to ${destination}${key}.`;
   const steps = [place(order, createdAt, 'request', request, { amount, request_id: toWireId('req', requestId) })];
   if (scheduledFor !== null) {
     const text = `The transfer was scheduled for ${momentOf(scheduledFor)}.`;
@@ -116,7 +117,8 @@ function endingOf(facts: TimelineFacts): readonly Placed[] {
     const { Code: code = null, Status: http = null, Message: message = '' } = Object(transfer.error);
     return [place(order, at, 'failed', `The transfer was refused when it was due: ${message}`, { code, status: http })];
   }
-  return [place(order, at, status, `The transfer ${status === 'canceled' ? 'was canceled' : 'expired'}${released}.`)];
+  const text = `The transfer ${status === 'canceled' ? 'was canceled' : 'expired'}${released}.`;
+  return [place(order, at, status, text, requestOf(event))];
 }
 
 function completion(facts: TimelineFacts): readonly Placed[] {
@@ -130,11 +132,12 @@ function completion(facts: TimelineFacts): readonly Placed[] {
   const text = `${formatMoney(capturedAmount, currency)} moved from ${source} to ${destination}.`;
   const posting = facts.postings.find(({ causeId }) => causeId === transfer.transferId);
   const balances = balancesOf(posting, transfer);
-  const steps = [place(order, at, 'posting', text, { amount: toWire(capturedAmount), balances })];
+  const of = isAtOnce ? { request_id: toWireId('req', requestId) } : requestOf(event);
+  const steps = [place(order, at, 'posting', text, { amount: toWire(capturedAmount), balances, ...of })];
   if (capturedAmount < amount) {
     const rest = amount - capturedAmount;
     const released = `The other ${formatMoney(rest, currency)} of the hold was released.`;
-    steps.push(place(order, at, 'release', released, { amount: toWire(rest) }));
+    steps.push(place(order, at, 'release', released, { amount: toWire(rest), ...of }));
   }
   return steps;
 }
@@ -173,19 +176,25 @@ function balancesOf(posting: CausedPosting | undefined, transfer: Transfer): Tim
   ];
 }
 
-function eventStep({ eventId, type, subjectId, position, createdAt, begunAt }: SubjectEvent): Placed {
-  const reversal = subjectId.startsWith('rev_') ? { reversal_id: subjectId } : {};
-  return place(
-    begunAt.getTime(),
-    createdAt.getTime(),
-    'event',
-    `The event ${type} was written, at position ${position}.`,
-    {
-      event_id: toWireId('evt', eventId),
-      event_type: type,
-      ...reversal,
-    },
-  );
+function eventStep(event: SubjectEvent, { transfer, reversals }: TimelineFacts): Placed {
+  const { eventId, type, subjectId, position, createdAt, begunAt } = event;
+  const reversal = reversals.find(({ reversalId }) => toWireId('rev', reversalId) === subjectId);
+  // What created something is stored with that, and not once more with the event.
+  const isFirst = reversal === undefined && createdAt.getTime() === transfer.createdAt;
+  const creator = reversal?.requestId ?? (isFirst ? transfer.requestId : null);
+  const text = `The event ${type} was written, at position ${position}.`;
+  return place(begunAt.getTime(), createdAt.getTime(), 'event', text, {
+    event_id: toWireId('evt', eventId),
+    event_type: type,
+    ...requestOf({ requestId: event.requestId ?? creator }),
+    ...(reversal === undefined ? {} : { reversal_id: subjectId }),
+  });
+}
+
+/** The request that an event says caused it: so a capture or a cancellation is found by its request, too. */
+function requestOf(event: Pick<SubjectEvent, 'requestId'> | undefined): Given {
+  const requestId = event?.requestId ?? null;
+  return requestId === null ? {} : { request_id: toWireId('req', requestId) };
 }
 
 function attemptStep(attempt: Attempt): Placed {

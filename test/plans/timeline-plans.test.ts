@@ -52,7 +52,14 @@ const cardId = randomUUID();
 const now = Date.now();
 const moment = new Date(now - 3_600_000);
 const transfer: Transfer = newTransfer(
-  { programId: PROGRAM, transferId: randomUUID(), requestId: randomUUID(), now: moment.getTime() },
+  {
+    programId: PROGRAM,
+    transferId: randomUUID(),
+    requestId: randomUUID(),
+    idempotencyKey: null,
+    createdBy: null,
+    now: moment.getTime(),
+  },
   plainTerms('load', 7n, 'card_active'),
   {},
   {

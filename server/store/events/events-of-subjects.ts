@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../connection/database.ts';
 import { timeOfId } from '../error.ts';
-import { BOOLEAN, columns, DATE, many, NUMBER, rows, statement, TEXT, UUID } from '../sql.ts';
+import { BOOLEAN, columns, DATE, many, NUMBER, nullable, rows, statement, TEXT, UUID } from '../sql.ts';
 import { type EventPlace, toEventPlace } from './event-positions.ts';
 import { eventIdOf } from './read-events.ts';
 
@@ -50,7 +50,15 @@ export function readPlacesAt(
   return READ_PLACES_AT({ sent: moments, programId, ...bounds });
 }
 
-const FOUND = columns({ batchId: UUID, index: NUMBER, offset: NUMBER, type: TEXT, subjectId: TEXT, createdAt: DATE });
+const FOUND = columns({
+  batchId: UUID,
+  index: NUMBER,
+  offset: NUMBER,
+  type: TEXT,
+  subjectId: TEXT,
+  createdAt: DATE,
+  requestId: nullable(UUID),
+});
 
 /** Reads what some transactions have of events of some subjects. */
 export const READ_EVENTS_OF_SUBJECTS = statement(
@@ -58,7 +66,7 @@ export const READ_EVENTS_OF_SUBJECTS = statement(
   '',
   { batchIds: many(UUID), times: many(DATE), programId: UUID, subjectIds: many(TEXT) },
   `select * from (
-      select batch_id, index, type, subject_id, created_at,
+      select batch_id, index, type, subject_id, created_at, request_id,
         row_number() over (partition by batch_id order by index) - 1 as offset
       from event
       where created_at = any (:times) and batch_id = any (:batchIds) and program_id = :programId
@@ -73,6 +81,8 @@ export type SubjectEvent = {
   readonly subjectId: string;
   readonly position: number;
   readonly createdAt: Date;
+  /** The request that caused it; null where that is not known, or none did. */
+  readonly requestId: string | null;
   /** When its transaction began, by the database's clock: later events have later ones, whatever the sandbox's clock. */
   readonly begunAt: Date;
 };
@@ -104,13 +114,14 @@ export async function readEventsOfSubjects(
 
 function toSubjectEvent(event: ReturnType<typeof FOUND.read>, place: EventPlace | undefined): SubjectEvent {
   if (place === undefined) throw new Error('an event of a transaction that was not asked for');
-  const { batchId, index, offset, type, subjectId, createdAt } = event;
+  const { batchId, index, offset, type, subjectId, createdAt, requestId } = event;
   return {
     eventId: eventIdOf({ batchId, index }),
     type,
     subjectId,
     position: place.position + offset,
     createdAt,
+    requestId,
     begunAt: timeOfId(batchId),
   };
 }

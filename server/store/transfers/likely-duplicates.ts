@@ -134,6 +134,8 @@ export function readTransfersAlike(
 
 /** The ids, and the time of the service in milliseconds since 1970, from the rows of {@link readTransfersAlike}. */
 export function toTransfersAlike(rows: readonly Row[]): { readonly ids: readonly string[]; readonly now: number } {
+  const [first] = rows;
+  if (!(first?.now instanceof Date)) throw new Error('the statement always has a row with the time');
   const ids = rows.flatMap((row) => (row.transfer_id === null ? [] : [row.transfer_id as string]));
-  return { ids, now: (rows[0]?.now as Date).getTime() };
+  return { ids, now: first.now.getTime() };
 }

@@ -39,6 +39,7 @@ describe('get_transfer_timeline', () => {
     const { data } = await client().events.list({ subject_id: transfer.transfer_id });
     expect(data.map(({ event_id }) => event_id)).toEqual([event?.event_id]);
     expect(event?.text).toBe(`The event transfer.completed was written, at position ${data[0]?.position}.`);
+    expect(timeline.steps.map(({ request_id }) => request_id)).toEqual(Array(3).fill(transfer.request_id));
     expect(timeline.truncated).toEqual([]);
     expect(timeline.likely_duplicates).toEqual([]);
   });
@@ -62,6 +63,10 @@ describe('get_transfer_timeline', () => {
       [250, [change(to, 250, 0), change(from, 750, 1000)]],
     ]);
     expect(stepsOf(timeline, 'release')[0]?.amount).toBe(100);
+    const [capture, reversal] = stepsOf(timeline, 'posting').map(({ request_id }) => request_id);
+    expect(capture).toMatch(/^req_/);
+    expect(capture).not.toBe(timeline.transfer.request_id);
+    expect(reversal).toBe(stepsOf(timeline, 'reversal')[0]?.request_id);
     expect(stepsOf(timeline, 'reversal')[0]?.text).toBe('1.50 USD was reversed: two of five');
     expect(stepsOf(timeline, 'event').map(({ event_type }) => event_type)).toEqual([
       ...['transfer.pending', 'transfer.completed', 'reversal.completed', 'reversal.completed'],
@@ -97,6 +102,19 @@ describe('get_transfer_timeline', () => {
       ['invalid_transfer_status', 409, late.requestId],
     ]);
     expect(stepsOf(timeline, 'error')[0]?.text).toMatch(/^reverse_transfer was refused: The reversal is for 0.21 USD/);
+  });
+
+  test('refused requests with the idempotency key of the transfer, whatever they were about', async () => {
+    const card = await newCard(client());
+    const options = { idempotencyKey: `key-${card}` };
+    const { transfer_id: id } = await client().transfers.create({ amount: 33, card_id: card }, options);
+    const again = await refusalOf(client().transfers.create({ amount: 34, card_id: card }, options));
+    await waitFor('the error is stored', async () => {
+      return stepsOf(await client().transfers.timeline(id), 'error').length === 1;
+    });
+    const timeline = await timelineWith(id, 1);
+    expect(timeline.steps[0]?.text).toMatch(new RegExp(`, with the idempotency key 'key-${card}'\\.$`));
+    expect(timeline.steps.at(-1)).toMatchObject({ code: 'idempotency_key_exists', request_id: again.requestId });
   });
 
   test('what ends without money: canceled, refused when due, and expired when the clock goes on', async () => {
