@@ -1,0 +1,48 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** Where the reader is: the path, and the query with its filters. */
+export type Place = { readonly path: string; readonly query: URLSearchParams };
+
+const listeners = new Set<() => void>();
+
+function here(): Place {
+  const { pathname, search } = window.location;
+  return { path: pathname.replace(/(.)\/+$/, '$1'), query: new URLSearchParams(search) };
+}
+
+function notify(): void {
+  for (const listener of listeners) listener();
+}
+
+window.addEventListener('popstate', notify);
+
+/** Goes to a path of the console, with its query. `replace` leaves no entry in the history: for filters being typed. */
+export function navigate(url: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  const current = window.location.pathname + window.location.search;
+  if (url === current) return;
+  if (replace) window.history.replaceState(null, '', url);
+  else window.history.pushState(null, '', url);
+  notify();
+}
+
+/** The place where the reader is; renders again when it changes. */
+export function useLocation(): Place {
+  const [place, setPlace] = useState(here);
+  useEffect(() => {
+    const update = () => setPlace(here());
+    listeners.add(update);
+    return () => void listeners.delete(update);
+  }, []);
+  return place;
+}
+
+/** The link to a path of the console. The chosen program stays chosen. */
+export function hrefTo(path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
+  const [plain = path, own = ''] = path.split('?');
+  const parameters = new URLSearchParams(own);
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== '') parameters.set(name, value);
+  const program = new URLSearchParams(window.location.search).get('program');
+  if (program !== null && !parameters.has('program')) parameters.set('program', program);
+  return parameters.size === 0 ? plain : `${plain}?${parameters}`;
+}

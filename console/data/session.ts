@@ -1,0 +1,83 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import { type KeyScope, OPERATIONS, type OperationId, PROGRAM_SCOPES, TransferServiceError } from '../../sdk/client.ts';
+import { client } from './client.ts';
+
+/** Who uses the console. */
+export type Session = {
+  readonly mode: 'sandbox' | 'live';
+  /** `sandbox` without a key on the machine of a sandbox. */
+  readonly caller: 'sandbox' | 'program_key' | 'operator_key';
+  readonly scopes: readonly KeyScope[];
+  readonly role: string | null;
+  /** The key; null without one. */
+  readonly keyId: string | null;
+  /** Name of the key. */
+  readonly name: string | null;
+  /** Whether the caller chooses the card program. */
+  readonly allPrograms: boolean;
+  /** The card program that the key is bound to; in a sandbox without keys the demo program. */
+  readonly programId: string | null;
+  readonly programName: string | null;
+  /** When the session ends, whatever happens; null without one. */
+  readonly endsAt: string | null;
+};
+
+/** The session, with what the shell can do about it. */
+export type SessionState = {
+  readonly session: Session;
+  /** Reads it again, after signing in. */
+  readonly reload: () => void;
+};
+
+export const SessionContext = createContext<SessionState | undefined>(undefined);
+
+/** Who uses the console, and what they may do. */
+export function useSession(): Session & {
+  /** Whether the caller may call an operation. What they may not do is not shown. */
+  readonly can: (operation: OperationId) => boolean;
+  readonly has: (scope: KeyScope) => boolean;
+  readonly reload: () => void;
+} {
+  const state = useContext(SessionContext);
+  if (state === undefined) throw new Error('useSession is for screens, which are only shown in a session.');
+  const { session, reload } = state;
+  return {
+    ...session,
+    reload,
+    has: (scope) => hasScope(session, scope),
+    can: (operation) => {
+      const { scope, reach } = OPERATIONS[operation];
+      const isThere = reach !== 'sandbox' || session.mode === 'sandbox';
+      return isThere && (scope === null || hasScope(session, scope));
+    },
+  };
+}
+
+/** Whether a session has a scope: as such, or as a part of `operator`. */
+export function hasScope({ scopes }: Session, scope: KeyScope): boolean {
+  return scopes.includes(scope) || (!PROGRAM_SCOPES.some((one) => one === scope) && scopes.includes('operator'));
+}
+
+/** Who uses the console; undefined if nobody is signed in. Throws as the client does. */
+export async function readSession(signal: AbortSignal): Promise<Session | undefined> {
+  try {
+    const record = await client.sessions.current({ signal });
+    const { mode, caller, scopes, role } = record;
+    return {
+      mode,
+      caller,
+      scopes,
+      role,
+      keyId: record.key_id,
+      name: record.key_name,
+      allPrograms: record.all_programs,
+      programId: record.program_id,
+      programName: record.program_name,
+      endsAt: record.ends_at,
+    };
+  } catch (error) {
+    if (error instanceof TransferServiceError && error.Status === 401) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,89 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { CallOptions, TransferService } from '../../sdk/client.ts';
+import { backgroundClient, client } from './client.ts';
+import { useProgramId } from './program.ts';
+
+/** Calls an operation. `options` has the signal and the chosen program. */
+export type OperationCall<Result> = (api: TransferService, options: CallOptions) => Promise<Result>;
+
+/** What a screen knows of an operation's result. */
+export type OperationState<Result> = {
+  /** The last result, also while a newer one is loaded or has failed. */
+  readonly data: Result | undefined;
+  /** Why the last call failed; undefined after a success. */
+  readonly error: Error | undefined;
+  readonly loading: boolean;
+  /** Whether `data` belongs to other `deps`, or could not be refreshed. */
+  readonly stale: boolean;
+  readonly reload: () => void;
+};
+
+/** What can be set. */
+export type OperationSettings = {
+  /** The call is repeated when one of these changes; the chosen program counts by itself. */
+  readonly deps?: readonly unknown[];
+  /** Repeats the call while the page is visible, in the background: it does not keep the session alive. */
+  readonly pollMilliseconds?: number | undefined;
+};
+
+/**
+ * The result of an operation: `useOperation((api, options) => api.cards.get(cardId, options), { deps: [cardId] })`. Leaving
+ * aborts the call. An error leaves the data that was there. Without a call (`undefined`) nothing is sent.
+ */
+export function useOperation<Result>(
+  call: OperationCall<Result> | undefined,
+  { deps = [], pollMilliseconds }: OperationSettings = {},
+): OperationState<Result> {
+  const programId = useProgramId();
+  const isIdle = call === undefined;
+  const [state, setState] = useState<Omit<OperationState<Result>, 'reload'>>({
+    data: undefined,
+    error: undefined,
+    loading: !isIdle,
+    stale: false,
+  });
+  const [reloads, setReloads] = useState(0);
+  const latest = useRef(call);
+  latest.current = call;
+
+  useEffect(() => {
+    if (isIdle) {
+      setState({ data: undefined, error: undefined, loading: false, stale: false });
+      return;
+    }
+    const leaving = new AbortController();
+    let timer: number | undefined;
+    const run = async (api: TransferService): Promise<void> => {
+      window.clearTimeout(timer);
+      try {
+        const data = await latest.current?.(api, { signal: leaving.signal, programId });
+        if (!leaving.signal.aborted) setState({ data, error: undefined, loading: false, stale: false });
+      } catch (error) {
+        if (leaving.signal.aborted) return;
+        const failure = error instanceof Error ? error : new Error(String(error));
+        setState(({ data }) => ({ data, error: failure, loading: false, stale: data !== undefined }));
+      }
+      if (pollMilliseconds === undefined || leaving.signal.aborted) return;
+      window.clearTimeout(timer);
+      timer = window.setTimeout(poll, pollMilliseconds);
+    };
+    const poll = (): void => {
+      // Looked at again: a hidden page asks nothing.
+      if (document.visibilityState === 'visible') void run(backgroundClient);
+    };
+    const onVisible = (): void => {
+      if (document.visibilityState === 'visible' && pollMilliseconds !== undefined) void run(backgroundClient);
+    };
+    setState(({ data, error }) => ({ data, error, loading: true, stale: data !== undefined }));
+    void run(client);
+    document.addEventListener('visibilitychange', onVisible);
+    return () => {
+      document.removeEventListener('visibilitychange', onVisible);
+      window.clearTimeout(timer);
+      leaving.abort();
+    };
+  }, [isIdle, programId, pollMilliseconds, reloads, ...deps]);
+
+  const reload = useCallback(() => setReloads((count) => count + 1), []);
+  return { ...state, reload };
+}

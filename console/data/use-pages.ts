@@ -1,0 +1,56 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { CallOptions, Page, TransferService } from '../../sdk/client.ts';
+import { useOperation } from './use-operation.ts';
+
+/** The page of a list that is shown, and how to get to its neighbours. */
+export type Pages<Row> = {
+  readonly rows: readonly Row[];
+  /** Whether there is an answer: an empty list is not the same as one that is being loaded. */
+  readonly isLoaded: boolean;
+  readonly error: Error | undefined;
+  readonly loading: boolean;
+  readonly stale: boolean;
+  readonly reload: () => void;
+  /** For `<Pager {...pager} />`. */
+  readonly pager: {
+    readonly page: number;
+    readonly count: number;
+    readonly hasNext: boolean;
+    readonly loading: boolean;
+    readonly onPrevious: () => void;
+    readonly onNext: () => void;
+  };
+};
+
+/**
+ * One page of a list at a time, so that no list fills the memory: `usePages((api, options, cursor) =>
+ * api.transfers.list({ limit: 50, cursor }, options), { deps: [filters] })`. Other `deps` begin with the first page.
+ */
+export function usePages<Row>(
+  call: ((api: TransferService, options: CallOptions, cursor: string | undefined) => Promise<Page<Row>>) | undefined,
+  { deps = [], pollMilliseconds }: { readonly deps?: readonly unknown[]; readonly pollMilliseconds?: number } = {},
+): Pages<Row> {
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const filters = JSON.stringify(deps);
+  useEffect(() => setCursors([]), [filters]);
+  const cursor = cursors.at(-1);
+  const { data, ...state } = useOperation(call && ((api, options) => call(api, options, cursor)), {
+    deps: [filters, cursor],
+    // Only the first page changes by itself.
+    pollMilliseconds: cursor === undefined ? pollMilliseconds : undefined,
+  });
+  const next = data?.next_cursor ?? undefined;
+  return {
+    ...state,
+    rows: data?.data ?? [],
+    isLoaded: data !== undefined,
+    pager: {
+      page: cursors.length + 1,
+      count: data?.data.length ?? 0,
+      hasNext: next !== undefined,
+      loading: state.loading,
+      onPrevious: () => setCursors(cursors.slice(0, -1)),
+      onNext: () => next !== undefined && setCursors([...cursors, next]),
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import { useCallback, useMemo } from 'preact/hooks';
+import { navigate, useLocation } from './location.ts';
+
+/**
+ * State in the query of the URL, so that a view can be bookmarked and sent: filters, the chosen tab. `defaults` names the
+ * parameters; what equals its default is not in the URL. Setting keeps all other parameters.
+ */
+export function useUrlState<State extends Readonly<Record<string, string>>>(
+  defaults: State,
+): readonly [state: State, set: (changes: Partial<State>, options?: { readonly replace?: boolean }) => void] {
+  const { path, query } = useLocation();
+  const names = JSON.stringify(defaults);
+  const text = query.toString();
+  const state = useMemo(
+    () =>
+      Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, query.get(name) ?? value])) as State,
+    [names, text],
+  );
+  const set = useCallback(
+    (changes: Partial<State>, options: { readonly replace?: boolean } = {}) => {
+      const next = new URLSearchParams(window.location.search);
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === undefined || value === defaults[name]) next.delete(name);
+        else next.set(name, value);
+      }
+      navigate(next.size === 0 ? path : `${path}?${next}`, options);
+    },
+    [names, path],
+  );
+  return [state, set];
+}
