@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { Empty } from '../components/empty.tsx';
+import { Loading } from '../components/loaded.tsx';
 import { Page } from '../components/page.tsx';
 import { navigate, useLocation } from '../data/location.ts';
 import type { Parameters, Screen } from '../data/parameters.ts';
@@ -115,5 +116,5 @@ function LoadedScreen({ route, parameters }: { readonly route: Route; readonly p
       </Page>
     );
   }
-  return Known === undefined ? <div class="page" aria-busy="true" /> : <Known parameters={parameters} />;
+  return Known === undefined ? <Loading /> : <Known parameters={parameters} />;
 }

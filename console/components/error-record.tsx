@@ -32,7 +32,7 @@ export function ErrorRecord({ error, stale = false }: { readonly error: Error; r
         {moneyMoved !== undefined && <span>{moneySentence(moneyMoved)}</span>}
         <CopyButton visible label="Copy for a ticket" text={ticketOf(error)} />
       </p>
-      {stale && <p class="quiet">What is shown below is from before this failure.</p>}
+      {stale && <p class="quiet">What is shown below was read before this failure.</p>}
     </div>
   );
 }

@@ -128,7 +128,7 @@ function results(query: string): Html {
   const note =
     requestId !== undefined &&
     html`<div class="remedy"><h2>${requestId} is the id of one request</h2>
-<p>Look up its error with <code>GET ${breakable(OPERATIONS.get_error.path.replace('{request_id}', requestId))}</code>, or quote the id to support.</p></div>`;
+<p><a href="/console/request/${requestId}">See in the console what happened to it</a>, look up its error with <code>GET ${breakable(OPERATIONS.get_error.path.replace('{request_id}', requestId))}</code>, or quote the id to support.</p></div>`;
   if (hits.length === 0) {
     return html`<h2>Nothing found</h2>
 ${note || html`<p>No code, meaning, cause or message contains these words. Try other words, or see <a href="/errors">all ${ERROR_CODES.length} codes</a>.</p>`}`;

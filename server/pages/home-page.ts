@@ -20,6 +20,7 @@ ${listing('Request', first)}`
 }
 <h2>Next steps</h2>
 <dl class="says">
+<div><dt><a href="/console">Console</a></dt><dd>Find out what happened to a request, a transfer or a card; watch the service, stop it, fund it.</dd></div>
 <div><dt><a href="/docs">API reference</a></dt><dd>All operations with their fields, examples and errors. For tools, see the OpenAPI document at <a href="/openapi.json">/openapi.json</a>.</dd></div>
 <div><dt><a href="/events">Events</a></dt><dd>All types of events: when each is sent, what it contains, and how to cause it in the sandbox.</dd></div>
 <div><dt><a href="/errors">Errors</a></dt><dd>All error codes: what each one means, how to resolve it, and whether money moved.</dd></div>

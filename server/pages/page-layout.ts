@@ -33,6 +33,7 @@ const NAVIGATION = [
   { section: 'docs', path: '/docs', name: 'API reference' },
   { section: 'events', path: '/events', name: 'Events' },
   { section: 'errors', path: '/errors', name: 'Errors' },
+  { section: 'console', path: '/console', name: 'Console' },
 ] as const;
 
 /** The whole document of a page. */

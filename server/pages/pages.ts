@@ -98,6 +98,7 @@ function showHome(request: ParsedRequest): PageResponse {
   const { version, mode, supportContact } = request.host;
   const links = {
     transfers: '/api/v0.1/core/transfer',
+    console: '/console',
     docs: '/docs',
     openapi: '/openapi.json',
     errors: '/errors',

@@ -24,6 +24,6 @@ export function bannerOf(
       `    curl ${base}/api/v0.1/core/transfer ${key}-d '{"amount": 1000, "card_id": "card_active"}'`,
     );
   }
-  lines.push('', `  Error codes: ${base}/errors`, '  Stop with Ctrl-C.', '');
+  lines.push('', `  Console: ${base}/console`, `  Error codes: ${base}/errors`, '  Stop with Ctrl-C.', '');
   return lines.join('\n');
 }

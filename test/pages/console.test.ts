@@ -1,0 +1,181 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BUILT_CONSOLE, ConsoleFiles } from '../../server/console/console-files.ts';
+import { isBuilt, stampOf } from '../../setup/console/stamp.ts';
+import { fakeGateway, type HttpTestServer, startHttpServer } from '../harness/http-server.ts';
+import { sendRaw } from '../harness/raw-request.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+let running: HttpTestServer;
+
+beforeAll(async () => {
+  const never = async () => {
+    throw new Error('the console must not need the database');
+  };
+  running = await startHttpServer(fakeGateway({}, { authenticate: never, findProgram: never, ready: never }));
+});
+
+afterAll(() => running.server.close());
+
+const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`http://127.0.0.1:${running.port}${path}`, init);
+
+/** The scripts and stylesheets that the page names. */
+async function assetsOfPage(): Promise<readonly string[]> {
+  const text = await (await ask('/console')).text();
+  return [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
+}
+
+describe('the console as it is served', () => {
+  test('it is that of the present sources', () => {
+    expect(
+      isBuilt(ROOT, stampOf(ROOT)),
+      'the console is stale: build it with npm test, or setup/console/build.ts',
+    ).toBe(true);
+  });
+
+  test.each(['/console', '/console/', '/console/transfer/tr_1', '/console/no/such/screen?q=1'])(
+    '%s is the page: never stored, without a key, closed to other sites',
+    async (path) => {
+      const { status, headers } = await ask(path);
+      expect(status).toBe(200);
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+        'content-security-policy': POLICY,
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+      });
+      expect(headers.get('request-id')).toMatch(/^req_/);
+    },
+  );
+
+  test('the page has no inline script or style, which its policy would stop', async () => {
+    const text = await (await ask('/console')).text();
+    expect(text).not.toMatch(/<script(?![^>]*\ssrc=)|<style| style=| on[a-z]+=|data:/);
+  });
+
+  test('what it names never changes under its name', async () => {
+    const assets = await assetsOfPage();
+    expect(assets.length).toBeGreaterThanOrEqual(3);
+    for (const path of assets) {
+      const response = await ask(path);
+      expect([path, response.status]).toEqual([path, 200]);
+      expect(path).toMatch(/^\/console\/assets\/[a-z-]+-[\w-]{8}\.(?:js|css|svg)$/);
+      expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+      expect(response.headers.get('content-type')).toMatch(/^(?:text\/javascript|text\/css|image\/svg)/);
+      await response.bytes();
+    }
+  });
+
+  test('a script is compressed for those who accept that, and is the same', async () => {
+    const path = (await assetsOfPage()).find((asset) => asset.endsWith('.js')) ?? '';
+    const ofEncoding = async (encoding: string) =>
+      sendRaw(`http://127.0.0.1:${running.port}`, { method: 'GET', path, headers: { 'Accept-Encoding': encoding } });
+    const plain = await ofEncoding('identity');
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    expect((await ofEncoding('gzip;q=0, br')).headers['content-encoding']).toBeUndefined();
+    const response = await ask(path, { headers: { 'Accept-Encoding': 'br, GZIP ; q=0.5' } });
+    expect(response.headers.get('content-encoding')).toBe('gzip');
+    expect(response.headers.get('vary')).toBe('Accept-Encoding');
+    expect(Number(response.headers.get('content-length'))).toBeLessThan(Number(plain.headers['content-length']) / 2);
+    expect((await response.bytes()).length).toBe(Number(plain.headers['content-length']));
+  });
+
+  test('what a browser has is not sent again', async () => {
+    const tag = (await ask('/console')).headers.get('etag') ?? '';
+    expect(tag).toMatch(/^"[\w-]+"$/);
+    for (const sent of [tag, `"other", W/${tag}`]) {
+      const response = await ask('/console', { headers: { 'If-None-Match': sent } });
+      expect([response.status, await response.text(), response.headers.get('etag')]).toEqual([304, '', tag]);
+      expect(response.headers.get('content-security-policy')).toBe(POLICY);
+    }
+    expect((await ask('/console', { headers: { 'If-None-Match': '"other"' } })).status).toBe(200);
+  });
+
+  test('HEAD has the headers and no body', async () => {
+    const response = await ask('/console', { method: 'HEAD' });
+    expect([response.status, await response.text()]).toEqual([200, '']);
+    expect(Number(response.headers.get('content-length'))).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ['/console/assets/no-such-file.js', 'GET', 404, 'route_not_found'],
+    ['/console/assets/../../package.json', 'GET', 404, 'route_not_found'],
+    ['/console/assets/%2e%2e%2fbuild.json', 'GET', 404, 'route_not_found'],
+    ['/console', 'POST', 405, 'method_not_allowed'],
+    ['/console/%', 'GET', 400, 'malformed_request'],
+  ])('%s by %s is the error record %i', async (path, method, status, code) => {
+    const response = await sendRaw(`http://127.0.0.1:${running.port}`, { method, path });
+    expect([response.status, response.fields.Code]).toEqual([status, code]);
+  });
+});
+
+describe('a service without a console', () => {
+  const folders: string[] = [];
+  afterAll(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+  const filesOf = (build?: object): ConsoleFiles => {
+    const folder = mkdtempSync(join(tmpdir(), 'transfer-service-console-'));
+    folders.push(folder);
+    if (build !== undefined) writeFileSync(join(folder, 'build.json'), JSON.stringify(build));
+    return new ConsoleFiles(pathToFileURL(`${folder}/`));
+  };
+
+  test('says how to build it', async () => {
+    await expect(filesOf().find('')).rejects.toMatchObject({
+      code: 'route_not_found',
+      message: expect.stringContaining('npm start'),
+    });
+  });
+
+  test('says why its build failed', async () => {
+    const files = filesOf({ stamp: '', files: [], failure: 'console/main.tsx: no such file' });
+    await expect(files.find('')).rejects.toMatchObject({ message: expect.stringContaining('main.tsx: no such file') });
+  });
+
+  test('has one as soon as it is built', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'transfer-service-console-'));
+    folders.push(folder);
+    const files = new ConsoleFiles(pathToFileURL(`${folder}/`));
+    await expect(files.find('')).rejects.toThrow('not built');
+    for (const name of ['index.html', 'index.html.gz']) writeFileSync(join(folder, name), 'page');
+    writeFileSync(join(folder, 'build.json'), JSON.stringify({ stamp: '', files: ['index.html'] }));
+    expect((await files.find('any/screen')).bytes.toString()).toBe('page');
+  });
+});
+
+/** Bytes of what is in a folder of the build, compressed. */
+async function compressedBytes(names: readonly string[]): Promise<number> {
+  const files = new ConsoleFiles(BUILT_CONSOLE);
+  const found = await Promise.all(names.map((name) => files.find(name)));
+  for (const { bytes, compressed } of found) expect(gunzipSync(compressed).equals(bytes)).toBe(true);
+  return found.reduce((sum, { compressed }) => sum + compressed.length, 0);
+}
+
+/** What a first load may weigh, and everything together: the design's budgets, section 4. */
+const MAX_FIRST_LOAD_BYTES = 110_000;
+const MAX_ALL_BYTES = 150_000;
+
+describe('the size of the console', () => {
+  test('a first load, and all screens together, are below their budgets', async () => {
+    const { files } = JSON.parse(readFileSync(new URL('build.json', BUILT_CONSOLE), 'utf8')) as {
+      readonly files: readonly string[];
+    };
+    const assets = files.filter((name) => name.startsWith('assets/'));
+    const first = (await assetsOfPage()).map((path) => path.slice('/console/'.length));
+    expect(await compressedBytes(['', ...first])).toBeLessThan(MAX_FIRST_LOAD_BYTES);
+    expect(await compressedBytes(assets)).toBeLessThan(MAX_ALL_BYTES);
+  });
+});
