@@ -118,7 +118,13 @@ describe('a start describes the service', () => {
       const output = service.output();
       for (const { name, purpose } of SEEDED_CARDS) expect(output).toMatch(new RegExp(`${name} +${purpose}`));
       const port = new URL(service.url).port;
-      for (const part of [`Ready at http://localhost:${port}\n`, `http://localhost:${port}/errors\n`, path, 'Ctrl-C', `http://localhost:${port}/console\n`]) {
+      for (const part of [
+        `Ready at http://localhost:${port}\n`,
+        `http://localhost:${port}/errors\n`,
+        path,
+        'Ctrl-C',
+        `http://localhost:${port}/console\n`,
+      ]) {
         expect(output).toContain(part);
       }
       expect(eventsIn(service.errors())).toEqual(expect.arrayContaining(['service_start', 'service_ready']));
