@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { operation } from './operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_TIME } from './samples.ts';
-import { literals, moment, nullable, textOrNull } from './schema-parts.ts';
+import { literals, moment, nullable, PageQuery, pageOf, textOrNull } from './schema-parts.ts';
 import { KEY_SCOPES, ROLE_NAMES } from './scope.ts';
 
 /** How a request was recognized. */
@@ -29,10 +29,59 @@ export const CurrentSession = Type.Object({
   ends_at: nullable(moment('When the session ends, however much it is used')),
 });
 
+/** A session of the console. */
+export const SessionRecord = Type.Object({
+  session_id: Type.String({ description: 'ses_ and 32 hex digits' }),
+  key_id: Type.String({ description: 'The key that it was made from' }),
+  key_name: Type.String({ description: 'Name of the key' }),
+  program_id: textOrNull('The card program that the key is bound to'),
+  role: nullable(literals(ROLE_NAMES, 'The role with exactly the scopes of the key')),
+  created_at: moment('When it was made, in actual time even if the clock of the sandbox was moved'),
+  last_active_at: moment('When somebody last did something with it, to some seconds'),
+  idle_ends_at: moment('When it ends unless it is used'),
+  ends_at: moment('When it ends, however much it is used'),
+  current: Type.Boolean({ description: 'Whether it is the session of this request' }),
+});
+
+/** A session that was ended. */
+export const EndedSession = Type.Object({
+  ...Type.Omit(SessionRecord, ['idle_ends_at', 'ends_at', 'current']).properties,
+  ended_at: moment('When it was ended'),
+});
+
 const CONSOLE = '/api/v0.1/console/session';
+
+const CURRENT = {
+  mode: 'live',
+  caller: 'operator_key',
+  all_programs: true,
+  program_id: null,
+  key_id: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
+  key_name: 'Support, Ada',
+  role: 'support',
+  scopes: ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'webhooks:read', 'operator:read'],
+  session_id: 'ses_0196f5c2d9a37e04a1b8c5d60f927e31',
+  created_at: EXAMPLE_TIME,
+  idle_ends_at: EXAMPLE_LATER,
+  ends_at: '2026-01-31T21:30:00.000Z',
+} as const;
+const OPERATOR = '/api/v0.1/operator/session';
+const ADA = { key_name: 'Support, Ada', role: 'support' } as const;
 
 /** Operations on sessions of the console. */
 export const SESSIONS = [
+  operation({
+    id: 'create_session',
+    method: 'POST',
+    path: CONSOLE,
+    summary: 'Make a session of the API key of the request; the response sets its cookie',
+    reach: 'caller',
+    reply: CurrentSession,
+    status: 201,
+    audit: 'always',
+    failure: 'The session could not be made',
+    example: { reply: CURRENT },
+  }),
   operation({
     id: 'get_session',
     method: 'GET',
@@ -41,24 +90,51 @@ export const SESSIONS = [
     reach: 'caller',
     reply: CurrentSession,
     failure: 'The session could not be read',
-    example: {
-      reply: {
-        mode: 'live',
-        caller: 'operator_key',
-        all_programs: true,
-        program_id: null,
-        key_id: 'key_0196f5c2d9a37d11b6e4f2a90c8d5e72',
-        key_name: 'Support, Ada',
-        role: 'support',
-        scopes: ['transfers:read', 'cards:read', 'errors:read', 'events:read', 'webhooks:read', 'operator:read'],
-        session_id: 'ses_0196f5c2d9a37e04a1b8c5d60f927e31',
-        created_at: EXAMPLE_TIME,
-        idle_ends_at: EXAMPLE_LATER,
-        ends_at: '2026-01-31T21:30:00.000Z',
-      },
-    },
+    example: { reply: CURRENT },
+  }),
+  operation({
+    id: 'delete_session',
+    method: 'DELETE',
+    path: CONSOLE,
+    summary: 'Sign out: end the session of the request',
+    reach: 'caller',
+    reply: EndedSession,
+    audit: 'always',
+    errors: ['session_not_found'],
+    failure: 'The session could not be ended',
+    example: { reply: ADA },
+  }),
+  operation({
+    id: 'list_sessions',
+    method: 'GET',
+    path: OPERATOR,
+    summary: 'List the sessions of the console that have not ended, newest first',
+    reach: 'operator',
+    scope: 'operator:read',
+    query: PageQuery,
+    reply: pageOf(SessionRecord),
+    failure: 'The sessions could not be listed',
+    example: { reply: ADA },
+  }),
+  operation({
+    id: 'revoke_session',
+    method: 'POST',
+    path: `${OPERATOR}/{session_id}/revoke`,
+    summary: 'End a session of the console',
+    reach: 'operator',
+    scope: 'keys:write',
+    reply: EndedSession,
+    idempotency: 'optional',
+    audit: 'always',
+    errors: ['idempotency_key_exists', 'session_not_found'],
+    failure: 'The session could not be ended',
+    example: { reply: ADA },
   }),
 ] as const;
 
 /** Who is calling, on the wire. */
 export type CurrentSession = Static<typeof CurrentSession>;
+/** A session on the wire. */
+export type SessionRecord = Static<typeof SessionRecord>;
+/** A session that was ended, on the wire. */
+export type EndedSession = Static<typeof EndedSession>;

@@ -24,6 +24,7 @@ export const SHARED_CODES = [
   'invalid_transfer_status',
   'program_not_found',
   'key_not_found',
+  'session_not_found',
   'error_not_found',
   'event_not_found',
   'events_expired',

@@ -30,7 +30,10 @@ import { getProgram, listPrograms } from './programs/read-programs.ts';
 import { updateProgram } from './programs/update-program.ts';
 import { moveClock } from './sandbox/move-clock.ts';
 import { type SandboxDatabase, startDatabase, stopDatabase } from './sandbox/sandbox-database.ts';
+import { createSession } from './sessions/create-session.ts';
+import { deleteSession, revokeSession } from './sessions/end-session.ts';
 import { getSession } from './sessions/get-session.ts';
+import { listSessions } from './sessions/list-sessions.ts';
 import { getStatus } from './status/get-status.ts';
 import type { StatusSources } from './status/sources.ts';
 import type { Databases } from './store/connection/databases.ts';
@@ -125,6 +128,9 @@ const HANDLERS = {
   list_keys: listKeys,
   roll_key: rollKey,
   revoke_key: revokeKey,
+  delete_session: deleteSession,
+  list_sessions: listSessions,
+  revoke_session: revokeSession,
   inspect_error: inspectError,
   search_errors: searchErrors,
   count_errors: countErrors,
@@ -137,6 +143,7 @@ function operationHandlers(sandbox: SandboxDatabase | undefined, status: StatusS
   return {
     ...HANDLERS,
     get_status: (service) => getStatus(status, service),
+    create_session: (service, call) => createSession(status.mode, service, call),
     get_session: (service, call) => getSession(status.mode, service, call),
     stop_database: (_service, call) => stopDatabase(sandbox, call),
     start_database: (_service, call) => startDatabase(sandbox, call),

@@ -34,6 +34,8 @@ import { hasOperatorKey } from './readiness.ts';
 import { withoutSecrets } from './redaction.ts';
 import { runbookLine } from './runbook.ts';
 import { DEMO_PROGRAM_ID, seedSandbox } from './sandbox/seed-sandbox.ts';
+import { openSessionAuthentication } from './sessions/authenticate-session.ts';
+import { openSessionUses } from './sessions/note-session-uses.ts';
 import { openBackupJob } from './start/backups.ts';
 import { bannerOf } from './start/banner.ts';
 import { Lifecycle } from './start/lifecycle.ts';
@@ -106,7 +108,7 @@ async function start(configuration: Configuration): Promise<void> {
 async function run(configuration: Configuration, opened: OpenDatabase, log: Log): Promise<void> {
   const { databases, embedded } = opened;
   await prepareSchema(databases, configuration.mode);
-  const { background, authentication } = databases;
+  const { background } = databases;
   const clock = await followClock(background, log);
   const { supportContact } = configuration;
   const metrics = openMetrics(configuration);
@@ -120,8 +122,7 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const addresses = { mode: configuration.mode, allowedNetworks: configuration.webhookAllowedNetworks };
   const webhooks = openWebhookTools(background, webhookKeys, addresses, () => delivery.changed());
   const delivery = openDelivery(configuration, databases, webhookKeys, { log, metrics });
-  const uses = openKeyUses(background);
-  const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
+  const credentials = openCredentials(databases);
   const readiness = watchReadiness(opened, log);
   const backups = openBackupJob(configuration, embedded, log);
   const status = statusOf(configuration, opened, { readiness, delivery, backups, errorLog: () => errors });
@@ -131,9 +132,8 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
     keyless: sandbox && configuration.loopbackOnly,
     supportContact,
     handlers: handlersOf(shared, sandbox ? embedded : undefined, status),
-    authenticate: openAuthentication(authentication, uses.note),
-    onRefusedCredential: refusals.note,
-    findProgram: openProgramSearch(authentication),
+    ...credentials.gateway,
+    findProgram: openProgramSearch(databases.authentication),
     demoProgramId: DEMO_PROGRAM_ID,
     ready: readiness.find,
   };
@@ -159,15 +159,14 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   const unpublish = await publishSettings(configuration, port, log);
   backups?.start();
   const jobs = startJobs(configuration, opened, { log, metrics, transfers, news, delivery });
-  const onUnwritten = failureOf(log, 'credential_uses_not_written', UNWRITTEN_USES);
-  const credentials = startWritingCredentialUses(uses, refusals, onUnwritten);
+  const credentialUses = credentials.startWriting(failureOf(log, 'credential_uses_not_written', UNWRITTEN_USES));
   stop = async () => {
     readiness.stop();
     clock.stop();
     await Promise.all([jobs.stop(), server.close()]);
     await Promise.all([metrics?.stop(), traces?.stop()]);
     await unpublish();
-    await credentials.stop();
+    await credentialUses.stop();
     await errors.stop();
     await reports.stop();
     await backups?.stop();
@@ -176,6 +175,23 @@ async function run(configuration: Configuration, opened: OpenDatabase, log: Log)
   warnOfClearText(configuration, log);
   lifecycle.ready(port);
   say(bannerOf(configuration, opened.embedded?.dataDirectory, port, metricsUrl));
+}
+
+/** What http asks about credentials, and what is written of their uses. */
+function openCredentials({ authentication, background }: Databases) {
+  const keys = openKeyUses(background);
+  const sessions = openSessionUses(background);
+  const refusals = openRefusedCredentials(background, () => new Date(databaseTime()));
+  const onUse = { noteSession: sessions.note, noteKey: keys.note };
+  return {
+    gateway: {
+      authenticate: openAuthentication(authentication, keys.note),
+      authenticateSession: openSessionAuthentication(authentication, onUse),
+      onRefusedCredential: refusals.note,
+    },
+    startWriting: (onFailure: (error: unknown) => void) =>
+      startWritingCredentialUses({ keys, sessions, refusals }, onFailure),
+  };
 }
 
 /** Who is told of requests and their errors. */

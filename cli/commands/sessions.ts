@@ -1,7 +1,9 @@
-import { type AddCommands, addCommand } from '../command.ts';
+import type { SessionRecord } from '../../sdk/client.ts';
+import { type AddCommands, addCommand, addList, KEY_OPTION, type KeyOption } from '../command.ts';
 import { pairsOf } from '../output.ts';
+import { showChanged } from '../session.ts';
 
-/** Adds `sessions current`. Signing in and out is for browsers, which keep the cookie of a session. */
+/** Adds `sessions current | list | revoke`. Signing in and out is for browsers, which keep the cookie of a session. */
 export const addSessions: AddCommands = (program, context) => {
   const sessions = program.command('sessions').description('sessions of the console, and who is calling');
   addCommand(sessions, context, {
@@ -10,6 +12,22 @@ export const addSessions: AddCommands = (program, context) => {
     run: async ({ service, show }) => {
       const current = await service.sessions.current();
       show(current, pairsOf({ ...current, scopes: current.scopes.join(', ') }));
+    },
+  });
+  addList<SessionRecord>(sessions, context, {
+    name: 'list',
+    description: 'list the sessions of the console that have not ended',
+    columns: ['session_id', 'key_name', 'key_id', 'role', 'created_at', 'last_active_at', 'ends_at'],
+    list: (service, query) => service.sessions.list(query),
+  });
+  addCommand<KeyOption>(sessions, context, {
+    name: 'revoke <session_id>',
+    argument: 'session id, ses_...',
+    description: 'end a session of the console',
+    options: KEY_OPTION,
+    run: async (session, { idempotencyKey }, sessionId) => {
+      const ended = await session.service.sessions.revoke(sessionId, { idempotencyKey });
+      showChanged(session, ended, pairsOf(ended));
     },
   });
 };

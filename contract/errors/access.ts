@@ -31,6 +31,7 @@ export const ACCESS_ERRORS = {
     causes: [
       'The Authorization header is missing, or does not have the form "Bearer <key>".',
       'The key is misspelled, unknown, revoked or expired.',
+      'The session of the console has ended, or its cookie does not count: see docs/sessions.md.',
     ],
     resolution: 'Send a valid API key in the Authorization header. Operators create keys.',
     headers: [
@@ -86,6 +87,21 @@ export const ACCESS_ERRORS = {
       reproduce: 'Revoke the key "key_missing".',
       request: call('revoke_key', { params: { key_id: 'key_missing' } }),
       message: "There is no API key with the id 'key_missing'.",
+    },
+  }),
+  session_not_found: errorCode({
+    status: 404,
+    meaning: 'There is no such session of the console, or it has ended.',
+    causes: [
+      'The session id is misspelled.',
+      'The session has ended: it was ended by somebody, was not used for 15 minutes, is 12 hours old, or its key has ended.',
+      'The request to sign out was sent with an API key, not with the cookie of a session.',
+    ],
+    resolution: 'If the session has ended, nothing is left to do. Operators can list the sessions.',
+    sample: {
+      reproduce: 'Revoke the session "ses_missing".',
+      request: call('revoke_session', { params: { session_id: 'ses_missing' } }),
+      message: "There is no session with the id 'ses_missing' that has not ended.",
     },
   }),
   error_not_found: errorCode({

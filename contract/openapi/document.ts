@@ -76,7 +76,7 @@ export function openApiDocument(version: string): JsonObject {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'This service' }],
-    security: [{ apiKey: [] }, {}],
+    security: [{ apiKey: [] }, { session: [] }, {}],
     tags: [...SECTIONS, ...CATALOGUE_SECTIONS].map(({ title, description }) => ({ name: title, description })),
     paths: paths(),
     components: {
@@ -93,6 +93,14 @@ export function openApiDocument(version: string): JsonObject {
           type: 'http',
           scheme: 'bearer',
           description: 'An API key. A sandbox on this machine requires none.',
+        },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-console',
+          description:
+            'The cookie of a session of the console. It counts only for pages of the service itself, which send ' +
+            '`Console: 1`, or `Console: background` for what nobody asked for, and not together with a key.',
         },
       },
     },
@@ -236,11 +244,15 @@ function queryParameters(query: TObject): readonly Parameter[] {
   });
 }
 
+/** Operations that give or remove the cookie of a session. */
+const SETS_COOKIE: readonly OperationId[] = ['create_session', 'delete_session'];
+
 function responses(id: OperationId): JsonObject {
   const { status, idempotency, location, csv } = OPERATIONS[id];
   const headers = [
     'Request-Id',
     ...(location !== undefined ? ['Location'] : []),
+    ...(SETS_COOKIE.includes(id) ? ['Set-Cookie'] : []),
     ...(csv ? ['Content-Disposition'] : []),
     idempotency === 'none' ? 'Ignored-Headers' : 'Idempotent-Replayed',
     'Ignored-Fields',

@@ -21,6 +21,11 @@ export const REPLY_HEADERS: Readonly<Record<string, Header>> = {
     example: 'attachment; filename="transfers-2026-01-31.csv"',
   },
   Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
+  'Set-Cookie': {
+    description: 'The cookie of the session, or its removal.',
+    schema: { type: 'string' },
+    example: '__Host-console=…; Secure; HttpOnly; SameSite=Strict; Path=/',
+  },
   'Idempotent-Replayed': {
     description: '`true` if this is a replay of the first response to the `Idempotency-Key`.',
     schema: { type: 'string', enum: ['true'] },

@@ -475,7 +475,7 @@ export type CreateWebhookBody = {
   readonly after?: number;
 };
 
-/** Current session: the response of get_session. */
+/** Current session: the response of create_session, get_session. */
 export type CurrentSession = {
   /** Mode of the service. */
   readonly mode: 'sandbox' | 'live';
@@ -570,6 +570,26 @@ export type DirectionLimitsPatch = {
   readonly monthly_amount?: number | null;
   /** Maximum number of transfers per month. */
   readonly monthly_count?: number | null;
+};
+
+/** Ended session: the response of delete_session, revoke_session. */
+export type EndedSession = {
+  /** ses_ and 32 hex digits. */
+  readonly session_id: string;
+  /** The key that it was made from. */
+  readonly key_id: string;
+  /** Name of the key. */
+  readonly key_name: string;
+  /** The card program that the key is bound to. */
+  readonly program_id: string | null;
+  /** The role with exactly the scopes of the key. */
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
+  /** When it was made, in actual time even if the clock of the sandbox was moved. */
+  readonly created_at: string;
+  /** When somebody last did something with it, to some seconds. */
+  readonly last_active_at: string;
+  /** When it was ended. */
+  readonly ended_at: string;
 };
 
 /** Error counts: the response of count_errors. */
@@ -1154,7 +1174,8 @@ export type OperatorWebhookQuery = {
 };
 
 /**
- * The query of list_reversals, list_cards, list_webhooks, list_programs, list_funding_movements, list_keys.
+ * The query of list_reversals, list_cards, list_webhooks, list_programs, list_funding_movements, list_keys,
+ * list_sessions.
  */
 export type PageQuery = {
   /** Maximum number of items on the page; 20 if omitted. */
@@ -1552,6 +1573,30 @@ export type ServiceStatus = {
     /** Everything that was committed until then can be restored from BACKUP_DIR. */
     readonly restorable_until: string | null;
   };
+};
+
+/** Session record. */
+export type SessionRecord = {
+  /** ses_ and 32 hex digits. */
+  readonly session_id: string;
+  /** The key that it was made from. */
+  readonly key_id: string;
+  /** Name of the key. */
+  readonly key_name: string;
+  /** The card program that the key is bound to. */
+  readonly program_id: string | null;
+  /** The role with exactly the scopes of the key. */
+  readonly role: 'viewer' | 'support' | 'treasurer' | 'operator' | 'administrator' | null;
+  /** When it was made, in actual time even if the clock of the sandbox was moved. */
+  readonly created_at: string;
+  /** When somebody last did something with it, to some seconds. */
+  readonly last_active_at: string;
+  /** When it ends unless it is used. */
+  readonly idle_ends_at: string;
+  /** When it ends, however much it is used. */
+  readonly ends_at: string;
+  /** Whether it is the session of this request. */
+  readonly current: boolean;
 };
 
 /** Statement page: the response of list_postings. */
@@ -2686,10 +2731,45 @@ export type Operations = {
     readonly call: { readonly params: { readonly key_id: string }; readonly options?: KeyedCallOptions | undefined };
     readonly reply: KeyRecord;
   };
+  /**
+   * create_session: Make a session of the API key of the request; the response sets its cookie. Error codes:
+   * `unknown_create_session`.
+   */
+  readonly create_session: {
+    readonly call: { readonly options?: CallOptions | undefined };
+    readonly reply: CurrentSession;
+  };
   /** get_session: Get who is calling, and what that caller may do. Error codes: `unknown_get_session`. */
   readonly get_session: {
     readonly call: { readonly options?: CallOptions | undefined };
     readonly reply: CurrentSession;
+  };
+  /**
+   * delete_session: Sign out: end the session of the request. Not retried automatically. Error codes:
+   * `session_not_found`, `unknown_delete_session`.
+   */
+  readonly delete_session: {
+    readonly call: { readonly options?: CallOptions | undefined };
+    readonly reply: EndedSession;
+  };
+  /**
+   * list_sessions: List the sessions of the console that have not ended, newest first. Requires an operator key.
+   * Error codes: `list_sessions_schema`, `unknown_list_sessions`.
+   */
+  readonly list_sessions: {
+    readonly call: { readonly query?: PageQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly reply: Page<SessionRecord>;
+  };
+  /**
+   * revoke_session: End a session of the console. Requires an operator key. Error codes:
+   * `idempotency_key_exists`, `session_not_found`, `unknown_revoke_session`.
+   */
+  readonly revoke_session: {
+    readonly call: {
+      readonly params: { readonly session_id: string };
+      readonly options?: KeyedCallOptions | undefined;
+    };
+    readonly reply: EndedSession;
   };
   /**
    * get_switch: Get the switch: what is disabled, since when, by whom and why. Requires an operator key. Error
@@ -3555,6 +3635,18 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     csv: false,
     definedFields: {},
   },
+  create_session: {
+    method: 'POST',
+    path: '/api/v0.1/console/session',
+    program: false,
+    scope: null,
+    reach: 'caller',
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: false,
+    csv: false,
+    definedFields: {},
+  },
   get_session: {
     method: 'GET',
     path: '/api/v0.1/console/session',
@@ -3564,6 +3656,42 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
     idempotency: 'none',
     movesMoney: false,
     repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  delete_session: {
+    method: 'DELETE',
+    path: '/api/v0.1/console/session',
+    program: false,
+    scope: null,
+    reach: 'caller',
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: false,
+    csv: false,
+    definedFields: {},
+  },
+  list_sessions: {
+    method: 'GET',
+    path: '/api/v0.1/operator/session',
+    program: false,
+    scope: 'operator:read',
+    reach: 'operator',
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  revoke_session: {
+    method: 'POST',
+    path: '/api/v0.1/operator/session/{session_id}/revoke',
+    program: false,
+    scope: 'keys:write',
+    reach: 'operator',
+    idempotency: 'optional',
+    movesMoney: false,
+    repeatable: false,
     csv: false,
     definedFields: {},
   },
@@ -3713,6 +3841,8 @@ export const ERRORS = {
   program_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The API key does not exist. */
   key_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** There is no such session of the console, or it has ended. */
+  session_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The error log has no error with this request id that is visible to this key. */
   error_not_found: { status: 404, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** There is no event with this id that is visible to this key. */
@@ -3897,8 +4027,16 @@ export const ERRORS = {
   roll_key_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of revoke_key. */
   revoke_key_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of create_session. */
+  create_session_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_session. */
   get_session_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of delete_session. */
+  delete_session_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of list_sessions. */
+  list_sessions_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of revoke_session. */
+  revoke_session_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_switch. */
   get_switch_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of change_switch. */
@@ -4041,8 +4179,16 @@ export const ERRORS = {
   unknown_roll_key: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The key could not be revoked because of an internal error. */
   unknown_revoke_key: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The session could not be made because of an internal error. */
+  unknown_create_session: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The session could not be read because of an internal error. */
   unknown_get_session: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The session could not be ended because of an internal error. */
+  unknown_delete_session: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The sessions could not be listed because of an internal error. */
+  unknown_list_sessions: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The session could not be ended because of an internal error. */
+  unknown_revoke_session: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The switch could not be read because of an internal error. */
   unknown_get_switch: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The switch could not be changed because of an internal error. */

@@ -28,6 +28,7 @@ import type {
   CreateWebhookBody,
   CurrentSession,
   DatabaseState,
+  EndedSession,
   ErrorCounts,
   EventPage,
   ExportPostingsQuery,
@@ -67,6 +68,7 @@ import type {
   SearchErrorsQuery,
   SearchEventsQuery,
   ServiceStatus,
+  SessionRecord,
   StatementPage,
   SwitchRecord,
   SwitchState,
@@ -565,9 +567,46 @@ export class SessionsResource {
     this.#send = send;
   }
 
+  /**
+   * create_session: Make a session of the API key of the request; the response sets its cookie. Error codes:
+   * `unknown_create_session`.
+   */
+  create(options?: CallOptions): Promise<WithResponse<CurrentSession>> {
+    return this.#send('create_session', { options });
+  }
+
   /** get_session: Get who is calling, and what that caller may do. Error codes: `unknown_get_session`. */
   current(options?: CallOptions): Promise<WithResponse<CurrentSession>> {
     return this.#send('get_session', { options });
+  }
+
+  /**
+   * delete_session: Sign out: end the session of the request. Not retried automatically. Error codes:
+   * `session_not_found`, `unknown_delete_session`.
+   */
+  delete(options?: CallOptions): Promise<WithResponse<EndedSession>> {
+    return this.#send('delete_session', { options });
+  }
+
+  /**
+   * list_sessions: List the sessions of the console that have not ended, newest first. Requires an operator key.
+   * Error codes: `list_sessions_schema`, `unknown_list_sessions`.
+   */
+  list(query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<Page<SessionRecord>>> {
+    return this.#send('list_sessions', { query, options });
+  }
+
+  /** list_sessions, page after page, for `for await`. */
+  listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<SessionRecord, void, undefined> {
+    return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
+  }
+
+  /**
+   * revoke_session: End a session of the console. Requires an operator key. Error codes:
+   * `idempotency_key_exists`, `session_not_found`, `unknown_revoke_session`.
+   */
+  revoke(sessionId: string, options?: KeyedCallOptions): Promise<WithResponse<EndedSession>> {
+    return this.#send('revoke_session', { params: { session_id: sessionId }, options });
   }
 }
 

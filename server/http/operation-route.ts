@@ -17,6 +17,7 @@ import type { AnyCall, Caller, StreamRequest } from '../operations/call.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
 import { prefersToJson } from '../pages/page-response.ts';
 import { chooseProgram, identifyCaller, type ProgramChoice, programMissing, requireScope } from './admission/caller.ts';
+import { refuseClearText } from './admission/session-cookie.ts';
 import { beginWaiting, endWaiting, withTimeout } from './admission/timeouts.ts';
 import { provoke } from './provoke.ts';
 import type { RequestContext } from './request-context.ts';
@@ -131,6 +132,10 @@ function admitCaller(
   context.caller = caller;
   service.limits.admitCaller(context, caller);
   requireScope(service, context, head, caller, operation);
+  if (operation.id === 'create_session') {
+    refuseClearText(context, head, service.settings.trustedProxies);
+    service.limits.admitSignIn(caller);
+  }
   const programId = chooseProgram(service.gateway, caller, operation, head, deadline);
   if (!(programId instanceof Promise)) return { caller, programId };
   return programId.then((chosen) => ({ caller, programId: chosen }));

@@ -47,6 +47,8 @@ export class RequestContext {
   ignoresKey = false;
   /** The methods of the path, for the Allow header. */
   allow: string | undefined = undefined;
+  /** The Set-Cookie header of the response: the cookie of a session, or its removal. */
+  setCookie: string | undefined = undefined;
   /** Whether the operation has started: from then on a bug may have moved money. */
   begun = false;
   /** Whether the caller waits for `100 Continue` before it sends the body. */

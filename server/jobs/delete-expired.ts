@@ -4,6 +4,7 @@ import type { Database, Statement } from '../store/connection/database.ts';
 import { forgetErrorReports } from '../store/error-report.ts';
 import { forgetBodies, forgetRefusedKeys, KEPT_DAYS } from '../store/idempotency.ts';
 import { forgetCounters } from '../store/ledger/limits.ts';
+import { forgetSessions } from '../store/session.ts';
 import { type RunningJob, startRounds } from './rounds.ts';
 
 /** Often enough that the rows of a day are deleted in small batches. */
@@ -39,8 +40,8 @@ export function startDeletingExpired(
 }
 
 /**
- * Deletes refused idempotency keys, stored request bodies, limit counters and reports of errors that are no longer
- * read. It works in small batches, one transaction each, so that no request waits for it; several processes may run it
+ * Deletes refused idempotency keys, stored request bodies, limit counters, reports of errors and sessions that are no
+ * longer read. It works in small batches, one transaction each, so that no request waits for it; several processes may run it
  * at once. Returns the number of rows; returns early, without an error, when `signal` is aborted.
  */
 export async function deleteExpired(
@@ -50,7 +51,7 @@ export async function deleteExpired(
 ): Promise<number> {
   let total = 0;
   const forgetKeys = (count: number): Statement => forgetRefusedKeys(count, refusedKeyRetentionDays);
-  for (const statement of [forgetKeys, forgetBodies, forgetCounters, forgetErrorReports]) {
+  for (const statement of [forgetKeys, forgetBodies, forgetCounters, forgetErrorReports, forgetSessions]) {
     total += await deleteInBatches(database, statement, signal);
   }
   return total;

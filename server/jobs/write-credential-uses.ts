@@ -1,27 +1,34 @@
 import type { RefusedCredentials } from '../audit/note-refused-credentials.ts';
 import type { KeyUses } from '../keys/note-key-uses.ts';
+import type { SessionUseNotes } from '../sessions/note-session-uses.ts';
 
-/** Interval of the writes of `last_used_at`; each key is written at most once a minute. */
+/** Interval of the writes of uses; each key is written at most once a minute. */
 const USES_INTERVAL_MILLISECONDS = 5_000;
 
 /** Interval of the writes of refused credentials, which are summed up in one row. */
 const REFUSALS_INTERVAL_MILLISECONDS = 60_000;
 
-/** Writes when API keys were used and which credentials were refused, outside the requests. */
+/** Writes when API keys and sessions were used and which credentials were refused, outside the requests. */
 export function startWritingCredentialUses(
-  uses: KeyUses,
-  refusals: RefusedCredentials,
+  {
+    keys,
+    sessions,
+    refusals,
+  }: { readonly keys: KeyUses; readonly sessions: SessionUseNotes; readonly refusals: RefusedCredentials },
   onFailure: (error: unknown) => void,
 ): { readonly stop: () => Promise<void> } {
   const write = (collected: { readonly write: () => Promise<void> }): Promise<void> =>
     collected.write().catch(onFailure);
-  const usesTimer = setInterval(() => void write(uses), USES_INTERVAL_MILLISECONDS).unref();
+  const usesTimer = setInterval(() => {
+    void write(keys);
+    void write(sessions);
+  }, USES_INTERVAL_MILLISECONDS).unref();
   const refusalsTimer = setInterval(() => void write(refusals), REFUSALS_INTERVAL_MILLISECONDS).unref();
   return {
     stop: async () => {
       clearInterval(usesTimer);
       clearInterval(refusalsTimer);
-      await Promise.all([write(uses), write(refusals)]);
+      await Promise.all([write(keys), write(sessions), write(refusals)]);
     },
   };
 }

@@ -78,10 +78,13 @@ export type Reply<Id extends OperationId> = JsonReply<ReplyOf<Id>> | CsvReply | 
 export type AnyReply = JsonReply<unknown> | CsvReply | LiveReply;
 
 /** A success with a JSON body. */
-export type JsonReply<Record> = RecordReply<Record> | TextReply;
+export type JsonReply<Record> = RecordReply<Record> | SessionReply<Record> | TextReply;
 
 /** A record, with its JSON text where that was written already, to be stored with what it is about. */
 export type RecordReply<Record> = { readonly record: Record; readonly json?: string };
+
+/** A record, and the cookie of a session: its token, or null to remove it. */
+export type SessionReply<Record> = RecordReply<Record> & { readonly sessionToken: string | null };
 
 /** JSON text that was stored before, or has such text in it: parsing it and writing it again could change it. */
 export type TextReply = {
@@ -203,6 +206,11 @@ export type Gateway = {
    * while the database fails, an operator's key needs to have been valid lately.
    */
   readonly authenticate: (key: string, deadline: number, readsStatus?: boolean) => Caller | Promise<Caller>;
+  /**
+   * The caller of a session of the console; throws a Refusal `unauthenticated` if it has ended. `isActive` says whether
+   * somebody does something, which puts off the end of an idle session.
+   */
+  readonly authenticateSession: (token: string, isActive: boolean) => Promise<Caller>;
   /** Called for every refused credential, once for each request; must not throw. */
   readonly onRefusedCredential: (refused: RefusedCredential) => void;
   /** Inner UUID of the program that a call without a bound key names; throws a Refusal `program_not_found`. */

@@ -2,10 +2,11 @@ import { inOrder, KEY_SCOPES, roleOf } from '../../contract/scope.ts';
 import type { CurrentSession } from '../../contract/sessions.ts';
 import { toWireId } from '../../domain/identifier.ts';
 import { readRows } from '../commit/transaction.ts';
-import type { Call, Caller, Reply } from '../operations/call.ts';
+import type { CallContext, Caller, Reply } from '../operations/call.ts';
 import type { Service } from '../operations/service.ts';
 import { DEMO_PROGRAM_ID } from '../sandbox/seed-sandbox.ts';
 import { type CallerNames, readCallerNames, toCallerNames } from '../store/session.ts';
+import { endsOf } from './record.ts';
 
 type Mode = CurrentSession['mode'];
 
@@ -13,10 +14,10 @@ type Mode = CurrentSession['mode'];
 export async function getSession(
   mode: Mode,
   { database }: Pick<Service, 'database'>,
-  { caller }: Call<'get_session'>,
+  { caller }: Pick<CallContext, 'caller'>,
 ): Promise<Reply<'get_session'>> {
   if (!('keyId' in caller)) return { record: withoutKey(mode) };
-  const [row] = await readRows(database, readCallerNames(caller.keyId));
+  const [row] = await readRows(database, readCallerNames(caller.keyId, caller.sessionId ?? null));
   return { record: withKey(mode, caller, row === undefined ? undefined : toCallerNames(row)) };
 }
 
@@ -53,6 +54,16 @@ function withKey(mode: Mode, caller: Bearing, names: CallerNames | undefined): C
     key_expires_at: names?.keyExpiresAt?.toISOString() ?? null,
     role: roleOf(caller.scopes),
     scopes: inOrder(caller.scopes),
-    ...NO_SESSION,
+    ...sessionOf(caller, names),
+  };
+}
+
+function sessionOf({ sessionId }: Bearing, names: CallerNames | undefined) {
+  const { sessionCreatedAt, lastActiveAt } = names ?? {};
+  if (sessionId === undefined || !sessionCreatedAt || !lastActiveAt) return NO_SESSION;
+  return {
+    session_id: toWireId('ses', sessionId),
+    created_at: sessionCreatedAt.toISOString(),
+    ...endsOf(sessionCreatedAt, lastActiveAt),
   };
 }

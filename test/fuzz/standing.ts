@@ -116,6 +116,7 @@ const READINGS = [
   'get_switch',
   'get_status',
   'get_session',
+  'list_sessions',
   'list_errors',
   'get_transfer',
   'get_error',

@@ -9,6 +9,7 @@ import { openAuthentication } from '../../server/keys/authenticate.ts';
 import type { Gateway, Handler } from '../../server/operations/call.ts';
 import { openProgramSearch } from '../../server/programs/read-programs.ts';
 import { DEMO_PROGRAM_ID as SEEDED_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
+import { openSessionAuthentication } from '../../server/sessions/authenticate-session.ts';
 import type { Ledger } from './ledger.ts';
 import { RawConnection, type RawResponse } from './raw-connection.ts';
 
@@ -38,6 +39,9 @@ export function fakeGateway(
       if (key === 'broken') throw new Error('connect ECONNREFUSED /secret/socket');
       throw new Refusal('unauthenticated', 'The API key is unknown.');
     },
+    authenticateSession: async () => {
+      throw new Refusal('unauthenticated', 'The session is unknown.');
+    },
     onRefusedCredential: () => undefined,
     findProgram: async (id) => {
       if (id === OTHER_PROGRAM_ID) return OTHER_PROGRAM;
@@ -58,6 +62,10 @@ export function ledgerGateway({ databases, handlers }: Ledger, more: Partial<Gat
     supportContact: 'support@example.com',
     handlers,
     authenticate: openAuthentication(databases.authentication),
+    authenticateSession: openSessionAuthentication(databases.authentication, {
+      noteSession: () => undefined,
+      noteKey: () => undefined,
+    }),
     onRefusedCredential: () => undefined,
     findProgram: openProgramSearch(databases.authentication),
     demoProgramId: SEEDED_PROGRAM_ID,

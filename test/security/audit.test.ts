@@ -39,7 +39,9 @@ describe('what is recorded', () => {
       (id) => OPERATIONS[id].reach === 'operator' && OPERATIONS[id].method !== 'GET',
     );
     // The sandbox can stop its own database, which then records nothing.
-    expect([...AUDITED_OPERATIONS].sort()).toEqual([...changing, 'inspect_error', 'move_clock'].sort());
+    expect([...AUDITED_OPERATIONS].sort()).toEqual(
+      [...changing, 'inspect_error', 'move_clock', 'create_session', 'delete_session'].sort(),
+    );
     expect(Object.keys(ACTIONS).sort()).toEqual([...RECORDED].sort());
   });
 

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { OperationId } from '../../contract/operations.ts';
 import { DEMO_PROGRAM } from '../../contract/samples.ts';
+import { fromWireId } from '../../domain/identifier.ts';
 import type { AnyCall } from '../../server/operations/call.ts';
 import { DEMO_PROGRAM_ID } from '../../server/sandbox/seed-sandbox.ts';
 import { operatorKey, programKey } from '../harness/keys.ts';
@@ -36,6 +37,25 @@ const newKey = async (ledger: Ledger) => ({
 });
 const once = () => ({ ...inDemo, idempotencyKey: randomUUIDv7() });
 
+/** The key of the operator, which otherwise there is not. */
+async function keyOfOperator(ledger: Ledger): Promise<Partial<AnyCall>> {
+  await ledger.database.read({
+    name: 'insert_key_of_operator',
+    text: `insert into api_key (key_id, public_part, secret_hash, name, scopes, created_at)
+      values ('01900000-0000-7000-8000-000000000abc', '0123456789abcdef', sha256('secret'), 'operator', '{operator}', now())
+      on conflict do nothing`,
+    values: [],
+  });
+  return {};
+}
+
+async function newSession(ledger: Ledger): Promise<Partial<AnyCall>> {
+  await keyOfOperator(ledger);
+  const { session_id } = await operate(ledger, 'create_session');
+  const sessionId = fromWireId('ses', String(session_id)) ?? '';
+  return { params: { session_id: String(session_id) }, caller: { ...CALLER, sessionId } as AnyCall['caller'] };
+}
+
 /** How each operation that writes a row is done; `before` is not counted. */
 export const ACTIONS: Readonly<
   Record<string, { readonly before?: (ledger: Ledger) => Promise<Partial<AnyCall>>; readonly act: Act }>
@@ -48,6 +68,9 @@ export const ACTIONS: Readonly<
   create_key: { act: (ledger) => operate(ledger, 'create_key', programKey('shop', DEMO_PROGRAM)) },
   roll_key: { before: newKey, act: (ledger, more) => operate(ledger, 'roll_key', {}, more) },
   revoke_key: { before: newKey, act: (ledger, more) => operate(ledger, 'revoke_key', {}, more) },
+  create_session: { before: keyOfOperator, act: (ledger) => operate(ledger, 'create_session') },
+  delete_session: { before: newSession, act: (ledger, more) => operate(ledger, 'delete_session', {}, more) },
+  revoke_session: { before: newSession, act: (ledger, more) => operate(ledger, 'revoke_session', {}, more) },
   inspect_error: { before: loggedError, act: (ledger, more) => operate(ledger, 'inspect_error', {}, more) },
   create_transfer: { act: (ledger, more) => operate(ledger, 'create_transfer', LOAD, { ...inProgram(), ...more }) },
   capture_transfer: { before: heldTransfer, act: (ledger, more) => operate(ledger, 'capture_transfer', {}, more) },

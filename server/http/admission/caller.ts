@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { Operation } from '../../../contract/operation.ts';
 import type { OperationId } from '../../../contract/operations.ts';
 import { includesScope, isOfOperators } from '../../../contract/scope.ts';
@@ -10,21 +9,11 @@ import { maskedText } from '../../redaction.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import type { RequestHead } from '../wire/request-head.ts';
+import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority, isLoopbackOrigin } from './loopback.ts';
+import { readSessionCookie, type SentSession, sessionCookie } from './session-cookie.ts';
 
 /** What the checks of credentials need. */
-type CredentialService = Pick<HttpService, 'gateway' | 'limits'>;
-
-/** Headers that only proxies add, besides those that begin with X-Forwarded. */
-const HEADERS_OF_PROXIES: ReadonlySet<string> = new Set([
-  'forwarded',
-  'via',
-  'x-real-ip',
-  'x-client-ip',
-  'x-cluster-client-ip',
-  'x-original-forwarded-for',
-  'true-client-ip',
-  'cf-connecting-ip',
-]);
+type CredentialService = Pick<HttpService, 'gateway' | 'limits' | 'settings'>;
 
 const MAX_KEY_LENGTH = 512;
 const MAX_PROGRAM_ID_LENGTH = 255;
@@ -43,6 +32,11 @@ export function identifyCaller(
 ): Caller | Promise<Caller> {
   const { gateway } = reporter;
   const { authorization } = head;
+  // A key makes a new session, whatever cookie the browser still has.
+  if (context.operation !== 'create_session' && context.request.headers.cookie !== undefined) {
+    const session = identifyBySession(reporter, context, head);
+    if (session !== undefined) return session;
+  }
   if (authorization === undefined) {
     if (!gateway.keyless) {
       throw new Refusal(
@@ -63,6 +57,32 @@ export function identifyCaller(
   } catch (error) {
     return refuse(error);
   }
+}
+
+/** The caller of the session whose cookie the request has; undefined without one that counts. */
+function identifyBySession(
+  reporter: CredentialService,
+  context: RequestContext,
+  head: RequestHead,
+): Promise<Caller> | undefined {
+  const { gateway, settings } = reporter;
+  const { trustedProxies } = settings;
+  let session: SentSession | undefined;
+  try {
+    session = readSessionCookie(context, head, { keyless: gateway.keyless, trustedProxies });
+  } catch (error) {
+    reportRefusal(reporter, context, '', error);
+    throw error;
+  }
+  if (session === undefined) return undefined;
+  return gateway.authenticateSession(session.token, session.isActive).catch((error: unknown) => {
+    if (error instanceof Refusal) {
+      // Whoever asked is a page of the service, which cannot remove the cookie itself.
+      context.setCookie = sessionCookie(context, trustedProxies, null);
+      if (error.details.saw?.refused_because !== 'session ended') reportRefusal(reporter, context, '', error);
+    }
+    throw error;
+  });
 }
 
 const KEYLESS_CALLER: Caller = { kind: 'sandbox' };
@@ -123,15 +143,6 @@ function refuseRemoteCallers(context: RequestContext, head: RequestHead): void {
       `Without an API key this sandbox accepts no requests from other web pages, but Sec-Fetch-Site is not 'same-origin'.`,
     );
   }
-}
-
-/** The first header that only a proxy adds, in lower case. */
-function headerOfProxy({ rawHeaders }: IncomingMessage): string | undefined {
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = (rawHeaders[at] ?? '').toLowerCase();
-    if (HEADERS_OF_PROXIES.has(name) || name.startsWith('x-forwarded')) return name;
-  }
-  return undefined;
 }
 
 function forbidden(message: string): Refusal {
@@ -198,38 +209,4 @@ export function programMissing(operation: OperationId): Refusal {
   const message =
     "The required header 'Program-Id' is missing: this API key can act in all card programs, so each request must name one.";
   return new Refusal(`${operation}_schema`, message);
-}
-
-/** Whether a Host header or the authority of an origin is a loopback name or address. */
-function isLoopbackAuthority(authority: string): boolean {
-  const host = hostOf(authority.toLowerCase());
-  return host === 'localhost' || /^[a-z0-9.-]+\.localhost$/.test(host) || host === '[::1]' || isLoopbackIPv4(host);
-}
-
-/** Whether an Origin header names a loopback origin. */
-function isLoopbackOrigin(origin: string): boolean {
-  const lower = origin.toLowerCase();
-  const scheme = ['http://', 'https://'].find((candidate) => lower.startsWith(candidate));
-  return scheme !== undefined && isLoopbackAuthority(lower.slice(scheme.length));
-}
-
-/** Whether the peer of a connection is on this machine. */
-function isLoopbackAddress(address: string | undefined): boolean {
-  if (address === undefined) return false;
-  return address === '::1' || isLoopbackIPv4(address.startsWith('::ffff:') ? address.slice(7) : address);
-}
-
-function hostOf(authority: string): string {
-  const port = /:[0-9]{0,5}$/.exec(authority);
-  const host = port === null || authority === '[::1]' ? authority : authority.slice(0, port.index);
-  return host.endsWith('.') ? host.slice(0, -1) : host;
-}
-
-function isLoopbackIPv4(host: string): boolean {
-  const parts = host.split('.', 5);
-  return parts.length === 4 && parts[0] === '127' && parts.every(isOctet);
-}
-
-function isOctet(part: string): boolean {
-  return /^(?:0|[1-9][0-9]{0,2})$/.test(part) && Number(part) <= 255;
 }

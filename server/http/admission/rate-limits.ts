@@ -8,6 +8,9 @@ import { callerAddress, type Policy, RateLimiter, type RateStatus, WINDOW_SECOND
 /** Extra cost of a refused credential, in requests: guessing keys gets a tenth of the rate. */
 const REFUSED_CREDENTIAL_COST = 9;
 
+/** Sessions per second that one key makes, averaged over ten seconds: each is an entry of the audit log, for ever. */
+const SIGN_INS_PER_SECOND = 2;
+
 /** Extra cost of a page, in requests: pages are large and need no key. */
 const PAGE_COST = 9;
 
@@ -30,6 +33,7 @@ const MAX_CONCURRENT_EXPORTS = 20;
 export class RateLimits {
   readonly #ofAddress: RateLimiter | undefined;
   readonly #ofKey: RateLimiter | undefined;
+  readonly #ofSignIns = new RateLimiter(SIGN_INS_PER_SECOND);
   readonly #trustedProxies: number;
   /** Exports in progress, by card program. */
   readonly #exports = new Map<string, number>();
@@ -64,6 +68,19 @@ export class RateLimits {
     if (this.#ofKey === undefined || !('keyId' in caller)) return;
     const addressLimitRefusal = count(context, 'key', this.#ofKey, caller.keyId);
     if (addressLimitRefusal !== undefined) throw addressLimitRefusal;
+  }
+
+  /**
+   * Counts a session that a key makes, also where the rates are 0.
+   *
+   * @throws {Refusal} rate_limited
+   */
+  admitSignIn(caller: Caller): void {
+    if (!('keyId' in caller)) return;
+    const { isRefused, waitMilliseconds } = this.#ofSignIns.take(caller.keyId, performance.now());
+    if (!isRefused) return;
+    const message = `This key made ${this.#ofSignIns.quota} sessions in ${WINDOW_SECONDS} seconds. Retry in ${secondsText(waitMilliseconds)}.`;
+    throw new Refusal('rate_limited', message, { endsIn: waitMilliseconds });
   }
 
   /** Charges the received bytes of a body to the API key. */
@@ -138,12 +155,16 @@ function count(context: RequestContext, policy: Policy, limiter: RateLimiter, wh
   const allowance = limiter.take(who, performance.now());
   context.rate = [...context.rate, { policy, limiter, allowance }];
   if (!allowance.isRefused) return undefined;
-  const seconds = Math.ceil(allowance.waitMilliseconds / 1000);
   const sender = policy === 'address' ? 'This address' : 'This key';
   const message =
     `${sender} sent more than ${limiter.quota} requests in ${WINDOW_SECONDS} seconds. ` +
-    `Retry in ${seconds} second${seconds === 1 ? '' : 's'}.`;
+    `Retry in ${secondsText(allowance.waitMilliseconds)}.`;
   return new Refusal('rate_limited', message, { endsIn: allowance.waitMilliseconds });
+}
+
+function secondsText(milliseconds: number): string {
+  const seconds = Math.ceil(milliseconds / 1000);
+  return `${seconds} second${seconds === 1 ? '' : 's'}`;
 }
 
 /**

@@ -185,6 +185,7 @@ export function contextHeaders(context: RequestContext): HeaderList {
   if (context.ignored.length > 0) headers.push(['Ignored-Fields', ignoredFields(context.ignored)]);
   if (context.ignoresKey) headers.push(['Ignored-Headers', 'Idempotency-Key']);
   if (context.rate.length > 0) for (const [name, value] of rateHeaders(context.rate)) headers.push([name, value]);
+  if (context.setCookie !== undefined) headers.push(['Set-Cookie', context.setCookie]);
   if (context.mustClose) headers.push(['Connection', 'close']);
   return headers;
 }

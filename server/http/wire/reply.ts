@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeader } from 'node:http';
 import { OPERATION_IDS, OPERATIONS, type OperationId } from '../../../contract/operations.ts';
 import type { AnyReply, CsvExport, JsonReply, LiveReply } from '../../operations/call.ts';
+import { sessionCookie } from '../admission/session-cookie.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { HttpService } from '../service.ts';
 import { CallerGone, discardBody } from './body.ts';
@@ -30,6 +31,9 @@ export function sendReply(
   const headers: OutgoingHttpHeader[] = [];
   if (location !== undefined) headers.push('Location', headerSafe(location));
   if (replayed === true) headers.push('Idempotent-Replayed', 'true');
+  if ('sessionToken' in reply) {
+    context.setCookie = sessionCookie(context, service.settings.trustedProxies, reply.sessionToken);
+  }
   if ('refusedRow' in reply && reply.refusedRow !== undefined) {
     const report = reportRow(reply.refusedRow, context, service);
     // What is certain of one row is not of the batch: others may have moved money.

@@ -1,0 +1,142 @@
+import { Refusal } from '../../../domain/refusal.ts';
+import type { RequestContext } from '../request-context.ts';
+import type { RequestHead } from '../wire/request-head.ts';
+import { headerOfProxy, isLoopbackAddress, isLoopbackAuthority } from './loopback.ts';
+
+/** The cookie of a session, over HTTPS: its prefix keeps other hosts, and pages without TLS, from setting it. */
+const NAME = '__Host-console';
+
+/** The same on this machine without TLS, with the port: cookies ignore ports, and two services must not share one. */
+const LOOPBACK_NAME = 'console-';
+
+/** How a request came: over TLS to a trusted proxy, or on this machine. Any other way a session could be read on the network. */
+type Transport = { readonly name: string; readonly origin: string; readonly attributes: string };
+
+/** What a request says about its session. */
+export type SentSession = {
+  readonly token: string;
+  /** Whether somebody does something, or an open page asks what is new. */
+  readonly isActive: boolean;
+};
+
+/**
+ * The session of a request: its cookie, if that counts.
+ *
+ * The browser adds the cookie to whatever causes a request, so the cookie alone proves nothing. It counts only if the
+ * browser says that a page of this very origin asked (Sec-Fetch-Site, else the Origin), and with the header Console, which
+ * no form, link or image can send, and no page of another origin without asking first, which is never allowed. Undefined
+ * for a request without it in a sandbox that takes requests without any credentials: there, it counts like those.
+ *
+ * @throws {Refusal} unauthenticated
+ */
+export function readSessionCookie(
+  context: RequestContext,
+  head: RequestHead,
+  { keyless, trustedProxies }: { readonly keyless: boolean; readonly trustedProxies: number },
+): SentSession | undefined {
+  const header = context.request.headers.cookie;
+  if (header === undefined) return undefined;
+  const sent = cookiesOf(header, hostOf(context, head));
+  if (sent.length === 0) return undefined;
+  if (head.authorization !== undefined) {
+    const message = 'The request has the cookie of a session and an Authorization header. Send one of them.';
+    throw refuse(message, 'cookie and key');
+  }
+  const { console: purpose } = context.request.headers;
+  if (purpose !== '1' && purpose !== 'background') {
+    if (keyless) return undefined;
+    throw refuse("The cookie of a session counts only with the header 'Console: 1'.", 'no Console header');
+  }
+  const transport = transportOf(context, head, trustedProxies);
+  if (transport === undefined) throw refuse('The cookie of a session counts only over HTTPS.', 'session in clear text');
+  if (!isFromOwnPage(head, transport)) {
+    const message = 'The cookie of a session counts only for pages of the service itself.';
+    throw refuse(message, 'session from another page');
+  }
+  const own = sent.filter(({ name }) => name === transport.name);
+  if (own.length > 1) throw refuse('The request has the cookie of a session more than once.', 'several sessions');
+  const [cookie] = own;
+  return cookie && { token: cookie.value, isActive: purpose === '1' && !context.begun };
+}
+
+/**
+ * Refuses to give a session to a request that did not come over HTTPS, and was not sent on this machine, or that a page of
+ * another origin sent.
+ *
+ * @throws {Refusal} forbidden
+ */
+export function refuseClearText(context: RequestContext, head: RequestHead, trustedProxies: number): void {
+  const transport = transportOf(context, head, trustedProxies);
+  if (transport === undefined) {
+    const message =
+      'A session needs HTTPS, because its cookie could be read on the network: call the service through a proxy that ends ' +
+      'TLS and sends X-Forwarded-Proto, and set TRUSTED_PROXIES. Without TLS, sessions are for the machine of the service ' +
+      'only, called as localhost.';
+    throw new Refusal('forbidden', message);
+  }
+  const isOfBrowser = head.fetchSite !== undefined || head.origin !== undefined;
+  if (isOfBrowser && !isFromOwnPage(head, transport))
+    throw new Refusal('forbidden', 'A session can be made only by pages of the service itself.');
+}
+
+/** The Set-Cookie header for a new token, or that removes the cookie. */
+export function sessionCookie(context: RequestContext, trustedProxies: number, token: string | null): string {
+  const { head } = context;
+  const transport = head === undefined ? undefined : transportOf(context, head, trustedProxies);
+  const { name, attributes } = transport ?? HTTPS;
+  return `${name}=${token ?? ''}; ${attributes}${token === null ? '; Max-Age=0' : ''}`;
+}
+
+const ATTRIBUTES = 'HttpOnly; SameSite=Strict; Path=/';
+const HTTPS = { name: NAME, attributes: `Secure; ${ATTRIBUTES}` } as const;
+
+function transportOf(context: RequestContext, head: RequestHead, trustedProxies: number): Transport | undefined {
+  const host = hostOf(context, head);
+  const proxy = headerOfProxy(context.request);
+  if (proxy !== undefined) {
+    if (trustedProxies === 0 || !isForwardedAsHttps(context, trustedProxies)) return undefined;
+    return { ...HTTPS, origin: `https://${host}` };
+  }
+  if (!isLoopbackAddress(context.request.socket.remoteAddress) || !isLoopbackAuthority(host)) return undefined;
+  return { name: loopbackName(host), origin: `http://${host}`, attributes: ATTRIBUTES };
+}
+
+function hostOf({ authority }: RequestContext, { host }: RequestHead): string {
+  return (authority ?? host ?? '').toLowerCase();
+}
+
+function loopbackName(host: string): string {
+  return `${LOOPBACK_NAME}${/:([0-9]{1,5})$/.exec(host)?.[1] ?? '80'}`;
+}
+
+/** What the outermost trusted proxy says of its own connection; whatever came before it in the header, its caller has sent. */
+function isForwardedAsHttps({ request }: RequestContext, trustedProxies: number): boolean {
+  const sent = request.headers['x-forwarded-proto'];
+  if (sent === undefined) return false;
+  const schemes = String(sent)
+    .split(',')
+    .map((scheme) => scheme.trim().toLowerCase());
+  return schemes.at(-Math.min(schemes.length, trustedProxies)) === 'https';
+}
+
+/** Whether the browser says that a page of the same origin sent the request. Browsers without Sec-Fetch-Site send an Origin. */
+function isFromOwnPage({ fetchSite, origin }: RequestHead, transport: Transport): boolean {
+  if (fetchSite !== undefined) return fetchSite.toLowerCase() === 'same-origin';
+  return origin?.toLowerCase() === transport.origin;
+}
+
+type Cookie = { readonly name: string; readonly value: string };
+
+/** The cookies in a Cookie header that a session of this host can have. */
+function cookiesOf(header: string, host: string): readonly Cookie[] {
+  const names = [NAME, loopbackName(host)];
+  return header.split(';').flatMap((pair) => {
+    const end = pair.indexOf('=');
+    const name = pair.slice(0, Math.max(end, 0)).trim();
+    return names.includes(name) ? [{ name, value: pair.slice(end + 1).trim() }] : [];
+  });
+}
+
+function refuse(message: string, reason: string): Refusal {
+  return new Refusal('unauthenticated', message, { saw: { refused_because: reason } });
+}

@@ -1,0 +1,236 @@
+import { describe, expect, test } from 'vitest';
+import { OPERATIONS } from '../../contract/operations.ts';
+import { useLedger, useServer } from '../harness/use-ledger.ts';
+import { type Lines, makeKey, ownPage, SESSION, signIn, startSessionService } from './session-world.ts';
+
+const server = await useServer();
+const ledger = useLedger(server.connection);
+const live = await startSessionService(ledger);
+const proxied = await startSessionService(ledger, { trustedProxies: 1 });
+const sandbox = await startSessionService(ledger, { keyless: true });
+const { key } = await makeKey(ledger);
+const { cookie } = await signIn(live, key);
+
+const HOST = `Host: localhost:${live.port}`;
+const COOKIE = `Cookie: ${cookie}`;
+const SAME = 'Sec-Fetch-Site: same-origin';
+const MARK = 'Console: 1';
+const origin = (port = live.port) => `http://localhost:${port}`;
+
+/** Requests with the cookie of a session, by who sends them; whether they count. */
+const TABLE: readonly (readonly [who: string, counts: boolean, lines: Lines])[] = [
+  ['a page of the service', true, [HOST, COOKIE, SAME, MARK]],
+  ['a page of the service that polls', true, [HOST, COOKIE, SAME, 'Console: background']],
+  ['a page of the service, in capitals', true, [HOST, COOKIE, 'Sec-Fetch-Site: Same-Origin', MARK]],
+  ['a page among other cookies', true, [HOST, `Cookie: a=1; ${cookie}; b="2"`, SAME, MARK]],
+  ['an older browser, with an Origin', true, [HOST, COOKIE, `Origin: ${origin()}`, MARK]],
+  ['a form or a link of any page: no header', false, [HOST, COOKIE, SAME]],
+  ['another value of the header', false, [HOST, COOKIE, SAME, 'Console: 0']],
+  ['an empty header', false, [HOST, COOKIE, SAME, 'Console:']],
+  ['the header twice', false, [HOST, COOKIE, SAME, MARK, MARK]],
+  ['neither header', false, [HOST, COOKIE]],
+  ['a browser that says nothing', false, [HOST, COOKIE, MARK]],
+  ['a page of another site', false, [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', MARK]],
+  ['a page of a subdomain, or of another port', false, [HOST, COOKIE, 'Sec-Fetch-Site: same-site', MARK]],
+  ['the address bar', false, [HOST, COOKIE, 'Sec-Fetch-Site: none', MARK]],
+  ['a browser with an empty Sec-Fetch-Site', false, [HOST, COOKIE, 'Sec-Fetch-Site:', MARK]],
+  [
+    'a page of another site with a right Origin',
+    false,
+    [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', `Origin: ${origin()}`, MARK],
+  ],
+  ['an older browser on another site', false, [HOST, COOKIE, 'Origin: https://evil.example', MARK]],
+  ['an older browser on a subdomain', false, [HOST, COOKIE, `Origin: http://evil.localhost:${live.port}`, MARK]],
+  ['an older browser on another port', false, [HOST, COOKIE, `Origin: ${origin(1)}`, MARK]],
+  ['an older browser on a longer host', false, [HOST, COOKIE, `Origin: ${origin()}.evil.example`, MARK]],
+  ['a page without an origin of its own', false, [HOST, COOKIE, 'Origin: null', MARK]],
+  [
+    'an older browser on the same host over HTTPS',
+    false,
+    [HOST, COOKIE, `Origin: https://localhost:${live.port}`, MARK],
+  ],
+  ['a rebound name', false, [`Host: evil.example:${live.port}`, COOKIE, SAME, MARK]],
+  [
+    'a rebound name with its own origin',
+    false,
+    [`Host: evil.example:${live.port}`, COOKIE, `Origin: http://evil.example:${live.port}`, MARK],
+  ],
+  ['a proxy that nobody trusts', false, [HOST, COOKIE, SAME, MARK, 'X-Forwarded-For: 203.0.113.9']],
+  ['a proxy that nobody trusts and says https', false, [HOST, COOKIE, SAME, MARK, 'X-Forwarded-Proto: https']],
+  ['a cookie set by another port', false, [HOST, `Cookie: ${cookie.replace(String(live.port), '1')}`, SAME, MARK]],
+  ['two cookies, as somebody else may set one', false, [HOST, `Cookie: ${cookie}; ${cookie}`, SAME, MARK]],
+  ['two cookies in two headers', false, [HOST, COOKIE, COOKIE, SAME, MARK]],
+  ['another token', false, [HOST, `Cookie: ${cookie.slice(0, -2)}AA`, SAME, MARK]],
+  ['half a token', false, [HOST, `Cookie: ${cookie.slice(0, -9)}`, SAME, MARK]],
+  ['an empty token', false, [HOST, `Cookie: ${cookie.split('=')[0]}=`, SAME, MARK]],
+  ['the session and its key', false, [HOST, COOKIE, SAME, MARK, `Authorization: Bearer ${key}`]],
+  ['the session and an empty Authorization', false, [HOST, COOKIE, SAME, MARK, 'Authorization:']],
+];
+
+/** Requests that read, and ones that would change something. */
+const OPERATIONS_TRIED = ['get_session', 'list_keys', 'get_switch', 'change_switch', 'delete_session'] as const;
+
+describe.each(OPERATIONS_TRIED)('%s with the cookie of a session', (operation) => {
+  const { method, path } = OPERATIONS[operation];
+
+  test.each(TABLE)('from %s: counts %s', async (_, counts, lines) => {
+    // What counts would end the session, or change the switch.
+    if (counts && method !== 'GET') return;
+    const answer = await live.ask(method, path, lines);
+    if (counts) expect(answer.status).toBe(200);
+    else expect(answer).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
+  });
+});
+
+test('no refused request has changed anything, or says who somebody is', async () => {
+  expect((await live.ask('GET', SESSION, [HOST, COOKIE, SAME, MARK])).status).toBe(200);
+  expect(JSON.parse((await ledger.call('get_switch')).body)).toMatchObject({ data: [] });
+  for (const [, counts, lines] of TABLE) {
+    if (counts) continue;
+    const { headers, fields } = await live.ask('GET', SESSION, lines);
+    expect([...headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
+    expect(JSON.stringify(fields)).not.toContain(cookie.split('=')[1]);
+    expect(Object.keys(fields)).toEqual(['Message', 'Status', 'Code', 'Type']);
+  }
+});
+
+test('a preflight of another origin gets no leave, for nothing', async () => {
+  const asked = [
+    'Origin: https://evil.example',
+    'Access-Control-Request-Method: GET',
+    'Access-Control-Request-Headers: console',
+  ];
+  const { status, headers } = await live.ask('OPTIONS', SESSION, [HOST, ...asked]);
+  expect(status).toBe(405);
+  expect([...headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
+});
+
+test('only what the browser of a live session is asked for removes its cookie', async () => {
+  const dead = cookie.slice(0, -2) + (cookie.endsWith('AA') ? 'BB' : 'AA');
+  const own = await live.ask('GET', SESSION, [HOST, `Cookie: ${dead}`, SAME, MARK]);
+  expect(own.headers.get('set-cookie')).toBe(`console-${live.port}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`);
+  const foreign = await live.ask('GET', SESSION, [HOST, `Cookie: ${dead}`, 'Sec-Fetch-Site: cross-site', MARK]);
+  expect(foreign.headers.get('set-cookie')).toBeNull();
+});
+
+test('guesses and requests of other pages are told to the audit log, without a token', async () => {
+  const before = live.refused.length;
+  await live.ask('GET', SESSION, [HOST, COOKIE, 'Sec-Fetch-Site: cross-site', MARK]);
+  await live.ask('GET', SESSION, [HOST, `Cookie: console-${live.port}=${'A'.repeat(43)}`, SAME, MARK]);
+  const told = live.refused.slice(before);
+  expect(told.map(({ reason }) => reason)).toEqual(['session from another page', 'session unknown']);
+  for (const { sent } of told) expect(sent).toBe('');
+});
+
+describe('behind a trusted proxy', () => {
+  const site = ['Host: bank.example', 'X-Forwarded-For: 203.0.113.9'];
+  const https = [...site, 'X-Forwarded-Proto: https'];
+  const bearer = `Authorization: Bearer ${key}`;
+
+  test('a session is made and used over HTTPS, with the cookie that only this host can set', async () => {
+    const made = await proxied.ask('POST', SESSION, [...https, SAME, MARK, bearer]);
+    expect(made.status).toBe(201);
+    const setCookie = made.headers.get('set-cookie') ?? '';
+    expect(setCookie).toMatch(/^__Host-console=[A-Za-z0-9_-]{43}; Secure; HttpOnly; SameSite=Strict; Path=\/$/);
+    const sent = `Cookie: ${setCookie.split(';')[0]}`;
+    expect((await proxied.ask('GET', SESSION, [...https, sent, SAME, MARK])).status).toBe(200);
+    const old = [...https, sent, 'Origin: https://bank.example', MARK];
+    expect((await proxied.ask('GET', SESSION, old)).status).toBe(200);
+    // The outermost proxy is the one that is trusted: what its caller wrote before it does not count.
+    const claimed = [...site, 'X-Forwarded-Proto: https, http'];
+    for (const lines of [
+      [...https, sent, 'Origin: http://bank.example', MARK],
+      [...https, sent, 'Origin: https://evil.bank.example', MARK],
+      [...https, sent, 'Sec-Fetch-Site: same-site', MARK],
+      [...claimed, sent, SAME, MARK],
+      [...site, 'X-Forwarded-Proto: http', sent, SAME, MARK],
+      [...site, sent, SAME, MARK],
+      [`Host: localhost:${proxied.port}`, sent, SAME, MARK],
+    ])
+      expect((await proxied.ask('GET', SESSION, lines)).status, lines.join(' | ')).toBe(401);
+  });
+
+  test.each<[string, Lines]>([
+    ['says http', [...site, 'X-Forwarded-Proto: http']],
+    ['says nothing', site],
+    ['only repeats what its caller claims', [...site, 'X-Forwarded-Proto: https, http']],
+  ])('one that %s gets no session', async (_, lines) => {
+    const answer = await proxied.ask('POST', SESSION, [...lines, SAME, MARK, bearer]);
+    expect(answer).toMatchObject({ status: 403, fields: { Code: 'forbidden' } });
+    expect(String(answer.fields.Message)).toContain('A session needs HTTPS');
+    expect(answer.headers.get('set-cookie')).toBeNull();
+  });
+});
+
+describe('a session is made', () => {
+  const bearer = `Authorization: Bearer ${key}`;
+
+  test('on this machine without TLS, with a cookie of its port', async () => {
+    const { setCookie } = await signIn(live, key);
+    expect(setCookie).toMatch(
+      new RegExp(`^console-${live.port}=[A-Za-z0-9_-]{43}; HttpOnly; SameSite=Strict; Path=/$`),
+    );
+  });
+
+  test.each<[string, Lines]>([
+    ['through a proxy that nobody trusts', [HOST, SAME, 'X-Forwarded-For: 203.0.113.9']],
+    ['under another name', ['Host: bank.example', SAME]],
+    // A proxy of this machine that adds nothing and renames the host: the browser has an origin without TLS.
+    ['by a page of another name, whose proxy hides it', [HOST, 'Origin: http://bank.example']],
+    ['by a page of another port', [HOST, 'Sec-Fetch-Site: same-site', `Origin: ${origin(1)}`]],
+  ])('not %s', async (_, lines) => {
+    const answer = await live.ask('POST', SESSION, [...lines, MARK, bearer]);
+    expect(answer).toMatchObject({ status: 403, fields: { Code: 'forbidden' } });
+    expect(answer.headers.get('set-cookie')).toBeNull();
+  });
+
+  test('not from a session, nor without a key', async () => {
+    const bySession = await live.ask('POST', SESSION, [HOST, COOKIE, SAME, MARK]);
+    expect(bySession).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
+    const byNobody = await sandbox.ask('POST', SESSION, ownPage(sandbox.port));
+    expect(byNobody).toMatchObject({ status: 401, fields: { Code: 'unauthenticated' } });
+  });
+
+  test('from a key, whatever cookie the browser still has', async () => {
+    const again = await signIn(live, key, [COOKIE]);
+    expect(again.cookie).not.toBe(cookie);
+    const stale = await signIn(live, key, [`Cookie: console-${live.port}=${'A'.repeat(43)}`]);
+    expect(stale.cookie).toContain('=');
+  });
+});
+
+describe('in a sandbox without keys', () => {
+  const host = `Host: localhost:${sandbox.port}`;
+
+  test('a request without a session is from this machine, and one with a session is of its key', async () => {
+    expect(await sandbox.ask('GET', SESSION, [host])).toMatchObject({
+      status: 200,
+      fields: { mode: 'sandbox', caller: 'sandbox', role: 'administrator', session_id: null, key_id: null },
+    });
+    const viewer = await makeKey(ledger, { all_programs: true, role: 'viewer' });
+    const session = await signIn(sandbox, viewer.key);
+    const own = [...ownPage(sandbox.port), `Cookie: ${session.cookie}`];
+    expect(await sandbox.ask('GET', SESSION, own)).toMatchObject({
+      status: 200,
+      fields: { caller: 'operator_key', role: 'viewer', session_id: session.sessionId, key_id: viewer.key_id },
+    });
+    expect((await sandbox.ask('GET', OPERATIONS.get_switch.path, own)).status).toBe(403);
+  });
+
+  test('the cookie gives other pages no more than they have without it', async () => {
+    const session = await signIn(sandbox, key);
+    for (const site of ['cross-site', 'same-site']) {
+      const lines = [host, `Cookie: ${session.cookie}`, `Sec-Fetch-Site: ${site}`];
+      expect((await sandbox.ask('GET', SESSION, lines)).status).toBe(403);
+      expect((await sandbox.ask('GET', SESSION, [...lines, MARK])).status).toBe(401);
+    }
+  });
+
+  test('a cookie that is left over is removed, and the next request is that of the sandbox', async () => {
+    const left = `Cookie: console-${sandbox.port}=${'A'.repeat(43)}`;
+    const refused = await sandbox.ask('GET', SESSION, [...ownPage(sandbox.port), left]);
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get('set-cookie')).toContain('Max-Age=0');
+    expect((await sandbox.ask('GET', SESSION, ownPage(sandbox.port))).status).toBe(200);
+  });
+});
