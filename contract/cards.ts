@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { CARD_STATUSES } from '../domain/cards/card.ts';
+import { TRANSFER_TYPES } from '../domain/transfers/transfer.ts';
 import { CardLimits, CardLimitsPatch, CardLimitsRecord } from './limits.ts';
 import { operation } from './operation.ts';
 import { EXAMPLE_LATER, EXAMPLE_TIME, EXAMPLE_TRANSFER_ID } from './samples.ts';
@@ -98,6 +99,22 @@ export const PostingRecord = Type.Object({
   reference: textOrNull('Reference of the transfer'),
 });
 
+const CARD_FILTERS = {
+  status: Type.Optional(literals(CARD_STATUSES, 'Only cards with this status')),
+  last_four: Type.Optional(
+    Type.String({ pattern: '^[0-9]{4}$', description: 'Only cards whose number ends with these four digits' }),
+  ),
+  holder_reference: Type.Optional(text(255, 'Only cards with this holder reference')),
+  card_id_prefix: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^[\\x21-\\x7e]+$',
+      description: 'Only cards whose card_id begins with this, in the order of their ids',
+    }),
+  ),
+};
+
 const PERIOD = {
   created_from: Type.Optional(moment('Only lines at or after this time')),
   created_to: Type.Optional(moment('Only lines before this time')),
@@ -111,6 +128,31 @@ export const StatementPage = Type.Object({
   currency: Type.String({ description: 'ISO 4217 code' }),
   opening_balance: Amount('Balance of the card before the first line of the period'),
   closing_balance: Amount('Balance of the card after the last line of the period'),
+});
+
+/** Money that a pending transfer holds on a card, or elsewhere for a card. */
+export const HoldRecord = Type.Object({
+  transfer_id: Type.String({ description: 'The pending transfer' }),
+  type: literals(TRANSFER_TYPES, 'Type of the transfer'),
+  direction: literals(['in', 'out'], 'Whether the card would receive or send the money'),
+  amount: Amount('Amount on hold'),
+  currency: Type.String({ description: 'ISO 4217 code' }),
+  card_id: Type.String({ description: 'The card of the transfer' }),
+  destination_card_id: textOrNull('The card that would receive the money of a card_to_card transfer'),
+  description: nullable(Type.String()),
+  reference: nullable(Type.String()),
+  created_at: moment('When the transfer was created'),
+  expires_at: nullable(moment('When the hold expires')),
+});
+
+/** A page of a card's open holds. */
+export const HoldPage = Type.Object({
+  data: Type.Array(HoldRecord, { description: 'Open holds, newest first' }),
+  next_cursor: nextCursor,
+  card_id: Type.String(),
+  currency: Type.String({ description: 'ISO 4217 code' }),
+  held: Amount('Sum of all open holds on the card'),
+  incoming: Amount('Sum of all open holds elsewhere for the card'),
 });
 
 /** The erasure of what is stored about the holder of a card. */
@@ -143,6 +185,20 @@ const POSTING = {
   reference: 'invoice 1',
 } as const;
 
+const HOLD = {
+  transfer_id: EXAMPLE_TRANSFER_ID,
+  type: 'unload',
+  direction: 'out',
+  amount: 1000,
+  currency: 'USD',
+  card_id: 'card_active',
+  destination_card_id: null,
+  description: null,
+  reference: null,
+  created_at: EXAMPLE_TIME,
+  expires_at: '2026-02-07T09:30:00.000Z',
+} as const;
+
 /** Operations on cards. */
 export const CARDS = [
   operation({
@@ -169,10 +225,11 @@ export const CARDS = [
     id: 'list_cards',
     method: 'GET',
     path: PATH,
-    summary: 'List cards, newest first',
+    summary:
+      'List cards, newest first, or find them by status, last four digits, holder reference or the start of an id',
     reach: 'program',
     scope: 'cards:read',
-    query: PageQuery,
+    query: Type.Object({ limit, cursor, ...CARD_FILTERS }),
     reply: pageOf(CardRecord),
     failure: 'The cards could not be listed',
   }),
@@ -258,6 +315,19 @@ export const CARDS = [
     },
   }),
   operation({
+    id: 'list_holds',
+    method: 'GET',
+    path: `${ONE}/hold`,
+    summary: 'List the open holds on a card and those elsewhere for it, newest first',
+    reach: 'program',
+    scope: 'cards:read',
+    query: PageQuery,
+    reply: HoldPage,
+    errors: ['card_not_found'],
+    failure: 'The holds could not be listed',
+    example: { reply: { data: [HOLD], held: 1000, incoming: 0 } },
+  }),
+  operation({
     id: 'list_postings',
     method: 'GET',
     path: `${ONE}/posting`,
@@ -292,5 +362,9 @@ export type PostingRecord = Static<typeof PostingRecord>;
 export type CardRecord = Static<typeof CardRecord>;
 /** The erasure of a card's holder on the wire. */
 export type CardErasureRecord = Static<typeof CardErasureRecord>;
+/** An open hold on the wire. */
+export type HoldRecord = Static<typeof HoldRecord>;
+/** A page of a card's open holds on the wire. */
+export type HoldPage = Static<typeof HoldPage>;
 /** A page of a card's statement on the wire. */
 export type StatementPage = Static<typeof StatementPage>;

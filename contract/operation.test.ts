@@ -48,7 +48,7 @@ describe('an operation', () => {
     expectTypeOf<BodyOf<'create_transfer'>['amount']>().toEqualTypeOf<AmountAsSent>();
     expectTypeOf<BodyOf<'capture_transfer'>>().toEqualTypeOf<{ amount?: AmountAsSent }>();
     expectTypeOf<BodyOf<'get_card'>>().toEqualTypeOf<undefined>();
-    expectTypeOf<QueryOf<'list_cards'>>().toEqualTypeOf<{ limit?: number; cursor?: string }>();
+    expectTypeOf<QueryOf<'list_holds'>>().toEqualTypeOf<{ limit?: number; cursor?: string }>();
     expectTypeOf<QueryOf<'create_card'>>().toEqualTypeOf<undefined>();
     expectTypeOf<ReplyOf<'list_cards'>>().toEqualTypeOf<{ data: CardRecord[]; next_cursor: string | null }>();
     expectTypeOf<ReplyOf<'export_postings'>['direction']>().toEqualTypeOf<'in' | 'out'>();

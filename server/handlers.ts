@@ -4,6 +4,7 @@ import { verifyAuditPortion } from './audit/verify-audit.ts';
 import { createCard } from './cards/create-card.ts';
 import { eraseCardHolder } from './cards/erase-card-holder.ts';
 import { getCardLimits } from './cards/get-card-limits.ts';
+import { listHolds } from './cards/list-holds.ts';
 import { exportPostings, listPostings } from './cards/postings.ts';
 import { getCard, listCards } from './cards/read-cards.ts';
 import { updateCard } from './cards/update-card.ts';
@@ -86,6 +87,7 @@ const HANDLERS = {
   update_card: updateCard,
   erase_card_holder: eraseCardHolder,
   get_card_limits: getCardLimits,
+  list_holds: listHolds,
   list_postings: listPostings,
   export_postings: exportPostings,
   list_events: listEvents,

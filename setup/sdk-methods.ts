@@ -22,6 +22,7 @@ export const METHODS: Readonly<Record<OperationId, `${Resource}.${string}`>> = {
   update_card: 'cards.update',
   erase_card_holder: 'cards.erase',
   get_card_limits: 'cards.limits',
+  list_holds: 'cards.holds',
   list_postings: 'cards.postings',
   export_postings: 'cards.exportPostings',
   list_events: 'events.list',

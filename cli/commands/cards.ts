@@ -4,8 +4,11 @@ import {
   type CardRecord,
   type CreateCardBody,
   type ExportPostingsQuery,
+  type HoldPage,
+  type HoldRecord,
   InvalidArgument,
   type LikelyDuplicate,
+  type ListCardsQuery,
   type ListLikelyDuplicatesQuery,
   type PostingRecord,
   type StatementPage,
@@ -49,12 +52,25 @@ const DETAILS: OptionsFor<Pick<CreateCardBody, Removable>> = {
   expires_on: { flag: '--expires-on <date>', help: 'last day on which the card can be used, YYYY-MM-DD' },
 };
 
+type CardFilters = Omit<ListCardsQuery, 'limit' | 'cursor'>;
+
+const FILTER_OPTIONS: OptionsFor<CardFilters> = {
+  status: {
+    flag: '--status <status>',
+    help: 'filter by status',
+    choices: ['preactive', 'active', 'inactive', 'lost', 'stolen', 'fraud', 'expired', 'closed'],
+  },
+  last_four: { flag: '--last-four <digits>', help: 'filter by the last four digits of the card number' },
+  holder_reference: { flag: '--holder-reference <text>', help: 'filter by your reference for the holder' },
+  card_id_prefix: { flag: '--card-prefix <start>', help: 'filter by the start of the card id' },
+};
+
 type CreateOptions = Omit<CreateCardBody, 'limits'> & KeyOption & { readonly limits?: CardLimits };
 
 type UpdateOptions = Pick<UpdateCardBody, 'status' | 'balance_to'> &
   Pick<CreateCardBody, Removable> & { readonly limits?: LimitsChange; readonly remove?: readonly Removable[] };
 
-/** Adds `cards create | get | list | update | erase | limits | postings | export-postings`. */
+/** Adds `cards create | get | list | update | erase | limits | holds | postings | export-postings`. */
 export const addCards: AddCommands = (program, context) => {
   const cards = program.command('cards').description('cards, with their balances, limits and statements');
   addCreate(cards, context);
@@ -64,13 +80,15 @@ export const addCards: AddCommands = (program, context) => {
     description: 'show a card and its balance',
     run: async ({ service, show }, _, cardId) => show(await service.cards.get(cardId)),
   });
-  addList<CardRecord>(cards, context, {
+  addList<CardRecord, CardFilters>(cards, context, {
     name: 'list',
-    description: 'list cards, newest first',
+    description: 'list cards, newest first; with --card-prefix in the order of their ids',
+    options: FILTER_OPTIONS,
     columns: ['card_id', 'status', moneyColumn('balance'), moneyColumn('available')],
     list: (service, query) => service.cards.list(query),
   });
   addUpdate(cards, context);
+  addHolds(cards, context);
   addErase(cards, context);
   addCommand(cards, context, {
     name: 'limits <card_id>',
@@ -158,6 +176,32 @@ function addUpdate(cards: Command, context: CommandContext): void {
       if (both !== undefined) throw new InvalidArgument(`${both} cannot be set and removed in the same request`);
       const removed = Object.fromEntries(remove.map((name) => [name, null]));
       show(await service.cards.update(cardId, { ...fields, ...removed, limits: limits?.patch }));
+    },
+  });
+}
+
+const HOLD_COLUMNS: readonly Column<HoldRecord>[] = [
+  'transfer_id',
+  'direction',
+  moneyColumn('amount'),
+  'type',
+  'expires_at',
+];
+
+function addHolds(cards: Command, context: CommandContext): void {
+  addCommand<PageOptions>(cards, context, {
+    name: 'holds <card_id>',
+    argument: CARD_ID,
+    description: 'show the open holds on a card and those elsewhere for it, newest first',
+    options: PAGE_OPTIONS,
+    run: async ({ service, showText }, options, cardId) => {
+      const holds = await readPages<HoldPage>(options, (page) => service.cards.holds(cardId, page));
+      const { held, incoming, currency } = holds;
+      const head = alignedLines([
+        ['held', money(held, currency)],
+        ['incoming', money(incoming, currency)],
+      ]);
+      showText(holds, `${head}\n${pageText(HOLD_COLUMNS, holds)}`);
     },
   });
 }

@@ -735,6 +735,45 @@ export type FundingMovementRecord = {
   readonly created_at: string;
 };
 
+/** Hold page: the response of list_holds. */
+export type HoldPage = {
+  /** Open holds, newest first. */
+  readonly data: readonly HoldRecord[];
+  /** Send it as `cursor` to get the next page; null on the last page. */
+  readonly next_cursor: string | null;
+  readonly card_id: string;
+  /** ISO 4217 code. */
+  readonly currency: string;
+  /** Sum of all open holds on the card, in minor units. */
+  readonly held: number;
+  /** Sum of all open holds elsewhere for the card, in minor units. */
+  readonly incoming: number;
+};
+
+/** Hold record. */
+export type HoldRecord = {
+  /** The pending transfer. */
+  readonly transfer_id: string;
+  /** Type of the transfer. */
+  readonly type: 'load' | 'unload' | 'card_to_card';
+  /** Whether the card would receive or send the money. */
+  readonly direction: 'in' | 'out';
+  /** Amount on hold, in minor units. */
+  readonly amount: number;
+  /** ISO 4217 code. */
+  readonly currency: string;
+  /** The card of the transfer. */
+  readonly card_id: string;
+  /** The card that would receive the money of a card_to_card transfer. */
+  readonly destination_card_id: string | null;
+  readonly description: string | null;
+  readonly reference: string | null;
+  /** When the transfer was created. */
+  readonly created_at: string;
+  /** When the hold expires. */
+  readonly expires_at: string | null;
+};
+
 /** Inspected error record: the response of inspect_error. */
 export type InspectedErrorRecord = {
   /** Request-Id of the response. */
@@ -863,6 +902,31 @@ export type ListAuditEntriesQuery = {
   readonly created_from?: string | undefined;
   /** Only entries before this time. */
   readonly created_to?: string | undefined;
+};
+
+/** The query of list_cards. */
+export type ListCardsQuery = {
+  /** Maximum number of items on the page; 20 if omitted. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the previous page. */
+  readonly cursor?: string | undefined;
+  /** Only cards with this status. */
+  readonly status?:
+    | 'preactive'
+    | 'active'
+    | 'inactive'
+    | 'lost'
+    | 'stolen'
+    | 'fraud'
+    | 'expired'
+    | 'closed'
+    | undefined;
+  /** Only cards whose number ends with these four digits. */
+  readonly last_four?: string | undefined;
+  /** Only cards with this holder reference. */
+  readonly holder_reference?: string | undefined;
+  /** Only cards whose card_id begins with this, in the order of their ids. */
+  readonly card_id_prefix?: string | undefined;
 };
 
 /** The query of list_errors. */
@@ -1174,7 +1238,7 @@ export type OperatorWebhookQuery = {
 };
 
 /**
- * The query of list_reversals, list_cards, list_webhooks, list_programs, list_funding_movements, list_keys,
+ * The query of list_reversals, list_holds, list_webhooks, list_programs, list_funding_movements, list_keys,
  * list_sessions.
  */
 export type PageQuery = {
@@ -2266,9 +2330,12 @@ export type Operations = {
     readonly call: { readonly body: CreateCardBody; readonly options?: KeyedCallOptions | undefined };
     readonly reply: CardRecord;
   };
-  /** list_cards: List cards, newest first. Error codes: `list_cards_schema`, `unknown_list_cards`. */
+  /**
+   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference or the start
+   * of an id. Error codes: `list_cards_schema`, `unknown_list_cards`.
+   */
   readonly list_cards: {
-    readonly call: { readonly query?: PageQuery | undefined; readonly options?: CallOptions | undefined };
+    readonly call: { readonly query?: ListCardsQuery | undefined; readonly options?: CallOptions | undefined };
     readonly reply: Page<CardRecord>;
   };
   /** get_card: Get a card and its balance. Error codes: `card_not_found`, `unknown_get_card`. */
@@ -2304,6 +2371,18 @@ export type Operations = {
   readonly get_card_limits: {
     readonly call: { readonly params: { readonly card_id: string }; readonly options?: CallOptions | undefined };
     readonly reply: CardLimitsRecord;
+  };
+  /**
+   * list_holds: List the open holds on a card and those elsewhere for it, newest first. Error codes:
+   * `list_holds_schema`, `card_not_found`, `unknown_list_holds`.
+   */
+  readonly list_holds: {
+    readonly call: {
+      readonly params: { readonly card_id: string };
+      readonly query?: PageQuery | undefined;
+      readonly options?: CallOptions | undefined;
+    };
+    readonly reply: HoldPage;
   };
   /**
    * list_postings: Get the statement of a card, newest line first, with its opening and closing balance. Error
@@ -3088,6 +3167,18 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationRow>> = {
   get_card_limits: {
     method: 'GET',
     path: '/api/v0.1/core/card/{card_id}/limits',
+    program: true,
+    scope: 'cards:read',
+    reach: 'program',
+    idempotency: 'none',
+    movesMoney: false,
+    repeatable: true,
+    csv: false,
+    definedFields: {},
+  },
+  list_holds: {
+    method: 'GET',
+    path: '/api/v0.1/core/card/{card_id}/hold',
     program: true,
     scope: 'cards:read',
     reach: 'program',
@@ -3941,6 +4032,8 @@ export const ERRORS = {
   erase_card_holder_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of get_card_limits. */
   get_card_limits_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
+  /** The request does not match the schema of list_holds. */
+  list_holds_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of list_postings. */
   list_postings_schema: { status: 400, type: 'Request Error', retry: false, moneyMoved: 'no' },
   /** The request does not match the schema of export_postings. */
@@ -4093,6 +4186,8 @@ export const ERRORS = {
   unknown_erase_card_holder: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The limits could not be read because of an internal error. */
   unknown_get_card_limits: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
+  /** The holds could not be listed because of an internal error. */
+  unknown_list_holds: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The postings could not be listed because of an internal error. */
   unknown_list_postings: { status: 500, type: 'Server Error', retry: true, moneyMoved: 'no' },
   /** The postings could not be exported because of an internal error. */

@@ -37,11 +37,14 @@ import type {
   FoundEvents,
   FundingMovementBody,
   FundingMovementRecord,
+  HoldPage,
+  HoldRecord,
   InspectedErrorRecord,
   InspectedEventRecord,
   KeyRecord,
   LikelyDuplicate,
   ListAuditEntriesQuery,
+  ListCardsQuery,
   ListErrorsQuery,
   ListEventsQuery,
   ListLikelyDuplicatesQuery,
@@ -268,13 +271,16 @@ export class CardsResource {
     return this.#send('create_card', { body, options });
   }
 
-  /** list_cards: List cards, newest first. Error codes: `list_cards_schema`, `unknown_list_cards`. */
-  list(query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<Page<CardRecord>>> {
+  /**
+   * list_cards: List cards, newest first, or find them by status, last four digits, holder reference or the start
+   * of an id. Error codes: `list_cards_schema`, `unknown_list_cards`.
+   */
+  list(query: ListCardsQuery = {}, options?: CallOptions): Promise<WithResponse<Page<CardRecord>>> {
     return this.#send('list_cards', { query, options });
   }
 
   /** list_cards, page after page, for `for await`. */
-  listAll(query: PageQuery = {}, options?: CallOptions): AsyncGenerator<CardRecord, void, undefined> {
+  listAll(query: ListCardsQuery = {}, options?: CallOptions): AsyncGenerator<CardRecord, void, undefined> {
     return everyItem((cursor) => this.list({ ...query, cursor }, options), query.cursor);
   }
 
@@ -306,6 +312,19 @@ export class CardsResource {
    */
   limits(cardId: string, options?: CallOptions): Promise<WithResponse<CardLimitsRecord>> {
     return this.#send('get_card_limits', { params: { card_id: cardId }, options });
+  }
+
+  /**
+   * list_holds: List the open holds on a card and those elsewhere for it, newest first. Error codes:
+   * `list_holds_schema`, `card_not_found`, `unknown_list_holds`.
+   */
+  holds(cardId: string, query: PageQuery = {}, options?: CallOptions): Promise<WithResponse<HoldPage>> {
+    return this.#send('list_holds', { params: { card_id: cardId }, query, options });
+  }
+
+  /** list_holds, page after page, for `for await`. */
+  holdsAll(cardId: string, query: PageQuery = {}, options?: CallOptions): AsyncGenerator<HoldRecord, void, undefined> {
+    return everyItem((cursor) => this.holds(cardId, { ...query, cursor }, options), query.cursor);
   }
 
   /**

@@ -1,9 +1,12 @@
+import { toWireId } from '../../domain/identifier.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { readRows } from '../commit/transaction.ts';
 import type { Call, Reply } from '../operations/call.ts';
-import { readPage } from '../operations/page.ts';
+import { DEFAULT_LIMIT, readCursor } from '../operations/page.ts';
 import type { Service } from '../operations/service.ts';
-import { listCards as listStatement, readCardDetails, toCardDetails } from '../store/card.ts';
+import { readSifted } from '../operations/sifted-page.ts';
+import { readCardDetails, toCardDetails } from '../store/card.ts';
+import { type CardFilter, isCardSifted, listCards as listStatement, toCardStretch } from '../store/cards/card-list.ts';
 import { toCardRecord } from './record.ts';
 
 /** get_card: the card with its balance, or `card_not_found`. */
@@ -14,16 +17,31 @@ export async function getCard(service: Service, call: Call<'get_card'>): Promise
   return { record: toCardRecord(toCardDetails(row)) };
 }
 
-/** list_cards: a page, newest first. */
+/**
+ * list_cards: a page, newest first; in the order of their ids where they are looked up by the beginning of one. A page of
+ * something very rare can be short, or empty, with a cursor to continue from.
+ */
 export async function listCards(service: Service, call: Call<'list_cards'>): Promise<Reply<'list_cards'>> {
-  const record = await readPage(service, call, {
-    prefix: 'card',
-    statement: (after, count) => listStatement(call.programId, after, count),
-    read: toCardDetails,
+  const { programId, query } = call;
+  const { limit = DEFAULT_LIMIT, cursor } = query;
+  const filter: CardFilter = {
+    status: query.status ?? null,
+    lastFour: query.last_four ?? null,
+    holderReference: query.holder_reference ?? null,
+    prefix: query.card_id_prefix ?? null,
+  };
+  const { items, next } = await readSifted({
+    programId,
+    limit,
+    after: readCursor(call, 'card', cursor),
+    isSifted: isCardSifted(filter),
+    read: async (after, count, look) => {
+      const stretch = { after, count, look };
+      return toCardStretch(await readRows(service.database, listStatement(programId, filter, stretch)), stretch);
+    },
     idOf: ({ card }) => card.cardId,
-    show: toCardRecord,
   });
-  return { record };
+  return { record: { data: items.map(toCardRecord), next_cursor: next === null ? null : toWireId('card', next) } };
 }
 
 /** The refusal of a card id that the card program does not have. */

@@ -54,7 +54,7 @@ export function redactedEntryOf(report: ReportedError, stacks = true): LogEntry 
   const request =
     fields === undefined && Object.keys(parameters).length === 0
       ? null
-      : { ...parameters, ...withoutSearchedPair(withoutHeaderValues(fields)) };
+      : { ...parameters, ...withoutSearchedTexts(report.operation, withoutHeaderValues(fields)) };
   const message = withoutSecrets(report.message);
   const causes = report.cause === undefined || report.cause === null ? [] : causesOf(report.cause, stacks);
   const error: LoggedError = {
@@ -89,10 +89,17 @@ function withoutHeaderValues(fields: ReportedError['fields']): ReportedError['fi
   return { ...fields, headers: Object.fromEntries(Object.keys(fields.headers).map((name) => [name, REDACTED])) };
 }
 
-/** A search by metadata names no card, so when the holder of a card is erased, nobody could find it. */
-function withoutSearchedPair(fields: ReportedError['fields']): ReportedError['fields'] {
+/** What is searched by may be about the holder of a card, by operation; `''` for all others. */
+const SEARCHED: Readonly<Record<string, readonly string[]>> = {
+  search: ['q'],
+  list_cards: ['holder_reference', 'last_four'],
+  '': ['metadata_name', 'metadata_value'],
+};
+
+/** A search names no card, so when the holder of a card is erased, nobody could find what was searched by. */
+function withoutSearchedTexts(operation = '', fields: ReportedError['fields']): ReportedError['fields'] {
   if (fields === undefined) return undefined;
-  const searched = ['metadata_name', 'metadata_value'].filter((name) => Object.hasOwn(fields, name));
+  const searched = (SEARCHED[operation] ?? SEARCHED[''] ?? []).filter((name) => Object.hasOwn(fields, name));
   return { ...fields, ...Object.fromEntries(searched.map((name) => [name, REDACTED])) };
 }
 

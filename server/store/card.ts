@@ -3,20 +3,7 @@ import type { Account } from '../../domain/ledger/ledger.ts';
 import type { Row, Statement } from './connection/database.ts';
 import { NAMED_TRANSFER, toAccount } from './ledger/account.ts';
 import { type CountedDays, countedDays, LIMITS, toCountedDays } from './ledger/limits.ts';
-import {
-  CURRENCY,
-  columns,
-  DATE,
-  insertRow,
-  NUMBER,
-  nullable,
-  statement,
-  statementOfRows,
-  statementVariants,
-  TEXT,
-  UUID,
-  word,
-} from './sql.ts';
+import { CURRENCY, columns, DATE, insertRow, nullable, statement, statementOfRows, TEXT, UUID, word } from './sql.ts';
 
 /** A card for a decision, with what was counted on its account in the last weeks; null where no limit applies to it. */
 export type LoadedCard = { readonly card: Card; readonly days: CountedDays | null };
@@ -59,7 +46,8 @@ const CARD_COLUMNS = `${CARD.omit('expiresOn').of('card')}, card.expires_on::tex
 const FOR_DECISION = `${CARD_COLUMNS}, case when card.limits is not null or program.card_limits is not null
   then ${countedDays('card.program_id', 'card.account_id')} end as used`;
 
-const DETAILS = `${CARD_COLUMNS}, ${SHOWN.of('card')},
+/** What {@link toCardDetails} reads, of `card`, its `program` and its `account`. */
+export const CARD_DETAILS = `${CARD_COLUMNS}, ${SHOWN.of('card')},
   (service_now() at time zone program.time_zone)::date::text as today, account.kind, account.balance, account.held,
   account.incoming, account.floor, account.sequence, account.version`;
 
@@ -103,7 +91,7 @@ export function toLoadedCard(row: Row): LoadedCard {
 const READ_CARD_DETAILS = statement(
   'read_card_details',
   { programId: UUID, name: TEXT },
-  `select ${DETAILS} from card join program using (program_id) join account using (program_id, account_id)
+  `select ${CARD_DETAILS} from card join program using (program_id) join account using (program_id, account_id)
     where card.program_id = :programId and card.name = :name`,
 );
 
@@ -129,20 +117,7 @@ export function readAccountsOfCard(programId: string, name: string): Statement {
   return READ_ACCOUNTS_OF_CARD({ programId, name });
 }
 
-const LIST_CARDS = statementVariants({ programId: UUID, after: nullable(UUID), count: NUMBER });
-
-/** Reads a page of cards, newest first, after the card with the inner UUID `after`. */
-export function listCards(programId: string, after: string | null, count: number): Statement {
-  // Two texts: one for both cases would read everything before the page.
-  const text = () => `select ${DETAILS} from (
-      select * from card where card.program_id = :programId ${after === null ? '' : 'and card.card_id < :after'}
-      order by card.card_id desc limit :count
-    ) as card join program using (program_id) join account using (program_id, account_id)
-    order by card.card_id desc`;
-  return LIST_CARDS(after === null ? 'list_cards' : 'list_cards_after', text, { programId, after, count });
-}
-
-/** A card with its account from a row of {@link readCardDetails} or {@link listCards}. */
+/** A card with its account, from a row with {@link CARD_DETAILS}. */
 export function toCardDetails(row: Row): CardDetails {
   return { card: CARD.read(row), today: row.today as string, account: toAccount(row), ...SHOWN.read(row) };
 }

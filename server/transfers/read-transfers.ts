@@ -1,12 +1,13 @@
-import { performance } from 'node:perf_hooks';
 import { TransferRecord } from '../../contract/transfers.ts';
 import { fromWireId, toWireId } from '../../domain/identifier.ts';
+import type { Transfer } from '../../domain/transfers/transfer.ts';
 import { insistOnProof, readRows } from '../commit/transaction.ts';
-import { type Call, type Reply, schemaRefusal } from '../operations/call.ts';
+import { type Call, type CallContext, type Reply, schemaRefusal } from '../operations/call.ts';
 import { LINES_FIRST, type Pages, writeCsv } from '../operations/csv-export.ts';
 import { readPeriod } from '../operations/moments.ts';
 import { DEFAULT_LIMIT, readCursor } from '../operations/page.ts';
 import type { Service } from '../operations/service.ts';
+import { MAX_EXAMINED, readSifted, type Stretch } from '../operations/sifted-page.ts';
 import { storedKeyOf } from '../operations/stored-key.ts';
 import { readInTurn } from '../operations/turns.ts';
 import { readTransfer, toTransfer } from '../store/transfers/transfer.ts';
@@ -14,8 +15,7 @@ import {
   isSifted,
   listTransfers as listStatement,
   readNewestTransfer,
-  type Stretch,
-  type StretchRead,
+  type Stretch as TransferStretch,
   toStretchRead,
 } from '../store/transfers/transfer-list.ts';
 import type { TransferFilter } from '../store/transfers/transfer-route.ts';
@@ -34,46 +34,43 @@ export async function getTransfer(service: Service, call: Call<'get_transfer'>):
   throw transferMissing(sentId);
 }
 
-/** The first statement of a filtered list examines this many times as many transfers as the page can show. */
-const FIRST_EXAMINED_RATIO = 10;
-
-/** Each further statement examines this many times more, up to a maximum that takes some hundredths of a second. */
-const EXAMINED_GROWTH = 10;
-const MAX_EXAMINED = 5000;
-
-/** Time to fill a page, in milliseconds. After that the page is sent as short as it is. */
-const SEARCH_MILLISECONDS = 1000;
-
 /**
  * list_transfers: a page, newest first. With `idempotency_key` it shows the transfer of that request. A page of something
  * very rare can be short, or empty, with a cursor to continue from: `next_cursor` alone says whether there is more.
  */
 export async function listTransfers(service: Service, call: Call<'list_transfers'>): Promise<Reply<'list_transfers'>> {
   const { limit = DEFAULT_LIMIT, cursor } = call.query;
-  const filter = readTransferFilter(call);
+  const { items, next } = await readTransfersOf(service, call, readTransferFilter(call), {
+    limit,
+    after: readCursor(call, 'tr', cursor),
+  });
+  return {
+    record: { data: items.map(toTransferRecord), next_cursor: next === null ? null : toWireId('tr', next) },
+  };
+}
+
+/** A page of the transfers that match a filter, newest first, after the one with the inner UUID `after`. */
+export function readTransfersOf(
+  { database }: Service,
+  { programId, deadline }: CallContext,
+  filter: TransferFilter,
+  page: { readonly limit: number; readonly after: string | null },
+): Promise<Stretch<Transfer>> {
   // A look-up tells whether a request created its transfer; any other list shows what this server has now.
   const isLookUp = filter.idempotencyKey !== null || filter.reference !== null;
-  const giveUpAt = performance.now() + SEARCH_MILLISECONDS;
-  const read = async (after: string | null, count: number, look: number): Promise<StretchRead> => {
-    const stretch: Stretch = { order: 'newest_first', after, until: null, count, look };
-    const rows = await readRows(service.database, listStatement(call.programId, filter, stretch));
-    if (isLookUp) await insistOnProof(service.database, call.deadline, rows);
-    return toStretchRead(rows, stretch);
-  };
-  let look = isSifted(filter) ? FIRST_EXAMINED_RATIO * (limit + 1) : limit + 1;
-  let { transfers: found, next } = await read(readCursor(call, 'tr', cursor), limit + 1, look);
-  while (next !== null && found.length <= limit && performance.now() < giveUpAt) {
-    look = Math.min(look * EXAMINED_GROWTH, MAX_EXAMINED);
-    const from = next;
-    const more = await readInTurn(call.programId, () => read(from, limit + 1 - found.length, look));
-    found = [...found, ...more.transfers];
-    next = more.next;
-  }
-  const shown = found.slice(0, limit);
-  const last = found.length > limit ? (shown.at(-1)?.transferId ?? null) : next;
-  return {
-    record: { data: shown.map(toTransferRecord), next_cursor: last === null ? null : toWireId('tr', last) },
-  };
+  return readSifted({
+    programId,
+    ...page,
+    isSifted: isSifted(filter),
+    read: async (after, count, look) => {
+      const stretch: TransferStretch = { order: 'newest_first', after, until: null, count, look };
+      const rows = await readRows(database, listStatement(programId, filter, stretch));
+      if (isLookUp) await insistOnProof(database, deadline, rows);
+      const { transfers, next } = toStretchRead(rows, stretch);
+      return { items: transfers, next };
+    },
+    idOf: ({ transferId }) => transferId,
+  });
 }
 
 /** Fields of a transfer since 0.2, in the order of their columns. */
@@ -100,7 +97,13 @@ async function* readPages({ database }: Service, programId: string, filter: Tran
   let after: string | null = null;
   let count = LINES_FIRST;
   do {
-    const stretch: Stretch = { order: 'oldest_first', after, until, count, look: sifted ? MAX_EXAMINED : count };
+    const stretch: TransferStretch = {
+      order: 'oldest_first',
+      after,
+      until,
+      count,
+      look: sifted ? MAX_EXAMINED : count,
+    };
     const rows = await readInTurn(programId, () => readRows(database, listStatement(programId, filter, stretch)));
     const { transfers, next } = toStretchRead(rows, stretch);
     count = yield transfers.map(toTransferRecord);

@@ -153,6 +153,12 @@ out.minimum_amount  card                100 (1.00 USD)                 -        
 maximum_balance     card          200000 (2000.00 USD)                 -  197400 (1974.00 USD)  -
 `,
   },
+  list_holds: {
+    type: 'cards holds card_active',
+    shows:
+      'held:     1000 (10.00 USD)\nincoming: 0 (0.00 USD)\n\n' +
+      'transfer_id                          direction            amount  type    expires_at\n',
+  },
   list_postings: {
     type: 'cards postings card_active --from 2030-01-01T00:00:00Z',
     reply: STATEMENT,

@@ -108,7 +108,10 @@ const SCHEMA_CAUSES: Readonly<Record<OperationId, readonly Attempt[]>> = {
     withQuery('export_postings', query),
   ),
   get_card: [...twice('get_card'), controlCharacter('get_card')],
-  list_cards: ['limit=0', 'cursor=x'].map((query) => withQuery('list_cards', query)),
+  list_cards: ['limit=0', 'cursor=x', 'status=gone', 'last_four=42', 'card_id_prefix=%20'].map((query) =>
+    withQuery('list_cards', query),
+  ),
+  list_holds: ['limit=0', 'cursor=x'].map((query) => withQuery('list_holds', query)),
   list_events: [
     ...['limit=0', 'cursor=x', 'after=-1', 'after=0&wait=26', 'wait=1', 'type=nothing', 'type=*', 'after=99999999'],
   ].map((query) => withQuery('list_events', query)),

@@ -61,6 +61,7 @@ const OF_A_CARD: readonly (readonly [OperationId, object?])[] = [
   ['update_card', { status: 'inactive' }],
   ['erase_card_holder'],
   ['get_card_limits'],
+  ['list_holds'],
   ['list_postings'],
   ['export_postings'],
   ['list_likely_duplicates'],

@@ -100,6 +100,7 @@ const READINGS = [
   'list_cards',
   'get_card',
   'get_card_limits',
+  'list_holds',
   'list_postings',
   'list_postings',
   'export_postings',

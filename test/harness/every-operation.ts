@@ -46,6 +46,11 @@ async function callForCards({ cards }: TransferService, call: Caller): Promise<v
   await call('get_card', () => cards.get('one'));
   await call('get_card, none', () => cards.get('none'));
   await call('list_cards', () => cards.list({ limit: 3 }));
+  await call('list_cards by last four digits', () => cards.list({ last_four: '4242', status: 'active' }));
+  await call('list_cards by holder', () => cards.list({ holder_reference: 'x' }));
+  await call('list_cards by the start of the id', () => cards.list({ card_id_prefix: 't', limit: 2 }));
+  await call('list_cards that have expired', () => cards.list({ status: 'expired' }));
+  await call('list_cards that are closed', () => cards.list({ status: 'closed' }));
 }
 
 async function callForTransfers({ transfers, cards }: TransferService, call: Caller): Promise<void> {
@@ -68,6 +73,7 @@ async function callForTransfers({ transfers, cards }: TransferService, call: Cal
     transfers.create({ amount: 100, card_id: 'one', capture: 'manual' }),
   );
   await call('capture_transfer', () => transfers.capture(held?.transfer_id ?? '', { amount: 60 }));
+  await call('list_holds', () => cards.holds('one'));
   const dropped = await call('create_transfer, held', () =>
     transfers.create({ amount: 100, card_id: 'one', type: 'unload', capture: 'manual' }),
   );

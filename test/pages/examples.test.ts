@@ -36,6 +36,7 @@ describe('the examples of requests', () => {
     'get_card',
     'update_card',
     'get_card_limits',
+    'list_holds',
     'list_postings',
     'export_postings',
     'update_program',

@@ -33,17 +33,23 @@ export async function fill(client: pg.Client): Promise<void> {
   await fillAround(client);
 }
 
+/** Ids grow with the rows, as those of the service do. */
 async function fillCards(client: pg.Client): Promise<void> {
   await client.query(
     `with made as (
        insert into account (program_id, account_id, kind, owner_id, currency, floor, created_at)
-       select $1, gen_random_uuid(), 'card', gen_random_uuid(), 'USD', 0, now() from generate_series(1, $2)
+       select $1, gen_random_uuid(), 'card',
+         (left(uuid_at(now() - ($2 - number) * interval '1 minute')::text, 14) || right(gen_random_uuid()::text, 22))::uuid,
+         'USD', 0, now()
+       from generate_series(1, $2) as number
        returning account_id, owner_id
      )
-     insert into card (program_id, card_id, name, status, currency, account_id, funding_account_id, created_at, updated_at)
-     select $1, owner_id, 'filled_' || owner_id, 'active', 'USD', made.account_id,
-       (select account_id from account where program_id = $1 and kind = 'funding' and currency = 'USD'), now(), now()
-     from made`,
+     insert into card (program_id, card_id, name, status, currency, account_id, funding_account_id, last_four,
+       holder_reference, created_at, updated_at)
+     select $1, owner_id, 'filled_' || owner_id, case when number % 100 = 0 then 'lost' else 'active' end, 'USD', account_id,
+       (select account_id from account where program_id = $1 and kind = 'funding' and currency = 'USD'),
+       lpad((number % 10000)::text, 4, '0'), 'holder ' || number % 5000, now(), now()
+     from (select *, row_number() over () as number from made) as numbered`,
     [PROGRAM, CARDS],
   );
 }

@@ -4,13 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TRANSFER_STATUSES, TRANSFER_TYPES } from '../../domain/transfers/transfer.ts';
 import { DEMO_PROGRAM_ID as PROGRAM } from '../../server/sandbox/seed-sandbox.ts';
 import { listAuditEntries, readAuditChain } from '../../server/store/audit.ts';
-import {
-  listCards,
-  readAccountsOfCard,
-  readCardDetails,
-  readCards,
-  readCardsOfTransfers,
-} from '../../server/store/card.ts';
+import { readAccountsOfCard, readCardDetails, readCards, readCardsOfTransfers } from '../../server/store/card.ts';
+import { type CardFilter, EVERY_CARD, isCardSifted, listCards } from '../../server/store/cards/card-list.ts';
 import type { Statement } from '../../server/store/connection/database.ts';
 import { WRITER_SETTINGS } from '../../server/store/connection/session-settings.ts';
 import { forgetBodies, forgetRefusedKeys, readStoredResponses } from '../../server/store/idempotency.ts';
@@ -75,8 +70,6 @@ const READS: readonly (readonly [string, Statement])[] = [
   ['get_reversal', readReversal(PROGRAM, after)],
   ['get_card', readCardDetails(PROGRAM, 'card_active')],
   ['the accounts of a card', readAccountsOfCard(PROGRAM, 'card_active')],
-  ['list_cards', listCards(PROGRAM, null, 20)],
-  ['list_cards, a later page', listCards(PROGRAM, after, 20)],
   ['list_postings', readStatement(PROGRAM, 'card_active', always, { count: 20, upTo: null, below: null })],
   ['list_postings of a time', readStatement(PROGRAM, 'card_active', lastHour, { count: 20, upTo: null, below: null })],
   ['list_postings, a later page', readStatement(PROGRAM, 'card_active', always, { count: 20, upTo: 99n, below: 50n })],
@@ -139,6 +132,31 @@ function pagesOf(filter: TransferFilter): readonly Statement[] {
   ];
 }
 
+const CARD_PARTS: readonly (readonly [string, Partial<CardFilter>])[] = [
+  ['digits', { lastFour: '0042' }],
+  ['a holder', { holderReference: 'holder 7' }],
+  ['a beginning', { prefix: 'filled_0' }],
+  ['status active', { status: 'active' }],
+  ['status expired', { status: 'expired' }],
+  ['status lost', { status: 'lost' }],
+];
+
+const CARD_FILTERS: readonly (readonly [string, CardFilter])[] = [
+  ['nothing', EVERY_CARD],
+  ...CARD_PARTS.map(([name, part]) => [name, { ...EVERY_CARD, ...part }] as const),
+  ...CARD_PARTS.flatMap(([name, part], at) =>
+    CARD_PARTS.slice(at + 1).map(
+      ([other, more]) => [`${name} and ${other}`, { ...EVERY_CARD, ...part, ...more }] as const,
+    ),
+  ),
+];
+
+/** A page of list_cards, and a later one. */
+function pagesOfCards(filter: CardFilter): readonly Statement[] {
+  const look = isCardSifted(filter) ? 5000 : 21;
+  return [null, after].map((last) => listCards(PROGRAM, filter, { after: last, count: 21, look }));
+}
+
 /** What a transaction reads and writes by key, with the one plan that serves every call. */
 const TRANSACTION: readonly (readonly [string, Statement])[] = [
   ['locking the accounts', lockAccounts(cards, [])],
@@ -199,6 +217,19 @@ describe.each([
         for (const statement of pagesOf(filter)) {
           const plan = await planOf(reader, statement, how);
           const faults = [...endlessReads(plan), ...halfProbes(plan).filter((probe) => !probe.includes('(name ='))];
+          expect(faults, `${name}, ${statement.name}: ${JSON.stringify(plan, null, 1)}`).toEqual([]);
+        }
+      }
+    },
+  );
+
+  test.each(['custom', 'generic'] as const)(
+    'lists of cards go along one index, in its order, whatever they are narrowed to: %s plan',
+    async (how) => {
+      for (const [name, filter] of CARD_FILTERS) {
+        for (const statement of pagesOfCards(filter)) {
+          const plan = await planOf(reader, statement, how);
+          const faults = [...endlessReads(plan), ...halfProbes(plan)];
           expect(faults, `${name}, ${statement.name}: ${JSON.stringify(plan, null, 1)}`).toEqual([]);
         }
       }

@@ -344,7 +344,7 @@ test('requests that do not match the contract do not compile', () => {
 test('send infers params, query, body and reply from the operation', () => {
   expectTypeOf<Operations['create_card']['call']['body']>().toEqualTypeOf<CreateCardBody>();
   expectTypeOf<Operations['get_card']['call']['params']>().toEqualTypeOf<{ readonly card_id: string }>();
-  expectTypeOf<Operations['list_cards']['call']['query']>().toEqualTypeOf<PageQuery | undefined>();
+  expectTypeOf<Operations['list_holds']['call']['query']>().toEqualTypeOf<PageQuery | undefined>();
   expectTypeOf<Operations['list_cards']['reply']>().toEqualTypeOf<Page<CardRecord>>();
   expectTypeOf<Operations['export_transfers']['reply']>().toEqualTypeOf<TextChunks>();
 });

@@ -202,6 +202,8 @@ const SUBJECTS: readonly Subject[] = [
   reading('list_likely_duplicates', 'card_not_found', 'limit=0'),
   readingOn('list_likely_duplicates', 'card_not_found'),
   reading('get_card_limits', 'card_not_found', 'a=1&a=2'),
+  reading('list_holds', 'card_not_found', 'limit=0'),
+  readingOn('list_holds', 'card_not_found'),
   reading('list_postings', 'card_not_found', 'limit=0'),
   readingOn('list_postings', 'card_not_found'),
   reading('export_postings', 'card_not_found', 'created_from=x'),

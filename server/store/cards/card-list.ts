@@ -1,0 +1,186 @@
+import type { CardStatus } from '../../../domain/cards/card.ts';
+import { CARD_DETAILS, type CardDetails, toCardDetails } from '../card.ts';
+import type { Row, Statement } from '../connection/database.ts';
+import { NUMBER, nullable, statementVariants, TEXT, UUID, word } from '../sql.ts';
+
+/** Which cards are listed; null where it does not matter. */
+export type CardFilter = {
+  /** The status of today: a card past its last day has expired. */
+  readonly status: CardStatus | null;
+  readonly lastFour: string | null;
+  readonly holderReference: string | null;
+  /** How the id on the wire begins. */
+  readonly prefix: string | null;
+};
+
+/** The filter that matches every card. */
+export const EVERY_CARD: CardFilter = { status: null, lastFour: null, holderReference: null, prefix: null };
+
+/** A stretch of the cards that a filter leads to. */
+export type CardStretch = {
+  /** The last card of the previous stretch (inner UUID); null for the first. */
+  readonly after: string | null;
+  /** Maximum number of cards returned. */
+  readonly count: number;
+  /** Maximum number of cards compared with the filter: it bounds the time of a stretch, however rare the matches. */
+  readonly look: number;
+};
+
+/** One index, and the cards that it leads to. */
+type Route = {
+  readonly name: string;
+  /** The parts of the filter that each card on the route matches. */
+  readonly covers: readonly (keyof CardFilter)[];
+  /** The columns of the index before the card's id that are compared with both ends, and what each must be. */
+  readonly lead: readonly (readonly [column: string, value: string])[];
+  readonly condition?: string;
+  /** By their names, in the order of bytes; otherwise newest first. */
+  readonly isByName?: true;
+};
+
+const PROGRAM = ['program_id', ':programId::uuid'] as const;
+
+const BY_PREFIX: Route = {
+  name: 'by_prefix',
+  covers: ['prefix'],
+  lead: [],
+  // Ids are visible ASCII, so what begins like this is below the same followed by the next character of the table.
+  condition: `and card.name collate "C" >= :prefix and card.name collate "C" < :prefix || U&'\\007F'`,
+  isByName: true,
+};
+const BY_HOLDER: Route = {
+  name: 'by_holder',
+  covers: ['holderReference'],
+  lead: [['holder_reference', ':holderReference::text'], PROGRAM],
+};
+const BY_LAST_FOUR: Route = {
+  name: 'by_last_four',
+  covers: ['lastFour'],
+  lead: [['last_four', ':lastFour::char(4)'], PROGRAM],
+};
+const BY_STATUS: Route = {
+  name: 'by_status',
+  // A card that is stored as suspended may have expired, so each is compared.
+  covers: [],
+  lead: [['status', ':status::text']],
+  condition: "and card.status <> 'active'",
+};
+const ALL: Route = { name: '', covers: [], lead: [] };
+
+/** The route for a filter: of its parts that have an index, the one that usually finds the fewest cards. */
+function routeFor({ prefix, holderReference, lastFour, status }: CardFilter): Route {
+  if (holderReference !== null) return BY_HOLDER;
+  if (lastFour !== null) return BY_LAST_FOUR;
+  if (prefix !== null) return BY_PREFIX;
+  // Most cards are active, and those that have expired are stored with the status that they had.
+  return status === null || status === 'active' || status === 'expired' ? ALL : BY_STATUS;
+}
+
+/** Whether a list compares more cards than it returns; not where one index covers the filter. */
+export function isCardSifted(filter: CardFilter): boolean {
+  const { covers } = routeFor(filter);
+  return (Object.keys(filter) as (keyof CardFilter)[]).some((name) => filter[name] !== null && !covers.includes(name));
+}
+
+const FIRST_ID = "'00000000-0000-0000-0000-000000000000'::uuid";
+const LAST_ID = "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid";
+
+const SIFTS: readonly (readonly [covered: keyof CardFilter, parameter: string, condition: string])[] = [
+  [
+    'status',
+    ':status::text',
+    `case when card.status in ('active', 'inactive', 'preactive') and card.expires_on < (
+        select (service_now() at time zone time_zone)::date from program where program.program_id = :programId
+      ) then 'expired' else card.status end = :status`,
+  ],
+  ['lastFour', ':lastFour::char(4)', 'card.last_four = :lastFour'],
+  ['holderReference', ':holderReference::text', 'card.holder_reference = :holderReference'],
+  ['prefix', ':prefix::text', 'starts_with(card.name, :prefix)'],
+];
+
+const LIST_CARDS = statementVariants({
+  programId: UUID,
+  status: nullable(word<CardStatus>()),
+  lastFour: nullable(TEXT),
+  holderReference: nullable(TEXT),
+  prefix: nullable(TEXT),
+  after: nullable(UUID),
+  look: NUMBER,
+  count: NUMBER,
+});
+
+/**
+ * Reads a stretch of a program's cards: newest first, but by their ids where the filter has the beginning of one. One
+ * index leads to the cards that can match, and each is compared with the rest of the filter, `look` of them at most.
+ */
+export function listCards(programId: string, filter: CardFilter, stretch: CardStretch): Statement {
+  const route = routeFor(filter);
+  const isLater = stretch.after !== null;
+  const sifted = isCardSifted(filter);
+  const name = ['list_cards', route.name, sifted ? 'sifted' : '', isLater ? 'after' : ''].filter((part) => part !== '');
+  return LIST_CARDS(name.join('_'), () => textOf(route, sifted, isLater), { programId, ...filter, ...stretch });
+}
+
+/**
+ * SQL: the cards on a route, from the end of the stretch before. Two ends of the ids make the route's index the cheapest
+ * also where the planner knows nothing of the table yet.
+ */
+function along({ lead, condition = '', isByName }: Route, isLater: boolean): string {
+  const columns = lead.map(([column]) => `card.${column}`);
+  const equal = lead.filter((one) => one !== PROGRAM).map(([column, value]) => `and card.${column} = ${value}`);
+  const where = ['card.program_id = :programId', ...equal, condition].join(' ');
+  if (isByName) {
+    const after = '(select name from card where card.program_id = :programId and card.card_id = :after)';
+    const isBeyond = isLater ? `and card.name collate "C" > ${after}` : '';
+    return `${where} ${isBeyond} order by card.name collate "C" limit :look`;
+  }
+  const key = `(${[...columns, 'card.card_id'].join(', ')})`;
+  const end = (last: string): string => `(${[...lead.map(([, value]) => value), last].join(', ')})`;
+  const isBeyond = isLater ? `< ${end(':after::uuid')}` : `<= ${end(LAST_ID)}`;
+  return `${where} and ${key} >= ${end(FIRST_ID)} and ${key} ${isBeyond}
+        order by ${[...columns, 'card.card_id'].map((column) => `${column} desc`).join(', ')} limit :look`;
+}
+
+function textOf(route: Route, sifted: boolean, isLater: boolean): string {
+  const [key, onward, backward] = route.isByName ? ['name collate "C"', 'asc', 'desc'] : ['card_id', 'desc', 'asc'];
+  const matches = sifted
+    ? SIFTS.filter(([covered]) => !route.covers.includes(covered))
+        .map(([, parameter, condition]) => `(${parameter} is null or ${condition})`)
+        .join(' and ')
+    : 'true';
+  return `with candidate as materialized (
+      select card.card_id, card.name, ${matches} as matches from (
+        select * from card where ${along(route, isLater)}
+      ) as card
+    )
+    select ${CARD_DETAILS}, walk.looked, walk.reached
+    from (
+      select (select count(*) from candidate) as looked,
+        (select card_id from candidate order by ${key} ${backward} limit 1) as reached
+    ) as walk
+    left join (
+      select card_id, name from candidate where matches order by ${key} ${onward} limit :count
+    ) as page on true
+    left join lateral (
+      select * from card where card.program_id = :programId and card.card_id = page.card_id limit 1
+    ) as card on true
+    left join lateral (
+      select * from account
+      where account.program_id = :programId and account.account_id = card.account_id limit 1
+    ) as account on true
+    left join lateral (select time_zone from program where program.program_id = :programId limit 1) as program on true
+    order by page.${key} ${onward}`;
+}
+
+/** The cards of a stretch, from the rows of {@link listCards}. `next` is where the next one begins; null at the end. */
+export function toCardStretch(
+  rows: readonly Row[],
+  stretch: CardStretch,
+): { readonly items: readonly CardDetails[]; readonly next: string | null } {
+  const items = rows.filter((row) => row.card_id !== null).map(toCardDetails);
+  const last = items.at(-1);
+  if (last !== undefined && items.length === stretch.count) return { items, next: last.card.cardId };
+  const [row] = rows;
+  const isCutShort = row !== undefined && Number(row.looked) === stretch.look;
+  return { items, next: isCutShort ? (row.reached as string) : null };
+}
