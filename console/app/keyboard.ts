@@ -20,7 +20,7 @@ export function useKeyboard(
   routes: readonly Route[],
   { onSearch, onKeys }: { readonly onSearch: () => void; readonly onKeys: () => void },
 ): void {
-  const began = useRef(0);
+  const began = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey)) {
@@ -30,7 +30,7 @@ export function useKeyboard(
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const isSecond = performance.now() - began.current < SEQUENCE_MILLISECONDS;
-      began.current = 0;
+      began.current = Number.NEGATIVE_INFINITY;
       if (isSecond) {
         const route = routes.find(({ letter }) => letter === event.key);
         if (route !== undefined) navigate(hrefTo(route.path));

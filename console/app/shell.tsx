@@ -108,6 +108,7 @@ function LoadedScreen({ route, parameters }: { readonly route: Route; readonly p
     }, setFailure);
   }, [route, Known]);
   if (failure !== undefined) {
+    console.error(failure);
     return (
       <Page title={route.title}>
         <Empty title="This screen could not be loaded">

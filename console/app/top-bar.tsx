@@ -4,6 +4,8 @@ import { useSession } from '../data/session.ts';
 import { ProgramChooser } from './program-chooser.tsx';
 import { applyTheme, readTheme, THEMES } from './theme.ts';
 
+const SEARCH = 'Search an id, a card, an amount';
+
 /** The bar above every screen: search, the card program, who is signed in, the theme. */
 export function TopBar({
   onSearch,
@@ -35,11 +37,11 @@ export function TopBar({
         Transfer Service
       </a>
       <span class={`mode ${mode}`}>{mode}</span>
-      <button class="search-button" type="button" onClick={onSearch}>
+      <button class="search-button" type="button" aria-label={SEARCH} onClick={onSearch}>
         <svg viewBox="0 0 16 16" aria-hidden="true">
           <path d="M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zm3.7-1.3L14 14" />
         </svg>
-        <span>Search an id, a card, an amount</span>
+        <span>{SEARCH}</span>
         <span class="key" aria-hidden="true">
           /
         </span>

@@ -1,5 +1,6 @@
+import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import uPlot from 'uplot';
+import type uPlot from 'uplot';
 import { formatCount } from '../format/amounts.ts';
 import { formatMoment } from '../format/times.ts';
 import { axesOf, colorOf, type Series, usePlot } from './plot.ts';
@@ -22,7 +23,7 @@ export function LineChart({ title, times, series, format = formatCount, height =
     [times, series],
   );
   const [cursor, setCursor] = useState<number | undefined>(undefined);
-  const element = usePlot(
+  const { element, hasFailed } = usePlot(
     (within) => ({
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { size: 6 } },
@@ -39,8 +40,8 @@ export function LineChart({ title, times, series, format = formatCount, height =
     [series.map(({ label, tone }) => label + tone).join()],
   );
   return (
-    <ChartFigure title={title} times={times} series={series} format={format} at={cursor}>
-      <div ref={element} class="plot" aria-hidden="true" />
+    <ChartFigure title={title} times={times} series={series} format={format} at={cursor} isOpen={hasFailed}>
+      {!hasFailed && <div ref={element} class={height > 120 ? 'plot' : 'plot low'} aria-hidden="true" />}
     </ChartFigure>
   );
 }
@@ -49,8 +50,8 @@ export function LineChart({ title, times, series, format = formatCount, height =
 export function BarChart({ title, times, series, format = formatCount, height = 160 }: ChartParts) {
   const data = useMemo(() => stacked(times, series), [times, series]);
   const [cursor, setCursor] = useState<number | undefined>(undefined);
-  const element = usePlot(
-    (within) => ({
+  const { element, hasFailed } = usePlot(
+    (within, { paths }) => ({
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { show: false } },
       hooks: { setCursor: [({ cursor: { idx } }) => setCursor(idx ?? undefined)] },
@@ -64,7 +65,7 @@ export function BarChart({ title, times, series, format = formatCount, height = 
           fill: colorOf(within, tone),
           width: 0,
           points: { show: false },
-          ...(uPlot.paths.bars === undefined ? {} : { paths: uPlot.paths.bars({ size: [0.8, 40] }) }),
+          ...(paths.bars === undefined ? {} : { paths: paths.bars({ size: [0.8, 40] }) }),
         })),
       ],
     }),
@@ -73,8 +74,8 @@ export function BarChart({ title, times, series, format = formatCount, height = 
     [series.map(({ label, tone }) => label + tone).join()],
   );
   return (
-    <ChartFigure title={title} times={times} series={series} format={format} at={cursor}>
-      <div ref={element} class="plot" aria-hidden="true" />
+    <ChartFigure title={title} times={times} series={series} format={format} at={cursor} isOpen={hasFailed}>
+      {!hasFailed && <div ref={element} class={height > 120 ? 'plot' : 'plot low'} aria-hidden="true" />}
     </ChartFigure>
   );
 }
@@ -99,8 +100,13 @@ function ChartFigure({
   series,
   format = formatCount,
   at,
+  isOpen,
   children,
-}: ChartParts & { readonly at: number | undefined; readonly children: preact.ComponentChildren }) {
+}: ChartParts & {
+  readonly at: number | undefined;
+  readonly isOpen: boolean;
+  readonly children: ComponentChildren;
+}) {
   const shown = at !== undefined && at < times.length ? at : times.length - 1;
   const textOf = (value: number | null | undefined) => (value === null || value === undefined ? '–' : format(value));
   const moment = (seconds: number | undefined) =>
@@ -120,7 +126,7 @@ function ChartFigure({
         </ul>
       </figcaption>
       {children}
-      <details>
+      <details open={isOpen}>
         <summary>The numbers</summary>
         <table class="table numbers">
           <thead>

@@ -20,6 +20,9 @@ export function Dialog({
   useEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
+    // The first field; where there is none, the button that changes nothing.
+    const fields = shown?.querySelectorAll<HTMLElement>('.dialog-body :is(input, select, textarea)');
+    (fields?.[0] ?? shown?.querySelector<HTMLElement>('.dialog-actions button:last-child'))?.focus();
     return () => shown?.close();
   }, []);
   return (

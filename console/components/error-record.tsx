@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import {
   ConnectionFailure,
   InvalidArgument,
@@ -13,7 +14,17 @@ import { Id } from './id.tsx';
  * Any failure of a call: what happened, its code with a link to the catalogue, the request with a link to its screen,
  * whether money moved, and all of it to copy for a ticket.
  */
-export function ErrorRecord({ error, stale = false }: { readonly error: Error; readonly stale?: boolean }) {
+export function ErrorRecord({
+  error,
+  stale = false,
+  children,
+}: {
+  readonly error: Error;
+  /** Whether what was read before the failure is still shown below. */
+  readonly stale?: boolean;
+  /** Buttons, such as one that tries again. */
+  readonly children?: ComponentChildren;
+}) {
   const { code, status, requestId, moneyMoved } = factsOf(error);
   return (
     <div class="error-record" role="alert">
@@ -31,6 +42,7 @@ export function ErrorRecord({ error, stale = false }: { readonly error: Error; r
         )}
         {moneyMoved !== undefined && <span>{moneySentence(moneyMoved)}</span>}
         <CopyButton visible label="Copy for a ticket" text={ticketOf(error)} />
+        {children}
       </p>
       {stale && <p class="quiet">What is shown below was read before this failure.</p>}
     </div>

@@ -19,12 +19,11 @@ export function Loaded<Result>({
   return (
     <>
       {error !== undefined && (
-        <div class="failure">
-          <ErrorRecord error={error} stale={data !== undefined} />
+        <ErrorRecord error={error} stale={data !== undefined}>
           <Button onClick={reload} pending={loading}>
             Try again
           </Button>
-        </div>
+        </ErrorRecord>
       )}
       {data === undefined && error === undefined && <Loading />}
       {data !== undefined && (

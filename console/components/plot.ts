@@ -1,5 +1,5 @@
-import { useEffect, useRef } from 'preact/hooks';
-import uPlot from 'uplot';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
 /** What a series looks like: a colour of the theme. */
@@ -22,21 +22,45 @@ export function colorOf(within: Element, tone: SeriesTone | 'line' | 'quiet'): s
   return color;
 }
 
-/** Draws a plot into an element, again when its options change, the element gets another width, or the theme changes. */
+/** What a plot is drawn with. */
+export type Plotter = typeof uPlot;
+
+let plotter: Promise<Plotter> | undefined;
+
+/** Loads what draws charts, once: a screen shows its numbers before. */
+function loadPlotter(): Promise<Plotter> {
+  plotter ??= import('uplot').then((loaded) => loaded.default);
+  return plotter;
+}
+
+/**
+ * Draws a plot into an element, again when its options change, the element gets another width, or the theme changes.
+ * `hasFailed` where charts cannot be drawn: uPlot stops in browsers whose language is none that it knows.
+ */
 export function usePlot(
-  make: (within: HTMLElement) => Omit<uPlot.Options, 'width' | 'height'>,
+  make: (within: HTMLElement, plotter: Plotter) => Omit<uPlot.Options, 'width' | 'height'>,
   data: uPlot.AlignedData,
   height: number,
   deps: readonly unknown[],
 ) {
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
+  const latest = useRef(data);
+  latest.current = data;
+  const [loaded, setLoaded] = useState<{ readonly plotter: Plotter } | 'failed' | undefined>(undefined);
+  useEffect(() => {
+    loadPlotter().then(
+      (found) => setLoaded({ plotter: found }),
+      () => setLoaded('failed'),
+    );
+  }, []);
   useEffect(() => {
     const within = element.current;
-    if (within === null) return;
+    if (within === null || loaded === undefined || loaded === 'failed') return;
     const draw = () => {
       plot.current?.destroy();
-      plot.current = new uPlot({ ...make(within), width: Math.max(within.clientWidth, 50), height }, data, within);
+      const options = { ...make(within, loaded.plotter), width: Math.max(within.clientWidth, 50), height };
+      plot.current = new loaded.plotter(options, latest.current, within);
     };
     draw();
     const sizes = new ResizeObserver(() => plot.current?.setSize({ width: Math.max(within.clientWidth, 50), height }));
@@ -52,9 +76,9 @@ export function usePlot(
       plot.current?.destroy();
       plot.current = undefined;
     };
-  }, [height, ...deps]);
+  }, [height, loaded, ...deps]);
   useEffect(() => plot.current?.setData(data), [data]);
-  return element;
+  return { element, hasFailed: loaded === 'failed' };
 }
 
 /** The axes of every chart: quiet lines, the clock below, numbers at the left. */
@@ -63,7 +87,27 @@ export function axesOf(within: Element, format: (value: number) => string): uPlo
   const font = '11px system-ui, sans-serif';
   const grid = { stroke: line, width: 1 };
   return [
-    { stroke: quiet, font, grid: { show: false }, ticks: { stroke: line, width: 1, size: 4 }, size: 28 },
+    {
+      stroke: quiet,
+      font,
+      grid: { show: false },
+      ticks: { stroke: line, width: 1, size: 4 },
+      size: 28,
+      space: 64,
+      values: (_, splits) => timesOf(splits),
+    },
     { stroke: quiet, font, grid, ticks: { show: false }, size: 52, values: (_, values) => values.map(format) },
   ];
+}
+
+const DAY_SECONDS = 86_400;
+
+/** The times below a chart: the clock, or the day where each is on another. */
+function timesOf(splits: readonly number[]): string[] {
+  const [first = 0, second = 0] = splits;
+  const options: Intl.DateTimeFormatOptions =
+    second - first >= DAY_SECONDS
+      ? { day: 'numeric', month: 'short' }
+      : { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', ...(second - first < 60 ? { second: '2-digit' } : {}) };
+  return splits.map((seconds) => new Date(seconds * 1000).toLocaleString('en-GB', options));
 }

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import { expectAccessibleInEveryView } from './harness/accessible.ts';
+import { pressKeys, untilShown, useConsole } from './harness/use-console.ts';
+
+const { openConsole, service } = useConsole();
+
+describe('the shell of the console', () => {
+  test('letters after g open screens, and the title says which', async () => {
+    const page = await openConsole('/console');
+    for (const [keys, title, path] of [
+      ['g t', 'Transfers', '/console/transfers'],
+      ['g c', 'Cards', '/console/cards'],
+      ['g s', 'Switch', '/console/switch'],
+      ['g o', 'Overview', '/console'],
+    ] as const) {
+      await pressKeys(page, keys);
+      await page.waitForURL((url) => url.pathname === path);
+      await page.waitForFunction((text) => document.title.startsWith(text), title);
+      await untilShown(page);
+      expect(await page.locator('nav [aria-current="page"]').innerText()).toContain(title);
+    }
+    await page.goBack();
+    await page.waitForURL((url) => url.pathname === '/console/switch');
+  });
+
+  test('the list of keys opens with ?, closes with Escape, and no key works through it', async () => {
+    const page = await openConsole('/console/cards');
+    await pressKeys(page, '?');
+    const dialog = page.getByRole('dialog', { name: 'Keyboard' });
+    await dialog.waitFor();
+    await expectAccessibleInEveryView(page);
+    await pressKeys(page, 'g t');
+    await pressKeys(page, 'Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(new URL(page.url()).pathname).toBe('/console/cards');
+  });
+
+  test('the theme is chosen, and remembered', async () => {
+    const page = await openConsole('/console/cards', { theme: 'light' });
+    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await ground();
+    await page.getByRole('button', { name: 'Colours of the system; change' }).click();
+    expect(await ground()).toBe(light);
+    await page.getByRole('button', { name: 'Light colours; change' }).click();
+    const dark = await ground();
+    expect(dark).not.toBe(light);
+    await page.reload();
+    await untilShown(page);
+    expect(await ground()).toBe(dark);
+  });
+
+  test('the chosen program is in the address, in every link, and chosen still after a visit without it', async () => {
+    const { client } = service();
+    const made = await client.programs.create({ name: 'Blue <b>cards</b>', currency: 'EUR' });
+    const page = await openConsole('/console/cards');
+    await page.getByTitle('Card program').click();
+    const dialog = page.getByRole('dialog', { name: 'Card program' });
+    await dialog.getByLabel('Name or id').fill('blue');
+    await pressKeys(page, 'Enter');
+    await page.waitForURL((url) => url.searchParams.get('program') === made.program_id);
+    await page.getByTitle('Card program').getByText('Blue <b>cards</b>').waitFor();
+    await pressKeys(page, 'g t');
+    await page.waitForURL(`**/console/transfers?program=${made.program_id}`);
+    await page.goto('/console/cards');
+    await page.waitForURL(`**/console/cards?program=${made.program_id}`);
+  });
+
+  test('what the switch has disabled is on every screen, and goes away', async () => {
+    const { client } = service();
+    const page = await openConsole('/console/cards');
+    await client.switch.change({ disabled: true, reason: 'Maintenance <script>alert(1)</script>' });
+    const banner = page.locator('.banner');
+    await banner.getByText('Everything is disabled: Maintenance <script>').waitFor();
+    await expectAccessibleInEveryView(page);
+    await client.switch.change({ disabled: false, reason: 'Done' });
+    await banner.waitFor({ state: 'detached' });
+  });
+
+  test('a narrow window has the screens behind a button', async () => {
+    const page = await openConsole('/console/cards', { width: 390 });
+    const link = page.getByRole('link', { name: 'Transfers' });
+    expect(await link.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Screens' }).click();
+    await link.click();
+    await page.waitForURL('**/console/transfers');
+    expect(await link.isVisible()).toBe(false);
+  });
+
+  test('an address without a screen says so', async () => {
+    const page = await openConsole('/console/no/such/screen');
+    await page.getByText('There is no screen at this address').waitFor();
+    await expectAccessibleInEveryView(page);
+  });
+
+  test('links outside of the console leave it', async () => {
+    const page = await openConsole('/console/cards');
+    await page.getByRole('link', { name: 'Error codes' }).click();
+    await page.waitForURL('**/errors');
+    await page.getByRole('link', { name: 'Console' }).click();
+    await page.waitForURL('**/console');
+  });
+});
